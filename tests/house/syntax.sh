@@ -1,0 +1,13 @@
+#!/bin/sh
+# syntax.sh COMPILER ROOT EIGEN GENERATED headers|sources: every file alone, with the warnings of the build.
+set -eu
+compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
+flags="-std=c++20 -fsyntax-only -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
+flags="$flags -DDELTAPROOF_VERSION=\"check\""
+case $what in
+  headers) files=$(find "$root/include" -name '*.hpp'); flags="-x c++ -Wno-pragma-once-outside-header $flags" ;;
+  sources) files=$(find "$root/src" "$generated" -name '*.cpp') ;;
+esac
+[ -n "$files" ]
+# shellcheck disable=SC2086
+printf '%s\n' $files | xargs -P 2 -I{} "$compiler" $flags {}
