@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Runs one lowered head and carries the row-norm radius beside it: after `certify` every output and every entry of
+// the final state is known to within its radius. Derivation, line by line: proofs/notes/oracle-radius.md; the
+// letters D W S R O N U F below are its lines. A `Field` supplies the arithmetic of rows (fp64 here, MPFR in src/);
+// the radius itself is fp64, in units of the field's u, inflated so that its own rounding is covered.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "deltaproof/oracle/lower.hpp"
+
+namespace deltaproof {
+
+/// Largest magnitudes the outputs and the state may reach before the recurrence has left its formats.
+struct range_limits {
+  double output = std::numeric_limits<double>::infinity();
+  double state = std::numeric_limits<double>::infinity();
+};
+
+/// Shapes: o and o_radius T x V; final_state K x V, state_radius V (one for each column).
+template <class Value>
+struct certified {
+  std::vector<Value> o;
+  std::vector<double> o_radius;
+  std::vector<Value> final_state;
+  std::vector<double> state_radius;
+  /// First token at which an exact |o| or |S| exceeds its limit; nothing from there on is computed.
+  std::optional<std::size_t> diverges_at;
+  /// Some magnitude could not be told from its limit: a higher precision is needed to say where it diverges.
+  bool divergence_undecided = false;
+};
+
+/// Rows of fp64: products and sums are rounded separately.
+struct fp64_field {
+  using value = double;
+  static constexpr double unit_roundoff = 0x1p-53;
+
+  [[nodiscard]] value zero() const { return 0; }
+  [[nodiscard]] static double approximate(value x) { return x; }
+  [[nodiscard]] static double magnitude(value x) { return std::fabs(x); }
+  [[nodiscard]] static bool is_zero(value x) { return x == 0; }
+
+  static void decay_row(value* s, value a, double* squares, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) {
+      s[v] *= a;
+      squares[v] += s[v] * s[v];
+    }
+  }
+  static void predict_row(value* p, value k, const value* s, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) p[v] += k * s[v];
+  }
+  static void innovation(value* w, double* r_size, double* w_size, value b, const value* v, const value* p, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double r = v[i] - p[i];
+      w[i] = b * r;
+      r_size[i] = std::fabs(r);
+      w_size[i] = std::fabs(w[i]);
+    }
+  }
+  static void update_row(value* s, value k, const value* w, double* squares, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) {
+      s[v] += k * w[v];
+      squares[v] += s[v] * s[v];
+    }
+  }
+  static void read_row(value* o, value q, const value* s, std::size_t n) { predict_row(o, q, s, n); }
+  static void scale_row(value* o, double c, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) o[v] *= c;
+  }
+};
+
+namespace detail {
+
+inline constexpr double radius_slack = 1 + 0x1p-46;  // line F
+inline constexpr double underflow_unit = 0x1p-1000;  // line U
+
+[[nodiscard]] inline double finite_or_infinite(double x) {
+  return x <= std::numeric_limits<double>::max() ? x : std::numeric_limits<double>::infinity();
+}
+
+/// Line N for one vector of the field.
+template <class Field>
+[[nodiscard]] double norm_bound(const typename Field::value* x, std::size_t n) {
+  double sum = 0;
+  bool nonzero = false;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double m = Field::magnitude(x[i]);
+    sum += m * m;
+    nonzero = nonzero || !Field::is_zero(x[i]);
+  }
+  if (!nonzero) return 0;
+  const double size = static_cast<double>(n);
+  return std::sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * 0x1p-1074) * radius_slack;
+}
+
+/// Line F: units of u to an absolute radius, rounded up.
+[[nodiscard]] inline double absolute_radius(double units, double u) {
+  if (units == 0) return 0;
+  const double r = finite_or_infinite(units * u * radius_slack);
+  return std::max(r, std::numeric_limits<double>::min());
+}
+
+}  // namespace detail
+
+/// One head with its radius. `stop`, where given, abandons the run at the next token (the result is then void).
+template <class Field>
+class certifier {
+ public:
+  using value = typename Field::value;
+
+  certifier(const Field& field, double unit_roundoff, const lowered<value>& in)
+      : field_{field}, u_{unit_roundoff}, in_{in}, keys_{in.scan.key_dim}, cols_{in.scan.value_dim} {
+    const double n = static_cast<double>(keys_);
+    gamma_ = n / (1 - n * u_) * detail::radius_slack;  // gamma / u
+    const auto start = in.scan.start();
+    state_.assign(start.entries().begin(), start.entries().end());
+    error_.assign(cols_, 0.0);
+    squares_.assign(cols_, 0.0);
+    norm_.assign(cols_, 0.0);
+    r_size_.assign(cols_, 0.0);
+    w_size_.assign(cols_, 0.0);
+    predict_.assign(cols_, field_.zero());
+    write_.assign(cols_, field_.zero());
+    for (std::size_t i = 0; i < keys_; ++i) {
+      for (std::size_t v = 0; v < cols_; ++v) {
+        const double m = Field::magnitude(state_[i * cols_ + v]);
+        squares_[v] += m * m;
+      }
+    }
+    refresh_norms();
+  }
+
+  [[nodiscard]] certified<value> run(const range_limits& limits, const std::atomic<bool>* stop = nullptr) {
+    const auto& s = in_.scan;
+    certified<value> out;
+    out.o.assign(s.tokens * cols_, field_.zero());
+    out.o_radius.assign(s.tokens * cols_, 0.0);
+    for (std::size_t t = 0; t < s.tokens; ++t) {
+      if (stop && stop->load(std::memory_order_relaxed)) return out;
+      decay(t);
+      for (std::size_t j = 0; j < s.steps_per_token; ++j) {
+        step(t * s.steps_per_token + j);
+        if (leaves_state_range(limits.state, out)) return diverged(std::move(out), t);
+      }
+      read(t, out);
+      if (leaves_output_range(limits.output, t, out)) return diverged(std::move(out), t);
+    }
+    out.final_state = std::move(state_);
+    out.state_radius.resize(cols_);
+    for (std::size_t v = 0; v < cols_; ++v) out.state_radius[v] = detail::absolute_radius(error_[v], u_);
+    return out;
+  }
+
+ private:
+  void refresh_norms() {  // line N
+    const double size = static_cast<double>(keys_);
+    const double slack = 1 + (size + 8) * 0x1p-52;
+    for (std::size_t v = 0; v < cols_; ++v) {
+      if (squares_[v] == 0 && column_is_zero(v)) {
+        norm_[v] = 0;
+      } else {
+        norm_[v] = detail::finite_or_infinite(std::sqrt(squares_[v] * slack + size * 0x1p-1074) * detail::radius_slack);
+      }
+    }
+  }
+  [[nodiscard]] bool column_is_zero(std::size_t v) const {
+    for (std::size_t i = 0; i < keys_; ++i) {
+      if (!Field::is_zero(state_[i * cols_ + v])) return false;
+    }
+    return true;
+  }
+
+  void decay(std::size_t t) {  // line D
+    const auto& s = in_.scan;
+    if (s.decay.empty()) return;
+    const bool per_channel = s.decay.size() != s.tokens;
+    const value* a = s.decay.data() + (per_channel ? t * keys_ : t);
+    const double floor = in_.error.decay_floor;
+    double largest = 0;
+    before_.assign(norm_.begin(), norm_.end());
+    std::fill(squares_.begin(), squares_.end(), 0.0);
+    for (std::size_t i = 0; i < keys_; ++i) {
+      const value& ai = a[per_channel ? i : 0];
+      largest = std::max(largest, Field::magnitude(ai));
+      field_.decay_row(&state_[i * cols_], ai, squares_.data(), cols_);
+    }
+    refresh_norms();
+    const double factor = largest * (1 + in_.error.decay * u_) + floor * u_;
+    const double local = in_.error.decay / (1 - u_) + 1;
+    for (std::size_t v = 0; v < cols_; ++v) {
+      double e = factor * error_[v] + local * norm_[v] + floor * before_[v];
+      if (before_[v] > 0) e += detail::underflow_unit;
+      error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
+    }
+  }
+
+  void step(std::size_t row) {
+    const auto& s = in_.scan;
+    const value* k = s.k.data() + row * keys_;
+    const double kappa = detail::norm_bound<Field>(k, keys_);
+    if (kappa == 0) return;  // I - b k k^T = I and k v^T = 0, exactly
+    std::fill(predict_.begin(), predict_.end(), field_.zero());
+    for (std::size_t i = 0; i < keys_; ++i) field_.predict_row(predict_.data(), k[i], &state_[i * cols_], cols_);
+    field_.innovation(write_.data(), r_size_.data(), w_size_.data(), s.step[row], s.v.data() + row * cols_, predict_.data(), cols_);
+    std::fill(squares_.begin(), squares_.end(), 0.0);
+    for (std::size_t i = 0; i < keys_; ++i) field_.update_row(&state_[i * cols_], k[i], write_.data(), squares_.data(), cols_);
+    before_.assign(norm_.begin(), norm_.end());
+    refresh_norms();
+    carry(row, kappa);
+  }
+
+  /// Lines R, W, S, U, F for every column; before_ holds M_d, norm_ holds M_n.
+  void carry(std::size_t row, double kappa) {
+    const lowering_error& le = in_.error;
+    const value& b = in_.scan.step[row];
+    const double eps_k = le.key;
+    const double kappa_plus = kappa * (1 + eps_k * u_) * detail::radius_slack;
+    const double beta = Field::magnitude(b);
+    const double beta_plus = (beta * (1 + le.step * u_) + le.step_floor * u_) * detail::radius_slack;
+    const double rho = factor_bound(row, kappa_plus);
+    const double c2 = 2 * (1 + 4 * u_);
+    const double under = detail::underflow_unit * (1 + kappa_plus) * (1 + beta_plus);
+    for (std::size_t v = 0; v < cols_; ++v) {
+      const double w = w_size_[v];
+      const double km = kappa * before_[v];
+      const double y = (1 + c2 * u_) * w + beta * gamma_ * u_ * km;
+      const double x = (1 + u_) * r_size_[v] + gamma_ * u_ * km;
+      const double e_w = c2 * w + beta * gamma_ * km + le.step * y + le.step_floor * x + beta_plus * eps_k * km;
+      double e = rho * error_[v] + kappa_plus * e_w + eps_k * kappa * w + (norm_[v] + kappa * w);
+      if (before_[v] > 0 || r_size_[v] > 0) e += under;
+      error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
+    }
+  }
+
+  [[nodiscard]] double factor_bound(std::size_t row, double kappa_plus) const {  // line R
+    const value* k = in_.scan.k.data() + row * keys_;
+    double n = 0;
+    for (std::size_t i = 0; i < keys_; ++i) {
+      const double ki = Field::approximate(k[i]);
+      n += ki * ki;
+    }
+    const double x = Field::approximate(in_.scan.step[row]) * n;
+    const double off = std::fabs(x) * (static_cast<double>(keys_) + 16) * 0x1p-52 +
+                       in_.error.step_floor * u_ * kappa_plus * kappa_plus + 0x1p-1000;
+    return std::max(1.0, detail::finite_or_infinite((std::fabs(1 - x) + off) * detail::radius_slack));
+  }
+
+  void read(std::size_t t, certified<value>& out) {  // line O
+    const value* q = in_.scan.q.data() + t * keys_;
+    value* o = &out.o[t * cols_];
+    double* radius = &out.o_radius[t * cols_];
+    const double chi = detail::norm_bound<Field>(q, keys_);
+    if (chi == 0) return;
+    for (std::size_t i = 0; i < keys_; ++i) field_.read_row(o, q[i], &state_[i * cols_], cols_);
+    field_.scale_row(o, in_.scale, cols_);
+    const double c = std::fabs(in_.scale);
+    const double chi_plus = chi * (1 + in_.error.query * u_) * detail::radius_slack;
+    for (std::size_t v = 0; v < cols_; ++v) {
+      if (norm_[v] == 0 && error_[v] == 0) continue;
+      double e = Field::magnitude(o[v]) + c * ((gamma_ + in_.error.query) * chi * norm_[v] + chi_plus * error_[v]);
+      e += detail::underflow_unit * (1 + c) * (1 + chi_plus);
+      radius[v] = detail::absolute_radius(detail::finite_or_infinite(e * detail::radius_slack), u_);
+    }
+  }
+
+  [[nodiscard]] bool leaves_state_range(double limit, certified<value>& out) const {
+    bool certain = false;
+    for (std::size_t v = 0; v < cols_; ++v) {
+      const double e = detail::absolute_radius(error_[v], u_);
+      if (norm_[v] + e <= limit) continue;
+      for (std::size_t i = 0; i < keys_; ++i) certain |= exceeds(Field::approximate(state_[i * cols_ + v]), e, limit, out);
+    }
+    return certain;
+  }
+  [[nodiscard]] bool leaves_output_range(double limit, std::size_t t, certified<value>& out) const {
+    bool certain = false;
+    for (std::size_t v = 0; v < cols_; ++v) {
+      certain |= exceeds(Field::approximate(out.o[t * cols_ + v]), out.o_radius[t * cols_ + v], limit, out);
+    }
+    return certain;
+  }
+  /// Whether |exact| > limit for certain; notes what cannot be told. NaN (fp64 left its range) cannot.
+  [[nodiscard]] static bool exceeds(double x, double e, double limit, certified<value>& out) {
+    const double m = std::fabs(x);
+    if (m - e > limit) return true;
+    if (!(m + e <= limit)) out.divergence_undecided = true;
+    return false;
+  }
+  [[nodiscard]] certified<value> diverged(certified<value> out, std::size_t t) const {
+    out.diverges_at = t;
+    std::fill(out.o_radius.begin() + static_cast<std::ptrdiff_t>(t * cols_), out.o_radius.end(),
+              std::numeric_limits<double>::infinity());
+    return out;
+  }
+
+  Field field_;
+  double u_;
+  const lowered<value>& in_;
+  std::size_t keys_;
+  std::size_t cols_;
+  double gamma_ = 0;
+  std::vector<value> state_;
+  std::vector<value> predict_;
+  std::vector<value> write_;
+  std::vector<double> error_;   // e, in units of u
+  std::vector<double> norm_;    // bound on the norm of each column of the computed state
+  std::vector<double> before_;  // the same before the operation at hand
+  std::vector<double> squares_;
+  std::vector<double> r_size_;
+  std::vector<double> w_size_;
+};
+
+}  // namespace deltaproof

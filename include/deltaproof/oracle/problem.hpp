@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// After including this you can hold what a kernel was given (`problem`), ask for its dimensions, its
+// sequences and its head map, and `validate` it. Nothing is computed here: the tensors keep the bits
+// and the format they came with, and activations, norms, gains and decays are applied where a problem
+// is lowered. Row-major layouts, with B batches, T tokens, n steps per token, H key heads, HV value
+// heads, N sequences: q [B,T,H,K], k [B,T*n,H,K], v [B,T*n,HV,V], beta [B,T*n,HV], g [B,T,HV] or
+// [B,T,HV,K], initial_state [N,HV,K,V]. It exists so that the reference and a kernel model read one
+// and the same statement of the question.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "deltaproof/algebra/tensor.hpp"
+#include "deltaproof/number/errors.hpp"
+
+namespace deltaproof {
+
+namespace detail {
+
+template <class Kind, std::size_t N>
+using kind_names = std::array<std::pair<Kind, std::string_view>, N>;
+
+template <class Kind, std::size_t N>
+[[nodiscard]] std::string_view name_in(const kind_names<Kind, N>& names, Kind kind) {
+  for (const auto& [value, name] : names) {
+    if (value == kind) return name;
+  }
+  throw domain_error("a value outside its enumeration has no name");
+}
+
+template <class Kind, std::size_t N>
+[[nodiscard]] Kind named_in(const kind_names<Kind, N>& names, std::string_view what, std::string_view name) {
+  std::string known;
+  for (const auto& [value, known_name] : names) {
+    if (known_name == name) return value;
+    known += (known.empty() ? "" : ", ") + std::string(known_name);
+  }
+  throw format_error("unknown " + std::string(what) + " \"" + std::string(name) + "\"; use one of " + known);
+}
+
+}  // namespace detail
+
+/// Which recurrence: what g means is all that tells them apart.
+enum class op_kind { delta_rule, gated_delta_rule, kda, gated_delta_product };
+/// The kernel turns beta into beta * phi(beta * |k|^2) by this rule's gain phi.
+enum class rule_kind { euler, exact, implicit, crank_nicolson, rk2, rk3, rk4 };
+/// beta, sigmoid(beta) or 2 sigmoid(beta), applied by the kernel before the rule.
+enum class activation_kind { none, sigmoid, two_sigmoid };
+
+inline constexpr detail::kind_names<op_kind, 4> op_names{{
+    {op_kind::delta_rule, "delta_rule"},
+    {op_kind::gated_delta_rule, "gated_delta_rule"},
+    {op_kind::kda, "kda"},
+    {op_kind::gated_delta_product, "gated_delta_product"},
+}};
+inline constexpr detail::kind_names<rule_kind, 7> rule_names{{
+    {rule_kind::euler, "euler"},
+    {rule_kind::exact, "exact"},
+    {rule_kind::implicit, "implicit"},
+    {rule_kind::crank_nicolson, "crank_nicolson"},
+    {rule_kind::rk2, "rk2"},
+    {rule_kind::rk3, "rk3"},
+    {rule_kind::rk4, "rk4"},
+}};
+inline constexpr detail::kind_names<activation_kind, 3> activation_names{{
+    {activation_kind::none, "none"},
+    {activation_kind::sigmoid, "sigmoid"},
+    {activation_kind::two_sigmoid, "two_sigmoid"},
+}};
+
+[[nodiscard]] inline std::string_view name_of(op_kind op) { return detail::name_in(op_names, op); }
+[[nodiscard]] inline std::string_view name_of(rule_kind rule) { return detail::name_in(rule_names, rule); }
+[[nodiscard]] inline std::string_view name_of(activation_kind activation) {
+  return detail::name_in(activation_names, activation);
+}
+
+/// The kind with this name. Throws: format_error that lists the names there are.
+[[nodiscard]] inline op_kind op_named(std::string_view name) { return detail::named_in(op_names, "op", name); }
+[[nodiscard]] inline rule_kind rule_named(std::string_view name) { return detail::named_in(rule_names, "rule", name); }
+[[nodiscard]] inline activation_kind activation_named(std::string_view name) {
+  return detail::named_in(activation_names, "beta_activation", name);
+}
+
+/// K^(-1/2) correctly rounded to fp64: the scale of a problem that states none, as in fla.
+[[nodiscard]] double default_scale(std::size_t key_dim);
+
+/// One sequence of a problem: tokens [first_token, first_token + tokens) of `batch`.
+struct sequence_range {
+  std::size_t batch = 0;
+  std::size_t first_token = 0;
+  std::size_t tokens = 0;
+
+  friend bool operator==(const sequence_range&, const sequence_range&) = default;
+};
+
+struct problem {
+  op_kind op = op_kind::delta_rule;
+  tensor q;
+  tensor k;
+  tensor v;
+  tensor beta;
+  std::optional<tensor> g;               ///< natural log of the decay; absent: no decay
+  std::optional<tensor> initial_state;   ///< always (K, V); absent: zeros
+  std::vector<std::int64_t> cu_seqlens;  ///< empty: each batch is one sequence
+  double scale = 1;                      ///< multiplies q in the read-out only, exact
+  bool qk_l2norm = false;                ///< the kernel reads x / sqrt(sum x^2 + 1e-6) for q and k
+  rule_kind rule = rule_kind::euler;
+  activation_kind beta_activation = activation_kind::none;
+  std::size_t num_householder = 1;  ///< n, steps per token; row t*n + j of k is step j of token t
+  std::string note;
+
+  // The dimensions, read off q and v; meaningful once `validate` has passed.
+  [[nodiscard]] std::size_t batch() const { return q.shape().at(0); }             ///< B
+  [[nodiscard]] std::size_t tokens() const { return q.shape().at(1); }            ///< T, of one batch
+  [[nodiscard]] std::size_t steps() const { return tokens() * num_householder; }  ///< T*n, rows of k
+  [[nodiscard]] std::size_t key_heads() const { return q.shape().at(2); }         ///< H
+  [[nodiscard]] std::size_t value_heads() const { return v.shape().at(2); }       ///< HV
+  [[nodiscard]] std::size_t key_dim() const { return q.shape().at(3); }           ///< K
+  [[nodiscard]] std::size_t value_dim() const { return v.shape().at(3); }         ///< V
+  [[nodiscard]] std::size_t sequence_count() const {                              ///< N
+    return cu_seqlens.empty() ? batch() : cu_seqlens.size() - 1;
+  }
+  /// Whether g has one decay for each channel of the key (KDA).
+  [[nodiscard]] bool gate_per_channel() const { return g.has_value() && g->rank() == 4; }
+
+  /// The sequences in the order of initial_state and final_state; some may have no token.
+  [[nodiscard]] std::vector<sequence_range> sequences() const;
+
+  /// floor(value_head / (HV/H)): the head of q and k that a head of v, beta and g reads.
+  [[nodiscard]] std::size_t key_head(std::size_t value_head) const { return value_head / (value_heads() / key_heads()); }
+};
+
+/// Checks that `p` states a question: ranks and shapes agree, q, k and v share one format, nothing is
+/// NaN or infinite (but -inf in g, a decay of 0), cu_seqlens partitions the tokens. T = 0, sequences
+/// without tokens, g > 0 and expansive steps are legal.
+/// Throws: shape_error, format_error (formats) or domain_error (values, with tensor and index), each
+/// opening with `where`, the name of the file or caller.
+void validate(const problem& p, std::string_view where);
+
+}  // namespace deltaproof

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The true outputs of a problem, each with a rigorous radius: `solve(problem, question)` is the oracle's one entry.
+// A question says how small the radius must be, or to which format every output must be roundable without doubt;
+// precision rises head by head (fp64, then MPFR with 128, 256, 512, 1024 bits) until it is answered. Nothing here
+// is trusted further than its radius. Shapes are those of the exchange format: o [B, T, HV, V],
+// final_state [N, HV, K, V].
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/oracle/certify.hpp"
+#include "deltaproof/oracle/problem.hpp"
+
+namespace deltaproof {
+
+/// |exact[i] - (value[i] + low[i])| <= radius[i]; `low` is empty where one double says enough.
+struct reference_tensor {
+  std::vector<std::size_t> shape;
+  std::vector<double> value;
+  std::vector<double> low;
+  std::vector<double> radius;
+};
+
+/// Where a head's exact recurrence leaves the range of its formats.
+struct divergence {
+  std::size_t sequence = 0;
+  std::size_t value_head = 0;
+  std::size_t token = 0;  ///< within its sequence
+
+  friend bool operator==(const divergence&, const divergence&) = default;
+};
+
+struct question {
+  /// For each head: every radius at most this times the largest magnitude of its tensor in that head.
+  double relative_radius = std::numeric_limits<double>::infinity();
+  /// Every output and state entry certainly rounds to one value of these formats.
+  std::optional<format> round_output;
+  std::optional<format> round_state;
+  /// Magnitudes at which a head is said to diverge; nothing is computed from there on.
+  range_limits range;
+  /// Precision is not raised beyond this, answered or not.
+  int max_bits = 1024;
+  /// Nothing below this tier is tried: 53 starts at fp64.
+  int min_bits = 53;
+  unsigned threads = 0;  ///< 0: one for each core
+  const std::atomic<bool>* stop = nullptr;
+  /// Called with (heads done, heads in all), from any thread but never twice at a time.
+  std::function<void(std::size_t, std::size_t)> progress;
+};
+
+struct reference {
+  reference_tensor o;
+  reference_tensor final_state;
+  std::vector<divergence> divergences;        ///< by sequence, then head
+  std::map<std::string, std::size_t> tiers;   ///< tier -> heads it answered: "fp64", "mpfr-128", ...
+  std::size_t unanswered = 0;                 ///< heads whose question max_bits did not answer
+  bool stopped = false;
+};
+
+/// The reference that answers `q`, as far as max_bits reaches.
+/// Error: as the radius says; proofs/notes/oracle-radius.md. Throws: domain_error as lower.
+[[nodiscard]] reference solve(const problem& p, const question& q = {});
+
+/// Whether every number within `radius` of value + low rounds to one value of `to`, and which. The sign of a zero
+/// is not decided: +0 stands for both. Rounds: to nearest even, once.
+[[nodiscard]] std::optional<double> decided_rounding(double value, double low, double radius, const format& to);
+
+}  // namespace deltaproof

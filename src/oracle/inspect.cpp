@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/oracle/inspect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "deltaproof/number/rational.hpp"
+#include "deltaproof/oracle/lower.hpp"
+
+namespace deltaproof {
+namespace {
+
+/// Collects one precondition while the rows go by.
+class tally {
+ public:
+  explicit tally(std::string name) { p_.name = std::move(name); }
+
+  /// `outside` marks the rows that `says` will speak of; how far out a value is, is `distance`.
+  void add(double value, const row_location& at, bool outside, double distance) {
+    if (p_.rows++ == 0) p_.least = p_.largest = value;
+    p_.least = std::min(p_.least, value);
+    p_.largest = std::max(p_.largest, value);
+    if (outside) {
+      if (p_.count++ == 0) p_.first = at;
+    }
+    if (!p_.worst_at || distance > worst_) {
+      worst_ = distance;
+      p_.worst_at = at;
+    }
+  }
+  [[nodiscard]] const precondition& so_far() const { return p_; }
+  [[nodiscard]] precondition says(remark level, std::string text) && {
+    p_.level = level;
+    p_.says = std::move(text);
+    return std::move(p_);
+  }
+
+ private:
+  precondition p_;
+  double worst_ = 0;
+};
+
+double squared_norm(std::span<const double> x) {
+  double n = 0;
+  for (const double xi : x) n += xi * xi;
+  return n;
+}
+
+/// Whether |1 - b |k|^2| > 1: in fp64 where that decides, in rationals where the lowering is exact; else only what is
+/// certain counts.
+bool is_expansive(double b, std::span<const double> k, bool exact_lowering) {
+  const double x = b * squared_norm(k);
+  const double slack = (static_cast<double>(k.size()) + 16) * 0x1p-52 * std::fabs(x);
+  if (x > 2 + slack || x < -slack) return true;
+  if ((x < 2 - slack && x > slack) || x == 0 || !exact_lowering) return false;
+  rational n = 0;
+  for (const double ki : k) n += exact(ki) * exact(ki);
+  n *= exact(b);
+  return n > 2 || n < 0;
+}
+
+std::string text(double x) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.6g", x);
+  return buffer;
+}
+
+std::string of(std::size_t count, std::size_t rows, const char* what) {
+  return std::to_string(count) + " of " + std::to_string(rows) + " " + what;
+}
+
+precondition key_norms(const problem& p) {
+  tally t("key_norm");
+  const std::size_t n = p.num_householder, heads = p.key_heads();
+  std::vector<double> k(p.key_dim());
+  const auto sequences = p.sequences();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t row = 0; row < sequences[s].tokens * n; ++row) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        const std::size_t at = sequences[s].batch * p.steps() + sequences[s].first_token * n + row;
+        p.k.read((at * heads + h) * p.key_dim(), k);
+        const double norm = std::sqrt(squared_norm(k));
+        t.add(norm, {sequences[s].batch, s, h, row / n, row % n}, norm != 0 && std::fabs(norm - 1) > 0.05, std::fabs(norm - 1));
+      }
+    }
+  }
+  const auto& seen = t.so_far();
+  if (p.qk_l2norm) return std::move(t).says(remark::fine, "|k| as given; the kernel normalises it");
+  if (seen.count == 0) return std::move(t).says(remark::fine, "|k| is 1 within 5 %");
+  return std::move(t).says(remark::notice, "|k| is off 1 by more than 5 % in " + of(seen.count, seen.rows, "rows") +
+                                               ": nobody has normalised these keys");
+}
+
+precondition betas(const problem& p) {
+  tally t("beta");
+  const std::size_t heads = p.value_heads(), n = p.num_householder;
+  const auto sequences = p.sequences();
+  std::size_t negative = 0;
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t row = 0; row < sequences[s].tokens * n; ++row) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        const double beta = p.beta.at((sequences[s].batch * p.steps() + sequences[s].first_token * n + row) * heads + h);
+        if (beta < 0) ++negative;
+        t.add(beta, {sequences[s].batch, s, h, row / n, row % n}, beta < 0, -beta);
+      }
+    }
+  }
+  const auto& seen = t.so_far();
+  if (p.beta_activation != activation_kind::none) return std::move(t).says(remark::fine, "beta before its activation");
+  if (negative * 20 > seen.rows) {
+    return std::move(t).says(remark::warning, of(negative, seen.rows, "steps have beta < 0") +
+                                                  ": this looks like a logit; set beta_activation = sigmoid if the kernel applies it");
+  }
+  if (negative > 0) return std::move(t).says(remark::notice, of(negative, seen.rows, "steps have beta < 0"));
+  return std::move(t).says(remark::fine, "beta >= 0");
+}
+
+/// Preconditions of the lowered steps: x = b |k|^2 and the factor 1 - x.
+std::vector<precondition> steps(const problem& p) {
+  tally stretch("step_stretch"), factor("transition_factor"), padding("padding");
+  const auto sequences = p.sequences();
+  const std::size_t n = p.num_householder;
+  bool signal = false;
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t h = 0; h < p.value_heads(); ++h) {
+      const auto in = lower(p, s, h);
+      const bool exact_lowering = in.error.key == 0 && in.error.step == 0;
+      for (const double state : in.scan.initial_state.entries()) signal = signal || state != 0;
+      for (std::size_t row = 0; row < in.scan.rows(); ++row) {
+        const row_location at{sequences[s].batch, s, h, row / n, row % n};
+        const auto k = in.scan.k_row(row);
+        const double b = in.scan.step[row], x = b * squared_norm(k);
+        stretch.add(x, at, x > 2, x);
+        factor.add(1 - x, at, is_expansive(b, k, exact_lowering), std::fabs(1 - x));
+        const auto v = in.scan.v_row(row);
+        const bool writes = b != 0 && std::any_of(v.begin(), v.end(), [](double vi) { return vi != 0; });
+        const bool zero_key = std::all_of(k.begin(), k.end(), [](double ki) { return ki == 0; });
+        padding.add(zero_key ? 0 : 1, at, zero_key, zero_key ? 1 : 0);
+        signal = signal || (writes && !zero_key);
+      }
+    }
+  }
+  std::vector<precondition> out;
+  out.push_back(std::move(stretch).says(remark::fine, "x = b |k|^2 of each step, after the problem's own rule and normalisation"));
+  const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
+  out.push_back(expansive == 0
+                    ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
+                    : std::move(factor).says(remark::warning, of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1")));
+  const auto zero_keys = padding.so_far().count;
+  out.push_back(zero_keys == 0 ? std::move(padding).says(remark::fine, "no key is zero")
+                               : std::move(padding).says(remark::notice, of(zero_keys, rows, "steps have a zero key: padding rows?")));
+  if (!signal) {
+    precondition nothing;
+    nothing.name = "nothing_to_see";
+    nothing.level = remark::warning;
+    nothing.says = "no step writes and the state starts at 0: every output is 0 whatever the kernel does";
+    out.push_back(std::move(nothing));
+  }
+  return out;
+}
+
+precondition gates(const problem& p) {
+  constexpr std::size_t window = 64;              // the field's chunk length
+  constexpr double factored_limit = -88.7;        // ln of the largest fp32, negated
+  tally t("gate");
+  const auto sequences = p.sequences();
+  const std::size_t channels = p.gate_per_channel() ? p.key_dim() : 1, heads = p.value_heads();
+  std::size_t grows = 0, resets = 0;
+  double lowest_sum = 0;
+  std::vector<double> g(channels), sum(channels);
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      for (std::size_t token = 0; token < sequences[s].tokens; ++token) {
+        p.g->read(((sequences[s].batch * p.tokens() + sequences[s].first_token + token) * heads + h) * channels, g);
+        if (token % window == 0) std::fill(sum.begin(), sum.end(), 0.0);
+        for (std::size_t c = 0; c < channels; ++c) {
+          t.add(g[c], {sequences[s].batch, s, h, token, 0}, g[c] > 0, g[c] > 0 ? g[c] : 0);
+          if (g[c] > 0) ++grows;
+          if (std::isinf(g[c])) ++resets;
+          sum[c] += g[c];
+          lowest_sum = std::min(lowest_sum, sum[c]);
+        }
+      }
+    }
+  }
+  const std::size_t rows = t.so_far().rows;
+  if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: the decay is a growth"));
+  std::string says = "log decays";
+  if (resets > 0) says += ", " + of(resets, rows, "are -inf (the state is reset)");
+  if (lowest_sum < factored_limit) {
+    says += "; their sum over a chunk of 64 reaches " + text(lowest_sum) + ": a kernel that forms exp(-G) overflows fp32";
+    return std::move(t).says(remark::notice, says);
+  }
+  return std::move(t).says(remark::fine, says);
+}
+
+}  // namespace
+
+std::string_view name_of(remark r) {
+  switch (r) {
+    case remark::fine: return "fine";
+    case remark::notice: return "notice";
+    case remark::warning: return "warning";
+  }
+  return "";
+}
+
+std::vector<precondition> inspect(const problem& p) {
+  std::vector<precondition> out;
+  out.push_back(key_norms(p));
+  out.push_back(betas(p));
+  for (auto& found : steps(p)) out.push_back(std::move(found));
+  if (p.g) out.push_back(gates(p));
+  return out;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,300 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/oracle/lower.hpp"
+
+#include <mpfr.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/real.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "oracle/lower_mpfr.hpp"
+
+namespace deltaproof {
+namespace {
+
+constexpr int guard_bits = 64;
+// Precision at which gains are evaluated: one instantiation of the rules, above every tier's bits + guard_bits.
+constexpr int gain_bits = 1152;
+using gain_real = real<gain_bits>;
+
+[[noreturn]] void irrational(const char* what) {
+  throw domain_error(std::string("lower_exact: ") + what + " is not rational; use lower or solve");
+}
+
+/// Where lowered values go: the target scalar decides how a given double and a derived MPFR number are stored.
+struct fp64_target {
+  using value = double;
+  static constexpr int bits = 53;
+  static constexpr double smallest_normal = 0x1p-1022;
+  static void given(double& x, double from) { x = from; }
+  static void derived(double& x, mpfr_srcptr from) { x = mpfr_get_d(from, MPFR_RNDN); }
+};
+
+struct mpfr_target {
+  using value = mpfr_value;
+  int bits;
+  static constexpr double smallest_normal = 0;
+  void given(mpfr_value& x, double from) const {
+    x = mpfr_value(bits);
+    mpfr_set_d(x.get(), from, MPFR_RNDN);
+  }
+  void derived(mpfr_value& x, mpfr_srcptr from) const {
+    x = mpfr_value(bits);
+    mpfr_set(x.get(), from, MPFR_RNDN);
+  }
+};
+
+struct exact_target {
+  using value = rational;
+  static constexpr int bits = 53;
+  static constexpr double smallest_normal = 0;
+  static void given(rational& x, double from) { x = exact(from); }
+  [[noreturn]] static void derived(rational&, mpfr_srcptr) { irrational("a derived value"); }
+};
+
+/// Where one head's elements lie in the problem's tensors.
+struct head_view {
+  const problem& p;
+  sequence_range range;
+  std::size_t value_head;
+
+  [[nodiscard]] std::size_t token(std::size_t t) const { return range.batch * p.tokens() + range.first_token + t; }
+  [[nodiscard]] std::size_t row(std::size_t r) const {
+    return range.batch * p.steps() + range.first_token * p.num_householder + r;
+  }
+  [[nodiscard]] std::size_t q_at(std::size_t t) const { return (token(t) * p.key_heads() + p.key_head(value_head)) * p.key_dim(); }
+  [[nodiscard]] std::size_t k_at(std::size_t r) const { return (row(r) * p.key_heads() + p.key_head(value_head)) * p.key_dim(); }
+  [[nodiscard]] std::size_t v_at(std::size_t r) const { return (row(r) * p.value_heads() + value_head) * p.value_dim(); }
+  [[nodiscard]] std::size_t beta_at(std::size_t r) const { return row(r) * p.value_heads() + value_head; }
+  [[nodiscard]] std::size_t g_at(std::size_t t) const { return token(t) * p.value_heads() + value_head; }
+};
+
+/// Scratch of one lowering at working precision `bits` + guard_bits.
+class workspace {
+ public:
+  explicit workspace(int bits) : sum_(bits + guard_bits), part_(bits + guard_bits), millionth_(bits + guard_bits) {
+    mpfr_set_ui(millionth_.get(), 1, MPFR_RNDN);
+    mpfr_div_ui(millionth_.get(), millionth_.get(), 1000000, MPFR_RNDN);
+  }
+
+  /// sum x^2, into the result.
+  mpfr_ptr square_sum(const std::vector<double>& x) {
+    mpfr_set_zero(sum_.get(), 1);
+    for (const double xi : x) {
+      mpfr_set_d(part_.get(), xi, MPFR_RNDN);
+      mpfr_sqr(part_.get(), part_.get(), MPFR_RNDN);
+      mpfr_add(sum_.get(), sum_.get(), part_.get(), MPFR_RNDN);
+    }
+    return sum_.get();
+  }
+
+  /// x_i / sqrt(sum x^2 + 1e-6), one number at a time through `store(i, number)`. Leaves |k|^2 of the normalised
+  /// key, sum / (sum + 1e-6), in `squared_norm`.
+  template <class Store>
+  void normalise(const std::vector<double>& x, mpfr_ptr squared_norm, Store&& store) {
+    mpfr_ptr sum = square_sum(x);
+    mpfr_set(squared_norm, sum, MPFR_RNDN);
+    mpfr_add(sum, sum, millionth_.get(), MPFR_RNDN);
+    mpfr_div(squared_norm, squared_norm, sum, MPFR_RNDN);
+    mpfr_sqrt(sum, sum, MPFR_RNDN);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      mpfr_set_d(part_.get(), x[i], MPFR_RNDN);
+      mpfr_div(part_.get(), part_.get(), sum, MPFR_RNDN);
+      store(i, part_.get());
+    }
+  }
+
+ private:
+  mpfr_value sum_;
+  mpfr_value part_;
+  mpfr_value millionth_;
+};
+
+/// beta after its activation: sigmoid(x) = 1 / (1 + e^-x).
+void activate(mpfr_ptr beta, activation_kind activation) {
+  if (activation == activation_kind::none) return;
+  mpfr_neg(beta, beta, MPFR_RNDN);
+  mpfr_exp(beta, beta, MPFR_RNDN);
+  mpfr_add_ui(beta, beta, 1, MPFR_RNDN);
+  mpfr_ui_div(beta, activation == activation_kind::two_sigmoid ? 2 : 1, beta, MPFR_RNDN);
+}
+
+/// Sum of the absolute values of the terms of phi at x: what the rounding errors of its evaluation are relative to.
+template <class Rule>
+double gain_amplification(double x, double phi) {
+  const double m = std::fabs(x);
+  if constexpr (std::is_same_v<Rule, euler>) {
+    return 0;
+  } else if constexpr (std::is_same_v<Rule, rk2> || std::is_same_v<Rule, rk3> || std::is_same_v<Rule, rk4>) {
+    return 1 + m * (1 + m * (1 + m));
+  } else if constexpr (std::is_same_v<Rule, exact_flow>) {
+    return std::fabs(phi) * (2 + m);
+  } else {
+    return std::fabs(phi) * (2 + m * std::fabs(phi));
+  }
+}
+
+/// beta <- beta phi(x). Returns the amplification of phi's evaluation at x; throws where phi has a pole.
+double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, const std::string& where) {
+  double amplification = 0;
+  visit_rule(name_of(rule), [&](auto rule_tag) {
+    using Rule = decltype(rule_tag);
+    gain_real argument;
+    mpfr_set(argument.backend().data(), x, MPFR_RNDN);
+    const gain_real phi = Rule::gain(argument);
+    const double approximate = mpfr_get_d(phi.backend().data(), MPFR_RNDN);
+    if (!mpfr_number_p(phi.backend().data())) {
+      throw domain_error(where + ": rule " + std::string(Rule::name) + " has no finite gain at x = beta |k|^2 = " +
+                         std::to_string(mpfr_get_d(x, MPFR_RNDN)) + "; beta must be >= 0 for it");
+    }
+    amplification = gain_amplification<Rule>(mpfr_get_d(x, MPFR_RNDN), approximate);
+    mpfr_mul(beta, beta, phi.backend().data(), MPFR_RNDN);
+  });
+  return amplification;
+}
+
+template <class Target>
+lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head) {
+  using value = typename Target::value;
+  constexpr double one_rounding = 1 + 0x1p-20;  // epsilon / u
+  const head_view view{p, p.sequences().at(sequence_index), value_head};
+  const std::size_t tokens = view.range.tokens, n = p.num_householder, rows = tokens * n;
+  const std::size_t keys = p.key_dim(), cols = p.value_dim();
+  const std::size_t decays = !p.g ? 0 : p.gate_per_channel() ? tokens * keys : tokens;
+
+  lowered<value> out;
+  out.scale = p.scale;
+  auto& s = out.scan;
+  s.tokens = tokens;
+  s.steps_per_token = n;
+  s.key_dim = keys;
+  s.value_dim = cols;
+  s.q.resize(tokens * keys);
+  s.k.resize(rows * keys);
+  s.v.resize(rows * cols);
+  s.step.resize(rows);
+  s.decay.resize(decays);
+  s.initial_state = matrix<value>(keys, cols);
+
+  std::vector<double> x(std::max(keys, cols));
+  workspace work(target.bits);
+  const auto working = [&] { return mpfr_value(target.bits + guard_bits); };
+  mpfr_value beta = working(), squared_norm = working(), stretched = working();
+
+  if (p.qk_l2norm) {
+    out.error.key = out.error.query = one_rounding;
+    if constexpr (std::is_same_v<value, rational>) irrational("in-kernel normalisation (qk_l2norm)");
+  }
+  x.resize(keys);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    p.q.read(view.q_at(t), x);
+    value* q = s.q.data() + t * keys;
+    if (p.qk_l2norm) {
+      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr qi) { target.derived(q[i], qi); });
+    } else {
+      for (std::size_t i = 0; i < keys; ++i) target.given(q[i], x[i]);
+    }
+  }
+
+  const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
+  if (derived_step) out.error.step = one_rounding;
+  for (std::size_t r = 0; r < rows; ++r) {
+    p.k.read(view.k_at(r), x);
+    value* k = s.k.data() + r * keys;
+    if (p.qk_l2norm) {
+      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr ki) { target.derived(k[i], ki); });
+    } else {
+      for (std::size_t i = 0; i < keys; ++i) target.given(k[i], x[i]);
+      if (p.rule != rule_kind::euler) mpfr_set(squared_norm.get(), work.square_sum(x), MPFR_RNDN);
+    }
+    const double given_beta = p.beta.at(view.beta_at(r));
+    if (!derived_step) {
+      target.given(s.step[r], given_beta);
+      continue;
+    }
+    if constexpr (std::is_same_v<value, rational>) {
+      if (p.beta_activation != activation_kind::none) irrational("beta after its activation");
+      if (p.rule == rule_kind::exact) irrational("the gain of the exact flow");
+      rational norm = 0;
+      for (const double xi : x) norm += exact(xi) * exact(xi);
+      visit_rule(name_of(p.rule), [&](auto rule) {
+        if constexpr (RuleOver<decltype(rule), rational>) s.step[r] = effective_step(rule, exact(given_beta), norm);
+      });
+      out.error.step = 0;
+    } else {
+      mpfr_set_d(beta.get(), given_beta, MPFR_RNDN);
+      activate(beta.get(), p.beta_activation);
+      if (p.rule != rule_kind::euler) {
+        const double step_length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
+        mpfr_mul(stretched.get(), beta.get(), squared_norm.get(), MPFR_RNDN);
+        const double amplification =
+            apply_gain(beta.get(), stretched.get(), p.rule,
+                       "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " + std::to_string(r));
+        // |beta| 2^-(P+40) A in units of u = 2^-P.
+        out.error.step_floor = std::max(out.error.step_floor, step_length * amplification * 0x1p-40);
+      }
+      target.derived(s.step[r], beta.get());
+    }
+  }
+
+  x.resize(cols);
+  for (std::size_t r = 0; r < rows; ++r) {
+    p.v.read(view.v_at(r), x);
+    for (std::size_t i = 0; i < cols; ++i) target.given(s.v[r * cols + i], x[i]);
+  }
+
+  mpfr_value alpha(target.bits);
+  const std::size_t channels = p.gate_per_channel() ? keys : 1;
+  x.resize(channels);
+  for (std::size_t t = 0; t < tokens && p.g; ++t) {
+    p.g->read(view.g_at(t) * channels, x);
+    for (std::size_t i = 0; i < channels; ++i) {
+      value& a = s.decay[t * channels + i];
+      if (x[i] == 0 || std::isinf(x[i])) {  // validated: an infinite g is -inf
+        target.given(a, x[i] == 0 ? 1.0 : 0.0);
+        continue;
+      }
+      if constexpr (std::is_same_v<value, rational>) {
+        irrational("e^g of a gate other than 0 or -inf");
+      } else {
+        mpfr_set_d(alpha.get(), x[i], MPFR_RNDN);
+        mpfr_exp(alpha.get(), alpha.get(), MPFR_RNDN);
+        target.derived(a, alpha.get());
+        out.error.decay = one_rounding;
+        if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get())) out.error.decay_floor = 0x1p-1021;
+      }
+    }
+  }
+
+  if (p.initial_state) {
+    x.resize(cols);
+    const std::size_t base = (sequence_index * p.value_heads() + value_head) * keys;
+    for (std::size_t i = 0; i < keys; ++i) {
+      p.initial_state->read((base + i) * cols, x);
+      for (std::size_t j = 0; j < cols; ++j) target.given(s.initial_state(i, j), x[j]);
+    }
+  } else {
+    for (auto& entry : s.initial_state.entries()) target.given(entry, 0.0);
+  }
+  return out;
+}
+
+}  // namespace
+
+lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t value_head) {
+  return lower_into(fp64_target{}, p, sequence_index, value_head);
+}
+
+lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits) {
+  return lower_into(mpfr_target{bits}, p, sequence_index, value_head);
+}
+
+lowered<rational> lower_exact(const problem& p, std::size_t sequence_index, std::size_t value_head) {
+  return lower_into(exact_target{}, p, sequence_index, value_head);
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// An MPFR number with run-time precision that owns its limbs, and the field of rows made of such numbers: the
+// oracle's second tier. Assignment takes the other's precision; arithmetic is written out as MPFR calls, so that
+// every rounding is visible. Source of the field's contract: oracle/certify.hpp.
+#pragma once
+
+#include <mpfr.h>
+
+#include <cstddef>
+#include <utility>
+
+namespace deltaproof {
+
+class mpfr_value {
+ public:
+  mpfr_value() : mpfr_value(MPFR_PREC_MIN) {}
+  explicit mpfr_value(mpfr_prec_t bits) {
+    mpfr_init2(x_, bits);
+    mpfr_set_zero(x_, 1);
+  }
+  mpfr_value(const mpfr_value& other) {
+    mpfr_init2(x_, mpfr_get_prec(other.x_));
+    mpfr_set(x_, other.x_, MPFR_RNDN);
+  }
+  mpfr_value(mpfr_value&& other) noexcept : mpfr_value() { mpfr_swap(x_, other.x_); }
+  mpfr_value& operator=(const mpfr_value& other) {
+    if (this != &other) {
+      mpfr_set_prec(x_, mpfr_get_prec(other.x_));
+      mpfr_set(x_, other.x_, MPFR_RNDN);
+    }
+    return *this;
+  }
+  mpfr_value& operator=(mpfr_value&& other) noexcept {
+    mpfr_swap(x_, other.x_);
+    return *this;
+  }
+  ~mpfr_value() { mpfr_clear(x_); }
+
+  [[nodiscard]] mpfr_ptr get() noexcept { return x_; }
+  [[nodiscard]] mpfr_srcptr get() const noexcept { return x_; }
+
+ private:
+  mpfr_t x_;
+};
+
+/// Rows of MPFR numbers of `bits` bits; k*s + acc is rounded once.
+struct mpfr_field {
+  using value = mpfr_value;
+  mpfr_prec_t bits;
+
+  [[nodiscard]] value zero() const { return value(bits); }
+  [[nodiscard]] static double approximate(const value& x) { return mpfr_get_d(x.get(), MPFR_RNDN); }
+  [[nodiscard]] static double magnitude(const value& x) {
+    const double m = mpfr_get_d(x.get(), MPFR_RNDA);
+    return m < 0 ? -m : m;
+  }
+  [[nodiscard]] static bool is_zero(const value& x) { return mpfr_zero_p(x.get()) != 0; }
+
+  static void decay_row(value* s, const value& a, double* squares, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) {
+      mpfr_mul(s[v].get(), s[v].get(), a.get(), MPFR_RNDN);
+      add_square(squares[v], s[v]);
+    }
+  }
+  static void predict_row(value* p, const value& k, const value* s, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) mpfr_fma(p[v].get(), k.get(), s[v].get(), p[v].get(), MPFR_RNDN);
+  }
+  static void innovation(value* w, double* r_size, double* w_size, const value& b, const value* v, const value* p, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      mpfr_sub(w[i].get(), v[i].get(), p[i].get(), MPFR_RNDN);
+      r_size[i] = magnitude(w[i]);
+      mpfr_mul(w[i].get(), b.get(), w[i].get(), MPFR_RNDN);
+      w_size[i] = magnitude(w[i]);
+    }
+  }
+  static void update_row(value* s, const value& k, const value* w, double* squares, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) {
+      mpfr_fma(s[v].get(), k.get(), w[v].get(), s[v].get(), MPFR_RNDN);
+      add_square(squares[v], s[v]);
+    }
+  }
+  static void read_row(value* o, const value& q, const value* s, std::size_t n) { predict_row(o, q, s, n); }
+  static void scale_row(value* o, double c, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) mpfr_mul_d(o[v].get(), o[v].get(), c, MPFR_RNDN);
+  }
+
+ private:
+  static void add_square(double& sum, const value& x) {
+    const double m = magnitude(x);
+    sum += m * m;
+  }
+};
+
+}  // namespace deltaproof

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/oracle/problem.hpp"
+
+#include <mpfr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "deltaproof/number/errors.hpp"
+
+namespace deltaproof {
+namespace detail {
+namespace {
+
+constexpr std::size_t largest_state = std::size_t{1} << 40;
+
+struct place {
+  std::string_view where;
+
+  std::string at(std::string_view tensor_name) const {
+    return std::string(where) + ": tensor " + std::string(tensor_name) + ": ";
+  }
+
+  void rank(const tensor& t, std::string_view tensor_name, std::size_t expected, std::string_view layout) const {
+    if (t.rank() != expected) {
+      throw shape_error(at(tensor_name) + "shape " + shape_text(t.shape()) + " has " + std::to_string(t.rank()) +
+                        " dimensions; it needs " + std::to_string(expected) + ", " + std::string(layout));
+    }
+  }
+
+  void shape(const tensor& t, std::string_view tensor_name, const std::vector<std::size_t>& expected,
+             std::string_view layout) const {
+    if (t.shape() != expected) {
+      throw shape_error(at(tensor_name) + "shape " + shape_text(t.shape()) + " should be " + shape_text(expected) + ", " +
+                        std::string(layout));
+    }
+  }
+
+  void floating(const tensor& t, std::string_view tensor_name) const {
+    if (t.is_integer()) throw format_error(at(tensor_name) + "dtype " + t.dtype() + " is not a floating-point format");
+  }
+};
+
+std::string index_text(const std::vector<std::size_t>& shape, std::size_t flat) {
+  std::vector<std::size_t> index(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = flat % shape[axis];
+    flat /= shape[axis];
+  }
+  return shape_text(index);
+}
+
+void require_finite(const tensor& t, std::string_view name, bool minus_infinity_is_legal, const place& in) {
+  std::vector<double> block(std::min<std::size_t>(t.size(), 4096));
+  for (std::size_t first = 0; first < t.size(); first += block.size()) {
+    const std::size_t count = std::min(block.size(), t.size() - first);
+    t.read(first, std::span(block).first(count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const double x = block[i];
+      if (std::isfinite(x) || (minus_infinity_is_legal && x < 0)) continue;
+      const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+inf" : "-inf";
+      throw domain_error(in.at(name) + value + " at index " + index_text(t.shape(), first + i) + "; " +
+                         (minus_infinity_is_legal ? "a log decay is a number or -inf" : "inputs are finite numbers") +
+                         ", repair the tensor where it was dumped");
+    }
+  }
+}
+
+void validate_offsets(const problem& p, std::string_view where) {
+  if (p.cu_seqlens.empty()) return;
+  const std::string here = std::string(where) + ": tensor cu_seqlens: ";
+  const std::vector<std::int64_t>& offsets = p.cu_seqlens;
+  if (p.batch() != 1) {
+    throw shape_error(here + "packed sequences need B = 1, and q of shape " + shape_text(p.q.shape()) +
+                      " has B = " + std::to_string(p.batch()) + "; pack all tokens into one batch or drop cu_seqlens");
+  }
+  if (offsets.size() < 2) {
+    throw shape_error(here + "1 offset bounds no sequence; give N + 1 of them, from 0 to T = " + std::to_string(p.tokens()));
+  }
+  if (offsets.front() != 0) {
+    throw domain_error(here + "starts at " + std::to_string(offsets.front()) + "; the first offset is 0");
+  }
+  for (std::size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) {
+      throw domain_error(here + "offset " + std::to_string(i) + " is " + std::to_string(offsets[i]) + ", below " +
+                         std::to_string(offsets[i - 1]) + " before it; offsets never decrease");
+    }
+  }
+  if (static_cast<std::uint64_t>(offsets.back()) != p.tokens()) {
+    throw domain_error(here + "ends at " + std::to_string(offsets.back()) + ", and q has T = " + std::to_string(p.tokens()) +
+                       " tokens; the sequences must partition them");
+  }
+}
+
+void validate_gate(const problem& p, const place& in) {
+  if (!p.g) return;
+  if (p.op == op_kind::delta_rule) {
+    throw shape_error(in.at("g") + "op delta_rule has no decay, and g has shape " + shape_text(p.g->shape()) +
+                      "; name the op gated_delta_rule or kda, or drop g");
+  }
+  in.floating(*p.g, "g");
+  if (p.op == op_kind::kda) {
+    in.shape(*p.g, "g", {p.batch(), p.tokens(), p.value_heads(), p.key_dim()}, "[B, T, HV, K] for op kda");
+  } else {
+    in.shape(*p.g, "g", {p.batch(), p.tokens(), p.value_heads()}, "[B, T, HV] for op " + std::string(name_of(p.op)));
+  }
+  require_finite(*p.g, "g", true, in);
+}
+
+void validate_dimensions(const problem& p, const place& in) {
+  const auto positive = [&](std::string_view tensor_name, std::string_view dimension, const tensor& t, std::size_t axis) {
+    if (t.shape()[axis] == 0) {
+      throw shape_error(in.at(tensor_name) + "shape " + shape_text(t.shape()) + " has " + std::string(dimension) +
+                        " = 0; it must be at least 1");
+    }
+  };
+  positive("q", "B", p.q, 0);
+  positive("q", "H", p.q, 2);
+  positive("q", "K", p.q, 3);
+  positive("v", "HV", p.v, 2);
+  positive("v", "V", p.v, 3);
+  if (p.value_heads() % p.key_heads() != 0) {
+    throw shape_error(in.at("v") + "HV = " + std::to_string(p.value_heads()) + " is not a multiple of H = " +
+                      std::to_string(p.key_heads()) + " of q; each head of q and k serves HV/H heads of v");
+  }
+  if (p.num_householder == 0) {
+    throw domain_error(std::string(in.where) + ": num_householder is 0; a token takes at least 1 step");
+  }
+  if (p.tokens() > std::numeric_limits<std::size_t>::max() / p.num_householder) {
+    throw shape_error(std::string(in.where) + ": T = " + std::to_string(p.tokens()) +
+                      " times num_householder = " + std::to_string(p.num_householder) + " is out of range");
+  }
+  // Shapes without elements cost a file nothing, so without this a few bytes could ask for any amount of memory.
+  const std::vector<std::size_t> state{std::max(p.batch(), p.sequence_count()), p.value_heads(), p.key_dim(), p.value_dim()};
+  std::size_t room = largest_state;
+  for (const std::size_t n : state) room /= n;
+  if (room == 0) {
+    throw shape_error(std::string(in.where) + ": a state of shape [N, HV, K, V] = " + shape_text(state) +
+                      " has more than 2^40 elements; split the problem");
+  }
+}
+
+}  // namespace
+}  // namespace detail
+
+double default_scale(std::size_t key_dim) {
+  mpfr_t x;
+  mpfr_init2(x, 64);
+  mpfr_set_ui(x, key_dim, MPFR_RNDN);
+  mpfr_t root;
+  mpfr_init2(root, std::numeric_limits<double>::digits);
+  mpfr_rec_sqrt(root, x, MPFR_RNDN);
+  const double result = mpfr_get_d(root, MPFR_RNDN);
+  mpfr_clear(root);
+  mpfr_clear(x);
+  return result;
+}
+
+std::vector<sequence_range> problem::sequences() const {
+  std::vector<sequence_range> result;
+  result.reserve(sequence_count());
+  if (cu_seqlens.empty()) {
+    for (std::size_t b = 0; b < batch(); ++b) result.push_back({b, 0, tokens()});
+    return result;
+  }
+  for (std::size_t i = 0; i + 1 < cu_seqlens.size(); ++i) {
+    const auto first = static_cast<std::size_t>(cu_seqlens[i]);
+    result.push_back({0, first, static_cast<std::size_t>(cu_seqlens[i + 1]) - first});
+  }
+  return result;
+}
+
+void validate(const problem& p, std::string_view where) {
+  const detail::place in{where};
+  in.rank(p.q, "q", 4, "[B, T, H, K]");
+  in.rank(p.v, "v", 4, "[B, T*n, HV, V]");
+  detail::validate_dimensions(p, in);
+  const std::size_t batch = p.batch();
+  const std::size_t heads = p.value_heads();
+  in.shape(p.k, "k", {batch, p.steps(), p.key_heads(), p.key_dim()}, "[B, T*n, H, K] with B, T, H, K of q");
+  in.shape(p.v, "v", {batch, p.steps(), heads, p.value_dim()}, "[B, T*n, HV, V] with B, T of q");
+  in.shape(p.beta, "beta", {batch, p.steps(), heads}, "[B, T*n, HV] with HV of v");
+  in.floating(p.q, "q");
+  if (p.q.dtype().starts_with("F8")) {
+    throw format_error(in.at("q") + "dtype " + p.q.dtype() + " is not one of BF16, F16, F32, F64");
+  }
+  if (p.k.dtype() != p.q.dtype() || p.v.dtype() != p.q.dtype()) {
+    throw format_error(std::string(where) + ": q, k and v must share one dtype, and they are " + p.q.dtype() + ", " +
+                       p.k.dtype() + ", " + p.v.dtype() + "; dump what the kernel was given");
+  }
+  in.floating(p.beta, "beta");
+  detail::validate_offsets(p, where);
+  if (p.initial_state) {
+    in.floating(*p.initial_state, "initial_state");
+    in.shape(*p.initial_state, "initial_state", {p.sequence_count(), heads, p.key_dim(), p.value_dim()}, "[N, HV, K, V]");
+    detail::require_finite(*p.initial_state, "initial_state", false, in);
+  }
+  detail::validate_gate(p, in);
+  detail::require_finite(p.q, "q", false, in);
+  detail::require_finite(p.k, "k", false, in);
+  detail::require_finite(p.v, "v", false, in);
+  detail::require_finite(p.beta, "beta", false, in);
+  if (!std::isfinite(p.scale)) {
+    throw domain_error(std::string(where) + ": scale is " + std::to_string(p.scale) + "; it must be a finite number");
+  }
+}
+
+}  // namespace deltaproof
