@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Measures a kernel's result against the certified reference: `check(problem, result, options)` gives a verdict for
+// each tensor and for the whole, where the worst element lies, the field's own numbers, and what decided. Without a
+// budget the verdict is `measured`; a non-finite value where the exact one is finite and in range is `refuted`
+// whatever was asked. Where the exact recurrence leaves its formats' range, tokens from there on are counted, not
+// judged. Views: `to_json` (schema deltaproof.verdict/1) and `to_text`.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/oracle/inspect.hpp"
+#include "deltaproof/oracle/measure.hpp"
+
+namespace deltaproof {
+
+/// A limit on one metric of one tensor, or of every tensor where `tensor` is empty.
+struct tensor_bound {
+  std::string tensor;
+  metric_bound limit;
+};
+
+/// "[TENSOR:]METRIC=E" with the reason for E. Throws: format_error naming the part that is wrong.
+[[nodiscard]] tensor_bound parse_tensor_bound(std::string_view text, const because& reason);
+
+struct check_options {
+  std::vector<tensor_bound> bounds;
+  int max_bits = 1024;
+  unsigned threads = 0;
+  const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
+  std::function<void(std::size_t, std::size_t)> progress;
+};
+
+/// Where an element lies. `token` is the index along T of the tensor, null for a state; `element` is [v] or [k, v].
+struct element_location {
+  std::size_t batch = 0;
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::optional<std::size_t> token;
+  std::optional<std::size_t> token_in_sequence;
+  std::vector<std::size_t> element;
+  double got = 0;
+  double want = 0;
+};
+
+struct tensor_report {
+  std::string name;
+  std::string dtype;
+  std::vector<std::size_t> shape;  ///< as stored
+  verdict judged = verdict::measured;
+  measurement errors;
+  std::vector<metric_bound> bounds;
+  std::optional<element_location> worst;
+  std::optional<element_location> first_nonfinite;
+};
+
+struct divergence_report {
+  divergence first;           ///< the earliest token, then sequence, then head
+  std::size_t token = 0;      ///< along T
+  std::size_t heads = 0;      ///< how many diverge
+  std::size_t skipped = 0;    ///< elements of o counted, not judged
+};
+
+struct check_report {
+  verdict judged = verdict::measured;
+  std::string reason;
+  std::string remedy;  ///< after undecided or vacuous
+  std::vector<tensor_report> tensors;
+  std::optional<divergence_report> diverges;
+  std::vector<precondition> preconditions;
+  std::map<std::string, std::size_t> tiers;  ///< of the reference, heads each
+  /// max|error| of o over that of a low-precision token loop on the same inputs; nothing if that has no finite error.
+  std::optional<double> flash_attention_factor;
+  std::optional<double> attention_gym_factor;
+  bool stopped = false;
+};
+
+/// Throws: domain_error for a bound on a tensor the result does not have, and as solve.
+[[nodiscard]] check_report check(const problem& p, const result& r, const check_options& options = {});
+
+/// What a report needs to be a file of its own.
+struct check_identity {
+  std::string version;
+  std::string problem_path, problem_sha256;
+  std::string result_path, result_sha256;
+  std::string kernel, producer, path;
+  std::string reproduce;  ///< one command line
+  std::vector<std::string> notes;
+};
+
+/// Schema `deltaproof.verdict/1`; numbers that are not finite are "nan", "inf", "-inf".
+[[nodiscard]] std::string to_json(const check_report& report, const check_identity& identity);
+/// About a dozen lines for a terminal.
+[[nodiscard]] std::string to_text(const check_report& report, const check_identity& identity);
+
+/// Largest |error| of o of the token recurrence with every elementwise result and matvec rounded to q's format, the
+/// state kept in that format or in fp32. Tokens marked in `skip` (per element of o) are left out. NaN if it overflows.
+/// Source: the eager runs FlashAttention's and attention-gym's tests compare with.
+[[nodiscard]] double eager_error(const problem& p, const reference_tensor& want, const std::vector<bool>& skip, bool fp32_state,
+                                 unsigned threads);
+
+}  // namespace deltaproof

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <charconv>
+
+#include "cli/program.hpp"
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/regimes.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+struct gen_arguments {
+  std::string output;
+  std::string regime = "typical";
+  std::optional<std::string> op, rule, dtype, beta, gate, initial_state, cu_seqlens;
+  std::optional<std::size_t> batch, tokens, key_dim, value_dim, key_heads, value_heads, num_householder;
+};
+
+std::vector<std::int64_t> offsets(const std::string& text) {
+  std::vector<std::int64_t> out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
+    if (error != std::errc{} || end != text.data() + comma) {
+      throw format_error("gen: --cu-seqlens " + text + ": '" + text.substr(at, comma - at) + "' is no integer; write for example 0,5,16");
+    }
+    out.push_back(value);
+    at = comma + 1;
+  }
+  return out;
+}
+
+int run(const gen_arguments& args, const common_options& common) {
+  generation g;
+  g.regime = args.regime;
+  g.seed = common.seed_given ? common.seed : 0;
+  if (args.op) g.op = op_named(*args.op);
+  if (args.rule) g.rule = rule_named(*args.rule);
+  if (args.dtype) g.dtype = format_named(*args.dtype);
+  g.beta = args.beta;
+  g.gate = args.gate;
+  g.initial_state = args.initial_state;
+  if (args.cu_seqlens) g.cu_seqlens = offsets(*args.cu_seqlens);
+  g.batch = args.batch;
+  g.tokens = args.tokens;
+  g.key_dim = args.key_dim;
+  g.value_dim = args.value_dim;
+  g.key_heads = args.key_heads;
+  g.value_heads = args.value_heads;
+  g.num_householder = args.num_householder;
+  const generation completed = complete(g);
+  write_problem(args.output, generate(completed));
+  say(common, "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n");
+  return 0;
+}
+
+}  // namespace
+
+registered_verb add_gen(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
+  const auto args = std::make_shared<gen_arguments>();
+  command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->required()->type_name("FILE");
+  command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("NAME");
+  command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
+  command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");
+  command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
+  command->add_option("--beta", args->beta, "Step law, or a decimal")->type_name("LAW");
+  command->add_option("--gate", args->gate, "Gate law, or a decimal")->type_name("LAW");
+  command->add_option("--initial-state", args->initial_state, "Law of the initial state")->type_name("LAW");
+  command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
+  command->add_option("--B", args->batch, "Batches")->type_name("N");
+  command->add_option("--T", args->tokens, "Tokens")->type_name("N");
+  command->add_option("--K", args->key_dim, "Key dimension")->type_name("N");
+  command->add_option("--V", args->value_dim, "Value dimension")->type_name("N");
+  command->add_option("--H", args->key_heads, "Heads of q and k")->type_name("N");
+  command->add_option("--HV", args->value_heads, "Heads of v")->type_name("N");
+  command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N");
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/oracle/inspect.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json finite_or_word(double x) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
+  return x;
+}
+
+std::string at_text(const std::optional<row_location>& at) {
+  if (!at) return "";
+  return "sequence " + std::to_string(at->sequence) + " head " + std::to_string(at->head) + " token " + std::to_string(at->token) +
+         (at->step > 0 ? " step " + std::to_string(at->step) : "");
+}
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string short_number(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.6g", x);
+  return buffer;
+}
+
+std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
+  std::vector<std::pair<std::string, std::string>> out;
+  out.emplace_back("op", name_of(p.op));
+  out.emplace_back("shape", "B " + std::to_string(p.batch()) + ", T " + std::to_string(p.tokens()) + ", steps per token " +
+                                std::to_string(p.num_householder) + ", K " + std::to_string(p.key_dim()) + ", V " + std::to_string(p.value_dim()));
+  out.emplace_back("heads", std::to_string(p.key_heads()) + " of q, k; " + std::to_string(p.value_heads()) + " of v, beta, g" +
+                                (p.value_heads() == p.key_heads() ? "" : "; value head i reads key head floor(i / " + std::to_string(p.value_heads() / p.key_heads()) + ")"));
+  out.emplace_back("sequences", std::to_string(p.sequence_count()));
+  std::string dtypes = "q, k, v " + p.q.dtype() + ", beta " + p.beta.dtype();
+  if (p.g) dtypes += ", g " + p.g->dtype() + (p.gate_per_channel() ? " per channel" : " per token");
+  if (p.initial_state) dtypes += ", initial_state " + p.initial_state->dtype();
+  out.emplace_back("dtypes", dtypes);
+  out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) + ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
+  out.emplace_back("scale", short_number(p.scale));
+  if (!p.note.empty()) out.emplace_back("note", p.note);
+  return out;
+}
+
+int run(const std::string& file, const common_options& common) {
+  notes_list notes;
+  const safetensors_file source = read_safetensors(file);
+  const problem p = parse_problem(source, notes);
+  const auto found = inspect(p);
+  json j{{"schema", "deltaproof.inspection/1"}, {"problem", {{"path", file}, {"sha256", sha256_hex(source.bytes())}}}};
+  std::string text;
+  for (const auto& [name, value] : facts(p)) {
+    j["facts"][name] = value;
+    text += padded(name, 20) + value + "\n";
+  }
+  text += "\n" + padded("precondition", 20) + padded("least", 14) + padded("largest", 14) + "says\n";
+  j["preconditions"] = json::array();
+  for (const precondition& c : found) {
+    const auto row = [](const std::optional<row_location>& at) -> json {
+      if (!at) return nullptr;
+      return {{"batch", at->batch}, {"sequence", at->sequence}, {"head", at->head}, {"token", at->token}, {"step", at->step}};
+    };
+    j["preconditions"].push_back({{"name", c.name}, {"level", name_of(c.level)}, {"says", c.says}, {"least", finite_or_word(c.least)},
+                                  {"largest", finite_or_word(c.largest)}, {"count", c.count}, {"rows", c.rows}, {"first", row(c.first)}, {"worst_at", row(c.worst_at)}});
+    text += padded(c.name, 20) + padded(short_number(c.least), 14) + padded(short_number(c.largest), 14) +
+            (c.level == remark::fine ? "" : std::string(name_of(c.level)) + ": ") + c.says + "\n";
+    if (c.level != remark::fine && c.first) text += padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";
+  }
+  j["notes"] = notes;
+  for (const auto& note : notes) text += "note: " + note + "\n";
+  deliver(common.json, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  say(common, text);
+  return 0;
+}
+
+}  // namespace
+
+registered_verb add_inspect(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("inspect", "List what a problem's inputs are like and what looks wrong");
+  const auto file = std::make_shared<std::string>();
+  command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required();
+  return {command, [file, &common] { return run(*file, common); }};
+}
+
+}  // namespace deltaproof::cli

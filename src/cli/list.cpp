@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/oracle/measure.hpp"
+#include "deltaproof/oracle/problem.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "deltaproof/study/study.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// One entry of an axis: what `list` prints and `explain` looks up.
+struct entry {
+  std::string name;
+  std::string line;                                            ///< one sentence
+  std::vector<std::pair<std::string, std::string>> facts = {};
+};
+
+std::string digits(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.10g", x);
+  return buffer;
+}
+
+std::vector<entry> list_rules() {
+  std::vector<entry> out;
+  for_each_rule([&](auto rule) {
+    using Rule = decltype(rule);
+    const std::string order = Rule::order == exact_order ? "exact" : "order " + std::to_string(Rule::order);
+    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for 0 <= x <= " + digits(Rule::limit),
+                   {{"R(1)", digits(Rule::stability(1.0))}, {"phi(1)", digits(Rule::gain(1.0))}, {"stability limit", digits(Rule::limit)}}});
+  });
+  return out;
+}
+
+std::vector<entry> list_formats() {
+  std::vector<entry> out;
+  for (const named_format& row : formats) {
+    const format& f = row.value;
+    out.push_back({std::string(row.name),
+                   std::to_string(f.precision) + " significant bits, largest " + digits(largest(f)) + ", u = 2^-" + std::to_string(f.precision),
+                   {{"smallest normal", digits(smallest_normal(f))}, {"smallest subnormal", digits(smallest_subnormal(f))},
+                    {"infinities", f.has_infinity ? "yes" : "no"}, {"safetensors dtype", row.dtype.empty() ? "none" : std::string(row.dtype)}}});
+  }
+  return out;
+}
+
+std::vector<entry> list_regimes() {
+  std::vector<entry> out;
+  for (const regime_info& r : regimes()) out.push_back({std::string(r.name), std::string(r.what), {{"why", std::string(r.why)}}});
+  return out;
+}
+
+std::vector<entry> list_laws(std::span<const law_info> laws) {
+  std::vector<entry> out;
+  for (const law_info& law : laws) out.push_back({std::string(law.name), std::string(law.meaning)});
+  return out;
+}
+
+std::vector<entry> list_studies() {
+  std::vector<entry> out;
+  for (const study* s : studies()) out.push_back({std::string(s->name), std::string(s->question)});
+  return out;
+}
+
+std::vector<entry> list_metrics() {
+  return {{"max_abs", "largest |error|"},
+          {"rel_fro", "|error|_F / |exact|_F"},
+          {"fla_ratio", "rms(error) / (rms(exact) + 1e-8), as fla's assert_close"},
+          {"ulps", "largest |error| in units of the last place of the output's format at the exact value"}};
+}
+
+/// Every axis that can be listed.
+struct axis {
+  std::string_view name;
+  std::vector<entry> (*entries)();
+};
+constexpr axis axes[] = {
+    {"rules", list_rules},
+    {"formats", list_formats},
+    {"regimes", list_regimes},
+    {"beta-laws", [] { return list_laws(beta_laws()); }},
+    {"gate-laws", [] { return list_laws(gate_laws()); }},
+    {"initial-state-laws", [] { return list_laws(initial_state_laws()); }},
+    {"metrics", list_metrics},
+    {"studies", list_studies},
+};
+
+std::string axis_names() {
+  std::string names;
+  for (const axis& a : axes) names += (names.empty() ? "" : ", ") + std::string(a.name);
+  return names;
+}
+
+int run_list(const std::string& wanted, const common_options& common) {
+  for (const axis& a : axes) {
+    if (a.name != wanted) continue;
+    json j{{"schema", "deltaproof.list/1"}, {std::string(a.name), json::array()}};
+    std::string text;
+    const auto entries = a.entries();
+    std::size_t width = 0;
+    for (const entry& e : entries) width = std::max(width, e.name.size());
+    for (const entry& e : entries) {
+      json item{{"name", e.name}, {"statement", e.line}};
+      for (const auto& [name, value] : e.facts) item[name] = value;
+      j[std::string(a.name)].push_back(std::move(item));
+      text += e.name + std::string(width + 2 - e.name.size(), ' ') + e.line + "\n";
+    }
+    deliver(common.json, j.dump(2) + "\n");
+    say(common, text);
+    return 0;
+  }
+  throw format_error("list: there is no axis '" + wanted + "'; there are " + axis_names());
+}
+
+int run_explain(const std::string& wanted, const common_options& common) {
+  std::string text;
+  json j{{"schema", "deltaproof.explanation/1"}, {"name", wanted}, {"entries", json::array()}};
+  for (const axis& a : axes) {
+    for (const entry& e : a.entries()) {
+      if (e.name != wanted) continue;
+      text += wanted + " (" + std::string(a.name) + "): " + e.line + "\n";
+      json item{{"axis", a.name}, {"statement", e.line}};
+      for (const auto& [name, value] : e.facts) {
+        text += "  " + name + ": " + value + "\n";
+        item[name] = value;
+      }
+      j["entries"].push_back(std::move(item));
+    }
+  }
+  if (text.empty()) throw format_error("explain: nothing is named '" + wanted + "'; see deltaproof list AXIS for AXIS in " + axis_names());
+  deliver(common.json, j.dump(2) + "\n");
+  say(common, text);
+  return 0;
+}
+
+}  // namespace
+
+registered_verb add_list(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("list", "List an axis: " + axis_names());
+  const auto name = std::make_shared<std::string>();
+  command->add_option("AXIS", *name, axis_names())->required();
+  return {command, [name, &common] { return run_list(*name, common); }};
+}
+
+registered_verb add_explain(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("explain", "Explain anything that can be listed, by name");
+  const auto name = std::make_shared<std::string>();
+  command->add_option("ID", *name, "A name printed by list")->required();
+  return {command, [name, &common] { return run_explain(*name, common); }};
+}
+
+}  // namespace deltaproof::cli

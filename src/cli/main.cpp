@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <csignal>
+#include <condition_variable>
+#include <exception>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "cli/program.hpp"
+#include "deltaproof/number/canary.hpp"
+#include "deltaproof/number/errors.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+std::atomic<bool> stop{false};
+std::atomic<bool> interrupted{false};
+
+extern "C" void on_interrupt(int) {
+  // A second Ctrl-C does not wait for the work to notice the first.
+  if (interrupted.exchange(true)) std::_Exit(interrupted_exit);
+  stop = true;
+}
+
+/// Sets `stop` after --max-seconds, unless the work is done before.
+class clock_guard {
+ public:
+  explicit clock_guard(double seconds) {
+    if (seconds <= 0) return;
+    thread_ = std::thread([this, seconds] {
+      std::unique_lock lock(lock_);
+      if (!done_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return finished_; })) stop = true;
+    });
+  }
+  ~clock_guard() {
+    {
+      const std::lock_guard lock(lock_);
+      finished_ = true;
+    }
+    done_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  clock_guard(const clock_guard&) = delete;
+  clock_guard& operator=(const clock_guard&) = delete;
+
+ private:
+  std::mutex lock_;
+  std::condition_variable done_;
+  bool finished_ = false;
+  std::thread thread_;
+};
+
+void add_common(CLI::App* command, common_options& common) {
+  command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE");
+  command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
+  command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
+  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
+  command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", common.seed, "Seed of every random number")->type_name("N")->each([&common](const std::string&) { common.seed_given = true; });
+  command->add_flag("--no-color", common.no_color, "Plain text (there is no colour yet to turn off)");
+}
+
+int run(int argc, char** argv) {
+  require_sound_environment();
+  CLI::App app{"deltaproof: the referee for delta-rule linear attention kernels", "deltaproof"};
+  app.set_version_flag("--version", "deltaproof " DELTAPROOF_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.");
+  common_options common;
+  for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
+
+  std::vector<registered_verb> verbs;
+  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_study, add_report, add_list, add_explain}) {
+    verbs.push_back(add(app, common));
+    add_common(verbs.back().command, common);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : bad_usage;
+  }
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  const clock_guard clock(common.max_seconds);
+  for (const registered_verb& v : verbs) {
+    if (!v.command->parsed()) continue;
+    const int code = v.run();
+    return was_interrupted() ? interrupted_exit : code;
+  }
+  return bad_usage;
+}
+
+}  // namespace
+
+const std::atomic<bool>& stop_requested() { return stop; }
+bool was_interrupted() { return interrupted; }
+
+}  // namespace deltaproof::cli
+
+int main(int argc, char** argv) {
+  try {
+    return deltaproof::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "deltaproof: " << e.what() << '\n';
+    return deltaproof::cli::bad_usage;
+  }
+}

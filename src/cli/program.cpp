@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "cli/program.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/study/report.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+std::string xml_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default:
+        // Control characters are not allowed in XML 1.0 at all.
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string shell_quoted(const std::string& word) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-/=:,+@%").find(c) != std::string_view::npos; };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+progress_line::progress_line(std::string stage) : stage_{std::move(stage)}, start_{std::chrono::steady_clock::now()}, last_{start_} {}
+
+progress_line::~progress_line() {
+  if (shown_) std::fprintf(stderr, "\r\033[K");
+}
+
+void progress_line::stage(const std::string& name) {
+  if (name == stage_) return;
+  stage_ = name;
+  start_ = std::chrono::steady_clock::now();
+}
+
+void progress_line::update(double fraction) {
+  static const bool terminal = isatty(STDERR_FILENO) != 0;
+  const auto now = std::chrono::steady_clock::now();
+  if (!terminal || now - last_ < std::chrono::milliseconds(200)) return;
+  last_ = now;
+  shown_ = true;
+  const double spent = std::chrono::duration<double>(now - start_).count();
+  std::fprintf(stderr, "\r\033[K%s  %.0f %%", stage_.c_str(), 100 * fraction);
+  if (fraction > 0.02) std::fprintf(stderr, "  ETA %.0f s", std::ceil(spent * (1 - fraction) / fraction));
+  std::fflush(stderr);
+}
+
+void deliver(const std::string& file, const std::string& data) {
+  if (file.empty()) return;
+  if (file == "-") {
+    std::cout << data << std::flush;
+    if (!std::cout) throw format_error("stdout: could not be written");
+  } else {
+    write_file_atomically(file, data);
+  }
+}
+
+void say(const common_options& common, const std::string& text) {
+  const bool stdout_taken = common.json == "-" || common.junit == "-" || common.markdown == "-";
+  (stdout_taken ? std::cerr : std::cout) << text << std::flush;
+}
+
+std::string command_line(const common_options& common) {
+  std::string out = "deltaproof";
+  for (const std::string& word : common.arguments) out += " " + shell_quoted(word);
+  return out;
+}
+
+std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases) {
+  std::size_t failures = 0;
+  for (const junit_case& c : cases) failures += c.failure.empty() ? 0 : 1;
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
+                    std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) + "\">\n";
+  for (const junit_case& c : cases) {
+    out += "    <testcase classname=\"" + xml_escaped(suite) + "\" name=\"" + xml_escaped(c.name) + "\">\n";
+    if (!c.failure.empty()) out += "      <failure message=\"" + xml_escaped(c.failure) + "\"/>\n";
+    if (!c.output.empty()) out += "      <system-out>" + xml_escaped(c.output) + "</system-out>\n";
+    out += "    </testcase>\n";
+  }
+  return out + "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What the verbs of the program share: the common options, where their output goes, progress on a terminal, and the
+// clock and signals that end long work early. Each verb is one file that adds itself to the command line and hands
+// back what to run. stdout is data, stderr is messages.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace deltaproof::cli {
+
+/// Options that every verb takes.
+struct common_options {
+  std::string json;      ///< file, "-" for stdout, empty for none
+  std::string junit;
+  std::string markdown;
+  unsigned threads = 0;
+  double max_seconds = 0;  ///< 0: no limit
+  std::uint64_t seed = 1;
+  bool seed_given = false;
+  bool no_color = false;
+  std::vector<std::string> arguments;  ///< the command line as given, for "reproduce"
+};
+
+/// Exit codes beside those of a verdict.
+inline constexpr int bad_usage = 2;
+inline constexpr int interrupted_exit = 130;
+
+/// Set by Ctrl-C and by the clock of --max-seconds; long work watches it.
+[[nodiscard]] const std::atomic<bool>& stop_requested();
+/// Whether it was Ctrl-C.
+[[nodiscard]] bool was_interrupted();
+
+/// A line "stage  42 %  ETA 12 s" on stderr, where that is a terminal; nothing elsewhere.
+class progress_line {
+ public:
+  explicit progress_line(std::string stage);
+  ~progress_line();
+  progress_line(const progress_line&) = delete;
+  progress_line& operator=(const progress_line&) = delete;
+  void update(double fraction);
+  void stage(const std::string& name);
+
+ private:
+  std::string stage_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+/// Writes `data` to `file` (by rename) or, for "-", to stdout.
+void deliver(const std::string& file, const std::string& data);
+
+/// Writes the human text: to stdout, or to stderr where one of the views takes stdout.
+void say(const common_options& common, const std::string& text);
+
+/// The command line, quoted for a shell.
+[[nodiscard]] std::string command_line(const common_options& common);
+
+/// One test case of a JUnit file; `failure` is empty where it passed.
+struct junit_case {
+  std::string name;
+  std::string failure;
+  std::string output;
+};
+[[nodiscard]] std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases);
+
+/// Adds the verb to `app`; the returned function runs it and gives the exit code.
+using verb = std::function<int()>;
+struct registered_verb {
+  CLI::App* command;
+  verb run;
+};
+registered_verb add_check(CLI::App& app, common_options& common);
+registered_verb add_inspect(CLI::App& app, common_options& common);
+registered_verb add_oracle(CLI::App& app, common_options& common);
+registered_verb add_gen(CLI::App& app, common_options& common);
+registered_verb add_list(CLI::App& app, common_options& common);
+registered_verb add_explain(CLI::App& app, common_options& common);
+registered_verb add_study(CLI::App& app, common_options& common);
+registered_verb add_report(CLI::App& app, common_options& common);
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "cli/program.hpp"
+#include "deltaproof/study/report.hpp"
+#include "deltaproof/study/study.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+struct study_arguments {
+  std::vector<std::string> names;
+  std::string output;
+  std::string recordings = "tests/recordings";
+  bool full = false;
+  bool quick = false;
+};
+
+int run(const study_arguments& args, const common_options& common) {
+  std::vector<const study*> chosen;
+  for (const std::string& name : args.names) chosen.push_back(&study_named(name));
+  if (chosen.empty()) chosen.assign(studies().begin(), studies().end());
+
+  run_options options;
+  options.seed = common.seed;
+  options.full = args.full;
+  options.threads = common.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : common.threads;
+  if (std::filesystem::is_directory(args.recordings)) options.recordings = args.recordings;
+  options.interrupted = &stop_requested();
+
+  for (const study* s : chosen) {
+    if (options.stopped()) {
+      say(common, std::string(s->name) + ": not begun\n");
+      continue;
+    }
+    report r;
+    {
+      progress_line line{std::string(s->name)};
+      options.on_progress = [&](std::string_view stage, double fraction) {
+        line.stage(std::string(s->name) + ": " + std::string(stage));
+        line.update(fraction);
+      };
+      r = run_study(*s, options);
+    }
+    if (!args.output.empty()) write_report(r, args.output);
+    if (chosen.size() == 1) {
+      deliver(common.json, to_json(r));
+      deliver(common.markdown, to_markdown(r));
+    }
+    std::string text = std::string(s->name) + ": " + r.answer + "\n";
+    for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
+    say(common, text);
+  }
+  if (!args.output.empty()) {
+    write_index(args.output);
+    say(common, "written to " + args.output + "\n");
+  }
+  return options.stopped() ? 3 : 0;
+}
+
+void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
+  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")->type_name("DIR");
+  auto* full = command->add_flag("--full", args->full, "Everything, minutes");
+  command->add_flag("--quick", args->quick, "What takes seconds to a minute (the default)")->excludes(full);
+}
+
+}  // namespace
+
+registered_verb add_study(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("study", "Run studies by name and print their answers");
+  const auto args = std::make_shared<study_arguments>();
+  command->add_option("NAME", args->names, "See: deltaproof list studies")->required();
+  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR");
+  add_shared(command, args);
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+registered_verb add_report(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("report", "Run every study and write the stability report");
+  const auto args = std::make_shared<study_arguments>();
+  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
+  add_shared(command, args);
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+}  // namespace deltaproof::cli

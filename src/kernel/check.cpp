@@ -1,0 +1,244 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/kernel/check.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace deltaproof {
+namespace {
+
+/// One tensor of the result beside what it is compared with.
+struct pairing {
+  std::string name;
+  const tensor* stored;
+  std::vector<double> got;  ///< in the reference's order
+  std::vector<bool> skip;
+};
+
+std::size_t token_along_t(const problem& p, const divergence& d) { return p.sequences()[d.sequence].first_token + d.token; }
+
+/// Elements of o at or after a divergence (from the start of its chunk on the chunk path), all of a diverged state.
+void mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state) {
+  if (ref.divergences.empty()) return;
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), n = p.num_householder;
+  o.skip.assign(o.got.size(), false);
+  if (state) state->skip.assign(state->got.size(), false);
+  for (const divergence& d : ref.divergences) {
+    std::size_t from = d.token;
+    if (r.path == path_kind::chunk && r.chunk_size) from = from * n / *r.chunk_size * *r.chunk_size / n;
+    const auto& range = sequences[d.sequence];
+    for (std::size_t t = from; t < range.tokens; ++t) {
+      const std::size_t at = ((range.batch * p.tokens() + range.first_token + t) * heads + d.value_head) * cols;
+      std::fill_n(o.skip.begin() + static_cast<std::ptrdiff_t>(at), cols, true);
+    }
+    if (!state) continue;
+    const std::size_t entries = p.key_dim() * cols;
+    std::fill_n(state->skip.begin() + static_cast<std::ptrdiff_t>((d.sequence * heads + d.value_head) * entries), entries, true);
+  }
+}
+
+element_location locate(const problem& p, bool is_state, const element_error& e) {
+  const std::size_t heads = p.value_heads(), cols = p.value_dim();
+  element_location at;
+  at.got = e.got;
+  at.want = e.want;
+  std::size_t rest = e.index;
+  const std::size_t v = rest % cols;
+  rest /= cols;
+  if (is_state) {
+    const std::size_t k = rest % p.key_dim();
+    rest /= p.key_dim();
+    at.element = {k, v};
+    at.head = rest % heads;
+    at.sequence = rest / heads;
+    at.batch = p.sequences()[at.sequence].batch;
+    return at;
+  }
+  at.element = {v};
+  at.head = rest % heads;
+  rest /= heads;
+  at.token = rest % p.tokens();
+  at.batch = rest / p.tokens();
+  const auto sequences = p.sequences();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const auto& range = sequences[s];
+    if (range.batch == at.batch && *at.token >= range.first_token && *at.token < range.first_token + range.tokens) {
+      at.sequence = s;
+      at.token_in_sequence = *at.token - range.first_token;
+    }
+  }
+  return at;
+}
+
+std::string place(const element_location& at) {
+  std::string text = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
+  if (at.token) text += ", token " + std::to_string(*at.token);
+  text += ", element ";
+  for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
+  return text;
+}
+
+std::string digits(double x) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.6g", x);
+  return buffer;
+}
+
+/// The bound that decides `judged`, or that comes closest to deciding otherwise.
+std::string decisive_bound(const tensor_report& t) {
+  for (const metric_bound& b : t.bounds) {
+    const enclosure e = value_of(t.errors, b.which);
+    if (judge_interval(e, b.limit) != t.judged) continue;
+    return t.name + " " + std::string(name_of(b.which)) + " " + digits(e.value) +
+           (t.judged == verdict::refuted     ? " is above "
+            : t.judged == verdict::undecided ? " cannot be told from "
+                                             : " is within ") +
+           digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+  }
+  return t.name;
+}
+
+std::string reason_for(const check_report& c) {
+  if (c.stopped) return "stopped before the reference was complete";
+  for (const tensor_report& t : c.tensors) {
+    if (t.judged != c.judged) continue;
+    if (t.first_nonfinite) {
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
+             digits(t.first_nonfinite->want) + "; " + std::to_string(t.errors.nonfinite) + " such elements";
+    }
+    if (c.judged == verdict::vacuous) return "nothing was left to judge: the exact recurrence leaves its formats' range before any output";
+    if (c.judged == verdict::measured) return "no budget was given: errors only";
+    return decisive_bound(t);
+  }
+  return "";
+}
+
+/// Relative radius that is small beside one rounding of the finest result tensor.
+double first_radius(const result& r) {
+  int precision = r.o.element_format().precision;
+  if (r.final_state) precision = std::max(precision, r.final_state->element_format().precision);
+  return std::ldexp(1.0, -precision - 4);
+}
+
+}  // namespace
+
+tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
+  const auto fail = [&](const std::string& why) -> format_error {
+    return format_error("--max-error " + std::string(text) + ": " + why +
+                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: max_abs, rel_fro, fla_ratio, ulps)");
+  };
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) throw fail("there is no '='");
+  std::string_view left = text.substr(0, equals), right = text.substr(equals + 1);
+  std::string tensor_name;
+  if (const auto colon = left.find(':'); colon != std::string_view::npos) {
+    tensor_name = left.substr(0, colon);
+    left = left.substr(colon + 1);
+    if (tensor_name != "o" && tensor_name != "final_state") throw fail("tensor '" + tensor_name + "' is neither o nor final_state");
+  }
+  double limit = 0;
+  const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
+  if (error != std::errc{} || end != right.data() + right.size() || !(limit >= 0) || std::isinf(limit)) {
+    throw fail("'" + std::string(right) + "' is no limit >= 0");
+  }
+  metric which{};
+  try {
+    which = metric_named(left);
+  } catch (const format_error& e) {
+    throw fail(e.what());
+  }
+  return {std::move(tensor_name), {which, bound(limit, reason)}};
+}
+
+check_report check(const problem& p, const result& r, const check_options& options) {
+  for (const tensor_bound& b : options.bounds) {
+    if (b.tensor == "final_state" && !r.final_state) {
+      throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
+    }
+  }
+  check_report out;
+  out.preconditions = inspect(p);
+
+  std::vector<pairing> pairs;
+  pairs.push_back({"o", &r.o, r.o.to_doubles(), {}});
+  if (r.final_state) pairs.push_back({"final_state", &*r.final_state, r.final_state_kv()->to_doubles(), {}});
+  pairing* state = r.final_state ? &pairs[1] : nullptr;
+
+  question ask;
+  ask.relative_radius = first_radius(r);
+  ask.range.output = largest(r.o.element_format());
+  // The state lives in fp32 unless the result says wider.
+  ask.range.state = largest(r.final_state && r.final_state->element_format() == fp64 ? fp64 : fp32);
+  ask.max_bits = options.max_bits;
+  ask.threads = options.threads;
+  ask.stop = options.stop;
+  ask.progress = options.progress;
+
+  reference ref;
+  for (;;) {
+    ref = solve(p, ask);
+    out.tensors.clear();
+    out.tiers = ref.tiers;
+    out.stopped = ref.stopped;
+    mark_skipped(p, r, ref, pairs[0], state);
+    for (const pairing& pair : pairs) {
+      const bool is_state = pair.name == "final_state";
+      tensor_report t;
+      t.name = pair.name;
+      t.dtype = pair.stored->dtype();
+      t.shape = pair.stored->shape();
+      for (const tensor_bound& b : options.bounds) {
+        if (b.tensor.empty() || b.tensor == t.name) t.bounds.push_back(b.limit);
+      }
+      t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+      t.judged = judge(t.errors, t.bounds);
+      if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
+      if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
+      out.tensors.push_back(std::move(t));
+    }
+    // A tensor with nothing left to judge says nothing beside one that was judged.
+    std::optional<verdict> judged;
+    for (const tensor_report& t : out.tensors) {
+      if (t.judged != verdict::vacuous) judged = judged ? combine(*judged, t.judged) : t.judged;
+    }
+    out.judged = out.stopped ? verdict::undecided : judged.value_or(verdict::vacuous);
+    const bool finest = ref.tiers.size() == 1 && ref.tiers.count("mpfr-1024") == 1;
+    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) break;
+    ask.relative_radius *= 0x1p-60;
+  }
+
+  if (!ref.divergences.empty()) {
+    const auto first = std::min_element(ref.divergences.begin(), ref.divergences.end(),
+                                        [](const divergence& a, const divergence& b) { return a.token < b.token; });
+    divergence_report d;
+    d.first = *first;
+    d.token = token_along_t(p, *first);
+    d.heads = ref.divergences.size();
+    d.skipped = out.tensors[0].errors.skipped;
+    out.diverges = d;
+  }
+  if (!out.stopped && out.tensors[0].errors.elements > 0) {
+    const double worst = out.tensors[0].errors.max_abs.value;
+    const auto factor = [&](bool fp32_state) -> std::optional<double> {
+      const double eager = eager_error(p, ref.o, pairs[0].skip, fp32_state, options.threads);
+      if (!(eager > 0) || out.tensors[0].errors.nonfinite > 0) return std::nullopt;
+      return worst / eager;
+    };
+    out.flash_attention_factor = factor(false);
+    out.attention_gym_factor = factor(true);
+  }
+  out.reason = reason_for(out);
+  if (out.judged == verdict::undecided) {
+    out.remedy = out.stopped ? "give it more time (--max-seconds)" : "the reference's radius is too wide at " + std::to_string(options.max_bits) + " bits; loosen the bound or shorten the horizon";
+  } else if (out.judged == verdict::vacuous) {
+    out.remedy = "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+  }
+  return out;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,87 @@
+#!/bin/sh
+# cli.sh PROGRAM ROOT: every verb from the outside.
+set -u
+program=$1 root=$2
+box=$(mktemp -d)
+trap 'rm -rf "$box"' EXIT
+cd "$box" || exit 1
+cp "$root"/tests/recordings/*.safetensors .
+failures=0
+ran=0
+
+# expect CODE TEXT ARGUMENT...: the exit code, and TEXT (may be empty) somewhere in stdout or stderr.
+expect() {
+  want_code=$1 want_text=$2
+  shift 2
+  ran=$((ran + 1))
+  code=0
+  output=$("$program" "$@" 2>&1 < /dev/null) || code=$?
+  if [ "$code" != "$want_code" ]; then
+    echo "FAIL deltaproof $*: exit $code, not $want_code"
+    echo "$output" | head -5
+    failures=$((failures + 1))
+  fi
+  case $output in
+    *"$want_text"*) ;;
+    *)
+      echo "FAIL deltaproof $*: does not say '$want_text' but:"
+      echo "$output" | head -5
+      failures=$((failures + 1)) ;;
+  esac
+}
+
+problem=delta_beta2_bf16.problem.safetensors
+chunk=delta_beta2_bf16.chunk.safetensors
+abuse=kda_safe_gate_abuse_bf16
+
+expect 0 "deltaproof 0" --version
+expect 0 "check" --help
+expect 2 "" frobnicate
+expect 2 ""
+
+expect 0 "measured" check $problem $chunk
+expect 0 "measured" check $problem delta_beta2_bf16.recurrent.safetensors --no-plan
+expect 1 "refuted" check $abuse.problem.safetensors $abuse.chunk.safetensors
+expect 0 "measured" check $abuse.problem.safetensors $abuse.recurrent.safetensors
+expect 0 "holds" check $problem $chunk --max-error o:rel_fro=0.02 --because "the kernel's own test"
+expect 1 "refuted" check $problem $chunk --max-error o:rel_fro=0.005 --max-error max_abs=1 --because "fla's ratio"
+expect 2 "--because" check $problem $chunk --max-error o:rel_fro=0.02
+expect 2 "metrics" check $problem $chunk --max-error o:speed=1 --because x
+expect 2 "another problem" check gdn_gva_bf16.problem.safetensors $chunk
+expect 2 "nowhere" check nowhere.safetensors $chunk
+expect 2 "" check $problem
+head -c 1000 $chunk > cut.safetensors
+expect 2 "cut.safetensors" check $problem cut.safetensors
+
+"$program" check $problem $chunk --json - 2>/dev/null | head -c 1 | grep -q '{' || { echo "FAIL --json - does not put JSON on stdout"; failures=$((failures + 1)); }
+expect 0 "" check $problem $chunk --json verdict.json --junit verdict.xml --markdown verdict.md
+for file in verdict.json verdict.xml verdict.md; do
+  [ -s $file ] || { echo "FAIL $file was not written"; failures=$((failures + 1)); }
+done
+expect 2 "no/such" check $problem $chunk --json no/such/folder/verdict.json
+
+expect 0 "transition_factor" inspect $problem
+expect 2 "" inspect $chunk
+
+expect 0 "--regime typical" gen --T 32 --K 16 --V 8 --seed 3 -o made.safetensors
+cp made.safetensors again.safetensors
+expect 0 "" gen --T 32 --K 16 --V 8 --seed 3 -o made.safetensors
+cmp -s made.safetensors again.safetensors || { echo "FAIL gen is not reproducible"; failures=$((failures + 1)); }
+expect 2 "typical" gen --regime nonsense -o x.safetensors
+[ ! -e x.safetensors ] || { echo "FAIL gen left a file behind"; failures=$((failures + 1)); }
+
+expect 0 "correctly rounded to bf16" oracle made.safetensors -o truth.safetensors --round bf16
+expect 0 "holds" check made.safetensors truth.safetensors --max-error ulps=0.51 --because "one rounding"
+expect 2 "" oracle made.safetensors -o truth.safetensors --round bf15
+
+for axis in rules formats regimes studies metrics; do
+  expect 0 "" list $axis --json $axis.json
+done
+expect 0 "bf16" list formats
+expect 2 "rules" list colours
+expect 0 "exact" explain exact
+expect 2 "list" explain nonsense
+expect 2 "there" study nonsense
+
+echo "$ran calls, $failures failures"
+[ "$failures" = 0 ]
