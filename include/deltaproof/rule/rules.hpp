@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The catalogue of update rules: euler (DeltaNet), exact_flow (EFLA), implicit_euler (Longhorn before
+// its diagonal approximation), crank_nicolson, rk2, rk3, rk4, and ways to go over all of them or to pick
+// one by name. x = beta |k|^2. Polynomial and rational rules take any scalar with + - * / by small
+// integers, fields such as rationals and integers modulo a prime included; exact_flow takes scalars with
+// exp and expm1. R and phi are evaluated in S itself, in the order written. A new rule is one struct and
+// one entry of `rules` below: tests, studies and the program find it there.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/scalar.hpp"
+#include "deltaproof/rule/rule.hpp"
+
+namespace deltaproof {
+
+/// R(x) = 1 - x, phi(x) = 1.
+struct euler {
+  static constexpr std::string_view name = "euler";
+  static constexpr int order = 1;
+  static constexpr double limit = 2;
+
+  template <class S>
+  [[nodiscard]] static S stability(const S& x) {
+    return one<S>() - x;
+  }
+  template <class S>
+  [[nodiscard]] static S gain(const S&) {
+    return one<S>();
+  }
+};
+
+/// R(x) = e^-x, phi(x) = -expm1(-x) / x, 1 at x = 0.
+/// Error: of phi at most that of expm1 and of one division, for every x; the form (1 - e^-x) / x loses
+/// all digits near 0.
+struct exact_flow {
+  static constexpr std::string_view name = "exact";
+  static constexpr int order = exact_order;
+  static constexpr double limit = std::numeric_limits<double>::infinity();
+
+  template <class S>
+    requires HasExp<S>
+  [[nodiscard]] static S stability(const S& x) {
+    using std::exp;
+    const S negative = -x;
+    return exp(negative);
+  }
+  template <class S>
+    requires HasExp<S>
+  [[nodiscard]] static S gain(const S& x) {
+    using std::expm1;
+    if (x == zero<S>()) return one<S>();
+    const S negative = -x;
+    const S decayed = expm1(negative);
+    return decayed / negative;
+  }
+};
+
+/// R(x) = phi(x) = 1 / (1 + x).
+struct implicit_euler {
+  static constexpr std::string_view name = "implicit";
+  static constexpr int order = 1;
+  static constexpr double limit = std::numeric_limits<double>::infinity();
+
+  template <class S>
+  [[nodiscard]] static S stability(const S& x) {
+    return gain(x);
+  }
+  template <class S>
+  [[nodiscard]] static S gain(const S& x) {
+    const S denominator = one<S>() + x;
+    return one<S>() / denominator;
+  }
+};
+
+/// R(x) = (2 - x) / (2 + x), phi(x) = 2 / (2 + x): the bilinear map.
+struct crank_nicolson {
+  static constexpr std::string_view name = "crank_nicolson";
+  static constexpr int order = 2;
+  static constexpr double limit = std::numeric_limits<double>::infinity();
+
+  template <class S>
+  [[nodiscard]] static S stability(const S& x) {
+    const S two = from_int<S>(2);
+    const S numerator = two - x;
+    const S denominator = two + x;
+    return numerator / denominator;
+  }
+  template <class S>
+  [[nodiscard]] static S gain(const S& x) {
+    const S two = from_int<S>(2);
+    const S denominator = two + x;
+    return two / denominator;
+  }
+};
+
+namespace detail {
+
+/// sum_{m <= degree} (-x)^m / (m+1)! by Horner: 1 - x/2 (1 - x/3 (1 - ... x/(degree+1))), the phi of the
+/// Taylor polynomial of e^-x of degree + 1.
+template <class S>
+[[nodiscard]] S taylor_gain(const S& x, int degree) {
+  S value = one<S>();
+  for (int m = degree; m >= 1; --m) {
+    const S part = x / from_int<S>(m + 1);
+    const S product = part * value;
+    value = one<S>() - product;
+  }
+  return value;
+}
+
+/// sum_{m <= degree} (-x)^m / m! by Horner: 1 - x (1 - x/2 (1 - ... x/degree)).
+template <class S>
+[[nodiscard]] S taylor_stability(const S& x, int degree) {
+  const S inner = taylor_gain(x, degree - 1);
+  const S product = x * inner;
+  return one<S>() - product;
+}
+
+/// Runge-Kutta method of `Stages` stages and order `Stages`, which exists up to 4.
+template <int Stages>
+struct runge_kutta {
+  static constexpr int order = Stages;
+
+  template <class S>
+  [[nodiscard]] static S stability(const S& x) {
+    return taylor_stability(x, Stages);
+  }
+  template <class S>
+  [[nodiscard]] static S gain(const S& x) {
+    return taylor_gain(x, Stages - 1);
+  }
+};
+
+}  // namespace detail
+
+/// R(x) = 1 - x + x^2/2, phi(x) = 1 - x/2.
+struct rk2 : detail::runge_kutta<2> {
+  static constexpr std::string_view name = "rk2";
+  static constexpr double limit = 2;
+};
+
+/// R(x) = 1 - x + x^2/2 - x^3/6, phi(x) = 1 - x/2 + x^2/6; R reaches -1 at the limit.
+struct rk3 : detail::runge_kutta<3> {
+  static constexpr std::string_view name = "rk3";
+  static constexpr double limit = 2.5127453266183286;
+};
+
+/// R(x) = 1 - x + x^2/2 - x^3/6 + x^4/24, phi(x) = 1 - x/2 + x^2/6 - x^3/24; R reaches 1 at the limit,
+/// where phi has its zero and so keeps absolute, not relative, accuracy in a rounded scalar.
+struct rk4 : detail::runge_kutta<4> {
+  static constexpr std::string_view name = "rk4";
+  static constexpr double limit = 2.7852935634052813;
+};
+
+/// Every rule, in the order in which they are listed everywhere.
+using rules = type_list<euler, exact_flow, implicit_euler, crank_nicolson, rk2, rk3, rk4>;
+
+namespace detail {
+
+template <UpdateRule... Rules, class F>
+void each_rule(type_list<Rules...>, F& f) {
+  (f(Rules{}), ...);
+}
+
+}  // namespace detail
+
+/// Calls f(Rule{}) for each rule of the catalogue, in order.
+template <class F>
+void for_each_rule(F&& f) {
+  detail::each_rule(rules{}, f);
+}
+
+/// Calls f(Rule{}) for the rule with this name. Throws: format_error that lists the names there are.
+template <class F>
+void visit_rule(std::string_view name, F&& f) {
+  bool found = false;
+  std::string names;
+  for_each_rule([&](auto rule) {
+    names += (names.empty() ? "" : ", ") + std::string(rule.name);
+    if (rule.name == name) {
+      found = true;
+      f(rule);
+    }
+  });
+  if (!found) throw format_error("no update rule is named '" + std::string(name) + "'; there are " + names);
+}
+
+}  // namespace deltaproof
