@@ -22,7 +22,7 @@ tensor rounded_tensor(const reference_tensor& t, const format& to, std::string n
   std::vector<double> values(t.value.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     radius = std::max(radius, t.radius[i]);
-    const auto decided = decided_rounding(t.value[i], t.low.empty() ? 0.0 : t.low[i], t.radius[i], to);
+    const auto decided = decided_rounding(t, i, to);
     if (!decided) ++undecided;
     values[i] = decided.value_or(std::nan(""));
   }

@@ -106,7 +106,7 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
       continue;
     }
     ++m.elements;
-    const double x = want.value[i], low = want.low.empty() ? 0 : want.low[i], r = want.radius[i];
+    const double x = want.value[i], r = want.radius[i];
     m.radius = std::max(m.radius, std::isnan(r) ? infinity : r);
     if (!std::isfinite(x)) {  // the reference failed here: nothing can be said
       m.max_abs.upper = m.rel_fro.upper = m.fla_ratio.upper = m.ulps.upper = infinity;
@@ -117,9 +117,16 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
       if (m.nonfinite++ == 0) m.first_nonfinite = element_error{i, got[i], x};
       continue;
     }
-    // Two roundings; |got - exact| lies within r + 2^-52 of this, relatively.
-    const double e = std::fabs((got[i] - x) - low);
-    const double off = r + e * 0x1p-52;
+    // One rounding for each component, none of which can cancel what is left by more than half.
+    double difference = got[i] - x;
+    double roundings = difference == 0 ? 0 : 1;
+    for (const auto& low : want.low) {
+      if (low[i] == 0) break;
+      difference -= low[i];
+      ++roundings;
+    }
+    const double e = std::fabs(difference);
+    const double off = r + 2 * e * roundings * 0x1p-52;
     const double e_low = std::max(0.0, e - off), e_high = e + off;
     raise(m.max_abs, {e_low, e, e_high});
     // The exact value's binade is known to within the radius: the larger unit for the lower end.

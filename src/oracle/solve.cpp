@@ -18,12 +18,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// One tensor of one head, elements in the order o: T x V, state: K x V.
-struct head_part {
-  std::vector<double> value;
-  std::vector<double> low;
-  std::vector<double> radius;
-};
+/// One tensor of one head, elements in the order o: T x V, state: K x V; no shape.
+using head_part = reference_tensor;
 
 struct head_answer {
   head_part o;
@@ -33,20 +29,35 @@ struct head_answer {
   bool answered = false;
 };
 
-/// x as value + low and what both leave out, which joins the radius.
+/// The most components a value is split into: 1024 bits fill 20 doubles.
+constexpr std::size_t most_components = 20;
+
+/// |x| > radius / 64, and not 0.
+bool exceeds(mpfr_srcptr x, double radius) {
+  return mpfr_zero_p(x) == 0 && std::fabs(mpfr_get_d(x, MPFR_RNDA)) > radius / 64;
+}
+
+/// Element i as an unevaluated sum; what is left out is small beside the radius, or joins it.
 void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double radius) {
   part.value[i] = mpfr_get_d(x, MPFR_RNDN);
-  mpfr_sub_d(rest, x, part.value[i], MPFR_RNDN);
-  part.low[i] = mpfr_get_d(rest, MPFR_RNDN);
-  mpfr_sub_d(rest, rest, part.low[i], MPFR_RNDA);
+  if (!std::isfinite(part.value[i])) {
+    part.radius[i] = infinity;
+    return;
+  }
+  mpfr_sub_d(rest, x, part.value[i], MPFR_RNDN);  // exact: the leading bits of x are gone
+  for (std::size_t c = 0; c < most_components && exceeds(rest, radius); ++c) {
+    if (c == part.low.size()) part.low.emplace_back(part.value.size(), 0.0);
+    part.low[c][i] = mpfr_get_d(rest, MPFR_RNDN);
+    mpfr_sub_d(rest, rest, part.low[c][i], MPFR_RNDN);
+  }
   const double left = std::fabs(mpfr_get_d(rest, MPFR_RNDA));
   part.radius[i] = left == 0 ? radius : detail::finite_or_infinite((radius + left) * detail::radius_slack);
 }
 
-head_part gather(std::vector<double> values, std::vector<double> radius) { return {std::move(values), {}, std::move(radius)}; }
+head_part gather(std::vector<double> values, std::vector<double> radius) { return {{}, std::move(values), {}, std::move(radius)}; }
 
 head_part gather(const std::vector<mpfr_value>& values, const std::vector<double>& radius) {
-  head_part part{std::vector<double>(values.size()), std::vector<double>(values.size()), std::vector<double>(values.size())};
+  head_part part{{}, std::vector<double>(values.size()), {}, std::vector<double>(values.size())};
   mpfr_value rest(values.empty() ? MPFR_PREC_MIN : mpfr_get_prec(values.front().get()));
   for (std::size_t i = 0; i < values.size(); ++i) split(part, i, values[i].get(), rest.get(), radius[i]);
   return part;
@@ -73,7 +84,7 @@ bool small_enough(const head_part& part, double relative, std::size_t count) {
 bool all_decided(const head_part& part, const std::optional<format>& to, std::size_t count) {
   if (!to) return true;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!decided_rounding(part.value[i], part.low.empty() ? 0.0 : part.low[i], part.radius[i], *to)) return false;
+    if (!decided_rounding(part, i, *to)) return false;
   }
   return true;
 }
@@ -134,22 +145,33 @@ void reserve(reference_tensor& t, std::vector<std::size_t> shape) {
 void place(reference_tensor& t, std::size_t at, const head_part& part, std::size_t from, std::size_t count) {
   std::copy_n(part.value.begin() + static_cast<std::ptrdiff_t>(from), count, t.value.begin() + static_cast<std::ptrdiff_t>(at));
   std::copy_n(part.radius.begin() + static_cast<std::ptrdiff_t>(from), count, t.radius.begin() + static_cast<std::ptrdiff_t>(at));
-  if (part.low.empty()) return;
-  if (t.low.empty()) t.low.assign(t.value.size(), 0.0);
-  std::copy_n(part.low.begin() + static_cast<std::ptrdiff_t>(from), count, t.low.begin() + static_cast<std::ptrdiff_t>(at));
+  for (std::size_t c = 0; c < part.low.size(); ++c) {
+    if (c == t.low.size()) t.low.emplace_back(t.value.size(), 0.0);
+    std::copy_n(part.low[c].begin() + static_cast<std::ptrdiff_t>(from), count, t.low[c].begin() + static_cast<std::ptrdiff_t>(at));
+  }
 }
 
 }  // namespace
 
-std::optional<double> decided_rounding(double value, double low, double radius, const format& to) {
+std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i, const format& to) {
+  const double value = t.value[i], radius = t.radius[i];
   if (!std::isfinite(value) || !(radius < infinity)) return std::nullopt;
-  // The ends of the interval, moved outward by one step of their own last place.
-  const double below = radius == 0 ? low : std::nextafter(low - radius, -infinity);
-  const double above = radius == 0 ? low : std::nextafter(low + radius, infinity);
-  const double a = round_nearest(detail::wide_sum(value, below), to);
-  const double b = round_nearest(detail::wide_sum(value, above), to);
-  if (a != b) return std::nullopt;
-  return a == 0 ? 0.0 : a;
+  // An end of the interval: the last component moved by the radius and then outward by one step of its own last place,
+  // the others added with rounding to odd, so that nothing is lost to the one rounding at the end.
+  const auto end = [&](double direction) {
+    double sum = 0;
+    bool moved = radius == 0;
+    for (std::size_t c = t.low.size(); c-- > 0;) {
+      if (!moved && t.low[c][i] == 0) continue;
+      sum = moved ? detail::odd_sum(t.low[c][i], sum) : std::nextafter(t.low[c][i] + direction * radius, direction * infinity);
+      moved = true;
+    }
+    if (!moved) sum = direction * std::nextafter(radius, infinity);
+    return round_nearest(detail::wide_sum(value, sum), to);
+  };
+  const double below = end(-1), above = end(1);
+  if (below != above) return std::nullopt;
+  return below == 0 ? 0.0 : below;
 }
 
 reference solve(const problem& p, const question& q) {

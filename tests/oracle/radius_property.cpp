@@ -15,8 +15,9 @@ using testing::slow_real;
 
 bool contains(const reference_tensor& got, const std::vector<slow_real>& want) {
   for (std::size_t i = 0; i < want.size(); ++i) {
-    const slow_real low = got.low.empty() ? 0 : got.low[i];
-    if (abs(slow_real(want[i] - got.value[i] - low)) > slow_real(got.radius[i])) return false;
+    slow_real error = want[i] - got.value[i];
+    for (const auto& low : got.low) error -= low[i];
+    if (abs(error) > slow_real(got.radius[i])) return false;
   }
   return true;
 }

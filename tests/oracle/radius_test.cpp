@@ -12,6 +12,8 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "oracle/lower_mpfr.hpp"
+#include "oracle/mpfr_value.hpp"
 #include "oracle/slow_reference.hpp"
 
 namespace deltaproof {
@@ -25,8 +27,9 @@ using testing::slow_solve;
 double worst_ratio(const reference_tensor& got, const std::vector<slow_real>& want) {
   double worst = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
-    const slow_real low = got.low.empty() ? 0 : got.low[i];
-    const slow_real error = abs(slow_real(want[i] - got.value[i] - low));
+    slow_real error = want[i] - got.value[i];
+    for (const auto& low : got.low) error -= low[i];
+    error = abs(error);
     if (error == 0) continue;
     if (!(got.radius[i] > 0) || error > slow_real(got.radius[i])) {
       ADD_FAILURE() << "element " << i << ": error " << error << " outside radius " << got.radius[i];
@@ -129,7 +132,7 @@ TEST(radius, is_attained_within_a_factor_of_four_by_one_step) {
     g.tokens = 1;
     g.key_dim = g.value_dim = 1;
     g.dtype = fp64;
-    g.initial_state = "zero";
+    g.initial_state = "zeros";
     problem p = generate(g);
     attained = std::max(attained, worst_ratio(solve(p).final_state, slow_solve(p).final_state));
   }
@@ -147,10 +150,9 @@ TEST(radius, meets_the_question_by_raising_precision) {
     double largest = 0, radius = 0;
     for (std::size_t i = 0; i < ref.final_state.value.size(); ++i) {
       largest = std::max(largest, std::fabs(ref.final_state.value[i]));
-      // Two doubles hold about 107 bits of the value; the rest joins the radius.
       radius = std::max(radius, ref.final_state.radius[i]);
     }
-    EXPECT_LE(radius, std::max(wanted, 0x1p-100) * largest * 2) << wanted;
+    EXPECT_LE(radius, wanted * largest * static_cast<double>(p.value_heads())) << wanted;
   }
 }
 
@@ -261,19 +263,65 @@ TEST(radius, finds_the_token_of_divergence) {
   EXPECT_EQ(ref.o.radius[want], std::numeric_limits<double>::infinity());
 }
 
+std::optional<double> decide(double value, double low, double radius, const format& to) {
+  reference_tensor t;
+  t.shape = {1};
+  t.value = {value};
+  if (low != 0) t.low = {{low}};
+  t.radius = {radius};
+  return decided_rounding(t, 0, to);
+}
+
 TEST(decided_rounding, decides_unless_a_midpoint_is_inside) {
-  EXPECT_EQ(decided_rounding(1.0, 0, 1e-9, bf16), 1.0);
-  EXPECT_EQ(decided_rounding(1 + 0x1p-8, 0, 0, bf16), 1.0);  // a tie, exactly known: to even
-  EXPECT_EQ(decided_rounding(1 + 0x1p-8, 0, 1e-30, bf16), std::nullopt);
-  EXPECT_EQ(decided_rounding(1 + 0x1p-8, 1e-25, 1e-26, bf16), 1 + 0x1p-7);
-  EXPECT_EQ(decided_rounding(1 + 0x1p-8, -1e-25, 1e-26, bf16), 1.0);
-  EXPECT_EQ(decided_rounding(1, 0x1p-53, 0, fp64), 1.0);
-  EXPECT_EQ(decided_rounding(1, 0x1p-53, 0x1p-80, fp64), std::nullopt);
-  EXPECT_EQ(decided_rounding(0, 0, 0, fp32), 0.0);
-  EXPECT_EQ(decided_rounding(0, 0, 1e-60, fp32), 0.0);
-  EXPECT_EQ(decided_rounding(1e300, 0, 1, fp32), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(decided_rounding(std::nan(""), 0, 0, fp32), std::nullopt);
-  EXPECT_EQ(decided_rounding(1, 0, std::numeric_limits<double>::infinity(), fp32), std::nullopt);
+  EXPECT_EQ(decide(1.0, 0, 1e-9, bf16), 1.0);
+  EXPECT_EQ(decide(1 + 0x1p-8, 0, 0, bf16), 1.0);  // a tie, exactly known: to even
+  EXPECT_EQ(decide(1 + 0x1p-8, 0, 1e-30, bf16), std::nullopt);
+  EXPECT_EQ(decide(1 + 0x1p-8, 1e-25, 1e-26, bf16), 1 + 0x1p-7);
+  EXPECT_EQ(decide(1 + 0x1p-8, -1e-25, 1e-26, bf16), 1.0);
+  EXPECT_EQ(decide(1, 0x1p-53, 0, fp64), 1.0);
+  EXPECT_EQ(decide(1, 0x1p-53, 0x1p-80, fp64), std::nullopt);
+  EXPECT_EQ(decide(0, 0, 0, fp32), 0.0);
+  EXPECT_EQ(decide(0, 0, 1e-60, fp32), 0.0);
+  EXPECT_EQ(decide(1e300, 0, 1, fp32), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(decide(std::nan(""), 0, 0, fp32), std::nullopt);
+  EXPECT_EQ(decide(1, 0, std::numeric_limits<double>::infinity(), fp32), std::nullopt);
+}
+
+/// Far below the second component: what decides may lie hundreds of bits down.
+TEST(decided_rounding, reads_every_component) {
+  reference_tensor t;
+  t.shape = {1};
+  t.value = {1};
+  t.low = {{0x1p-53}, {0x1p-400}};
+  t.radius = {0x1p-420};
+  EXPECT_EQ(decided_rounding(t, 0, fp64), 1 + 0x1p-52);
+  t.low[1][0] = -0x1p-400;
+  EXPECT_EQ(decided_rounding(t, 0, fp64), 1.0);
+  t.radius = {0x1p-390};
+  EXPECT_EQ(decided_rounding(t, 0, fp64), std::nullopt);
+}
+
+/// The certificate of the MPFR tier itself, at a precision where its error shows.
+TEST(radius, of_the_mpfr_rows_contains_the_truth) {
+  double attained = 0;
+  for (const int bits : {24, 60}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      const problem p = small("typical", 12, seed);
+      const auto in = lower_mpfr(p, 0, 0, bits);
+      certifier<mpfr_field> engine(mpfr_field{bits}, std::ldexp(1.0, -bits), in);
+      const auto got = engine.run({});
+      const slow_outputs want = slow_solve(p);
+      for (std::size_t i = 0; i < got.final_state.size(); ++i) {
+        slow_real error;
+        mpfr_sub(error.backend().data(), want.final_state[i].backend().data(), got.final_state[i].get(), MPFR_RNDN);
+        const double ratio = static_cast<double>(slow_real(abs(error) / got.state_radius[i % p.value_dim()]));
+        ASSERT_LE(ratio, 1);
+        attained = std::max(attained, ratio);
+      }
+    }
+  }
+  std::cout << "largest error / radius of MPFR rows: " << attained << '\n';
+  EXPECT_GT(attained, 0.01);
 }
 
 TEST(lower, refuses_a_pole_of_the_rule) {

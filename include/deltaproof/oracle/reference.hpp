@@ -23,11 +23,13 @@
 
 namespace deltaproof {
 
-/// |exact[i] - (value[i] + low[i])| <= radius[i]; `low` is empty where one double says enough.
+/// |exact[i] - (value[i] + low[0][i] + low[1][i] + ...)| <= radius[i]: an unevaluated sum of doubles, each component
+/// below half a unit in the last place of the one before; as many as the radius is worth, none where one double says
+/// enough.
 struct reference_tensor {
   std::vector<std::size_t> shape;
   std::vector<double> value;
-  std::vector<double> low;
+  std::vector<std::vector<double>> low;
   std::vector<double> radius;
 };
 
@@ -71,8 +73,8 @@ struct reference {
 /// Error: as the radius says; proofs/notes/oracle-radius.md. Throws: domain_error as lower.
 [[nodiscard]] reference solve(const problem& p, const question& q = {});
 
-/// Whether every number within `radius` of value + low rounds to one value of `to`, and which. The sign of a zero
+/// Whether every number within radius[i] of element i of `t` rounds to one value of `to`, and which. The sign of a zero
 /// is not decided: +0 stands for both. Rounds: to nearest even, once.
-[[nodiscard]] std::optional<double> decided_rounding(double value, double low, double radius, const format& to);
+[[nodiscard]] std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i, const format& to);
 
 }  // namespace deltaproof
