@@ -31,9 +31,13 @@ inline std::size_t scaled(std::size_t n) {
 
 namespace detail {
 
-/// RapidCheck reads RC_PARAMS when the first property runs, which is after this.
-inline const int rapidcheck_defaults =
-    ::setenv("RC_PARAMS", ("seed=20260 max_success=" + std::to_string(scaled(100))).c_str(), 0);
+/// Sets RC_PARAMS unless it was set from outside, and says whether it was. RapidCheck reads it when the first property
+/// runs, which is after this.
+inline const bool rapidcheck_was_asked = [] {
+  const bool asked = std::getenv("RC_PARAMS") != nullptr;
+  ::setenv("RC_PARAMS", ("seed=20260 max_success=" + std::to_string(scaled(100))).c_str(), 0);
+  return asked;
+}();
 
 }  // namespace detail
 

@@ -223,33 +223,17 @@ struct recipe_limits {
       });
 }
 
-namespace detail {
-
-/// Whether RC_PARAMS was set from outside. If not, it is set here, before RapidCheck reads it, because its
-/// own default is a random seed.
-inline bool rapidcheck_was_asked() {
-  static const bool asked = [] {
-    if (std::getenv("RC_PARAMS") != nullptr) return true;
-    setenv("RC_PARAMS", "seed=1", 1);
-    return false;
-  }();
-  return asked;
-}
-
-}  // namespace detail
-
 /// Runs a RapidCheck property `cases` times (scaled by DELTAPROOF_TEST_MULTIPLIER) inside a gtest test, with
 /// this seed unless RC_PARAMS says otherwise, and prints both, and what was classified.
 template <class Property>
 void check_property(std::size_t cases, std::uint64_t seed, Property&& property) {
-  const bool asked_for = detail::rapidcheck_was_asked();
   const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
   rc::detail::TestMetadata metadata;
   metadata.id = std::string(info->test_suite_name()) + "/" + info->name();
   metadata.description = info->name();
   const rc::detail::Configuration& config = rc::detail::configuration();
   rc::detail::TestParams params = config.testParams;
-  if (!asked_for) {
+  if (!deltaproof::detail::rapidcheck_was_asked) {
     params.seed = seed;
     params.maxSuccess = static_cast<int>(scaled(cases));
   }
