@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
@@ -33,8 +34,8 @@ std::vector<entry> list_rules() {
   std::vector<entry> out;
   for_each_rule([&](auto rule) {
     using Rule = decltype(rule);
-    const std::string order = Rule::order == exact_order ? "exact" : "order " + std::to_string(Rule::order);
-    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for 0 <= x <= " + digits(Rule::limit),
+    const std::string order = Rule::order == exact_order ? "no error" : "order " + std::to_string(Rule::order);
+    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for " + (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + digits(Rule::limit)),
                    {{"R(1)", digits(Rule::stability(1.0))}, {"phi(1)", digits(Rule::gain(1.0))}, {"stability limit", digits(Rule::limit)}}});
   });
   return out;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <iostream>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "cli/program.hpp"
@@ -103,6 +104,9 @@ bool was_interrupted() { return interrupted; }
 int main(int argc, char** argv) {
   try {
     return deltaproof::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::cerr << "deltaproof: out of memory; take a smaller problem or a machine with more\n";
+    return deltaproof::cli::bad_usage;
   } catch (const std::exception& e) {
     std::cerr << "deltaproof: " << e.what() << '\n';
     return deltaproof::cli::bad_usage;

@@ -334,7 +334,9 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   detail::note_tensors(file, known, reserved, notes);
   for (const auto& [key, value] : file.metadata()) {
     if (keys.has_meaning(key)) continue;
-    notes.push_back(where + ": metadata " + in_quotes(key) + " is unknown; ignored");
+    // What `oracle` writes about each tensor belongs to a reference and is carried along.
+    const bool of_reference = key.starts_with("radius.") || key.starts_with("tier.") || key.starts_with("undecided.");
+    if (!of_reference) notes.push_back(where + ": metadata " + in_quotes(key) + " is unknown; ignored");
     r.metadata.emplace(key, value);
   }
   return r;

@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "study/gnuplot.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "deltaproof/number/canary.hpp"
+
+extern char** environ;
+
+namespace deltaproof::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+class temporary_folder {
+ public:
+  temporary_folder() {
+    std::string pattern = (fs::temp_directory_path() / "deltaproof-figure-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw environment_error("cannot make a temporary folder: " + pattern + ": " + std::strerror(errno));
+    path_ = pattern;
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+  ~temporary_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+std::string run(const std::string& script) {
+  const temporary_folder folder;
+  const std::string script_file = (folder.path() / "figure.gp").string();
+  const std::string output_file = (folder.path() / "figure.svg").string();
+  const std::string error_file = (folder.path() / "errors").string();
+  std::ofstream(script_file, std::ios::binary) << script;
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, error_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  std::string program = "gnuplot";
+  std::string no_user_settings = "-d";
+  std::string file = script_file;
+  char* const arguments[] = {program.data(), no_user_settings.data(), file.data(), nullptr};
+  pid_t child = 0;
+  // Its own process group: Ctrl-C in a terminal reaches us, and the figure at hand is still finished.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  const int failure = posix_spawnp(&child, program.c_str(), &actions, &attributes, arguments, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) {
+    throw environment_error("figures are drawn by the program gnuplot, which cannot be started (" +
+                            std::string(std::strerror(failure)) + "); install the Debian package gnuplot-nox");
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw environment_error("lost the child process gnuplot: " + std::string(std::strerror(errno)));
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw environment_error("gnuplot could not draw a figure: " + content_of(error_file));
+  }
+  return content_of(output_file);
+}
+
+// The value of an attribute of the element that opens `element`, as name="v", name='v' or name = 'v'.
+std::string_view attribute(std::string_view element, std::string_view name) {
+  for (std::size_t at = element.find(name); at != std::string_view::npos; at = element.find(name, at + 1)) {
+    const char before = at > 0 ? element[at - 1] : ' ';
+    if (before != ' ' && before != '\t' && before != '\n') continue;
+    std::size_t open = at + name.size();
+    while (open < element.size() && (element[open] == ' ' || element[open] == '=')) ++open;
+    if (open >= element.size() || (element[open] != '"' && element[open] != '\'')) continue;
+    const std::size_t close = element.find(element[open], open + 1);
+    if (close == std::string_view::npos) return {};
+    return element.substr(open + 1, close - open - 1);
+  }
+  return {};
+}
+
+std::vector<double> numbers(std::string_view text) {
+  std::vector<double> result;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    double value = 0;
+    const auto read = std::from_chars(at, end, value);
+    if (read.ec == std::errc()) result.push_back(value);
+    at = read.ec == std::errc() ? read.ptr : at + 1;
+  }
+  return result;
+}
+
+std::array<int, 3> colour_of(std::string_view text) {
+  const auto values = numbers(text);
+  if (text.substr(0, 4) != "rgb(" || values.size() != 3) return {0, 0, 0};
+  return {static_cast<int>(values[0]), static_cast<int>(values[1]), static_cast<int>(values[2])};
+}
+
+std::vector<paper_point> points_of(std::string_view text) {
+  const auto values = numbers(text);
+  std::vector<paper_point> result;
+  for (std::size_t i = 0; i + 1 < values.size(); i += 2) result.push_back({values[i], values[i + 1]});
+  return result;
+}
+
+// A path is moves and lines; each move starts a polyline, a polyline of one point shows nothing.
+void add_path(std::string_view element, std::vector<paper_mark>& marks) {
+  const auto colour = colour_of(attribute(element, "stroke"));
+  const std::string_view d = attribute(element, "d");
+  for (std::size_t at = d.find('M'); at != std::string_view::npos;) {
+    const std::size_t next = d.find('M', at + 1);
+    const auto points = points_of(d.substr(at, next == std::string_view::npos ? next : next - at));
+    if (points.size() > 1) marks.push_back({paper_mark::shape::line, colour, points});
+    at = next;
+  }
+}
+
+}  // namespace
+
+std::vector<paper_mark> project(const std::string& script) {
+  const std::string svg = run(script);
+  std::vector<paper_mark> marks;
+  std::string_view text_group;
+  std::size_t at = svg.find("</defs>");
+  if (at == std::string::npos || svg.find("</svg>") == std::string::npos) {
+    throw environment_error("gnuplot gave no SVG; install the Debian package gnuplot-nox");
+  }
+  while ((at = svg.find('<', at)) != std::string::npos) {
+    const std::size_t close = std::min(svg.find('>', at), svg.size() - 1);
+    const std::string_view element = std::string_view(svg).substr(at, close - at + 1);
+    at = close + 1;
+    if (element.starts_with("<path")) {
+      add_path(element, marks);
+    } else if (element.starts_with("<polygon")) {
+      marks.push_back({paper_mark::shape::area, colour_of(attribute(element, "fill")), points_of(attribute(element, "points"))});
+    } else if (element.starts_with("<use")) {
+      const std::string_view moved = attribute(element, "transform");
+      auto points = moved.empty() ? points_of(std::string(attribute(element, "x")) + " " + std::string(attribute(element, "y")))
+                                  : points_of(moved);
+      points.resize(1, {0, 0});
+      marks.push_back({paper_mark::shape::point, colour_of(attribute(element, "color")), points});
+    } else if (element.starts_with("<g transform")) {
+      text_group = element;
+    } else if (element.starts_with("<text") && !text_group.empty()) {
+      auto points = points_of(attribute(text_group, "transform"));
+      points.resize(1, {0, 0});
+      marks.push_back({paper_mark::shape::text, colour_of(attribute(text_group, "fill")), points,
+                       svg.substr(at, svg.find("</text>", at) - at), std::string(attribute(text_group, "text-anchor"))});
+    }
+  }
+  return marks;
+}
+
+}  // namespace deltaproof::detail

@@ -1,0 +1,472 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "study/layout.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/study/report.hpp"
+#include "study/theme.hpp"
+
+namespace deltaproof::detail {
+namespace {
+
+constexpr double padding = 14;
+constexpr double column_gap = 30;
+constexpr double row_gap = 18;
+constexpr double line_height = 16;
+constexpr double tick_size = 11;
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string power_of_ten(int exponent) {
+  constexpr std::string_view raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = "10";
+  if (exponent < 0) text += "⁻";
+  for (const char c : std::to_string(std::abs(exponent))) text += raised[c - '0'];
+  return text;
+}
+
+// Grows to hold every value the axis can show.
+struct extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void add(double value, axis_scale scale) {
+    if (!std::isfinite(value) || (scale == axis_scale::logarithmic && value <= 0)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  [[nodiscard]] bool empty() const { return low > high; }
+};
+
+double bar_step(const series& s) {
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < s.x.size(); ++i) step = std::min(step, std::abs(s.x[i] - s.x[i - 1]));
+  return std::isfinite(step) && step > 0 ? step : 1;
+}
+
+axis_range range_of(const axis& a, const extent& found, double margin, bool near_zero) {
+  axis_range r{found.low, found.high, a.scale};
+  if (found.empty()) {
+    r.low = a.scale == axis_scale::logarithmic ? 1 : 0;
+    r.high = a.scale == axis_scale::logarithmic ? 10 : 1;
+  }
+  if (a.minimum) r.low = *a.minimum;
+  if (a.maximum) r.high = *a.maximum;
+  if (a.scale == axis_scale::logarithmic) {
+    if (r.low == r.high) r.low /= 2, r.high *= 2;
+    const double grow = std::pow(r.high / r.low, margin);
+    if (!a.minimum) r.low = std::max(r.low / grow, std::numeric_limits<double>::min());
+    if (!a.maximum) r.high = std::min(r.high * grow, std::numeric_limits<double>::max());
+    return r;
+  }
+  if (r.low == r.high) {
+    const double half = std::max(std::abs(r.low) * 0.1, 0.5);
+    r.low -= half;
+    r.high += half;
+  }
+  const double grow = (r.high - r.low) * margin;
+  const bool from_zero = near_zero && r.low >= 0 && r.low <= grow;
+  if (!a.minimum) r.low = from_zero ? 0 : r.low - grow;
+  if (!a.maximum) r.high += grow;
+  return r;
+}
+
+void demand(bool ok, const figure& f, const panel& p, const std::string& what) {
+  if (!ok) throw domain_error("figure '" + f.id + "', panel '" + p.title + "': " + what);
+}
+
+void check(const figure& f, const panel& p) {
+  for (const series& s : p.curves) {
+    demand(s.x.size() == s.y.size(), f, p,
+           "series '" + s.label + "' has " + std::to_string(s.x.size()) + " x and " + std::to_string(s.y.size()) +
+               " y; give as many of both");
+    demand(s.style != series_style::band || s.y_upper.size() == s.x.size(), f, p,
+           "band '" + s.label + "' has " + std::to_string(s.x.size()) + " x and " + std::to_string(s.y_upper.size()) +
+               " y_upper; give as many of both");
+  }
+  for (const axis* a : {&p.x, &p.y}) {
+    for (const auto& end : {a->minimum, a->maximum}) {
+      demand(!end || (std::isfinite(*end) && (a->scale == axis_scale::linear || *end > 0)), f, p,
+             "axis '" + a->label + "' cannot end at " + number(end.value_or(0)) +
+                 "; a logarithmic one ends at finite positive numbers");
+    }
+    demand(!a->minimum || !a->maximum || *a->minimum < *a->maximum, f, p,
+           "axis '" + a->label + "' runs from " + number(a->minimum.value_or(0)) + " to " + number(a->maximum.value_or(0)) +
+               "; give ends in ascending order");
+  }
+  if (p.heat) {
+    const heat_map& h = *p.heat;
+    demand(h.rows > 0 && h.columns > 0 && h.values.size() == h.rows * h.columns, f, p,
+           "heat map of " + std::to_string(h.rows) + " rows and " + std::to_string(h.columns) + " columns has " +
+               std::to_string(h.values.size()) + " values");
+    demand(h.row_names.empty() ? p.y.minimum && p.y.maximum : h.row_names.size() == h.rows, f, p,
+           "heat map needs a name for each row, or a range of the y axis");
+    demand(h.column_names.empty() ? p.x.minimum && p.x.maximum : h.column_names.size() == h.columns, f, p,
+           "heat map needs a name for each column, or a range of the x axis");
+  }
+}
+
+struct ends {
+  extent x, y;
+  bool wide = false;  // dots at the very edge need room
+  bool bars = false;
+};
+
+ends ends_of(const figure& f, const panel& p) {
+  ends e;
+  bool drawable = p.heat.has_value();
+  for (const series& s : p.curves) {
+    e.wide = e.wide || s.style == series_style::points;
+    const double half = s.style == series_style::bars ? bar_step(s) / 2 : 0;
+    for (std::size_t i = 0; i < s.x.size(); ++i) {
+      extent x, y;
+      x.add(s.x[i], p.x.scale);
+      y.add(s.y[i], p.y.scale);
+      if (s.style == series_style::band) y.add(s.y_upper[i], p.y.scale);
+      if (x.empty() || y.empty()) continue;
+      drawable = true;
+      e.x.add(s.x[i] - half, p.x.scale);
+      e.x.add(s.x[i] + half, p.x.scale);
+      e.y.add(y.low, p.y.scale);
+      e.y.add(y.high, p.y.scale);
+    }
+    e.bars = e.bars || s.style == series_style::bars;
+  }
+  demand(drawable, f, p, "no point can be drawn; every value is missing, not finite, or not positive on a logarithmic axis");
+  for (const mark& m : p.marks) {
+    (m.direction == mark_direction::horizontal ? e.y : e.x)
+        .add(m.at, m.direction == mark_direction::horizontal ? p.y.scale : p.x.scale);
+  }
+  if (e.bars && p.y.scale == axis_scale::linear) e.y.add(0, p.y.scale);
+  return e;
+}
+
+std::vector<std::string> wrapped(const std::string& text, double size, double width) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, space - at);
+    if (!line.empty() && text_width(line + " " + word, size) > width) {
+      lines.push_back(line);
+      line = word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    at = space + 1;
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+// Labels of vertical marks stand above the plot; those that would touch take a further row.
+std::vector<text_line> mark_rows(const placed_panel& p, std::size_t& rows) {
+  std::vector<const mark*> marks;
+  for (const mark& m : p.source->marks) {
+    const double at = p.x.shows(m.at) ? p.x.fraction(m.at) : -1;
+    if (m.direction == mark_direction::vertical && !m.label.empty() && at >= 0 && at <= 1) marks.push_back(&m);
+  }
+  std::sort(marks.begin(), marks.end(), [](const mark* a, const mark* b) { return a->at < b->at || (a->at == b->at && a < b); });
+  std::vector<double> taken;
+  std::vector<text_line> lines;
+  for (const mark* m : marks) {
+    const double half = text_width(m->label, tick_size) / 2;
+    const double x = std::clamp(p.to_x(m->at), std::min(p.left + half - 6, p.left + p.width / 2),
+                                std::max(p.left + p.width - half + 6, p.left + p.width / 2));
+    std::size_t row = 0;
+    while (row < taken.size() && taken[row] > x - half - 6) ++row;
+    if (row == taken.size()) taken.push_back(0);
+    taken[row] = x + half;
+    lines.push_back({m->label, x, static_cast<double>(row)});
+  }
+  rows = taken.size();
+  return lines;
+}
+
+double widest(const std::vector<tick>& ticks) {
+  double width = 0;
+  for (const tick& t : ticks) width = std::max(width, text_width(t.label, tick_size));
+  return width;
+}
+
+bool same_axis(const placed_panel& a, const placed_panel& b, axis panel::* which, axis_range placed_panel::* range,
+               std::vector<tick> placed_panel::* ticks) {
+  return (a.source->*which).label == (b.source->*which).label && a.*range == b.*range && a.*ticks == b.*ticks;
+}
+
+// A line that meets an infinite value inside its panel ends in a cross, and the legend says so.
+bool ends_early(const panel& p) {
+  return std::any_of(p.curves.begin(), p.curves.end(), [&](const series& s) {
+    if (s.style != series_style::line && s.style != series_style::steps) return false;
+    for (std::size_t i = 1; i < s.y.size(); ++i) {
+      const double last = s.y[i - 1];
+      if (std::isinf(s.y[i]) && std::isfinite(last) && last >= p.y.minimum.value_or(last) && last <= p.y.maximum.value_or(last))
+        return true;
+    }
+    return false;
+  });
+}
+
+std::vector<legend_entry> legend_of(const figure& f) {
+  std::vector<legend_entry> entries;
+  for (const panel& p : f.panels) {
+    for (const series& s : p.curves) {
+      if (s.label.empty()) continue;
+      auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.label == s.label; });
+      if (found == entries.end()) {
+        if (entries.size() == series_limit) {
+          throw domain_error("figure '" + f.id + "' has more than " + std::to_string(series_limit) + " labels ('" + s.label +
+                             "' is one more), which nobody can tell apart; split it into panels or leave some unlabelled");
+        }
+        found = entries.insert(entries.end(), {static_cast<int>(entries.size()), s.label});
+      }
+      found->line = found->line || s.style == series_style::line || s.style == series_style::steps;
+      found->cloud = found->cloud || s.style == series_style::cloud;
+      found->points = found->points || s.style == series_style::points;
+      found->bars = found->bars || s.style == series_style::bars;
+      found->band = found->band || s.style == series_style::band;
+    }
+  }
+  if (std::any_of(f.panels.begin(), f.panels.end(), ends_early)) {
+    entries.push_back({-1, "infinite after this"});
+    entries.back().cross = true;
+  }
+  return entries;
+}
+
+}  // namespace
+
+bool axis_range::shows(double value) const { return std::isfinite(value) && (scale == axis_scale::linear || value > 0); }
+
+double axis_range::fraction(double value) const {
+  return scale == axis_scale::linear ? (value - low) / (high - low) : std::log(value / low) / std::log(high / low);
+}
+
+double axis_range::value(double t) const {
+  return scale == axis_scale::linear ? low + t * (high - low) : low * std::pow(high / low, t);
+}
+
+std::string tick_text(double value, int digits) {
+  std::string text = number(value, digits);
+  if (const std::size_t e = text.find('e'); e != std::string::npos) {
+    const std::string power = power_of_ten(std::stoi(text.substr(e + 1)));
+    const std::string factor = text.substr(0, e);
+    text = factor == "1" ? power : factor == "-1" ? "-" + power : factor + "·" + power;
+  }
+  return replaced(text, "-", "−");
+}
+
+std::vector<tick> ticks_for(const axis& a, const axis_range& r, double pixels, bool horizontal) {
+  std::vector<tick> ticks;
+  if (!a.ticks.empty()) {
+    for (const double at : a.ticks) {
+      if (r.shows(at) && r.fraction(at) >= -1e-9 && r.fraction(at) <= 1 + 1e-9) ticks.push_back({at, tick_text(at)});
+    }
+    return ticks;
+  }
+  if (r.scale == axis_scale::logarithmic) {
+    const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
+    const double room = pixels / (horizontal ? 44 : 26);
+    const int decades = last - first + 1;
+    if (decades >= 2) {
+      int step = 1;
+      for (const int candidate : {1, 2, 3, 5, 10, 20, 50, 100, 200}) {
+        step = candidate;
+        if (decades <= room * candidate) break;
+      }
+      const bool plain = first >= -2 && last <= 4;
+      for (int e = first; e <= last; ++e) {
+        const double at = std::pow(10.0, e);
+        const bool labelled = e % step == 0;
+        ticks.push_back({at, !labelled ? "" : plain || (e >= -1 && e <= 1) ? tick_text(at) : power_of_ten(e)});
+      }
+      if (step == 1 && pixels / decades > 18) {
+        for (int e = first - 1; e <= last; ++e) {
+          for (int digit = 2; digit <= 9; ++digit) {
+            const double at = digit * std::pow(10.0, e);
+            if (at > r.low && at < r.high) ticks.push_back({at, ""});
+          }
+        }
+      }
+      return ticks;
+    }
+    for (int e = first - 1; e <= last; ++e) {
+      for (const int digit : {1, 2, 5}) {
+        const double at = digit * std::pow(10.0, e);
+        if (at >= r.low && at <= r.high) ticks.push_back({at, tick_text(at)});
+      }
+    }
+    if (ticks.size() >= 2) return ticks;
+    ticks.clear();
+  }
+  const double span = r.high - r.low;
+  double spacing = horizontal ? 56 : 34;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    const double rough = span / std::max(2.0, pixels / spacing);
+    const double unit = std::pow(10.0, std::floor(std::log10(rough)));
+    double step = 10 * unit;
+    for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+      if (factor * unit >= rough * (1 - 1e-9)) {
+        step = factor * unit;
+        break;
+      }
+    }
+    ticks.clear();
+    const double first = std::ceil(r.low / step - 1e-9);
+    const double last = std::floor(r.high / step + 1e-9);
+    for (double i = first; i <= last && ticks.size() < 100; ++i) ticks.push_back({i * step, i == 0 ? "0" : tick_text(i * step)});
+    if (!horizontal || widest(ticks) + 12 < step / span * pixels) break;
+    spacing = widest(ticks) + 16;
+  }
+  return ticks;
+}
+
+layout arrange(const figure& f) {
+  if (f.panels.empty()) throw domain_error("figure '" + f.id + "' has no panel");
+  layout result;
+  result.legend = legend_of(f);
+  const std::size_t n = f.panels.size();
+  const std::size_t columns = std::min(n, f.columns != 0 ? f.columns : n == 1 ? 1 : n == 2 || n == 4 ? 2 : 3);
+
+  extent all_x, all_y;
+  std::vector<ends> found;
+  for (const panel& p : f.panels) {
+    check(f, p);
+    found.push_back(ends_of(f, p));
+    for (const double v : {found.back().x.low, found.back().x.high}) all_x.add(v, p.x.scale);
+    for (const double v : {found.back().y.low, found.back().y.high}) all_y.add(v, p.y.scale);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const panel& p = f.panels[i];
+    placed_panel placed;
+    placed.source = &p;
+    placed.x = range_of(p.x, f.shared_x ? all_x : found[i].x, found[i].wide ? 0.03 : 0, false);
+    placed.y = range_of(p.y, f.shared_y ? all_y : found[i].y, 0.05, true);
+    if (p.heat && !p.heat->column_names.empty()) placed.x = {0, static_cast<double>(p.heat->columns), axis_scale::linear};
+    if (p.heat && !p.heat->row_names.empty()) placed.y = {static_cast<double>(p.heat->rows), 0, axis_scale::linear};
+    result.panels.push_back(placed);
+  }
+
+  double top = padding;
+  if (!result.legend.empty()) {
+    double x = padding;
+    for (legend_entry& e : result.legend) {
+      const double width = 26 + text_width(e.label, 11.5);
+      if (x > padding && x + width > figure_width - padding) {
+        x = padding;
+        top += 18;
+      }
+      e.x = x;
+      e.y = top + 8;
+      x += width + 14;
+    }
+    top += 18 + 10;
+  }
+
+  // What stands left of the data decides where the data begin: heights and y ticks first, all panels
+  // of a column alike, all panels of the figure equally wide.
+  const double base_height = columns == 1 ? (n == 1 ? 300 : 200) : columns == 2 ? 210 : 170;
+  std::vector<double> gutters(columns, 0);
+  for (std::size_t begin = 0; begin < n; begin += columns) {
+    const std::size_t end = std::min(begin + columns, n);
+    double data_height = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const panel& s = f.panels[i];
+      const bool named = s.heat && !s.heat->row_names.empty();
+      data_height = std::max({data_height, named && !s.tall ? 0 : base_height * (s.tall ? 1.8 : 1),
+                              named ? 26.0 * static_cast<double>(s.heat->rows) : 0});
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      placed_panel& p = result.panels[i];
+      const panel& s = *p.source;
+      p.height = data_height;
+      if (s.heat && !s.heat->row_names.empty()) {
+        for (std::size_t row = 0; row < s.heat->rows; ++row)
+          p.y_ticks.push_back({static_cast<double>(row) + 0.5, s.heat->row_names[row]});
+      } else {
+        p.y_ticks = ticks_for(s.y, p.y, p.height, false);
+      }
+      p.y_labelled = i == begin || !same_axis(result.panels[i - 1], p, &panel::y, &placed_panel::y, &placed_panel::y_ticks);
+      if (p.y_labelled) gutters[i - begin] = std::max(gutters[i - begin], widest(p.y_ticks) + 9);
+    }
+  }
+  double available = figure_width - 2 * padding - column_gap * static_cast<double>(columns - 1) - (columns == 1 ? 10 : 4);
+  for (const double gutter : gutters) available -= gutter;
+  const double data_width = available / static_cast<double>(columns);
+  for (std::size_t i = 0; i < n; ++i) {
+    placed_panel& p = result.panels[i];
+    const panel& s = *p.source;
+    p.width = data_width;
+    p.left = padding + static_cast<double>(i % columns) * (column_gap + data_width);
+    for (std::size_t c = 0; c <= i % columns; ++c) p.left += gutters[c];
+    if (s.heat && !s.heat->column_names.empty()) {
+      for (std::size_t c = 0; c < s.heat->columns; ++c)
+        p.x_ticks.push_back({static_cast<double>(c) + 0.5, s.heat->column_names[c]});
+      if (widest(p.x_ticks) + 6 > p.width / static_cast<double>(s.heat->columns)) p.slanted = widest(p.x_ticks) * 0.62 + 12;
+    } else {
+      p.x_ticks = ticks_for(s.x, p.x, p.width, true);
+    }
+  }
+
+  for (std::size_t begin = 0; begin < n; begin += columns) {
+    const std::size_t end = std::min(begin + columns, n);
+    double header = 0;
+    double footer = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      placed_panel& p = result.panels[i];
+      const panel& s = *p.source;
+      p.x_labelled =
+          i + columns >= n || !same_axis(result.panels[i + columns], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
+      double below = p.x_labelled ? std::max(18.0, p.slanted) : 2;
+      if (p.x_labelled && !s.x.label.empty()) below += 20;
+      footer = std::max(footer, below);
+      const double from = p.left - gutters[i - begin];
+      const double width = data_width + gutters[i - begin];
+      double above = 0;
+      for (const std::string& line : wrapped(s.title, 13, width)) p.titles.push_back({line, from, above += line_height});
+      if (!s.title.empty()) above += 3;
+      p.key_left = from;
+      p.key_top = above + 4;
+      p.has_key =
+          s.heat && std::none_of(f.panels.begin(), f.panels.begin() + static_cast<std::ptrdiff_t>(i), [&](const panel& other) {
+            return other.heat && other.heat->label == s.heat->label && other.heat->minimum == s.heat->minimum &&
+                   other.heat->maximum == s.heat->maximum && other.heat->middle == s.heat->middle &&
+                   other.heat->scale == s.heat->scale;
+          });
+      if (p.has_key) {
+        p.key_label = wrapped(s.heat->label, 12, width);
+        above += 22 + line_height * static_cast<double>(p.key_label.size());
+      }
+      if (p.y_labelled) {
+        for (const std::string& line : wrapped(s.y.label, 12, width)) p.y_labels.push_back({line, from, above += line_height});
+      }
+      std::size_t rows = 0;
+      p.mark_labels = mark_rows(p, rows);
+      above += 15 * static_cast<double>(rows) + 10;
+      header = std::max(header, above);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      placed_panel& p = result.panels[i];
+      p.top = top + header;
+      for (text_line& line : p.titles) line.y += top - 3;
+      for (text_line& line : p.y_labels) line.y += top - 3;
+      for (text_line& line : p.mark_labels) line.y = p.top - 5 - 15 * line.y;
+      p.key_top += top;
+    }
+    top += header + result.panels[begin].height + footer + row_gap;
+  }
+  result.height = std::ceil(top - row_gap + padding - 2);
+  return result;
+}
+
+}  // namespace deltaproof::detail

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "deltaproof/number/errors.hpp"
+#include "study/table.hpp"
+
+namespace deltaproof {
+
+std::span<const study* const> studies() {
+  static const std::vector<const study*> sorted = [] {
+    const auto table = detail::study_table();
+    std::vector<const study*> result(table.begin(), table.end());
+    std::sort(result.begin(), result.end(), [](const study* a, const study* b) { return a->name < b->name; });
+    return result;
+  }();
+  return sorted;
+}
+
+const study& study_named(std::string_view name) {
+  std::string names;
+  for (const study* s : studies()) {
+    if (s->name == name) return *s;
+    names.append(names.empty() ? "" : ", ").append(s->name);
+  }
+  throw domain_error("no study '" + std::string(name) + "'; there is: " + (names.empty() ? "none" : names));
+}
+
+report run_study(const study& s, const run_options& options) {
+  report result = s.run(options);
+  result.study = s.name;
+  result.question = s.question;
+  result.parameters["seed"] = options.seed;
+  result.parameters["mode"] = options.full ? "full" : "quick";
+  result.command = "build/release/deltaproof study " + result.study + " --seed " + std::to_string(options.seed);
+  if (options.full) result.command += " --full";
+  if (!options.recordings.empty()) result.command += " --recordings DIR";
+  if (options.stopped() && result.unfinished.empty()) {
+    result.unfinished.emplace_back("The run was interrupted; some cases were left out.");
+  }
+  validate(result);
+  return result;
+}
+
+std::size_t for_each_index(std::size_t n, const run_options& options, std::string_view stage,
+                           const std::function<void(std::size_t)>& f) {
+  std::mutex guard;
+  std::size_t next = 0;
+  std::size_t finished = 0;
+  std::size_t failed_at = n;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (;;) {
+      std::size_t index = 0;
+      {
+        const std::lock_guard lock(guard);
+        if (next == n || failure || options.stopped()) return;
+        index = next++;
+      }
+      try {
+        f(index);
+        const std::lock_guard lock(guard);
+        ++finished;
+        options.progress(stage, static_cast<double>(finished) / static_cast<double>(n));
+      } catch (...) {
+        const std::lock_guard lock(guard);
+        if (index < failed_at) {
+          failed_at = index;
+          failure = std::current_exception();
+        }
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const std::size_t workers = std::min<std::size_t>(std::max(1U, options.threads), std::max<std::size_t>(1, n));
+  for (std::size_t i = 1; i < workers; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& t : others) t.join();
+  if (failure) std::rethrow_exception(failure);
+  return next;
+}
+
+}  // namespace deltaproof
