@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "deltaproof/number/double_double.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/number/real.hpp"
+#include "studies/eigenvalues/parts.hpp"
+
+namespace deltaproof::detail::eigenvalues {
+namespace {
+
+using integer = boost::multiprecision::number<boost::multiprecision::gmp_int, boost::multiprecision::et_off>;
+
+/// The sum of squares on the grid 2^-120, if every entry is a multiple of 2^-60 and the sum stays below 2^7.
+std::optional<uint128> fixed_squared_norm(std::span<const double> k) {
+  uint128 sum = 0;
+  double rough = 0;
+  for (const double x : k) {
+    rough += x * x;
+    if (!(rough < 127)) return std::nullopt;
+    const double scaled = std::fabs(x) * 0x1p60;
+    const auto whole = static_cast<std::uint64_t>(scaled);
+    if (static_cast<double>(whole) != scaled) return std::nullopt;
+    sum += static_cast<uint128>(whole) * whole;
+  }
+  return sum;
+}
+
+rational from_uint128(uint128 x) {
+  const integer high(static_cast<std::uint64_t>(x >> 64));
+  const integer low(static_cast<std::uint64_t>(x));
+  return rational(integer((high << 64) + low));
+}
+
+/// A Gaussian direction; the same for every format.
+std::vector<double> direction(std::uint64_t seed, std::size_t dim, std::uint64_t index) {
+  philox random(seed, (std::uint64_t{0x6b657900} + dim) << 32 | index);
+  std::vector<double> g(dim);
+  for (double& x : g) x = random.normal();
+  return g;
+}
+
+/// g / |g| to about 100 bits.
+std::vector<double_double> unit_vector(std::span<const double> g) {
+  double_double sum;
+  for (const double x : g) sum += double_double::two_product(x, x);
+  const double_double norm = sqrt(sum);
+  std::vector<double_double> result;
+  result.reserve(g.size());
+  for (const double x : g) result.push_back(double_double(x) / norm);
+  return result;
+}
+
+template <format F>
+void round_once(std::span<const double_double> unit, std::span<double> k) {
+  for (std::size_t i = 0; i < k.size(); ++i) k[i] = round_to<F>(unit[i]).value();
+}
+
+/// x / sqrt(sum x^2 + epsilon) with every operation rounded to G, sums in order.
+template <format F, format G>
+void normalise(std::span<const double> g, rounded<G> epsilon, std::span<double> k) {
+  rounded<G> sum;
+  for (const double entry : g) {
+    const auto x = round_to<G>(round_to<F>(entry).value());
+    sum += x * x;
+  }
+  const rounded<G> norm = sqrt(sum + epsilon);
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    k[i] = round_to<F>(round_to<G>(round_to<F>(g[i]).value()) / norm).value();
+  }
+}
+
+/// One (format, normalisation, dim) over a block of keys.
+struct tally {
+  norm_result result;
+  double sum = 0;
+  double sum_of_squares = 0;
+
+  template <format F>
+  void count(std::span<const double> k) {
+    if (!std::all_of(k.begin(), k.end(), [](double x) { return std::isfinite(x); })) {
+      ++result.not_finite;
+      return;
+    }
+    const rational n = exact_squared_norm(k);
+    // lambda = 1 - beta n < -1 where beta n > 2.
+    static const rational u = exact(unit_roundoff(F));
+    if (result.keys == 0 || n < result.smallest) result.smallest = n;
+    if (result.keys == 0 || n > result.largest) result.largest = n;
+    ++result.keys;
+    if (n > 1) ++result.above_one;
+    if ((1 - u) * n > 1) ++result.leaves_below_two;
+    if ((1 - 2 * u) * n > 1) ++result.leaves_at_safe;
+    const double excess = to_double(n - 1) / unit_roundoff(F);
+    sum += excess;
+    sum_of_squares += excess * excess;
+    const double bin = (excess + bin_limit) / bin_width;
+    if (bin >= 0 && bin < static_cast<double>(bin_count)) ++result.histogram[static_cast<std::size_t>(bin)];
+    for (const double x : k) {
+      if (std::fabs(x) < smallest_normal(F)) ++result.subnormal;
+      if (x == 0) ++result.zeros;
+    }
+  }
+
+  void merge(const tally& other) {
+    const norm_result& b = other.result;
+    result.not_finite += b.not_finite;
+    if (b.keys > 0) {
+      result.smallest = result.keys == 0 ? b.smallest : std::min(result.smallest, b.smallest);
+      result.largest = result.keys == 0 ? b.largest : std::max(result.largest, b.largest);
+    }
+    result.keys += b.keys;
+    result.above_one += b.above_one;
+    result.leaves_below_two += b.leaves_below_two;
+    result.leaves_at_safe += b.leaves_at_safe;
+    result.subnormal += b.subnormal;
+    result.zeros += b.zeros;
+    for (std::size_t i = 0; i < bin_count; ++i) result.histogram[i] += b.histogram[i];
+    sum += other.sum;
+    sum_of_squares += other.sum_of_squares;
+  }
+};
+
+constexpr std::size_t block_keys = 200;
+
+template <format F>
+constexpr bool has(normalisation how) {
+  return how != normalisation::inside_fp32 || F.precision < fp32.precision;
+}
+
+template <format F>
+void count_key(normalisation how, std::span<const double> g, std::span<const double_double> unit, std::span<double> k,
+               tally& into) {
+  switch (how) {
+    case normalisation::once:
+      round_once<F>(unit, k);
+      break;
+    case normalisation::inside_fp32:
+      if constexpr (has<F>(normalisation::inside_fp32)) normalise<F, fp32>(g, round_to<fp32>(1e-6), k);
+      break;
+    case normalisation::in_format:
+      normalise<F, F>(g, rounded<F>(), k);
+      break;
+  }
+  into.count<F>(k);
+}
+
+}  // namespace
+
+double to_double(const rational& x) { return round_to<double>(x); }
+
+rational power_of_two(int exponent) {
+  const rational power(integer(1) << static_cast<unsigned>(exponent < 0 ? -exponent : exponent));
+  return exponent < 0 ? 1 / power : power;
+}
+
+rational exact_squared_norm(std::span<const double> k) {
+  for (const double x : k) static_cast<void>(exact(x));
+  if (const auto fixed = fixed_squared_norm(k)) return from_uint128(*fixed) * power_of_two(-120);
+  // Integers on the grid of the smallest entry's last bit.
+  int lowest = std::numeric_limits<int>::max();
+  for (const double x : k) {
+    if (x != 0) lowest = std::min(lowest, std::max(std::ilogb(x), -1022) - 52);
+  }
+  if (lowest == std::numeric_limits<int>::max()) return 0;
+  integer sum = 0;
+  for (const double x : k) {
+    if (x == 0) continue;
+    const int exponent = std::max(std::ilogb(x), -1022) - 52;
+    const integer whole(static_cast<std::int64_t>(std::scalbn(x, -exponent)));
+    sum += (whole * whole) << static_cast<unsigned>(2 * (exponent - lowest));
+  }
+  return rational(sum) * power_of_two(2 * lowest);
+}
+
+std::string_view name_of(normalisation how) {
+  switch (how) {
+    case normalisation::once:
+      return "rounded once";
+    case normalisation::inside_fp32:
+      return "fp32 inside";
+    case normalisation::in_format:
+      return "all in the format";
+  }
+  return {};
+}
+
+norm_survey survey_norms(const run_options& options, std::size_t keys) {
+  const std::size_t blocks = (keys + block_keys - 1) / block_keys;
+  constexpr std::size_t per_dim = format_count * normalisations.size();
+  const auto fresh = [](std::size_t dim_index) {
+    std::vector<tally> result(per_dim);
+    for_each_format([&](auto tag, std::size_t f) {
+      constexpr format F = decltype(tag)::value;
+      for (std::size_t m = 0; m < normalisations.size(); ++m) {
+        norm_result& r = result[f * normalisations.size() + m].result;
+        r.format_name = deltaproof::name_of(F);
+        r.how = normalisations[m];
+        r.dim = key_dims[dim_index];
+        r.histogram.assign(bin_count, 0);
+      }
+    });
+    return result;
+  };
+
+  // Dimensions side by side, so that an interruption leaves all of them with about as many keys.
+  std::vector<std::vector<tally>> parts(blocks * key_dims.size());
+  const std::size_t done = for_each_index(parts.size(), options, "unit keys", [&](std::size_t job) {
+    const std::size_t dim_index = job % key_dims.size();
+    const std::size_t dim = key_dims[dim_index];
+    const std::size_t first = job / key_dims.size() * block_keys;
+    parts[job] = fresh(dim_index);
+    std::vector<double> k(dim);
+    for (std::size_t index = first; index < std::min(keys, first + block_keys); ++index) {
+      const std::vector<double> g = direction(options.seed, dim, index);
+      const std::vector<double_double> unit = unit_vector(g);
+      for_each_format([&](auto tag, std::size_t f) {
+        constexpr format F = decltype(tag)::value;
+        for (std::size_t m = 0; m < normalisations.size(); ++m) {
+          if (has<F>(normalisations[m])) {
+            count_key<F>(normalisations[m], g, unit, k, parts[job][f * normalisations.size() + m]);
+          }
+        }
+      });
+    }
+  });
+
+  norm_survey survey;
+  survey.complete = done == parts.size();
+  survey.keys_per_dim = std::min<std::size_t>(keys, done / key_dims.size() * block_keys);
+  std::vector<std::vector<tally>> totals;
+  for (std::size_t d = 0; d < key_dims.size(); ++d) totals.push_back(fresh(d));
+  // Whole rounds over the dimensions only.
+  for (std::size_t job = 0; job < done / key_dims.size() * key_dims.size(); ++job) {
+    for (std::size_t i = 0; i < per_dim; ++i) totals[job % key_dims.size()][i].merge(parts[job][i]);
+  }
+  for_each_format([&](auto tag, std::size_t f) {
+    constexpr format F = decltype(tag)::value;
+    for (std::size_t m = 0; m < normalisations.size(); ++m) {
+      if (!has<F>(normalisations[m])) continue;
+      for (std::size_t d = 0; d < key_dims.size(); ++d) {
+        tally& t = totals[d][f * normalisations.size() + m];
+        norm_result& r = t.result;
+        if (r.keys > 0) {
+          const auto count = static_cast<double>(r.keys);
+          r.mean = t.sum / count;
+          r.deviation = std::sqrt(std::max(0.0, t.sum_of_squares / count - r.mean * r.mean));
+          r.safe_beta = round_to<F>(rational(2 / r.largest), toward_zero{}).value();
+        }
+        survey.results.push_back(std::move(r));
+      }
+    }
+  });
+  return survey;
+}
+
+norm_witness make_witness(std::string_view format_name, std::size_t dim) {
+  const format wanted = format_named(format_name);
+  norm_witness best;
+  best.format_name = format_name;
+  best.dim = dim;
+  for_each_format([&](auto tag, std::size_t) {
+    constexpr format F = decltype(tag)::value;
+    if (F != wanted) return;
+    const rational u = exact(unit_roundoff(F));
+    const rational entry = (1 + u) * (1 + power_of_two(-F.precision - 40)) / 4;  // of the unit vector
+    const rational up = (1 + 2 * u) / 4;                                         // what it should round to
+    const bool rounds_up = exact(round_to<F>(entry).value()) == up;
+    for (std::size_t high = 1; high <= 15 && high < dim; ++high) {
+      const rational left = 1 - static_cast<int>(high) * entry * entry;
+      if (left <= 0) break;
+      // The other entries are sqrt(square): their rounding is confirmed by the squares of the two midpoints.
+      const auto others = static_cast<int>(dim - high);
+      const rational square = left / others;
+      const real<256> root = sqrt(round_to<real<256>>(square));
+      const double rest = round_to<F>(root).value();
+      const rational value = exact(rest);
+      const std::int64_t place = ordinal<F>(rest);
+      const rational above = (value + exact(from_ordinal<F>(place + 1))) / 2;
+      const rational below = (value + exact(from_ordinal<F>(place - 1))) / 2;
+      const bool confirmed = rest > 0 && square < above * above && square > below * below;
+      const rational norm = static_cast<int>(high) * up * up + others * value * value;
+      if (norm > best.squared_norm) {
+        best.high = high;
+        best.rest = rest;
+        best.squared_norm = norm;
+        best.verified = rounds_up && confirmed;
+        best.leaves_below_two = (1 - u) * norm > 1;
+      }
+    }
+  });
+  return best;
+}
+
+bool safe_step_is_proved(const format& f, std::size_t dim) {
+  const rational u = exact(unit_roundoff(f));
+  const rational h = exact(smallest_subnormal(f));
+  const rational subnormals = static_cast<int>(dim) * h * (exact(smallest_normal(f)) + h / 4);
+  return (1 - 2 * u) * ((1 + u) * (1 + u) + subnormals) <= 1;
+}
+
+std::vector<double> unit_key(std::string_view format_name, std::uint64_t seed, std::size_t dim, std::uint64_t index) {
+  const format wanted = format_named(format_name);
+  std::vector<double> k(dim);
+  const std::vector<double> g = direction(seed, dim, index);
+  const std::vector<double_double> unit = unit_vector(g);
+  for_each_format([&](auto tag, std::size_t) {
+    constexpr format F = decltype(tag)::value;
+    if (F == wanted) round_once<F>(unit, k);
+  });
+  return k;
+}
+
+}  // namespace deltaproof::detail::eigenvalues

@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/number/real.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/eigenvalues/parts.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::eigenvalues;
+
+run_options small() {
+  run_options options;
+  options.threads = 2;
+  return options;
+}
+
+TEST(eigenvalues, agree_with_rationals_worked_out_by_hand) {
+  const auto at = [](const char* rule, rounding_place place, double beta, double n, int end = 0) {
+    return realised_eigenvalue(rule, "bf16", place, beta, n, end).value();
+  };
+  // bf16 has 8 bits: 1/3 is 171/512 there, 2/3 is 171/256.
+  EXPECT_EQ(at("euler", rounding_place::every_operation, 1.5, 3), rational(-7, 2));
+  EXPECT_EQ(at("implicit", rounding_place::every_operation, 1, 2), rational(1) - rational(171, 512) * 2);
+  EXPECT_EQ(at("crank_nicolson", rounding_place::step_only, 1, 1), rational(1) - rational(171, 256));
+  // phi(1) = 1 - 1/2 (1 - 1/3): 1/3 -> 171/512, 1 - 171/512 = 341/512 is a tie -> 170/256, half of it 85/256,
+  // 1 - 85/256 = 171/256.
+  EXPECT_EQ(at("rk3", rounding_place::every_operation, 1, 1), rational(85, 256));
+  // 257 is not in bf16: 1 + 256 gives 256, so phi = 1/256 and lambda = 0, where 1/257 was promised.
+  EXPECT_EQ(at("implicit", rounding_place::every_operation, 1, 256), 0);
+  // |k|^2 just below the midpoint of 1 and 1 + 1/128: Euler does not read the rounded one.
+  const rational norm = 1 + rational(1, 256) * (1 - rational(1, 1 << 20));
+  EXPECT_EQ(at("euler", rounding_place::norm_too, 2, 1, 1), rational(1) - 2 * norm);
+  EXPECT_EQ(at("implicit", rounding_place::norm_too, 1, 1, 1), rational(1) - norm / 2);
+  // Below 1 the numbers lie twice as close.
+  const rational below = 1 - rational(1, 512) * (1 - rational(1, 1 << 20));
+  EXPECT_EQ(at("implicit", rounding_place::norm_too, 1, 1, -1), rational(1) - below / 2);
+}
+
+TEST(eigenvalues, exact_flow_rounds_the_step_once) {
+  // expm1(-1) = -0.6321205588: between 161/256 = 0.62890625 and 162/256 = 0.6328125, nearer to the latter.
+  EXPECT_EQ(realised_eigenvalue("exact", "bf16", rounding_place::step_only, 1, 1), rational(1) - rational(162, 256));
+  // In e5m2 (3 bits) 1 - e^-4 = 0.9817 rounds to 1: the state is erased.
+  EXPECT_EQ(realised_eigenvalue("exact", "e5m2", rounding_place::step_only, 2, 2), rational(1) - rational(1, 2) * 2);
+}
+
+TEST(eigenvalues, squared_norms_are_exact_on_both_paths) {
+  const std::vector<double> short_grid{0.5, -0.25, 0x1p-60};
+  EXPECT_EQ(exact_squared_norm(short_grid), rational(5, 16) + power_of_two(-120));
+  const std::vector<double> long_grid{0.5, 0x1p-61, -0x1.fffffffffffffp-1};
+  const rational last = 1 - power_of_two(-53);
+  EXPECT_EQ(exact_squared_norm(long_grid), rational(1, 4) + power_of_two(-122) + last * last);
+  const std::vector<double> far{0x1p500, 0x1p-1074};
+  EXPECT_EQ(exact_squared_norm(far), power_of_two(1000) + power_of_two(-2148));
+  const std::vector<double> zeros{0.0, -0.0};
+  EXPECT_EQ(exact_squared_norm(zeros), 0);
+  const std::vector<double> bad{1.0, std::nan("")};
+  EXPECT_THROW(static_cast<void>(exact_squared_norm(bad)), domain_error);
+}
+
+// A second way to the same key: 256 bits instead of double-double.
+TEST(eigenvalues, unit_keys_are_the_rounded_direction) {
+  for (const std::uint64_t index : {0U, 7U}) {
+    const std::size_t dim = 32;
+    philox random(1, (std::uint64_t{0x6b657900} + dim) << 32 | index);
+    std::vector<real<256>> g(dim);
+    real<256> sum = 0;
+    for (real<256>& x : g) {
+      x = lift<real<256>>(random.normal());
+      sum += x * x;
+    }
+    const std::vector<double> bf16_key = unit_key("bf16", 1, dim, index);
+    const std::vector<double> fp64_key = unit_key("fp64", 1, dim, index);
+    for (std::size_t i = 0; i < dim; ++i) {
+      EXPECT_EQ(bf16_key[i], round_to<bf16>(real<256>(g[i] / sqrt(sum))).value());
+      EXPECT_EQ(fp64_key[i], round_to<double>(real<256>(g[i] / sqrt(sum))));
+    }
+  }
+}
+
+TEST(eigenvalues, safe_beta_is_safe_and_the_next_number_is_not) {
+  for (const named_format& f : formats) {
+    const rational u = exact(unit_roundoff(f.value));
+    for (const std::size_t dim : key_dims) {
+      EXPECT_TRUE(safe_step_is_proved(f.value, dim)) << f.name << " d = " << dim;
+      const norm_witness w = make_witness(f.name, dim);
+      ASSERT_TRUE(w.verified) << f.name << " d = " << dim;
+      // Build |k|^2 again from the entries.
+      std::vector<double> k(w.high, (1 + 2 * unit_roundoff(f.value)) / 4);
+      k.resize(dim, w.rest);
+      EXPECT_EQ(exact_squared_norm(k), w.squared_norm);
+      EXPECT_LT(1 - 2 * (1 - u) * w.squared_norm, -1) << f.name << " d = " << dim;
+      EXPECT_GE(1 - 2 * (1 - 2 * u) * w.squared_norm, -1) << f.name << " d = " << dim;
+    }
+  }
+  // The condition can fail: with enough subnormal entries nothing is proved.
+  EXPECT_FALSE(safe_step_is_proved(e4m3, 100'000));
+}
+
+TEST(eigenvalues, half_of_all_rounded_unit_keys_leave_at_two) {
+  const norm_survey survey = survey_norms(small(), 400);
+  ASSERT_TRUE(survey.complete);
+  EXPECT_EQ(survey.keys_per_dim, 400U);
+  EXPECT_EQ(survey.results.size(), (7 + 7 + 5) * key_dims.size());
+  for (const norm_result& r : survey.results) {
+    ASSERT_EQ(r.keys + r.not_finite, 400U);
+    if (r.how != normalisation::once) continue;
+    const std::string where = r.format_name + " d = " + std::to_string(r.dim);
+    const double share = static_cast<double>(r.above_one) / 400;
+    EXPECT_GT(share, 0.3) << where;
+    EXPECT_LT(share, 0.6) << where;
+    EXPECT_EQ(r.leaves_at_safe, 0U) << where;
+    EXPECT_LE(exact(r.safe_beta) * r.largest, 2) << where;
+    const double expected = std::sqrt(2.0 / static_cast<double>(r.dim));
+    EXPECT_NEAR(r.deviation / expected, 1, 0.15) << where;
+    std::uint64_t binned = 0;
+    for (const std::uint64_t count : r.histogram) binned += count;
+    EXPECT_EQ(binned, 400U) << where;
+  }
+  // One of the keys, counted again by hand.
+  std::uint64_t above = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) above += exact_squared_norm(unit_key("fp16", 1, 64, i)) > 1 ? 1 : 0;
+  const auto row = std::find_if(survey.results.begin(), survey.results.end(), [](const norm_result& r) {
+    return r.format_name == "fp16" && r.how == normalisation::once && r.dim == 64;
+  });
+  EXPECT_EQ(row->above_one, above);
+}
+
+TEST(eigenvalues, sigmoid_saturates_where_its_inverse_says) {
+  const saturation_survey survey = survey_sigmoid(small());
+  ASSERT_TRUE(survey.complete);
+  for (const saturation& s : survey.results) {
+    const format in = format_named(s.input);
+    const format out = format_named(s.output);
+    EXPECT_TRUE(s.monotone);
+    ASSERT_TRUE(s.one_from && s.zero_until) << s.input;
+    // sigmoid(x) >= 1 - u/2, the midpoint below 1, from x = log(2/u - 1); sigmoid(x) <= h/2 up to log(h / (2 - h)).
+    const real<256> u = lift<real<256>>(unit_roundoff(out));
+    const real<256> one = log(real<256>(2 / u - 1));
+    EXPECT_GE(lift<real<256>>(*s.one_from), one) << s.input << " to " << s.output;
+    EXPECT_LT(lift<real<256>>(*s.last_below_one), one) << s.input << " to " << s.output;
+    EXPECT_LE(*s.one_from - *s.last_below_one, 2 * unit_roundoff(in) * *s.one_from) << "are not neighbours, " << s.input;
+    const real<256> h = lift<real<256>>(smallest_subnormal(out));
+    const real<256> nought = log(real<256>(h / (2 - h)));
+    EXPECT_LE(lift<real<256>>(*s.zero_until), nought) << s.input << " to " << s.output;
+    EXPECT_GT(lift<real<256>>(*s.zero_until * (1 - 2.5 * unit_roundoff(in))), nought) << s.input << " to " << s.output;
+  }
+}
+
+TEST(eigenvalues, rules_leave_their_interval_only_where_the_theory_has_no_room) {
+  const rule_survey survey = survey_rules(small(), 4, 16);
+  ASSERT_TRUE(survey.complete);
+  EXPECT_EQ(survey.results.size(), 7 * formats.size() * rounding_places.size());
+  for (const rule_result& r : survey.results) {
+    const std::string where = r.rule + " " + r.format_name;
+    EXPECT_EQ(r.not_finite, 0U) << where;
+    EXPECT_EQ(r.beyond_bound, 0U) << where;
+    EXPECT_LT(r.worst_error, 12) << where;
+    if (r.rule == "euler") {
+      EXPECT_EQ(r.worst_error, 0) << where;
+    }
+    // rk4 only by |k|^2 itself: its rounding may hide that x is at the limit, where R = 1.
+    const bool may_leave =
+        r.rule == "crank_nicolson" || r.rule == "rk3" || (r.rule == "rk4" && r.place == rounding_place::norm_too);
+    if (!may_leave) {
+      EXPECT_EQ(r.outside_unit, 0U) << where;
+    }
+    if (r.format_name != "bf16") continue;
+    EXPECT_FALSE(r.exhaustive);
+    // 8 x 128 significands in 21 octaves of x, for the rules without a limit.
+    if (r.rule == "exact" || r.rule == "implicit" || r.rule == "crank_nicolson") {
+      EXPECT_EQ(r.cases, 8U * 128U * 21U * (r.place == rounding_place::norm_too ? 2U : 1U)) << where;
+    }
+    if (r.rule == "exact" || r.rule == "implicit") {
+      EXPECT_GT(r.negative, 0U) << where;
+      // Where n is a power of two, b n can be 1 exactly; not with |k|^2 beside it.
+      if (r.place != rounding_place::norm_too) {
+        EXPECT_GT(r.outside_decay, r.negative) << where;
+      }
+    }
+    if (r.rule == "crank_nicolson") {
+      EXPECT_GT(r.outside_unit, 0U) << where;
+    }
+    // The worst case, again.
+    if (r.worst_lambda.empty()) continue;
+    EXPECT_EQ(realised_eigenvalue(r.rule, "bf16", r.place, r.worst_beta, r.worst_n, r.worst_end)->str(), r.worst_lambda) << where;
+  }
+}
+
+TEST(eigenvalues, materialised_transitions_expand) {
+  const transition_survey survey = survey_transitions(small(), 16);
+  ASSERT_TRUE(survey.complete);
+  EXPECT_GT(survey.spot_checks, 0U);
+  EXPECT_LT(survey.worst_disagreement, 1e-12);
+  for (const transition_result& r : survey.results) {
+    const std::string where = r.format_name + " d = " + std::to_string(r.dim) + " beta = " + std::to_string(r.beta);
+    EXPECT_EQ(r.expansive, r.keys) << where;
+    EXPECT_LE(r.proved, r.expansive) << where;
+    EXPECT_EQ(r.radius_excess.size(), r.keys) << where;
+    for (std::size_t i = 0; i < r.keys; ++i) {
+      // Not below the exact factor by more than rounding errors of size u allow.
+      EXPECT_GT(r.radius_excess[i], 0) << where;
+      EXPECT_LT(r.radius_excess[i], 3) << where;
+      // At beta = 2 the eigenvalue 1 - 2|k|^2 may lie below -1; rounding entries moves it by less than 0.6 u.
+      if (r.beta == 2) {
+        EXPECT_GT(r.radius_excess[i], 2 * r.norm_excess[i] - 0.6) << where;
+      }
+    }
+    if (r.format_name == "bf16" && r.dim == 64) {
+      EXPECT_EQ(r.proved, r.keys) << where;
+    }
+    // There 1 - beta k^2 rounds to 1 only for |k| below 10^-8.
+    if (r.format_name == "fp64") {
+      EXPECT_EQ(r.proved, 0U) << where;
+    }
+  }
+}
+
+class recorded : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / "deltaproof-eigenvalues";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
+  problem p;
+  const std::vector<double> k{1, 0, 1, 1, 0.5, 0.5, 0, 0};
+  const std::vector<double> beta{1, 1, 1.5, 2};
+  p.q = tensor::from_doubles(bf16, {1, 4, 1, 2}, k, "q");
+  p.k = tensor::from_doubles(bf16, {1, 4, 1, 2}, k, "k");
+  p.v = tensor::from_doubles(bf16, {1, 4, 1, 2}, k, "v");
+  p.beta = tensor::from_doubles(fp32, {1, 4, 1}, beta, "beta");
+  write_problem(folder_ / "b.problem.safetensors", p);
+  p.beta_activation = activation_kind::two_sigmoid;
+  p.rule = rule_kind::exact;
+  write_problem(folder_ / "c.problem.safetensors", p);
+  std::ofstream(folder_ / "a.problem.safetensors") << "not a file of this kind";
+
+  run_options options = small();
+  options.recordings = folder_;
+  const recording_survey survey = survey_recordings(options);
+  ASSERT_TRUE(survey.complete);
+  ASSERT_EQ(survey.unreadable.size(), 1U);
+  ASSERT_EQ(survey.results.size(), 2U);
+  // |k|^2 = 1, 2, 1/2, 0: lambda = 0, -1, 1/4, 1.
+  const recording_result& r = survey.results[0];
+  EXPECT_EQ(r.name, "b");
+  EXPECT_TRUE(r.exact);
+  EXPECT_EQ(r.steps, 4U);
+  EXPECT_EQ(r.smallest, -1);
+  EXPECT_EQ(r.largest, 1);
+  EXPECT_EQ(r.outside_unit, 0U);
+  EXPECT_EQ(r.outside_decay, 2U);
+  EXPECT_EQ(r.norm_above_one, 1U);
+  EXPECT_TRUE(r.first.empty());
+  // exp(-2 sigmoid(1) 2), the smallest of the four.
+  EXPECT_FALSE(survey.results[1].exact);
+  EXPECT_NEAR(survey.results[1].smallest, std::exp(-4 / (1 + std::exp(-1.0))), 1e-15);
+  EXPECT_EQ(survey.results[1].outside_decay, 0U);
+}
+
+TEST(eigenvalues, an_interrupted_run_is_a_valid_report) {
+  const std::atomic<bool> stop = true;
+  run_options options = small();
+  options.interrupted = &stop;
+  const report r = run_study(study_named("eigenvalues"), options);
+  EXPECT_GE(r.unfinished.size(), 4U);
+  EXPECT_FALSE(r.answer.empty());
+}
+
+}  // namespace
+}  // namespace deltaproof
