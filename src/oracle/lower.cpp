@@ -51,7 +51,6 @@ struct mpfr_target {
 struct exact_target {
   using value = rational;
   static constexpr int bits = 53;
-  static constexpr double smallest_normal = 0;
   static void given(rational& x, double from) { x = exact(from); }
   [[noreturn]] static void derived(rational&, mpfr_srcptr) { irrational("a derived value"); }
 };

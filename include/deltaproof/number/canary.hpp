@@ -24,7 +24,7 @@ struct environment_error : error {
 
 /// What is wrong with the arithmetic of this translation unit and thread, one sentence each; empty if
 /// nothing. Internal linkage on purpose: each translation unit must test its own compiler flags.
-[[nodiscard]] static inline std::vector<std::string> environment_faults_here() {
+[[nodiscard, maybe_unused]] static inline std::vector<std::string> environment_faults_here() {
   std::vector<std::string> faults;
   // volatile, so that nothing is computed by the compiler.
   const volatile double one = 1;
