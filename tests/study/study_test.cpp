@@ -43,6 +43,8 @@ TEST(study, run_fills_in_what_makes_it_again) {
   options.threads = 7;
   r = run_study(sample, options);
   EXPECT_EQ(r.command, "build/release/deltaproof study sample-study --seed 42 --full --recordings DIR");
+  options.recordings = "tests/recordings";
+  EXPECT_EQ(run_study(sample, options).command, "build/release/deltaproof study sample-study --seed 42 --full");
   EXPECT_EQ(to_json(r).find("/somewhere"), std::string::npos);
 }
 

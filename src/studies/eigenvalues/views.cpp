@@ -262,7 +262,7 @@ figure normalisation_figure(const norm_survey& survey) {
     p.title = how == normalisation::once          ? "unit vector rounded once"
               : how == normalisation::inside_fp32 ? "normalised in fp32"
                                                   : "normalised in the format";
-    p.x = {"d", axis_scale::logarithmic, 14.0, 290.0};
+    p.x = {"d", axis_scale::logarithmic, 14.0, 290.0, {16, 32, 64, 128, 256}};
     p.y = {"largest (|k|² − 1) / u", axis_scale::logarithmic};
     p.marks = {{mark_direction::horizontal, 2, how == normalisation::once ? "bound, rounded once" : ""}};
     for (const named_format& format : formats) {

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/horizon/growth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/real.hpp"
+
+namespace deltaproof::detail::horizon {
+namespace {
+
+constexpr double log10_2 = 0.30102999566398119521;
+
+/// G <- 2^-e G with a largest entry near 1; returns e.
+int scale_down(matrix<double>& g) {
+  double largest = 0;
+  for (const double x : g.entries()) largest = std::max(largest, std::fabs(x));
+  if (!(largest > 0) || !std::isfinite(largest)) return 0;
+  const int e = std::ilogb(largest);
+  for (double& x : g.entries()) x = std::scalbn(x, -e);
+  return e;
+}
+
+/// a^T a, which for a symmetric a is its square.
+matrix<double> gram(const matrix<double>& a) {
+  matrix<double> result(a.cols(), a.cols());
+  for (std::size_t k = 0; k < a.rows(); ++k) {
+    const auto other = a.row(k);
+    for (std::size_t i = 0; i < a.cols(); ++i) {
+      const double factor = other[i];
+      const auto row = result.row(i);
+      for (std::size_t j = i; j < row.size(); ++j) row[j] += factor * other[j];
+    }
+  }
+  for (std::size_t i = 0; i < result.rows(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) result(i, j) = result(j, i);
+  }
+  return result;
+}
+
+using wide = real<128>;
+
+/// ln((1 + r)/2) - sum (rho^m / m) C_m for r = |R| >= 0.
+wide fresh_exponent_wide(const wide& r, std::size_t key_dim) {
+  const int n = static_cast<int>(key_dim / 2) - 1;
+  const wide rho = (r - 1) / (r + 1);
+  wide coefficient = 1;
+  wide power = 1;
+  wide sum = 0;
+  for (int m = 1; m <= n; ++m) {
+    coefficient = coefficient * (n + 1 - m) / (n + m);
+    power = power * rho;
+    sum = sum + power * coefficient / m;
+  }
+  const wide half = (r + 1) / 2;
+  return log(half) - sum;
+}
+
+void require_even(std::size_t key_dim) {
+  if (key_dim == 0 || key_dim % 2 != 0) {
+    throw domain_error("the closed form of the exponent needs an even dimension of at least 2, got " + std::to_string(key_dim));
+  }
+}
+
+wide magnitude(const wide& x) { return x < 0 ? wide(-x) : x; }
+
+}  // namespace
+
+log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  matrix<double> scaled = block;
+  double shift = static_cast<double>(exponent + scale_down(scaled));  // log2 of what was taken out, for |block|
+  matrix<double> g = gram(scaled);
+  log_bracket best{-infinity, infinity};
+  double root = 0.5;  // |block|^(1/root) is the norm of G
+  for (int level = 0;; ++level) {
+    shift += root * scale_down(g);
+    double trace = 0;
+    double square = 0;
+    for (std::size_t i = 0; i < g.rows(); ++i) trace += g(i, i);
+    for (const double x : g.entries()) square += x * x;
+    if (!(trace > 0)) return {trace == 0 ? -infinity : trace, trace == 0 ? -infinity : trace};
+    best.lower = std::max(best.lower, shift * log10_2 + root * log10_of(square / trace));
+    best.upper = std::min(best.upper, shift * log10_2 + 0.5 * root * log10_of(square));
+    if (level == 20 || best.upper - best.lower < 1e-6) break;
+    g = gram(g);
+    root /= 2;
+  }
+  // Two roundings of nearly equal bounds may cross them.
+  if (best.upper < best.lower) std::swap(best.upper, best.lower);
+  return best;
+}
+
+growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
+  growth result;
+  transition_product<double> product(keys.key_dim);
+  std::size_t done = 0;
+  for (const std::size_t target : at) {
+    for (; done < target; ++done) {
+      product.step(keys.direction(done), strength[strength.size() == 1 ? 0 : done]);
+      if (done % 8 == 7) product.rescale();
+    }
+    result.tokens.push_back(target);
+    result.log10_norm.push_back(log10_spectral_norm(product.block(), product.exponent()));
+  }
+  return result;
+}
+
+double fresh_exponent(double stability, std::size_t key_dim) {
+  require_even(key_dim);
+  return round_to<fp64>(fresh_exponent_wide(wide(std::fabs(stability)), key_dim)).value();
+}
+
+double gaussian_exponent(double mean, std::size_t key_dim) {
+  require_even(key_dim);
+  // x = (2 mean / d) e^z, and e^z has the density of Gamma(d/2): e^(d z / 2 - e^z) dz up to a constant.
+  const wide half_dim = wide(static_cast<double>(key_dim)) / 2;
+  const wide centre = log(half_dim);
+  const wide width = 12 / sqrt(half_dim);
+  constexpr int intervals = 240;
+  wide weights = 0;
+  wide sum = 0;
+  for (int i = 0; i <= intervals; ++i) {
+    const wide z = width * (2 * i - intervals) / intervals;  // offset from the centre
+    const wide y = exp(wide(centre + z));
+    const wide weight = exp(wide(half_dim * z - (y - half_dim)));
+    const wide x = y * mean / half_dim;
+    weights = weights + weight;
+    sum = sum + weight * fresh_exponent_wide(magnitude(1 - x), key_dim);
+  }
+  return round_to<fp64>(wide(sum / weights)).value();
+}
+
+double uniform_step_exponent(double limit, std::size_t key_dim) {
+  require_even(key_dim);
+  constexpr int intervals = 512;
+  wide sum = 0;
+  for (int i = 0; i <= intervals; ++i) {
+    const wide beta = wide(limit) * i / intervals;
+    const int weight = i == 0 || i == intervals ? 1 : i % 2 == 1 ? 4 : 2;
+    sum = sum + weight * fresh_exponent_wide(magnitude(1 - beta), key_dim);
+  }
+  return round_to<fp64>(wide(sum / (3 * intervals))).value();
+}
+
+double repeated_uniform_step_exponent(double limit) {
+  const double beyond = limit - 1;
+  return ((beyond == 0 ? 0 : beyond * ln(std::fabs(beyond))) - limit) / limit;
+}
+
+double exponent_detail::log_length(const transition_product<double>& product) {
+  double square = 0;
+  for (const double x : product.block().entries()) square += x * x;
+  return 0.5 * ln(square) + static_cast<double>(product.exponent()) * 0.69314718055994530942;
+}
+
+estimated_exponent exponent_detail::summarise(std::span<const double> increments) {
+  if (increments.size() < 2)
+    throw domain_error("an exponent is estimated from at least " + std::to_string(2 * block) + " tokens");
+  estimated_exponent result;
+  const double n = static_cast<double>(increments.size());
+  for (const double x : increments) result.mean += x / n;
+  double square = 0;
+  for (const double x : increments) square += (x - result.mean) * (x - result.mean);
+  result.standard_error = std::sqrt(square / (n - 1) / n);
+  return result;
+}
+
+estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength) {
+  return estimate_exponent(keys.key_dim, keys.tokens(), [&](transition_product<double>& product, std::size_t t) {
+    product.step(keys.direction(t), strength[strength.size() == 1 ? 0 : t]);
+  });
+}
+
+}  // namespace deltaproof::detail::horizon

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// How large the product of exact factors becomes: the spectral norm of prod (I - s u u^T), s = x phi(x) = 1 - R(x),
+// |u| = 1, of the whole d x d product at chosen token counts, from both sides; and the exponents that theory gives.
+// Scaling a key by a power of two changes no bit of the product, so (u, s) stands for every key of that direction.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "deltaproof/algebra/matrix.hpp"
+#include "deltaproof/scan/transition.hpp"
+#include "studies/horizon/keys.hpp"
+
+namespace deltaproof::detail::horizon {
+
+struct log_bracket {
+  double lower = 0;
+  double upper = 0;
+};
+
+/// log10 of the spectral norm of 2^exponent block, between bounds less than 1e-6 apart for up to 1000 columns: with G = block^T
+/// block squared j times, tr G^2 / tr G <= |block|^(2^(j+1)) <= sqrt(tr G^2). Rounds: sums in double, so the bounds hold for the
+/// block but for a relative d 2^-50.
+[[nodiscard]] log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent);
+
+struct growth {
+  std::vector<std::size_t> tokens;
+  std::vector<log_bracket> log10_norm;  ///< at each of `tokens`
+};
+
+/// The norm of the product of the first `at[i]` factors. `strength` holds one s for all, or one for each token.
+/// Error: each step rounds to about d 2^-52 of the block it meets, which is the exact product of factors that far
+/// from the given ones.
+[[nodiscard]] growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at);
+
+/// Top Lyapunov exponent of prod (I - (1 - R) u u^T) for independent directions u, uniform on the sphere of an even
+/// dimension d:  ln((1 + |R|)/2) - sum_{m=1}^{n} (rho^m / m) C_m,  n = d/2 - 1, rho = (|R| - 1)/(|R| + 1),
+/// C_m = prod_{i<=m} (n + 1 - i)/(n + i).  Because |M y|^2 = |y|^2 (1 - (1 - R^2) c^2) with c^2 ~ Beta(1/2, (d-1)/2)
+/// independent of y. Rounds: in 128 bits, the result once. Throws: domain_error for odd or zero d.
+[[nodiscard]] double fresh_exponent(double stability, std::size_t key_dim);
+
+/// The same where x = mean chi^2_d / d (Gaussian keys that are not normalised) under the Euler rule.
+/// Error: trapezoidal rule; for d >= 16 halving its step changes nothing above 1e-12.
+[[nodiscard]] double gaussian_exponent(double mean, std::size_t key_dim);
+
+/// The same for unit keys and step lengths beta uniform in (0, limit), Euler rule. Simpson's rule on 512 intervals.
+[[nodiscard]] double uniform_step_exponent(double limit, std::size_t key_dim);
+
+/// E ln|1 - beta|, beta uniform in (0, limit): one key, repeated. ((limit - 1) ln|limit - 1| - limit) / limit.
+[[nodiscard]] double repeated_uniform_step_exponent(double limit);
+
+/// The root of an f that changes sign once in (low, high), by bisection to 2^-40 of the interval.
+template <class F>
+[[nodiscard]] double crossing(F&& f, double low, double high) {
+  const bool rises = f(high) > 0;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = 0.5 * (low + high);
+    ((f(middle) > 0) == rises ? high : low) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+/// Mean growth of ln|y| a token of one vector y, with its standard error from blocks of 100 tokens.
+struct estimated_exponent {
+  double mean = 0;
+  double standard_error = 0;
+};
+
+namespace exponent_detail {
+inline constexpr std::size_t block = 100;
+/// ln of the length of product.block(), exponent included.
+[[nodiscard]] double log_length(const transition_product<double>& product);
+[[nodiscard]] estimated_exponent summarise(std::span<const double> increments);
+}  // namespace exponent_detail
+
+/// `step(product, t)` applies the factor of token t. Throws: domain_error for fewer than 200 tokens.
+template <class Step>
+[[nodiscard]] estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens, Step&& step) {
+  matrix<double> start(key_dim, 1);
+  start(0, 0) = 1;
+  transition_product<double> product(std::move(start));
+  std::vector<double> increments;
+  double before = 0;
+  for (std::size_t t = 0; t < tokens / exponent_detail::block * exponent_detail::block; ++t) {
+    step(product, t);
+    if (t % 8 == 7) product.rescale();
+    if (t % exponent_detail::block != exponent_detail::block - 1) continue;
+    product.rescale();
+    const double now = exponent_detail::log_length(product);
+    increments.push_back((now - before) / static_cast<double>(exponent_detail::block));
+    before = now;
+  }
+  return exponent_detail::summarise(increments);
+}
+
+/// The same under exact factors; `strength` as for product_growth.
+[[nodiscard]] estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength);
+
+}  // namespace deltaproof::detail::horizon

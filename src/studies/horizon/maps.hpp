@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The logistic equation u' = a u (1 - u) stepped by the Euler method and exactly, beside the delta rule on one
+// key, over one axis: x = a h for the maps, x = beta |k|^2 for the rule. At the fixed point u = 1 the multipliers are
+// 1 - x and e^-x, the stability functions of Euler and EFLA. Orbits use + - * / in double only.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace deltaproof::detail::horizon {
+
+enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact };
+
+/// One step at x from u. `decay` is e^-x for the exact ones. delta_*: u = S k / v -> 1 - R (1 - u).
+[[nodiscard]] inline double advance(one_step map, double x, double decay, double u) {
+  switch (map) {
+    case one_step::logistic_euler:
+      return u + x * u * (1 - u);
+    case one_step::logistic_exact:
+      return u / (u + (1 - u) * decay);
+    case one_step::delta_euler:
+      return u + x * (1 - u);
+    case one_step::delta_exact:
+      return 1 - decay * (1 - u);
+  }
+  return u;
+}
+
+/// e^-x, correctly rounded.
+[[nodiscard]] double decay_of(double x);
+
+/// u after `skip` steps from u = 1/4 (logistic) or 0 (delta), then the next `keep` values, nearly equal ones
+/// (2^-20) once.
+[[nodiscard]] std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t keep);
+
+/// Mean of ln|d u_{t+1} / d u_t| over `steps` steps after `skip`: the Lyapunov exponent of the orbit.
+[[nodiscard]] double logistic_exponent(one_step map, double x, std::size_t skip, std::size_t steps);
+
+/// Points of the attractor told apart at 2^-20, 0 for more than 64.
+[[nodiscard]] std::size_t attractor_period(double x);
+
+}  // namespace deltaproof::detail::horizon

@@ -1,0 +1,530 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deltaproof/algebra/spectrum.hpp"
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/number/real.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/scan/transition.hpp"
+#include "studies/horizon/formats.hpp"
+#include "studies/horizon/growth.hpp"
+#include "studies/horizon/keys.hpp"
+#include "studies/horizon/maps.hpp"
+#include "studies/horizon/sections.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::horizon;
+
+constexpr double log10_e = 0.43429448190325182765;
+
+double strength(std::string_view rule, double x) {
+  double result = 0;
+  visit_rule(rule, [&](auto r) { result = x * r.gain(x); });
+  return result;
+}
+
+double exact_log10(double x) { return std::log10(x); }
+
+// What the study tests itself with at full size, here at a size that leaves seconds.
+settings small() { return {16, 400, 400, 2, 2, 1000}; }
+
+TEST(horizon_keys, have_length_one_and_repeat_as_their_kind_says) {
+  for (const key_kind kind : key_kinds) {
+    const key_set keys = make_keys(kind, 50, 12, 7);
+    ASSERT_EQ(keys.tokens(), 50U);
+    for (std::size_t t = 0; t < keys.tokens(); ++t) {
+      double square = 0;
+      for (const double x : keys.direction(t)) square += x * x;
+      EXPECT_NEAR(square, 1, 1e-14);
+    }
+    const std::size_t distinct = keys.directions.size() / keys.key_dim;
+    EXPECT_EQ(distinct, kind == key_kind::repeated ? 1U : kind == key_kind::vocabulary ? 8U : 50U);
+    EXPECT_EQ(std::set<std::uint32_t>(keys.index.begin(), keys.index.end()).size(), distinct);
+  }
+  EXPECT_EQ(make_keys(key_kind::clustered, 20, 8, 3).directions, make_keys(key_kind::clustered, 20, 8, 3).directions);
+  EXPECT_NE(make_keys(key_kind::clustered, 20, 8, 3).directions, make_keys(key_kind::clustered, 20, 8, 4).directions);
+}
+
+TEST(horizon_keys, clusters_are_tight_and_fresh_keys_are_not) {
+  const auto largest_cosine_of_first = [](key_kind kind) {
+    const key_set keys = make_keys(kind, 200, 64, 1);
+    double best = 0;
+    for (std::size_t t = 1; t < keys.tokens(); ++t) {
+      double cosine = 0;
+      for (std::size_t i = 0; i < 64; ++i) cosine += keys.direction(0)[i] * keys.direction(t)[i];
+      best = std::max(best, cosine);
+    }
+    return best;
+  };
+  EXPECT_GT(largest_cosine_of_first(key_kind::clustered), 0.85);
+  EXPECT_LT(largest_cosine_of_first(key_kind::fresh), 0.6);
+}
+
+TEST(horizon_keys, checkpoints_ascend_to_the_last_token) {
+  for (const std::size_t last : {std::size_t{1}, std::size_t{7}, std::size_t{100}, std::size_t{12345}}) {
+    const auto at = checkpoints(last);
+    ASSERT_FALSE(at.empty());
+    EXPECT_EQ(at.front(), 1U);
+    EXPECT_EQ(at.back(), last);
+    for (std::size_t i = 1; i < at.size(); ++i) EXPECT_LT(at[i - 1], at[i]);
+  }
+  EXPECT_TRUE(checkpoints(0).empty());
+}
+
+TEST(horizon_norm, brackets_the_largest_singular_value) {
+  philox random(5);
+  for (const std::size_t d : {std::size_t{1}, std::size_t{2}, std::size_t{9}, std::size_t{24}}) {
+    matrix<double> m(d, d);
+    for (double& x : m.entries()) x = random.normal();
+    const log_bracket b = log10_spectral_norm(m, 0);
+    const double expected = exact_log10(spectral_norm(m));
+    EXPECT_LE(b.lower, expected + 1e-12);
+    EXPECT_GE(b.upper, expected - 1e-12);
+    EXPECT_LT(b.upper - b.lower, 1e-6);
+    EXPECT_NEAR(log10_spectral_norm(m, 10000).lower, b.lower + 10000 * exact_log10(2), 1e-8);
+  }
+}
+
+TEST(horizon_norm, holds_for_equal_singular_values_and_for_zero) {
+  const log_bracket one = log10_spectral_norm(identity<double>(20), 0);
+  EXPECT_NEAR(one.lower, 0, 1e-14);
+  EXPECT_LE(one.lower, one.upper);
+  EXPECT_LT(one.upper, 1e-6);
+  EXPECT_EQ(log10_spectral_norm(matrix<double>(3, 3), 5).upper, -std::numeric_limits<double>::infinity());
+}
+
+TEST(horizon_growth, of_one_repeated_key_is_the_closed_form) {
+  const key_set keys = make_keys(key_kind::repeated, 300, 10, 1);
+  const auto at = checkpoints(300);
+  for_each_rule([&](auto rule) {
+    for (const double n : {0.25, 1.0, 4.0, 16.0, 64.0}) {
+      const std::array<double, 1> s{strength(rule.name, n)};
+      const growth g = product_growth(keys, s, at);
+      const double per_token = std::max(0.0, exact_log10(std::fabs(rule.stability(n))));
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const double expected = per_token * static_cast<double>(at[i]);
+        EXPECT_NEAR(g.log10_norm[i].lower, expected, 1e-6 + 1e-11 * expected) << rule.name << " n = " << n << " T = " << at[i];
+      }
+    }
+  });
+}
+
+TEST(horizon_growth, of_euler_at_four_is_three_to_the_tokens_for_one_key) {
+  const std::array<double, 1> s{4};
+  const std::array<std::size_t, 1> at{5000};
+  EXPECT_NEAR(product_growth(make_keys(key_kind::repeated, 5000, 8, 2), s, at).log10_norm[0].lower, 5000 * exact_log10(3), 1e-6);
+}
+
+TEST(horizon_growth, of_the_exact_flow_never_exceeds_one) {
+  const auto at = checkpoints(2000);
+  for (const key_kind kind : key_kinds) {
+    const key_set keys = make_keys(kind, 2000, 16, 3);
+    for (const double n : {0.25, 1.0, 4.0, 64.0}) {
+      const std::array<double, 1> s{strength("exact", n)};
+      for (const log_bracket& b : product_growth(keys, s, at).log10_norm)
+        EXPECT_LE(b.lower, 1e-12) << name_of(kind) << " n = " << n;
+    }
+  }
+}
+
+TEST(horizon_growth, stays_inside_the_proved_range) {
+  const auto at = checkpoints(500);
+  for (const key_kind kind : key_kinds) {
+    const key_set keys = make_keys(kind, 500, 12, 9);
+    for (const double r : {-3.0, -1.0, 0.5, 2.0}) {
+      const std::array<double, 1> s{1 - r};
+      const growth g = product_growth(keys, s, at);
+      for (std::size_t i = 0; i < at.size(); ++i) {
+        const double high = std::max(0.0, exact_log10(std::fabs(r))) * static_cast<double>(at[i]);
+        const double low = exact_log10(std::fabs(r)) * static_cast<double>(at[i]) / 12;
+        EXPECT_LE(g.log10_norm[i].lower, high + 1e-9);
+        EXPECT_GE(g.log10_norm[i].upper, low - 1e-9);
+      }
+    }
+  }
+}
+
+TEST(horizon_growth, does_not_change_a_bit_when_keys_are_scaled_by_a_power_of_two) {
+  const key_set keys = make_keys(key_kind::fresh, 40, 8, 1);
+  transition_product<double> unit(8);
+  transition_product<double> scaled(8);
+  for (std::size_t t = 0; t < keys.tokens(); ++t) {
+    std::vector<double> k(keys.direction(t).begin(), keys.direction(t).end());
+    unit.step(k, 16 * 0.7);
+    for (double& x : k) x *= 4;
+    scaled.step(k, 0.7);
+  }
+  EXPECT_EQ(unit.block(), scaled.block());
+}
+
+TEST(horizon_growth, agrees_with_128_bits) {
+  const key_set keys = make_keys(key_kind::fresh, 300, 6, 4);
+  for (const double s : {0.6, 1.0, 4.0}) {
+    transition_product<real<128>> exact_product(6);
+    for (std::size_t t = 0; t < 300; ++t) {
+      std::vector<real<128>> k;
+      for (const double x : keys.direction(t)) k.push_back(lift<real<128>>(x));
+      exact_product.step(k, lift<real<128>>(s));
+    }
+    const std::array<double, 1> strengths{s};
+    const std::array<std::size_t, 1> at{300};
+    const double expected = exact_log10(round_to<double>(spectral_norm(exact_product.block())));
+    EXPECT_NEAR(product_growth(keys, strengths, at).log10_norm[0].lower, expected, 1e-6) << s;
+  }
+}
+
+TEST(horizon_exponent, in_two_dimensions_is_the_known_integral) {
+  // The mean of ln of an ellipse's radius: ln((1 + |R|)/2).
+  for (const double r : {-7.0, -0.3, 0.0, 0.5, 1.0, 4.0})
+    EXPECT_NEAR(fresh_exponent(r, 2), std::log((1 + std::fabs(r)) / 2), 1e-15);
+  EXPECT_THROW((void)fresh_exponent(0.5, 3), domain_error);
+}
+
+TEST(horizon_exponent, is_the_mean_over_random_directions) {
+  philox random(11);
+  for (const std::size_t d : {std::size_t{4}, std::size_t{64}}) {
+    for (const double r : {-3.0, 0.2}) {
+      constexpr int draws = 40000;
+      double sum = 0;
+      double squares = 0;
+      for (int i = 0; i < draws; ++i) {
+        double first = 0;
+        double length = 0;
+        for (std::size_t j = 0; j < d; ++j) {
+          const double g = random.normal();
+          if (j == 0) first = g * g;
+          length += g * g;
+        }
+        const double value = 0.5 * std::log(1 - (1 - r * r) * first / length);
+        sum += value;
+        squares += value * value;
+      }
+      const double mean = sum / draws;
+      const double deviation = std::sqrt((squares / draws - mean * mean) / draws);
+      EXPECT_NEAR(fresh_exponent(r, d), mean, 5 * deviation) << "d = " << d << " R = " << r;
+    }
+  }
+}
+
+TEST(horizon_exponent, changes_sign_exactly_where_the_eigenvalue_leaves_one) {
+  for (const std::size_t d : {std::size_t{2}, std::size_t{16}, std::size_t{64}}) {
+    EXPECT_EQ(fresh_exponent(1, d), 0);
+    EXPECT_LT(fresh_exponent(1 - 1e-9, d), 0);
+    EXPECT_GT(fresh_exponent(1 + 1e-9, d), 0);
+    EXPECT_NEAR(fresh_exponent(1 + 1e-6, d) / 1e-6, 1 / static_cast<double>(d), 1e-5);
+  }
+}
+
+TEST(horizon_exponent, of_a_long_run_is_the_closed_form) {
+  const key_set keys = make_keys(key_kind::fresh, 40000, 16, 8);
+  for (const double r : {-3.0, 0.4}) {
+    const std::array<double, 1> s{1 - r};
+    const estimated_exponent e = estimate_exponent(keys, s);
+    EXPECT_GT(e.standard_error, 0);
+    EXPECT_NEAR(e.mean, fresh_exponent(r, 16), 5 * e.standard_error);
+    const std::array<std::size_t, 1> at{40000};
+    EXPECT_NEAR(product_growth(keys, s, at).log10_norm[0].lower / 40000, fresh_exponent(r, 16) * log10_e,
+                5 * e.standard_error * log10_e + 1e-4);
+  }
+  EXPECT_THROW((void)estimate_exponent(make_keys(key_kind::fresh, 150, 4, 1), std::array<double, 1>{1}), domain_error);
+}
+
+TEST(horizon_exponent, of_varying_steps_crosses_zero_where_means_say) {
+  const double root = crossing([](double b) { return repeated_uniform_step_exponent(b); }, 3, 6);
+  EXPECT_NEAR((root - 1) * std::log(root - 1), root, 1e-9);
+  // Up to terms of order 1/d the crossings are mean(x^2) = 2 mean(x): b = 3, and 2 / (1 + 2/d).
+  double sum = 0;
+  for (int i = 0; i < 20000; ++i) sum += fresh_exponent(1 - 2.7 * (i + 0.5) / 20000, 16) / 20000;
+  EXPECT_NEAR(uniform_step_exponent(2.7, 16), sum, 1e-8);
+  EXPECT_NEAR(crossing([](double b) { return uniform_step_exponent(b, 128); }, 2.9, 3.1), 3, 0.02);
+  EXPECT_NEAR(crossing([](double n) { return gaussian_exponent(n, 128); }, 1.9, 2.1), 2 / (1 + 2.0 / 128), 3e-3);
+}
+
+TEST(horizon_formats, materialised_entries_are_those_of_the_scan) {
+  token_source source(regimes()[2], 24, 1, 5);
+  matrix<float> fast(24, 24);
+  for (int t = 0; t < 20; ++t) {
+    source.next();
+    for (const double b : {1.0, 0x1p-6, 1.96875}) {
+      const auto equal = [&](const auto& exact_one) {
+        for (std::size_t i = 0; i < fast.size(); ++i) {
+          if (static_cast<double>(fast.data()[i]) != exact_one.data()[i].value()) return false;
+        }
+        return true;
+      };
+      materialise<bf16>(source.k(), b, fast);
+      EXPECT_TRUE(equal(materialised_transition<bf16>(source.k(), b)));
+      materialise<fp16>(source.k(), b, fast);
+      EXPECT_TRUE(equal(materialised_transition<fp16>(source.k(), b)));
+      materialise<fp32>(source.k(), b, fast);
+      EXPECT_TRUE(equal(materialised_transition<fp32>(source.k(), b)));
+    }
+  }
+}
+
+TEST(horizon_formats, certified_norm_is_below_the_norm_and_close_to_it) {
+  token_source source(regimes()[0], 24, 1, 2);
+  source.next();
+  matrix<float> m(24, 24);
+  materialise<bf16>(source.k(), 1, m);
+  matrix<double> wide(24, 24);
+  for (std::size_t i = 0; i < m.size(); ++i) wide.data()[i] = static_cast<double>(m.data()[i]);
+  const double norm = spectral_norm(wide);
+  EXPECT_LE(certified_norm_at_least(m), norm * (1 + 1e-13));
+  EXPECT_GT(certified_norm_at_least(m), norm * (1 - 1e-9));
+}
+
+TEST(horizon_formats, reference_is_within_its_radius_of_256_bits) {
+  constexpr std::size_t tokens = 300;
+  const std::vector<std::size_t> at{1, 10, tokens};
+  for (const regime& r : regimes()) {
+    const reference_run run = run_reference(r, 8, 2, 3, at);
+    token_source source(r, 8, 2, 3);
+    recurrence<real<256>> machine(8, 2);
+    std::size_t next = 0;
+    for (std::size_t t = 1; t <= tokens; ++t) {
+      source.next();
+      std::vector<real<256>> k;
+      std::vector<real<256>> v;
+      for (const double x : source.k()) k.push_back(lift<real<256>>(x));
+      for (const double x : source.v()) v.push_back(lift<real<256>>(x));
+      machine.step(k, v, lift<real<256>>(r.step));
+      if (t != at[next]) continue;
+      double square = 0;
+      for (std::size_t i = 0; i < 16; ++i) {
+        const double e = round_to<double>(real<256>(machine.state().data()[i] - lift<real<256>>(run.states[next].data()[i])));
+        square += e * e;
+      }
+      EXPECT_LE(std::sqrt(square), run.radius[next]) << r.id << " at " << t;
+      EXPECT_LT(run.radius[next], 1e-10) << r.id;
+      ++next;
+    }
+    EXPECT_EQ(next, at.size());
+  }
+}
+
+TEST(horizon_formats, stochastic_runs_repeat_and_differ_by_stream_alone) {
+  const std::vector<std::size_t> at{50, 200};
+  for (const format f : {bf16, fp16, fp32}) {
+    const reference_run reference = run_reference(regimes()[0], 16, 2, 1, at);
+    const auto run = [&](execution how, std::uint64_t stream) {
+      return run_executed(regimes()[0], how, f, reference, 16, 2, 1, stream).error;
+    };
+    EXPECT_EQ(run(execution::stochastic, 0), run(execution::stochastic, 0));
+    EXPECT_NE(run(execution::stochastic, 0), run(execution::stochastic, 1));
+    EXPECT_EQ(run(execution::nearest, 0), run(execution::nearest, 1));
+    EXPECT_EQ(run(execution::materialised, 0), run(execution::materialised, 1));
+  }
+}
+
+TEST(horizon_formats, errors_order_as_the_formats_do) {
+  const std::vector<std::size_t> at{500};
+  const reference_run reference = run_reference(regimes()[0], 16, 2, 1, at);
+  for (const execution how : {execution::nearest, execution::stochastic, execution::materialised}) {
+    const auto error = [&](format f) { return run_executed(regimes()[0], how, f, reference, 16, 2, 1, 0).error[0]; };
+    EXPECT_GT(error(bf16), 4 * error(fp16)) << name_of(how);
+    EXPECT_GT(error(fp16), 1000 * error(fp32)) << name_of(how);
+    EXPECT_LT(error(bf16), 0.1) << name_of(how);
+  }
+}
+
+TEST(horizon_formats, in_fp32_every_execution_stays_close_in_every_regime) {
+  const std::vector<std::size_t> at{300};
+  for (const regime& r : regimes()) {
+    const reference_run reference = run_reference(r, 16, 2, 1, at);
+    for (const execution how : {execution::nearest, execution::stochastic, execution::materialised}) {
+      const executed_run run = run_executed(r, how, fp32, reference, 16, 2, 1, 0);
+      EXPECT_LT(run.error[0], 1e-4) << r.id << ", " << name_of(how);
+      EXPECT_NEAR(run.scale[0], 1, 1e-4) << r.id << ", " << name_of(how);
+    }
+  }
+}
+
+TEST(horizon_formats, an_fp32_state_is_the_plain_fp32_recurrence) {
+  const std::vector<std::size_t> at{100};
+  const reference_run reference = run_reference(regimes()[3], 8, 2, 6, at);
+  token_source source(regimes()[3], 8, 2, 6);
+  matrix<float> s(8, 2);
+  for (int t = 0; t < 100; ++t) {
+    source.next();
+    for (std::size_t j = 0; j < 2; ++j) {
+      float p = 0;
+      for (std::size_t i = 0; i < 8; ++i) p = p + static_cast<float>(source.k()[i]) * s(i, j);
+      const float w = 1.96875F * (static_cast<float>(source.v()[j]) - p);
+      for (std::size_t i = 0; i < 8; ++i) s(i, j) = s(i, j) + static_cast<float>(source.k()[i]) * w;
+    }
+  }
+  double difference = 0;
+  double square = 0;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const double e = reference.states[0].data()[i];
+    difference += (static_cast<double>(s.data()[i]) - e) * (static_cast<double>(s.data()[i]) - e);
+    square += e * e;
+  }
+  EXPECT_EQ(run_executed(regimes()[3], execution::nearest, fp32, reference, 8, 2, 6, 0).error[0], std::sqrt(difference / square));
+}
+
+TEST(horizon_formats, a_step_that_expands_is_refused_by_the_reference) {
+  regime r = regimes()[0];
+  r.step = 4;
+  EXPECT_THROW((void)run_reference(r, 8, 1, 1, std::vector<std::size_t>{5}), domain_error);
+  const reference_run fine = run_reference(regimes()[0], 8, 1, 1, std::vector<std::size_t>{5});
+  EXPECT_THROW((void)run_executed(regimes()[0], execution::nearest, e4m3, fine, 8, 1, 1, 0), domain_error);
+}
+
+TEST(horizon_exponent, of_gaussian_keys_is_the_mean_over_draws) {
+  philox random(12);
+  constexpr std::size_t d = 16;
+  constexpr int draws = 60000;
+  for (const double mean : {0.8, 2.4}) {
+    double sum = 0;
+    double squares = 0;
+    for (int i = 0; i < draws; ++i) {
+      double first = 0;
+      double length = 0;
+      for (std::size_t j = 0; j < d; ++j) {
+        const double g = random.normal();
+        if (j == 0) first = g * g;
+        length += g * g;
+      }
+      const double x = mean * length / d;
+      const double value = 0.5 * std::log(1 - (1 - (1 - x) * (1 - x)) * first / length);
+      sum += value;
+      squares += value * value;
+    }
+    const double deviation = std::sqrt((squares / draws - sum / draws * (sum / draws)) / draws);
+    EXPECT_NEAR(gaussian_exponent(mean, d), sum / draws, 5 * deviation) << mean;
+  }
+}
+
+TEST(horizon_dead_zone, rest_is_a_fixed_point_within_the_bound) {
+  for (const double v : {1.0, 1.3125, 1.9921875}) {
+    for (const double b : {1.0, 0.25, 0x1p-6, 0x1p-9}) {
+      const resting_point p = rest(bf16, b, v);
+      const float s = static_cast<float>(p.state);
+      const float next = s + static_cast<float>(b) * (static_cast<float>(v) - s);
+      EXPECT_EQ(round_to<bf16>(next).value(), p.state);
+      EXPECT_LE(v - p.state, p.state * unit_roundoff(bf16) / b) << "v = " << v << " b = " << b;
+      EXPECT_LE(p.state, v);
+    }
+  }
+  EXPECT_EQ(rest(bf16, 1, 1.5).state, 1.5);
+  EXPECT_EQ(rest(bf16, 1, 1.5).steps, 1U);
+}
+
+TEST(horizon_dead_zone, decays_below_half_a_unit_freeze) {
+  EXPECT_EQ(frozen_exponent(bf16), 9);
+  EXPECT_EQ(frozen_exponent(fp16), 12);
+  // One power of two more and something moves: 1 itself has its neighbour below at half the distance.
+  EXPECT_NE(round_to<bf16>(1.9921875 - 0x1p-8 * 1.9921875).value(), 1.9921875);
+}
+
+TEST(horizon_dead_zone, stochastic_rounding_gets_past_it) {
+  const std::vector<std::size_t> at{2000};
+  const double nearest = scalar_error(bf16, execution::nearest, 0x1p-6, 1.532470703125, at, 1, 0)[0];
+  const double past = scalar_error(bf16, execution::stochastic, 0x1p-6, 1.532470703125, at, 1, 0)[0];
+  EXPECT_GT(nearest, 0.1);
+  EXPECT_LT(past, 0.02);
+}
+
+TEST(horizon_maps, share_their_multipliers_at_the_fixed_point) {
+  for (const double x : {0.3, 1.0, 1.7, 2.0, 2.9}) {
+    const double decay = decay_of(x);
+    EXPECT_NEAR(decay, std::exp(-x), 1e-15);
+    const double h = 1e-6;
+    const auto multiplier = [&](one_step map) {
+      return (advance(map, x, decay, 1 + h) - advance(map, x, decay, 1 - h)) / (2 * h);
+    };
+    EXPECT_NEAR(multiplier(one_step::logistic_euler), euler::stability(x), 1e-8);
+    EXPECT_NEAR(multiplier(one_step::delta_euler), euler::stability(x), 1e-8);
+    EXPECT_NEAR(multiplier(one_step::logistic_exact), exact_flow::stability(x), 1e-8);
+    EXPECT_NEAR(multiplier(one_step::delta_exact), exact_flow::stability(x), 1e-8);
+  }
+}
+
+TEST(horizon_maps, double_their_period_where_the_logistic_map_does) {
+  EXPECT_EQ(attractor_period(1.9), 1U);
+  EXPECT_EQ(attractor_period(2.2), 2U);
+  EXPECT_EQ(attractor_period(2.5), 4U);
+  EXPECT_EQ(attractor_period(2.55), 8U);
+  EXPECT_EQ(attractor_period(2.84), 3U);
+  EXPECT_EQ(attractor_period(3.0), 0U);
+}
+
+TEST(horizon_maps, have_the_known_exponents) {
+  EXPECT_NEAR(logistic_exponent(one_step::logistic_euler, 3, 1000, 100000), std::log(2), 5e-3);
+  EXPECT_NEAR(logistic_exponent(one_step::logistic_euler, 1.5, 1000, 100), std::log(0.5), 1e-12);
+  EXPECT_NEAR(logistic_exponent(one_step::logistic_exact, 2.5, 1000, 100), -2.5, 1e-12);
+}
+
+TEST(horizon_maps, exact_ones_come_to_rest_and_the_euler_rule_diverges) {
+  const std::vector<double> exact_orbit = orbit(one_step::logistic_exact, 3, 200, 10);
+  ASSERT_EQ(exact_orbit.size(), 1U);
+  EXPECT_NEAR(exact_orbit[0], 1, 1e-12);
+  EXPECT_EQ(orbit(one_step::delta_euler, 2, 100, 10), (std::vector<double>{0, 2}));
+  EXPECT_GT(std::fabs(orbit(one_step::delta_euler, 2.5, 100, 1)[0]), 1e17);
+}
+
+report run_small(const run_options& options) {
+  report r;
+  r.study = "horizon";
+  r.question = "?";
+  r.answer = "a";
+  r.not_claimed = {"b"};
+  add_growth(options, small(), r);
+  add_exponents(options, small(), r);
+  add_formats(options, small(), r);
+  add_rest(options, small(), r);
+  add_maps(options, small(), r);
+  return r;
+}
+
+TEST(horizon_study, sections_make_a_valid_report_that_threads_do_not_change) {
+  run_options one;
+  run_options two;
+  two.threads = 2;
+  const report a = run_small(one);
+  const report b = run_small(two);
+  EXPECT_NO_THROW(validate(a));
+  EXPECT_EQ(to_json(a), to_json(b));
+  EXPECT_TRUE(a.unfinished.empty());
+  EXPECT_EQ(a.figures.size(), 7U);
+  ASSERT_NE(find(a, "product-norms"), nullptr);
+  EXPECT_EQ(find(a, "product-norms")->values.at("outside"), cell(0));
+  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("trace"), cell("-3/16"));
+  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("determinant"), cell("-1/4"));
+  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("pair_is_triangular"), cell(true));
+  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("corner_of_the_pair"), cell("4"));
+  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("eigenvalues_inside_disc"), cell(true));
+  EXPECT_LE(value_of(a, "dead-zone", "largest_of_bound"), 1);
+  EXPECT_TRUE(std::isnan(value_of(a, "no-such-finding", "x")));
+}
+
+TEST(horizon_study, interrupted_says_what_is_missing) {
+  const std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("horizon"), options);
+  EXPECT_GE(r.unfinished.size(), 5U);
+  EXPECT_FALSE(r.answer.empty());
+}
+
+}  // namespace
+}  // namespace deltaproof
