@@ -52,17 +52,12 @@ int run(const check_arguments& args, const common_options& common) {
     options.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
     report = check(p, r, options);
   }
-  deliver(common.json, to_json(report, identity));
-  deliver(common.markdown, markdown(report, identity));
-  if (!common.junit.empty()) {
-    std::vector<junit_case> cases;
-    for (const tensor_report& t : report.tensors) {
-      const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
-      cases.push_back({args.result + ":" + t.name, bad ? std::string(name_of(t.judged)) + ": " + report.reason : "", to_text(report, identity)});
-    }
-    deliver(common.junit, junit_xml("deltaproof check", cases));
+  output out{"check", to_text(report, identity), to_json(report, identity), markdown(report, identity), {}};
+  for (const tensor_report& t : report.tensors) {
+    const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
+    out.cases.push_back({args.result + ":" + t.name, bad ? std::string(name_of(t.judged)) + ": " + report.reason : "", out.text});
   }
-  say(common, to_text(report, identity));
+  publish(common, out);
   return exit_code(report.judged);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
@@ -53,7 +54,9 @@ int run(const gen_arguments& args, const common_options& common) {
   g.num_householder = args.num_householder;
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
-  say(common, "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n");
+  const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
+  const nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"}, {"output", args.output}, {"options", options_text(completed)}};
+  publish(common, {"gen", text, j.dump(2) + "\n"});
   return 0;
 }
 

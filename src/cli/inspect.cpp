@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -50,7 +51,11 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
   out.emplace_back("dtypes", dtypes);
   out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) + ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
   out.emplace_back("scale", short_number(p.scale));
-  if (!p.note.empty()) out.emplace_back("note", p.note);
+  if (!p.note.empty()) {
+    std::string note = p.note;
+    std::replace(note.begin(), note.end(), '\n', ' ');
+    out.emplace_back("note", note);
+  }
   return out;
 }
 
@@ -80,8 +85,11 @@ int run(const std::string& file, const common_options& common) {
   }
   j["notes"] = notes;
   for (const auto& note : notes) text += "note: " + note + "\n";
-  deliver(common.json, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-  say(common, text);
+  for (char& c : text) {
+    // A note from the file must not move the cursor.
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
+  }
+  publish(common, {"inspect", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return 0;
 }
 

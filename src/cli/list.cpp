@@ -114,8 +114,7 @@ int run_list(const std::string& wanted, const common_options& common) {
       j[std::string(a.name)].push_back(std::move(item));
       text += e.name + std::string(width + 2 - e.name.size(), ' ') + e.line + "\n";
     }
-    deliver(common.json, j.dump(2) + "\n");
-    say(common, text);
+    publish(common, {"list", text, j.dump(2) + "\n"});
     return 0;
   }
   throw format_error("list: there is no axis '" + wanted + "'; there are " + axis_names());
@@ -137,8 +136,7 @@ int run_explain(const std::string& wanted, const common_options& common) {
     }
   }
   if (text.empty()) throw format_error("explain: nothing is named '" + wanted + "'; see deltaproof list AXIS for AXIS in " + axis_names());
-  deliver(common.json, j.dump(2) + "\n");
-  say(common, text);
+  publish(common, {"explain", text, j.dump(2) + "\n"});
   return 0;
 }
 

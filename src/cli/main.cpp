@@ -58,7 +58,7 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
   command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
-  command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::NonNegativeNumber);
+  command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::Range(0.0, 1e8));
   command->add_option("--seed", common.seed, "Seed of every random number")->type_name("N")->each([&common](const std::string&) { common.seed_given = true; });
   command->add_flag("--no-color", common.no_color, "Plain text (there is no colour yet to turn off)");
 }

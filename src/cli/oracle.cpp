@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
@@ -10,6 +11,8 @@
 
 namespace deltaproof::cli {
 namespace {
+
+using json = nlohmann::ordered_json;
 
 struct oracle_arguments {
   std::string problem;
@@ -71,10 +74,13 @@ int run(const oracle_arguments& args, const common_options& common) {
   std::string text = args.output + ": o and final_state of " + args.problem + ", correctly rounded to " + args.round + "\n";
   text += "heads by tier: " + tiers + "; largest radius before rounding: o " + digits(radius_o) + ", final_state " + digits(radius_state) + "\n";
   if (undecided_o + undecided_state > 0) {
-    text += std::to_string(undecided_o) + " outputs and " + std::to_string(undecided_state) + " state entries are ties or zeros that 1024 bits do not decide; they are NaN in the file\n";
+    text += std::to_string(undecided_o) + " outputs and " + std::to_string(undecided_state) + " state entries could not be rounded with certainty (ties, zeros, or magnitudes beyond fp64); they are NaN in the file\n";
   }
   for (const auto& note : notes) text += "note: " + note + "\n";
-  say(common, text);
+  json j{{"schema", "deltaproof.oracle/1"}, {"output", args.output}, {"round", args.round}, {"tiers", ref.tiers}, {"notes", notes}};
+  j["radius"] = {{"o", digits(radius_o)}, {"final_state", digits(radius_state)}};
+  j["undecided"] = {{"o", undecided_o}, {"final_state", undecided_state}};
+  publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return undecided_o + undecided_state > 0 ? 3 : 0;
 }
 

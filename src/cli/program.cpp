@@ -40,6 +40,20 @@ std::string shell_quoted(const std::string& word) {
   return out + "'";
 }
 
+std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases) {
+  std::size_t failures = 0;
+  for (const junit_case& c : cases) failures += c.failure.empty() ? 0 : 1;
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
+                    std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) + "\">\n";
+  for (const junit_case& c : cases) {
+    out += "    <testcase classname=\"" + xml_escaped(suite) + "\" name=\"" + xml_escaped(c.name) + "\">\n";
+    if (!c.failure.empty()) out += "      <failure message=\"" + xml_escaped(c.failure) + "\"/>\n";
+    if (!c.output.empty()) out += "      <system-out>" + xml_escaped(c.output) + "</system-out>\n";
+    out += "    </testcase>\n";
+  }
+  return out + "  </testsuite>\n</testsuites>\n";
+}
+
 }  // namespace
 
 progress_line::progress_line(std::string stage) : stage_{std::move(stage)}, start_{std::chrono::steady_clock::now()}, last_{start_} {}
@@ -66,39 +80,38 @@ void progress_line::update(double fraction) {
   std::fflush(stderr);
 }
 
-void deliver(const std::string& file, const std::string& data) {
-  if (file.empty()) return;
-  if (file == "-") {
-    std::cout << data << std::flush;
-    if (!std::cout) throw format_error("stdout: could not be written");
-  } else {
-    write_file_atomically(file, data);
-  }
-}
-
 void say(const common_options& common, const std::string& text) {
   const bool stdout_taken = common.json == "-" || common.junit == "-" || common.markdown == "-";
-  (stdout_taken ? std::cerr : std::cout) << text << std::flush;
+  std::ostream& out = stdout_taken ? std::cerr : std::cout;
+  out << text << std::flush;
+  if (!out) throw format_error(std::string(stdout_taken ? "stderr" : "stdout") + ": could not be written");
+}
+
+void publish(const common_options& common, const output& out) {
+  const auto cases = out.cases.empty() ? std::vector<junit_case>{{out.verb, "", out.text}} : out.cases;
+  const std::pair<const std::string&, std::string> views[] = {
+      {common.json, out.json},
+      {common.junit, junit_xml("deltaproof " + out.verb, cases)},
+      {common.markdown, out.markdown.empty() ? "```\n" + out.text + "```\n" : out.markdown}};
+  int on_stdout = 0;
+  for (const auto& [file, data] : views) on_stdout += file == "-" ? 1 : 0;
+  if (on_stdout > 1) throw format_error("--json, --junit and --markdown: only one of them can be - (stdout)");
+  for (const auto& [file, data] : views) {
+    if (file.empty()) continue;
+    if (file != "-") {
+      write_file_atomically(file, data);
+      continue;
+    }
+    std::cout << data << std::flush;
+    if (!std::cout) throw format_error("stdout: could not be written");
+  }
+  say(common, out.text);
 }
 
 std::string command_line(const common_options& common) {
   std::string out = "deltaproof";
   for (const std::string& word : common.arguments) out += " " + shell_quoted(word);
   return out;
-}
-
-std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases) {
-  std::size_t failures = 0;
-  for (const junit_case& c : cases) failures += c.failure.empty() ? 0 : 1;
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
-                    std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) + "\">\n";
-  for (const junit_case& c : cases) {
-    out += "    <testcase classname=\"" + xml_escaped(suite) + "\" name=\"" + xml_escaped(c.name) + "\">\n";
-    if (!c.failure.empty()) out += "      <failure message=\"" + xml_escaped(c.failure) + "\"/>\n";
-    if (!c.output.empty()) out += "      <system-out>" + xml_escaped(c.output) + "</system-out>\n";
-    out += "    </testcase>\n";
-  }
-  return out + "  </testsuite>\n</testsuites>\n";
 }
 
 }  // namespace deltaproof::cli

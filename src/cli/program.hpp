@@ -55,10 +55,8 @@ class progress_line {
   std::chrono::steady_clock::time_point last_;
 };
 
-/// Writes `data` to `file` (by rename) or, for "-", to stdout.
-void deliver(const std::string& file, const std::string& data);
-
-/// Writes the human text: to stdout, or to stderr where one of the views takes stdout.
+/// Writes the human text: to stdout, or to stderr where one of the views takes stdout. Throws: format_error if it
+/// cannot be written.
 void say(const common_options& common, const std::string& text);
 
 /// The command line, quoted for a shell.
@@ -70,7 +68,18 @@ struct junit_case {
   std::string failure;
   std::string output;
 };
-[[nodiscard]] std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases);
+
+/// What a verb hands to its users. Markdown is the text in a code block, JUnit one passed case, unless given.
+struct output {
+  std::string verb;
+  std::string text;
+  std::string json;
+  std::string markdown = {};
+  std::vector<junit_case> cases = {};
+};
+
+/// Every view that was asked for, then the text. Throws: format_error if two views want stdout or one cannot be written.
+void publish(const common_options& common, const output& out);
 
 /// Adds the verb to `app`; the returned function runs it and gives the exit code.
 using verb = std::function<int()>;

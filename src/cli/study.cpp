@@ -32,9 +32,11 @@ int run(const study_arguments& args, const common_options& common) {
   if (std::filesystem::is_directory(args.recordings)) options.recordings = args.recordings;
   options.interrupted = &stop_requested();
 
+  std::string text, json = "[", markdown;
+  const bool views = !(common.json.empty() && common.junit.empty() && common.markdown.empty());
   for (const study* s : chosen) {
     if (options.stopped()) {
-      say(common, std::string(s->name) + ": not begun\n");
+      text += std::string(s->name) + ": not begun\n";
       continue;
     }
     report r;
@@ -47,18 +49,19 @@ int run(const study_arguments& args, const common_options& common) {
       r = run_study(*s, options);
     }
     if (!args.output.empty()) write_report(r, args.output);
-    if (chosen.size() == 1) {
-      deliver(common.json, to_json(r));
-      deliver(common.markdown, to_markdown(r));
+    if (views) {
+      json += (json.size() > 1 ? ",\n" : "") + to_json(r);
+      markdown += to_markdown(r) + "\n";
     }
-    std::string text = std::string(s->name) + ": " + r.answer + "\n";
+    text += std::string(s->name) + ": " + r.answer + "\n";
     for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
-    say(common, text);
   }
   if (!args.output.empty()) {
     write_index(args.output);
-    say(common, "written to " + args.output + "\n");
+    text += "written to " + args.output + "\n";
   }
+  // One study is one report; several are an array of them.
+  publish(common, {"study", text, chosen.size() == 1 && json.size() > 1 ? json.substr(1) : json + "]\n", markdown});
   return options.stopped() ? 3 : 0;
 }
 

@@ -86,7 +86,7 @@ std::string place(const element_location& at) {
 std::string digits(double x) {
   char buffer[40];
   std::snprintf(buffer, sizeof buffer, "%.6g", x);
-  return buffer;
+  return std::isnan(x) ? "nan" : buffer;
 }
 
 /// The bound that decides `judged`, or that comes closest to deciding otherwise.
@@ -111,8 +111,13 @@ std::string reason_for(const check_report& c) {
       return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
              digits(t.first_nonfinite->want) + "; " + std::to_string(t.errors.nonfinite) + " such elements";
     }
-    if (c.judged == verdict::vacuous) return "nothing was left to judge: the exact recurrence leaves its formats' range before any output";
+    if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "nothing was left to judge: " + t.name + " has no elements";
+    if (c.judged == verdict::vacuous) return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
     if (c.judged == verdict::measured) return "no budget was given: errors only";
+    if (t.errors.unknown > 0) {
+      return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " + t.name +
+             ": magnitudes beyond the range of fp64";
+    }
     return decisive_bound(t);
   }
   return "";
@@ -201,10 +206,11 @@ check_report check(const problem& p, const result& r, const check_options& optio
       if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
       out.tensors.push_back(std::move(t));
     }
-    // A tensor with nothing left to judge says nothing beside one that was judged.
+    // A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it.
     std::optional<verdict> judged;
     for (const tensor_report& t : out.tensors) {
-      if (t.judged != verdict::vacuous) judged = judged ? combine(*judged, t.judged) : t.judged;
+      const bool named = std::any_of(options.bounds.begin(), options.bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
+      if (t.judged != verdict::vacuous || named) judged = judged ? combine(*judged, t.judged) : t.judged;
     }
     out.judged = out.stopped ? verdict::undecided : judged.value_or(verdict::vacuous);
     const bool finest = ref.tiers.size() == 1 && ref.tiers.count("mpfr-1024") == 1;
@@ -223,18 +229,19 @@ check_report check(const problem& p, const result& r, const check_options& optio
     out.diverges = d;
   }
   if (!out.stopped && out.tensors[0].errors.elements > 0) {
-    const double worst = out.tensors[0].errors.max_abs.value;
-    const auto factor = [&](bool fp32_state) -> std::optional<double> {
-      const double eager = eager_error(p, ref.o, pairs[0].skip, fp32_state, options.threads);
-      if (!(eager > 0) || out.tensors[0].errors.nonfinite > 0) return std::nullopt;
-      return worst / eager;
+    const eager_errors eager = measure_eager(p, ref.o, pairs[0].skip, options.threads);
+    const auto factor = [&](double eager_error) -> std::optional<double> {
+      if (!(eager_error > 0) || std::isinf(eager_error) || out.tensors[0].errors.nonfinite > 0) return std::nullopt;
+      return out.tensors[0].errors.max_abs.value / eager_error;
     };
-    out.flash_attention_factor = factor(false);
-    out.attention_gym_factor = factor(true);
+    out.flash_attention_factor = factor(eager.same_format_state);
+    out.attention_gym_factor = factor(eager.fp32_state);
   }
   out.reason = reason_for(out);
   if (out.judged == verdict::undecided) {
-    out.remedy = out.stopped ? "give it more time (--max-seconds)" : "the reference's radius is too wide at " + std::to_string(options.max_bits) + " bits; loosen the bound or shorten the horizon";
+    out.remedy = out.stopped                ? "let it finish: a larger --max-seconds, or none"
+                 : options.max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
+                                           : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   } else if (out.judged == verdict::vacuous) {
     out.remedy = "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
   }

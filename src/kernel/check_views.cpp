@@ -39,17 +39,20 @@ json tensor_json(const tensor_report& t) {
   const measurement& m = t.errors;
   j["elements"] = m.elements;
   j["skipped"] = m.skipped;
-  j["max_abs"] = number_json(m.max_abs.value);
-  j["rel_fro"] = number_json(m.rel_fro.value);
-  j["ulps"] = number_json(m.ulps.value);
-  j["worst_row"] = number_json(m.worst_row.value);
+  j["not_enclosed"] = m.unknown;
+  const bool measured = m.elements > m.unknown;  // else there is no error to speak of
+  const auto metric_json = [measured](double x) { return measured ? number_json(x) : json(nullptr); };
+  j["max_abs"] = metric_json(m.max_abs.value);
+  j["rel_fro"] = metric_json(m.rel_fro.value);
+  j["ulps"] = metric_json(m.ulps.value);
+  j["worst_row"] = metric_json(m.worst_row.value);
   j["radius"] = number_json(m.radius);
   j["worst"] = location_json(t.worst);
   j["first_nonfinite"] = location_json(t.first_nonfinite);
   j["nonfinite"] = m.nonfinite;
-  j["fla_ratio"] = number_json(m.fla_ratio.value);
-  j["nmse"] = number_json(m.nmse);
-  j["allclose_violations"] = m.allclose_violations;
+  j["fla_ratio"] = metric_json(m.fla_ratio.value);
+  j["nmse"] = metric_json(m.nmse);
+  j["allclose_violations"] = measured ? json(m.allclose_violations) : json(nullptr);
   if (t.bounds.empty()) {
     j["budget"] = nullptr;
     j["provenance"] = nullptr;
@@ -67,7 +70,16 @@ json tensor_json(const tensor_report& t) {
   return j;
 }
 
+/// Text from files, on one line: a control character could fake a line of ours.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
 std::string short_number(double x) {
+  if (std::isnan(x)) return "nan";
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.3e", x);
   return buffer;
@@ -111,9 +123,10 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   json known = json::object();
   if (!report.tensors.empty()) {
     const measurement& o = report.tensors.front().errors;
-    known["fla_ratio"] = number_json(o.fla_ratio.value);
-    known["nmse"] = number_json(o.nmse);
-    known["allclose_violations"] = o.allclose_violations;
+    const bool measured = o.elements > o.unknown;
+    known["fla_ratio"] = measured ? number_json(o.fla_ratio.value) : json(nullptr);
+    known["nmse"] = measured ? number_json(o.nmse) : json(nullptr);
+    known["allclose_violations"] = measured ? json(o.allclose_violations) : json(nullptr);
   }
   const auto optional_number = [](const std::optional<double>& x) { return x ? number_json(*x) : json(nullptr); };
   known["flash_attention_factor"] = optional_number(report.flash_attention_factor);
@@ -132,7 +145,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 
 std::string to_text(const check_report& report, const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += padded(label, 13) + text + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) { out += padded(label, 13) + one_line(text) + "\n"; };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
   line("kernel", (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
@@ -145,8 +158,8 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   out += padded("", 13) + padded("max_abs", 11) + padded("rel_fro", 11) + padded("ulps", 11) + padded("radius", 11) + "worst at\n";
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
-    if (m.elements == 0) {
-      line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped");
+    if (m.elements == m.unknown) {
+      line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed");
       continue;
     }
     out += padded(t.name, 13) + padded(short_number(m.max_abs.value), 11) + padded(short_number(m.rel_fro.value), 11) +
@@ -155,7 +168,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
       line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(*t.first_nonfinite));
     }
   }
-  if (!report.tensors.empty()) {
+  if (!report.tensors.empty() && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
     const measurement& o = report.tensors.front().errors;
     std::string text = "fla ratio " + short_number(o.fla_ratio.value) + ", nmse " + short_number(o.nmse) + ", allclose violations " +
                        std::to_string(o.allclose_violations) + " of " + std::to_string(o.elements);
@@ -164,11 +177,13 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   }
   for (const precondition& p : report.preconditions) {
     if (p.level == remark::fine) continue;
-    line(std::string(name_of(p.level)), p.says + (p.first ? ", the first at token " + std::to_string(p.first->token) : ""));
+    line(std::string(name_of(p.level)), p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " + std::to_string(p.first->head) +
+                                                      ", its token " + std::to_string(p.first->token)
+                                                : ""));
   }
   std::string tiers;
   for (const auto& [name, heads] : report.tiers) tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
-  line("reference", tiers);
+  if (!tiers.empty()) line("reference", tiers);
   for (const std::string& note : identity.notes) line("note", note);
   line("again", identity.reproduce);
   return out;

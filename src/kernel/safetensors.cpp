@@ -455,7 +455,10 @@ class open_file {
 }  // namespace detail
 
 void write_safetensors(const std::filesystem::path& path, const safetensors_metadata& metadata, std::span<const tensor> tensors) {
-  const std::string bytes = safetensors_bytes(metadata, tensors);
+  write_file(path, safetensors_bytes(metadata, tensors));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {

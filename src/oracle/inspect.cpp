@@ -191,7 +191,7 @@ precondition gates(const problem& p) {
   if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: the decay is a growth"));
   std::string says = "log decays";
   if (resets > 0) says += ", " + of(resets, rows, "are -inf (the state is reset)");
-  if (lowest_sum < factored_limit) {
+  if (lowest_sum < factored_limit && std::isfinite(lowest_sum)) {
     says += "; their sum over a chunk of 64 reaches " + text(lowest_sum) + ": a kernel that forms exp(-G) overflows fp32";
     return std::move(t).says(remark::notice, says);
   }

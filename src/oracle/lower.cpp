@@ -51,6 +51,7 @@ struct mpfr_target {
 struct exact_target {
   using value = rational;
   static constexpr int bits = 53;
+  static constexpr double smallest_normal = 0;
   static void given(rational& x, double from) { x = exact(from); }
   [[noreturn]] static void derived(rational&, mpfr_srcptr) { irrational("a derived value"); }
 };
@@ -148,7 +149,7 @@ double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, const std::strin
     const double approximate = mpfr_get_d(phi.backend().data(), MPFR_RNDN);
     if (!mpfr_number_p(phi.backend().data())) {
       throw domain_error(where + ": rule " + std::string(Rule::name) + " has no finite gain at x = beta |k|^2 = " +
-                         std::to_string(mpfr_get_d(x, MPFR_RNDN)) + "; beta must be >= 0 for it");
+                         std::to_string(mpfr_get_d(x, MPFR_RNDN)) + "; change that beta");
     }
     amplification = gain_amplification<Rule>(mpfr_get_d(x, MPFR_RNDN), approximate);
     mpfr_mul(beta, beta, phi.backend().data(), MPFR_RNDN);
@@ -181,6 +182,12 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
 
   std::vector<double> x(std::max(keys, cols));
   workspace work(target.bits);
+  mpfr_value smallest(53);
+  mpfr_set_d(smallest.get(), Target::smallest_normal, MPFR_RNDN);
+  const auto derive = [&](value& to, mpfr_srcptr from) {
+    target.derived(to, from);
+    if (mpfr_zero_p(from) == 0 && mpfr_cmpabs(from, smallest.get()) < 0) out.underflowed = true;
+  };
   const auto working = [&] { return mpfr_value(target.bits + guard_bits); };
   mpfr_value beta = working(), squared_norm = working(), stretched = working();
 
@@ -193,7 +200,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     p.q.read(view.q_at(t), x);
     value* q = s.q.data() + t * keys;
     if (p.qk_l2norm) {
-      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr qi) { target.derived(q[i], qi); });
+      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr qi) { derive(q[i], qi); });
     } else {
       for (std::size_t i = 0; i < keys; ++i) target.given(q[i], x[i]);
     }
@@ -205,7 +212,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     p.k.read(view.k_at(r), x);
     value* k = s.k.data() + r * keys;
     if (p.qk_l2norm) {
-      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr ki) { target.derived(k[i], ki); });
+      work.normalise(x, squared_norm.get(), [&](std::size_t i, mpfr_srcptr ki) { derive(k[i], ki); });
     } else {
       for (std::size_t i = 0; i < keys; ++i) target.given(k[i], x[i]);
       if (p.rule != rule_kind::euler) mpfr_set(squared_norm.get(), work.square_sum(x), MPFR_RNDN);
@@ -236,7 +243,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
         // |beta| 2^-(P+40) A in units of u = 2^-P.
         out.error.step_floor = std::max(out.error.step_floor, step_length * amplification * 0x1p-40);
       }
-      target.derived(s.step[r], beta.get());
+      derive(s.step[r], beta.get());
     }
   }
 

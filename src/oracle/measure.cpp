@@ -25,30 +25,53 @@ tolerance allclose_tolerance(const format& of) {
   return {1.3e-6, 1e-5};
 }
 
-/// Sums of squares of intervals; the few roundings are covered by one factor at the end.
-struct square_sums {
-  double error_low = 0, error_high = 0, error = 0;
-  double exact_low = 0, exact_high = 0, exact = 0;
+/// A power of two that takes x to about 1.
+int exponent_of(double x) { return x > 0 && std::isfinite(x) ? std::ilogb(x) : 0; }
+
+/// Sums of squares of intervals, errors and exact values each scaled by a power of two so that neither overflows nor
+/// vanishes; the few roundings are covered by one factor at the end.
+class square_sums {
+ public:
+  square_sums(int error_exponent, int exact_exponent) : error_exponent_{error_exponent}, exact_exponent_{exact_exponent} {}
 
   void add(double e, double e_low, double e_high, double x, double r) {
-    error += e * e;
-    error_low += e_low * e_low;
-    error_high += e_high * e_high;
-    const double x_low = std::max(0.0, std::fabs(x) - r), x_high = std::fabs(x) + r;
-    exact += x * x;
-    exact_low += x_low * x_low;
-    exact_high += x_high * x_high;
+    const auto square = [](double value, int exponent) {
+      const double scaled = std::ldexp(value, -exponent);
+      return scaled * scaled;
+    };
+    error_ += square(e, error_exponent_);
+    error_low_ += square(e_low, error_exponent_);
+    error_high_ += square(e_high, error_exponent_);
+    exact_ += square(x, exact_exponent_);
+    exact_low_ += square(std::max(0.0, std::fabs(x) - r), exact_exponent_);
+    exact_high_ += square(std::fabs(x) + r, exact_exponent_);
+    some_error_ = some_error_ || e_high > 0;
   }
-  /// sqrt(error / exact) with `floor` added to the denominator; 0 / 0 is 0.
+  [[nodiscard]] bool exact_is_nonzero() const { return exact_low_ > 0; }
+
+  /// sqrt(error / exact) with `floor` added to the denominator's root mean square; 0 / 0 is 0.
   [[nodiscard]] enclosure ratio(double count, double floor) const {
     const double slack = (count + 16) * 0x1p-53;
-    const auto root = [&](double s) { return std::sqrt(s / count); };
-    const double low = root(error_low) / (root(exact_high) + floor) * (1 - slack);
-    const double divisor = root(exact_low) + floor;
-    const double high = error_high == 0 ? 0 : root(error_high) / divisor * (1 + slack);
-    const double estimate = error == 0 ? 0 : root(error) / (root(exact) + floor);
-    return {error_low == 0 ? 0 : std::max(0.0, low), estimate, high};
+    const auto over = [&](double error, double exact) {
+      if (error == 0) return 0.0;
+      if (floor == 0) return std::ldexp(std::sqrt(error / exact), error_exponent_ - exact_exponent_);
+      return std::ldexp(std::sqrt(error / count), error_exponent_) / (std::ldexp(std::sqrt(exact / count), exact_exponent_) + floor);
+    };
+    double high = over(error_high_, exact_low_) * (1 + slack);
+    // What is too small for a double is still not 0.
+    if (some_error_) high = std::max(high, std::numeric_limits<double>::denorm_min());
+    return {over(error_low_, exact_high_) * (1 - slack), over(error_, exact_), high};
   }
+  /// error / exact.
+  [[nodiscard]] double square_ratio() const {
+    return error_ == 0 ? 0 : std::ldexp(error_ / exact_, 2 * (error_exponent_ - exact_exponent_));
+  }
+
+ private:
+  int error_exponent_, exact_exponent_;
+  double error_ = 0, error_low_ = 0, error_high_ = 0;
+  double exact_ = 0, exact_low_ = 0, exact_high_ = 0;
+  bool some_error_ = false;
 };
 
 void raise(enclosure& to, const enclosure& by) {
@@ -90,30 +113,40 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
   }
   const std::size_t row_length = want.shape.empty() ? 1 : std::max<std::size_t>(1, want.shape.back());
   const auto [rtol, atol] = allclose_tolerance(of);
+  const auto judged = [&](std::size_t i) { return skip.empty() || !skip[i]; };
+  const auto known = [&](std::size_t i) { return std::isfinite(want.value[i]) && want.radius[i] < infinity; };
+  double largest_error = 0, largest_exact = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!judged(i) || !known(i)) continue;
+    largest_exact = std::max(largest_exact, std::fabs(want.value[i]));
+    largest_error = std::max(largest_error, want.radius[i]);
+    if (std::isfinite(got[i])) largest_error = std::max(largest_error, std::fabs(got[i] - want.value[i]));
+  }
+  const square_sums none(exponent_of(largest_error), exponent_of(largest_exact));
   measurement m;
-  square_sums all, row;
+  square_sums all = none, row = none;
   std::size_t in_row = 0;
   double worst_error = -1;
   const auto close_row = [&] {
-    if (in_row > 0 && row.exact_low > 0) raise(m.worst_row, row.ratio(static_cast<double>(in_row), 0));
-    row = {};
+    if (in_row > 0 && row.exact_is_nonzero()) raise(m.worst_row, row.ratio(static_cast<double>(in_row), 0));
+    row = none;
     in_row = 0;
   };
   for (std::size_t i = 0; i < n; ++i) {
     if (i % row_length == 0) close_row();
-    if (!skip.empty() && skip[i]) {
+    if (!judged(i)) {
       ++m.skipped;
       continue;
     }
     ++m.elements;
     const double x = want.value[i], r = want.radius[i];
     m.radius = std::max(m.radius, std::isnan(r) ? infinity : r);
-    if (!std::isfinite(x)) {  // the reference failed here: nothing can be said
-      m.max_abs.upper = m.rel_fro.upper = m.fla_ratio.upper = m.ulps.upper = infinity;
-      all.error_high = infinity;
+    if (!known(i)) {  // the reference failed here: nothing can be said
+      ++m.unknown;
       continue;
     }
     if (!std::isfinite(got[i])) {
+      ++m.allclose_violations;
       if (m.nonfinite++ == 0) m.first_nonfinite = element_error{i, got[i], x};
       continue;
     }
@@ -145,8 +178,14 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
     const auto count = static_cast<double>(m.elements);
     m.rel_fro = all.ratio(count, 0);
     m.fla_ratio = all.ratio(count, 1e-8);
-    m.nmse = all.error == 0 ? 0 : all.error / all.exact;
+    m.nmse = all.square_ratio();
   }
+  // A number over the finite elements alone would make a broken kernel look like a good one.
+  for (enclosure* e : {&m.max_abs, &m.rel_fro, &m.fla_ratio, &m.ulps, &m.worst_row}) {
+    if (m.nonfinite > 0) *e = {infinity, infinity, infinity};
+    if (m.unknown > 0) e->upper = infinity;
+  }
+  if (m.nonfinite > 0) m.nmse = infinity;
   return m;
 }
 
@@ -163,7 +202,7 @@ enclosure value_of(const measurement& m, metric which) {
 verdict judge(const measurement& m, std::span<const metric_bound> bounds) {
   if (m.nonfinite > 0) return verdict::refuted;
   if (m.elements == 0) return verdict::vacuous;
-  verdict v = verdict::measured;
+  verdict v = m.unknown > 0 ? verdict::undecided : verdict::measured;
   for (const metric_bound& b : bounds) v = combine(v, judge_interval(value_of(m, b.which), b.limit));
   return v;
 }

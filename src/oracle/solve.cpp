@@ -108,14 +108,24 @@ head_answer answer_with(const Field& field, double u, const lowered<typename Fie
   return out;
 }
 
+/// Nothing is known of such a head.
+void make_void(head_answer& head) {
+  std::fill(head.o.radius.begin(), head.o.radius.end(), infinity);
+  std::fill(head.state.radius.begin(), head.state.radius.end(), infinity);
+  head.answered = false;
+}
+
 head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
   constexpr int tiers[] = {53, 128, 256, 512, 1024};
   std::optional<head_answer> best;
   for (const int bits : tiers) {
-    if (bits < q.min_bits || (best && bits > q.max_bits)) continue;
+    if (bits < q.min_bits || bits > std::max(q.max_bits, 53)) continue;
     if (q.stop && q.stop->load()) break;
     if (bits == 53) {
-      best = answer_with(fp64_field{}, fp64_field::unit_roundoff, lower(p, sequence_index, value_head), q, "fp64");
+      const auto in = lower(p, sequence_index, value_head);
+      if (in.underflowed && q.max_bits > bits) continue;
+      best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64");
+      if (in.underflowed) make_void(*best);
     } else {
       best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
                          "mpfr-" + std::to_string(bits));

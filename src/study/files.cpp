@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "deltaproof/kernel/safetensors.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
@@ -36,20 +35,10 @@ fs::path figure_file(const report& r, const figure& f) { return r.study + "-" + 
 }  // namespace
 
 void write_file_atomically(const fs::path& file, std::string_view text) {
-  const fs::path beside = file.string() + "." + std::to_string(::getpid()) + ".tmp";
-  std::error_code error;
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  if (!out) {
-    fs::remove(beside, error);
-    throw environment_error("cannot write " + file.string() + ": check that its folder exists, is writable and not full");
-  }
-  fs::rename(beside, file, error);
-  if (error) {
-    const std::string reason = error.message();
-    fs::remove(beside, error);
-    throw environment_error("cannot write " + file.string() + ": " + reason);
+  try {
+    write_file(file, text);
+  } catch (const format_error& e) {
+    throw environment_error(e.what());
   }
 }
 

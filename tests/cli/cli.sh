@@ -60,7 +60,17 @@ for file in verdict.json verdict.xml verdict.md; do
 done
 expect 2 "no/such" check $problem $chunk --json no/such/folder/verdict.json
 
+expect 2 "only one" check $problem $chunk --json - --markdown -
+mkfifo pipe && (cat pipe > from-pipe &) && expect 0 "" check $problem $chunk --json pipe
+[ -p pipe ] || { echo "FAIL --json replaced a pipe by a file"; failures=$((failures + 1)); }
+echo old > real.json && ln -s real.json link.json && expect 0 "" check $problem $chunk --json link.json
+{ [ -L link.json ] && grep -q verdict real.json; } || { echo "FAIL --json replaced a link by a file"; failures=$((failures + 1)); }
+expect 3 "stopped" check $problem $chunk --max-seconds 0.000001
+expect 2 "" check $problem $chunk --max-seconds 1e300
+
 expect 0 "transition_factor" inspect $problem
+expect 0 "" inspect $problem --json i.json --junit i.xml --markdown i.md
+[ -s i.json ] && [ -s i.xml ] && [ -s i.md ] || { echo "FAIL inspect left out a view"; failures=$((failures + 1)); }
 expect 2 "" inspect $chunk
 
 expect 0 "--regime typical" gen --T 32 --K 16 --V 8 --seed 3 -o made.safetensors

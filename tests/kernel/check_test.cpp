@@ -179,8 +179,8 @@ TEST(eager, one_step_by_hand) {
   zero.shape = {1, 1, 1, 1};
   zero.value = {0};
   zero.radius = {0};
-  EXPECT_EQ(eager_error(p, zero, {}, false, 1), want);
-  EXPECT_EQ(eager_error(p, zero, {}, true, 1), want);
+  EXPECT_EQ(measure_eager(p, zero, {}, 1).same_format_state, want);
+  EXPECT_EQ(measure_eager(p, zero, {}, 1).fp32_state, want);
 }
 
 }  // namespace

@@ -385,7 +385,7 @@ inline void add_results(std::vector<corpus_file>& files) {
                               .add("v_new", "BF16", "[1,3,2,3]", 36)
                               .add("Aqk", "BF16", "[1,3,2,2]", 24));
   add("result-ok-reserved-tensor", result_file().add("dq", "F32", "[1]", 4), "\"dq\" is reserved");
-  add("result-ok-unknown", result_file().key("radius.o", "1e-9").add("o_lo", "F64", "[1]", 8), "\"radius.o\" is unknown");
+  add("result-ok-unknown", result_file().key("colour", "blue").add("o_lo", "F64", "[1]", 8), "\"colour\" is unknown");
   add("plain_result-ok-stages",
       plain().add("g_cumsum_log2", "F64", "[2,6,1]", 96).add("h", "F32", "[2,3,1,1,1]", 24).add("A", "F32", "[2,6,1,2]", 96));
   add("plain_result-ok-nan", result_file().drop("o").add("o", "F32", "[2,3,1,1]", nan + nan + nan + nan + nan + nan));

@@ -136,7 +136,7 @@ TEST_F(written_result, reads_back_bit_for_bit) {
   r.chunk_size = 2;
   r.problem_sha256 = testing::known_sha256;
   const std::vector<tensor> extra{counting(fp64, {1, 3, 2, 3}, "o_lo")};
-  write_result(path_, r, {{"radius.o", "1e-9"}}, extra);
+  write_result(path_, r, {{"radius.o", "1e-9"}, {"colour", "blue"}}, extra);
   notes_list notes;
   const result back = read_result(path_, p, testing::known_sha256, notes);
   EXPECT_TRUE(same_bits(back.o, r.o));
@@ -153,7 +153,7 @@ TEST_F(written_result, reads_back_bit_for_bit) {
   EXPECT_EQ(back.metadata.at("radius.o"), "1e-9");
   ASSERT_EQ(notes.size(), 2U);
   EXPECT_THAT(notes[0], HasSubstr("\"o_lo\" is unknown"));
-  EXPECT_THAT(notes[1], HasSubstr("\"radius.o\" is unknown"));
+  EXPECT_THAT(notes[1], HasSubstr("\"colour\" is unknown"));
 }
 
 TEST_F(written_result, says_which_hash_was_wanted) {

@@ -121,11 +121,35 @@ TEST(measure, counts_must_agree) {
   EXPECT_THROW(static_cast<void>(measure(std::vector<double>{1}, truth({1}, {1}), bf16, {true, false})), shape_error);
 }
 
+TEST(measure, errors_whose_squares_underflow_are_still_errors) {
+  const measurement m = measure(std::vector<double>{0, 0}, truth({1e-200, -2e-200}, {2}), bf16);
+  EXPECT_NEAR(m.rel_fro.value, 1, 1e-12);
+  EXPECT_GT(m.rel_fro.lower, 0.99);
+  const measurement close = measure(std::vector<double>{1e-200}, truth({1e-200}, {1}, 1e-207), bf16);
+  EXPECT_GT(close.rel_fro.upper, 1e-8);
+  EXPECT_LT(close.rel_fro.upper, 1e-6);
+  const measurement tiny = measure(std::vector<double>{1e200}, truth({1e200}, {1}, 1e-300), bf16);
+  EXPECT_GT(tiny.rel_fro.upper, 0);
+}
+
+TEST(measure, squares_that_overflow_are_still_ratios) {
+  const measurement m = measure(std::vector<double>{2e200}, truth({1e200}, {1}), fp64);
+  EXPECT_NEAR(m.rel_fro.value, 1, 1e-12);
+}
+
+TEST(measure, a_non_finite_element_makes_every_metric_infinite) {
+  const measurement m = measure(std::vector<double>{1, std::nan("")}, truth({1, 2}, {2}), bf16);
+  for (const auto& [which, name] : metric_names) EXPECT_EQ(value_of(m, which).value, infinity) << name;
+  EXPECT_EQ(m.allclose_violations, 1U);
+}
+
 TEST(measure, a_reference_that_failed_makes_the_question_undecided) {
   const auto want = truth({std::nan("")}, {1}, infinity);
   const measurement m = measure(std::vector<double>{1}, want, bf16);
   const metric_bound limits[] = {{metric::max_abs, bound(1e9, because("test"))}};
   EXPECT_EQ(judge(m, limits), verdict::undecided);
+  EXPECT_EQ(judge(m, {}), verdict::undecided);
+  EXPECT_EQ(judge(measure(std::vector<double>{infinity}, want, bf16), {}), verdict::undecided);
 }
 
 TEST(judge, three_verdicts_by_the_place_of_the_enclosure) {

@@ -324,6 +324,39 @@ TEST(radius, of_the_mpfr_rows_contains_the_truth) {
   EXPECT_GT(attained, 0.01);
 }
 
+/// sigmoid(-744.4) is subnormal in fp64: no relative bound holds there, so fp64 must not answer.
+TEST(radius, is_not_trusted_to_fp64_where_a_derived_step_is_subnormal) {
+  problem p;
+  const auto scalar = [](double x, const char* name) { return tensor::from_doubles(fp64, {1, 1, 1, 1}, std::vector<double>{x}, name); };
+  p.q = scalar(1, "q");
+  p.k = scalar(1, "k");
+  p.v = scalar(1e300, "v");
+  p.beta = tensor::from_doubles(fp64, {1, 1, 1}, std::vector<double>{-744.4}, "beta");
+  p.beta_activation = activation_kind::sigmoid;
+  EXPECT_LE(worst_ratio(p, {}), 1);
+  EXPECT_EQ(solve(p).tiers.count("fp64"), 0U);
+  question coarse;
+  coarse.max_bits = 53;
+  EXPECT_EQ(solve(p, coarse).o.radius[0], std::numeric_limits<double>::infinity());
+}
+
+/// One decay of e^360 takes the state from 1 to 1e156, whose square is beyond fp64.
+TEST(radius, says_that_a_state_whose_square_overflows_diverges) {
+  problem p;
+  p.op = op_kind::gated_delta_rule;
+  p.q = tensor::from_doubles(bf16, {1, 1, 1, 1}, std::vector<double>{1}, "q");
+  p.k = p.q.named("k");
+  p.v = p.q.named("v");
+  p.beta = tensor::from_doubles(bf16, {1, 1, 1}, std::vector<double>{0}, "beta");
+  p.g = tensor::from_doubles(fp32, {1, 1, 1}, std::vector<double>{360}, "g");
+  p.initial_state = tensor::from_doubles(fp32, {1, 1, 1, 1}, std::vector<double>{1}, "initial_state");
+  question ask;
+  ask.range = {largest(bf16), largest(fp32)};
+  const reference ref = solve(p, ask);
+  ASSERT_EQ(ref.divergences.size(), 1U);
+  EXPECT_EQ(ref.divergences[0].token, 0U);
+}
+
 TEST(lower, refuses_a_pole_of_the_rule) {
   problem p;
   p.q = tensor::from_doubles(bf16, {1, 1, 1, 1}, std::vector<double>{1.0}, "q");

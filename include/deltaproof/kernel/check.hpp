@@ -101,10 +101,14 @@ struct check_identity {
 /// About a dozen lines for a terminal.
 [[nodiscard]] std::string to_text(const check_report& report, const check_identity& identity);
 
-/// Largest |error| of o of the token recurrence with every elementwise result and matvec rounded to q's format, the
-/// state kept in that format or in fp32. Tokens marked in `skip` (per element of o) are left out. NaN if it overflows.
-/// Source: the eager runs FlashAttention's and attention-gym's tests compare with.
-[[nodiscard]] double eager_error(const problem& p, const reference_tensor& want, const std::vector<bool>& skip, bool fp32_state,
-                                 unsigned threads);
+/// Largest |error| of o of two eager runs; NaN or infinite where one overflows.
+struct eager_errors {
+  double same_format_state;  ///< the state is kept in q's format, as in FlashAttention's tests
+  double fp32_state;         ///< the state is kept in fp32, as in attention-gym's
+};
+
+/// The token recurrence with every elementwise result and matvec rounded to q's format, against `want`. Elements of o
+/// marked in `skip` are left out.
+[[nodiscard]] eager_errors measure_eager(const problem& p, const reference_tensor& want, const std::vector<bool>& skip, unsigned threads);
 
 }  // namespace deltaproof

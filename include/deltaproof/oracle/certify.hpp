@@ -166,10 +166,23 @@ class certifier {
     for (std::size_t v = 0; v < cols_; ++v) {
       if (squares_[v] == 0 && column_is_zero(v)) {
         norm_[v] = 0;
+      } else if (squares_[v] > std::numeric_limits<double>::max()) {
+        norm_[v] = scaled_norm(v);
       } else {
         norm_[v] = detail::finite_or_infinite(std::sqrt(squares_[v] * slack + size * 0x1p-1074) * detail::radius_slack);
       }
     }
+  }
+  /// Line N where the squares overflow and the norm need not: entries scaled by 2^-600 first.
+  [[nodiscard]] double scaled_norm(std::size_t v) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < keys_; ++i) {
+      const double m = Field::magnitude(state_[i * cols_ + v]) * 0x1p-600;
+      sum += m * m;
+    }
+    const double size = static_cast<double>(keys_);
+    const double norm = std::sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * 0x1p-1074) * detail::radius_slack;
+    return detail::finite_or_infinite(norm * 0x1p600);
   }
   [[nodiscard]] bool column_is_zero(std::size_t v) const {
     for (std::size_t i = 0; i < keys_; ++i) {

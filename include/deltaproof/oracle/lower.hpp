@@ -32,6 +32,8 @@ struct lowered {
   sequence<S> scan;
   double scale = 1;
   lowering_error error;
+  /// A derived key, query or step fell below the scalar's normal range, where no relative bound holds: `error` is void.
+  bool underflowed = false;
 };
 
 /// Head `value_head` of sequence number `sequence_index`, in fp64.

@@ -42,16 +42,18 @@ struct element_error {
   double want = 0;
 };
 
+/// The metrics are infinite where a judged element of the result is not finite.
 struct measurement {
   std::size_t elements = 0;  ///< judged
   std::size_t skipped = 0;
+  std::size_t unknown = 0;  ///< judged elements the reference could not enclose
   enclosure max_abs;
   enclosure rel_fro;    ///< 0 / 0 is 0
   enclosure fla_ratio;
   enclosure ulps;
   enclosure worst_row;  ///< largest |error| / |exact| of one row (the last axis), rows of exact zeros left out
   double nmse = 0;      ///< sum error^2 / sum exact^2
-  std::size_t allclose_violations = 0;  ///< |error| > atol + rtol |exact|, torch's defaults for the dtype
+  std::size_t allclose_violations = 0;  ///< |error| > atol + rtol |exact| or not finite, torch's defaults for the dtype
   double radius = 0;    ///< largest bound on |reference - exact|
   std::size_t nonfinite = 0;            ///< of the result, where the exact value is finite
   std::optional<element_error> first_nonfinite;
@@ -66,7 +68,8 @@ struct measurement {
 [[nodiscard]] enclosure value_of(const measurement& m, metric which);
 
 /// The verdict on one tensor: refuted if anything is non-finite where the exact value is finite, vacuous if nothing was
-/// left to judge, else every bound against its metric; measured if there are none.
+/// left to judge, else every bound against its metric; without bounds measured, or undecided where the reference could
+/// not enclose an element.
 struct metric_bound {
   metric which;
   bound limit;

@@ -219,26 +219,29 @@ void add_formats(const run_options& options, const settings& size, report& r) {
        "With eight keys for ever the error grows like T^" + number(walk, 2) + " (fp16): in the " +
            std::to_string(size.key_dim - vocabulary_size) +
            " directions that no key reaches the exact product is the identity and no step corrects a rounding. After " + horizon +
-           " tokens a bf16 state is off by " + number(100 * vocabulary_bf16.error(last), 3) + " %, rounded stochastically by " +
-           number(100 * at(1, 2, execution::stochastic).error(last), 3) + " %.",
+           " tokens the error of a bf16 state is " + number(vocabulary_bf16.error(last), 3) + " |S|, rounded stochastically " +
+           number(at(1, 2, execution::stochastic).error(last), 3) + " |S|.",
        evidence::measured(),
        {{"slope_fp16", walk},
         {"bf16_nearest", vocabulary_bf16.error(last)},
         {"bf16_stochastic", at(1, 2, execution::stochastic).error(last)},
         {"fp32_nearest", at(1, 0, execution::nearest).error(last)}},
-       "Stability (norm 1) keeps the error from growing exponentially; only contraction would remove it."});
+       "With norm 1 nothing amplifies an error and nothing removes it: small against |S| it is a random walk; once it is as "
+       "large as "
+       "S, each rounding is relative to the error itself."});
 
   const double kept_nearest = at(2, 2, execution::nearest).scale(last);
   const double kept_stochastic = at(2, 2, execution::stochastic).scale(last);
   r.findings.push_back(
       {"nearest-stagnates",
-       "With b = 1/64 a bf16 state rounded to nearest stops: after " + horizon + " tokens it holds " +
+       "With b = 1/64 a bf16 state rounded to nearest all but stops: after " + horizon + " tokens it holds " +
            number(100 * kept_nearest, 3) + " % of the map it learns (error " +
            number(at(2, 2, execution::nearest).error(last), 3) +
            "), because b k_i (v − p) falls below half a unit of the last place and is lost whole; rounded stochastically it "
            "holds " +
            number(100 * kept_stochastic, 4) + " % (error " + number(at(2, 2, execution::stochastic).error(last), 3) +
-           "), noisy but not biased. fp16 stops at error " + number(at(2, 1, execution::nearest).error(last), 3) + ".",
+           "), noisy but not biased. In fp16 the error to nearest is " + number(at(2, 1, execution::nearest).error(last), 3) +
+           ".",
        evidence::measured(),
        {{"bf16_nearest_kept", kept_nearest},
         {"bf16_stochastic_kept", kept_stochastic},

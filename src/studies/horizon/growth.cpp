@@ -101,11 +101,14 @@ log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent)
 growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
   growth result;
   transition_product<double> product(keys.key_dim);
+  // No factor's norm exceeds 2^25 or 2^200 then, so nothing overflows in between; powers of two change no bit.
+  const double largest = *std::max_element(strength.begin(), strength.end());
+  const std::size_t interval = largest < 0x1p25 ? 32 : 4;
   std::size_t done = 0;
   for (const std::size_t target : at) {
     for (; done < target; ++done) {
       product.step(keys.direction(done), strength[strength.size() == 1 ? 0 : done]);
-      if (done % 8 == 7) product.rescale();
+      if (done % interval == interval - 1) product.rescale();
     }
     result.tokens.push_back(target);
     result.log10_norm.push_back(log10_spectral_norm(product.block(), product.exponent()));

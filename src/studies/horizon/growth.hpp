@@ -32,7 +32,8 @@ struct growth {
   std::vector<log_bracket> log10_norm;  ///< at each of `tokens`
 };
 
-/// The norm of the product of the first `at[i]` factors. `strength` holds one s for all, or one for each token.
+/// The norm of the product of the first `at[i]` factors. `strength` holds one
+/// s for all, or one for each token, |s| < 2^200.
 /// Error: each step rounds to about d 2^-52 of the block it meets, which is the exact product of factors that far
 /// from the given ones.
 [[nodiscard]] growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at);
