@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -33,11 +34,16 @@ inline constexpr bool is_rounded_v = false;
 template <format F, class Mode>
 inline constexpr bool is_rounded_v<rounded<F, Mode>> = true;
 
+template <class S>
+concept HasOwnFma = requires(const S& x) {
+  { fma(x, x, x) } -> std::same_as<S>;
+};
+
 /// round(x y + acc), one rounding.
 template <class Factor, class S>
 [[nodiscard]] S multiply_add(const Factor& x, const Factor& y, const S& acc) {
-  static_assert(FormatScalar<S> || is_exact_scalar_v<S>,
-                "exact_product needs a Sum with a fused multiply-add: float, double, rounded<F>, rational or modular");
+  static_assert(FormatScalar<S> || is_exact_scalar_v<S> || HasOwnFma<S>,
+                "exact_product needs a Sum with a fused multiply-add: float, double, rounded<F>, magnitude<F> or an exact scalar");
   if constexpr (is_exact_scalar_v<S>) {
     return acc + x * y;
   } else {

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Recomputes every stored stage of a chunk kernel from the stage's own stored inputs: `measure_stages(problem, result,
+// roundings)` says for each stage how far each element is from what it should be, in units of a bound derived for that
+// element, where the worst and the first bad one lie, and whether the roundings lean to one side. Stages and shapes are
+// those of EXCHANGE (kernel/exchange.hpp); the state is rebuilt from stored u, w, k and g. Operands are rounded here as
+// `stage_roundings` declares; sums are made in fp64 and their own error is part of the bound. Unspecified triangles and
+// columns are never read; a stage whose inputs are not stored is named, not judged. It exists to tell which stage of a
+// kernel is wrong, and it shares nothing above floor `algebra` with the emulator of kernels.
+//
+// Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/oracle/problem.hpp"
+
+namespace deltaproof {
+
+/// How a value is brought to the format it is multiplied in: to nearest even, or (tf32 rz) toward zero.
+struct narrowing {
+  format to = fp32;
+  bool toward_zero = false;
+};
+
+/// A and Aqk. `difference`: e^{G_i-G_j} on the finished product, or term by term where the gate has channels.
+/// `reference_blocks`: outside the diagonal blocks of `block` rows, x e^{G_i-R} and k e^{R-G_j} (R the first row of i's
+/// block) are narrowed to `operand` and multiplied.
+enum class gram_form { difference, reference_blocks };
+struct gram_rounding {
+  std::string name;
+  gram_form form = gram_form::difference;
+  narrowing operand;
+  std::size_t block = 16;
+  double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below
+};
+
+/// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
+/// operands are narrowed to `merge_operand`. One block of the whole chunk is plain substitution.
+struct inverse_rounding {
+  std::string name;
+  std::size_t block = 16;
+  double substitute = unit_roundoff(fp32);
+  narrowing merge_operand;
+  double merge_accumulate = unit_roundoff(fp32);
+};
+
+/// u = Ai (beta v) and w = Ai (beta e^G k): beta times the row is rounded to `beta_product`, multiplied by e^G in the
+/// elementwise arithmetic, narrowed to `operand`.
+struct scaled_rounding {
+  std::string name;
+  format beta_product = fp32;
+  narrowing operand;
+  double accumulate = unit_roundoff(fp32);
+};
+
+/// Which factor of k^T v_new carries the decay e^{G_C-G_i} to the end of the chunk, and from which v_new.
+enum class update_kind {
+  value,         ///< the unstored v_new times the decay, narrowed once
+  key,           ///< k times the decay, narrowed; v_new narrowed
+  stored_value,  ///< the stored v_new times the decay, narrowed
+};
+/// v_new, h, final_state: S <- e^{G_C} S + k^T v_new, w and S narrowed to `operand` in v_new = u - w S.
+struct state_rounding {
+  std::string name;
+  update_kind update = update_kind::value;
+  narrowing operand;
+  std::optional<format> between_chunks;  ///< the state is rounded to this after each chunk; nothing: it is not
+  double accumulate = unit_roundoff(fp32);
+};
+
+/// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
+/// A stored Aqk is used as it is; otherwise q k^T . e^{G_i-G_j} is narrowed to `operand`.
+struct output_rounding {
+  std::string name;
+  bool query_gated = false;
+  narrowing operand;
+  double accumulate = unit_roundoff(fp32);
+};
+
+/// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right; the
+/// one that fits best is reported by name. What a stage is stored in is the format of its tensor.
+struct stage_roundings {
+  double elementwise = unit_roundoff(fp32);  ///< unit roundoff of elementwise operations, gate differences included
+  double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * elementwise of the result
+  double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
+  double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
+  std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
+  std::vector<gram_rounding> gram;
+  std::vector<inverse_rounding> inverse;
+  std::vector<scaled_rounding> u;
+  std::vector<scaled_rounding> w;
+  std::vector<state_rounding> state;
+  std::vector<output_rounding> output;
+};
+
+/// What the public chunk kernels do for this problem's op and formats. tf32 products are listed in both directions of
+/// narrowing and as fp32, which they are on a card without tf32. Source: PLANS.md, "fla, chunk kernels".
+[[nodiscard]] stage_roundings public_chunk_roundings(const problem& p, std::size_t chunk_size);
+
+/// Every stage in the order of the data: each reads only those before it, but v_new reads h of its own chunk.
+inline constexpr std::array<std::string_view, 10> judged_stages{"g_cumsum_log2", "A", "Ai",  "w", "u",
+                                                                "h",             "v_new", "Aqk", "o", "final_state"};
+
+/// Where an element lies. `chunk` and `row` (inside the chunk, of k) are 0 for final_state; for h the row is that of the
+/// state. `element`: the column, for states the column of V.
+struct stage_place {
+  std::size_t batch = 0;
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::size_t chunk = 0;
+  std::size_t row = 0;
+  std::size_t element = 0;
+  double got = 0;
+  double want = 0;
+  double bound = 0;
+  double ratio = 0;  ///< |got - want| / bound, infinite where got is not finite and want is
+};
+
+/// Ratios in bins of 1/64 up to 2, then one for each power of two.
+class ratio_histogram {
+ public:
+  void add(double ratio);
+  void merge(const ratio_histogram& other);
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Upper edge of the bin in which the quantile lies; 0 if nothing was added.
+  [[nodiscard]] double quantile(double probability) const;
+  /// Share of the ratios above `edge`, to the resolution of the bins.
+  [[nodiscard]] double share_above(double edge) const;
+
+ private:
+  static constexpr std::size_t linear_bins = 128;
+  static constexpr std::size_t bins = linear_bins + 64;
+  static std::size_t bin_of(double ratio);
+  static double upper_edge(std::size_t bin);
+  std::array<std::size_t, bins> counts_{};
+  std::size_t count_ = 0;
+};
+
+/// Mean of sign(want) (got - want) in ulps of the stored format, over elements where the half ulp of storing is at least
+/// sixteen times the rest of the bound: 0 for rounding to nearest, -1/2 for truncation.
+struct stage_bias {
+  std::size_t count = 0;
+  double mean = 0;
+  double standard_error = 0;  ///< of the mean, from the sample
+  /// |mean| that the curvature of the values' distribution may cause under exact rounding to nearest.
+  double allowance = 0;
+};
+
+struct stage_measurement {
+  std::string name;
+  std::string rounding;  ///< the alternatives that fit best, by name
+  std::string dtype;
+  std::size_t judged = 0;
+  std::size_t unbounded = 0;  ///< not judged: an input is not finite, or the bound is infinite
+  std::size_t skipped = 0;    ///< not judged because the caller said so
+  std::size_t nonfinite = 0;  ///< not finite where it should be
+  std::optional<stage_place> worst;
+  std::optional<stage_place> first_bad;  ///< first ratio above 1 by sequence, head, chunk, row, element
+  std::size_t bad = 0;
+  ratio_histogram ratios;
+  stage_bias bias;
+  double exactly_bf16 = 0;  ///< share of the judged nonzero values of an fp32 or fp64 stage that are values of bf16
+};
+
+struct unjudged_stage {
+  std::string name;
+  std::string reason;
+};
+
+struct stage_report {
+  std::vector<stage_measurement> stages;  ///< in the order of `judged_stages`
+  std::vector<unjudged_stage> unjudged;
+
+  /// The stage of that name, or nothing.
+  [[nodiscard]] const stage_measurement* find(std::string_view name) const;
+};
+
+struct stage_options {
+  /// Leading tokens of (sequence * HV + head) to judge; a chunk that reaches past them is skipped. Empty: all.
+  std::vector<std::size_t> judged_tokens;
+  unsigned threads = 0;
+};
+
+/// Shapes: as read_result checked them. Throws: domain_error if the result states no chunk_size (or 0), or a list of
+/// `roundings` that a stored stage needs is empty; shape_error if judged_tokens has another length.
+[[nodiscard]] stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings,
+                                          const stage_options& options = {});
+
+/// The first stage, in the order of the data, with an element beyond `ratio`; nothing if all are within.
+[[nodiscard]] const stage_measurement* first_bad_stage(const stage_report& report);
+/// "Ai: sequence 0, head 1, chunk 2, row 17, column 3: 0.5 where 0.25 +- 0.002 was due (ratio 125)".
+[[nodiscard]] std::string describe(const stage_measurement& stage);
+/// One line a stage: count, quantiles of error/bound, worst, bias; then the stages not judged.
+[[nodiscard]] std::string to_text(const stage_report& report);
+
+}  // namespace deltaproof
