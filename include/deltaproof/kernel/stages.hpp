@@ -34,8 +34,9 @@ struct narrowing {
 
 /// A and Aqk. `difference`: e^{G_i-G_j} on the finished product, or term by term where the gate has channels.
 /// `reference_blocks`: outside the diagonal blocks of `block` rows, x e^{G_i-R} and k e^{R-G_j} (R the first row of i's
-/// block) are narrowed to `operand` and multiplied.
-enum class gram_form { difference, reference_blocks };
+/// block) are narrowed to `operand` and multiplied; inside, term by term. `middle_blocks`: inside the diagonal blocks too,
+/// with R the row in the block's middle.
+enum class gram_form { difference, reference_blocks, middle_blocks };
 struct gram_rounding {
   std::string name;
   gram_form form = gram_form::difference;
@@ -45,13 +46,17 @@ struct gram_rounding {
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
-/// operands are narrowed to `merge_operand`. One block of the whole chunk is plain substitution.
+/// operands are narrowed to `merge_operand`. One block of the whole chunk is plain substitution. Which two factors are
+/// multiplied first matters where operands are narrowed: in `neighbours_left` it is (Ai_ii A_ij) Ai_jj for a block next to
+/// the diagonal and the sum elsewhere; `any` leaves it open and costs a wider bound.
+enum class merge_order { any, neighbours_left };
 struct inverse_rounding {
   std::string name;
   std::size_t block = 16;
   double substitute = unit_roundoff(fp32);
   narrowing merge_operand;
   double merge_accumulate = unit_roundoff(fp32);
+  merge_order order = merge_order::any;
 };
 
 /// u = Ai (beta v) and w = Ai (beta e^G k): beta times the row is rounded to `beta_product`, multiplied by e^G in the
@@ -87,14 +92,18 @@ struct output_rounding {
   double accumulate = unit_roundoff(fp32);
 };
 
-/// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right; the
-/// one that fits best is reported by name. What a stage is stored in is the format of its tensor.
+/// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
+/// tightest first: the one with the fewest elements beyond their bounds, then the first, is reported by name. What a stage
+/// is stored in is the format of its tensor.
 struct stage_roundings {
   double elementwise = unit_roundoff(fp32);  ///< unit roundoff of elementwise operations, gate differences included
   double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * elementwise of the result
   double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
   double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
   std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
+  /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
+  /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
+  std::size_t output_span = 1;
   std::vector<gram_rounding> gram;
   std::vector<inverse_rounding> inverse;
   std::vector<scaled_rounding> u;
@@ -104,12 +113,13 @@ struct stage_roundings {
 };
 
 /// What the public chunk kernels do for this problem's op and formats. tf32 products are listed in both directions of
-/// narrowing and as fp32, which they are on a card without tf32. Source: PLANS.md, "fla, chunk kernels".
-[[nodiscard]] stage_roundings public_chunk_roundings(const problem& p, std::size_t chunk_size);
+/// narrowing and as fp32, which they are on a card without tf32. `safe_gate`: KDA's diagonal blocks by the gate in their
+/// middle. Source: PLANS.md, "fla, chunk kernels".
+[[nodiscard]] stage_roundings public_chunk_roundings(const problem& p, std::size_t chunk_size, bool safe_gate = false);
 
 /// Every stage in the order of the data: each reads only those before it, but v_new reads h of its own chunk.
-inline constexpr std::array<std::string_view, 10> judged_stages{"g_cumsum_log2", "A", "Ai",  "w", "u",
-                                                                "h",             "v_new", "Aqk", "o", "final_state"};
+inline constexpr std::array<std::string_view, 10> judged_stages{"g_cumsum_log2", "A",   "Ai", "w",          "u", "h",
+                                                                "v_new",         "Aqk", "o",  "final_state"};
 
 /// Where an element lies. `chunk` and `row` (inside the chunk, of k) are 0 for final_state; for h the row is that of the
 /// state. `element`: the column, for states the column of V.
@@ -151,7 +161,7 @@ class ratio_histogram {
 struct stage_bias {
   std::size_t count = 0;
   double mean = 0;
-  double standard_error = 0;  ///< of the mean, from the sample
+  double standard_error = 0;  ///< of the mean, from the sample; never below that of an error uniform in one ulp
   /// |mean| that the curvature of the values' distribution may cause under exact rounding to nearest.
   double allowance = 0;
 };

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The cases on which the stage checker is tested: what kind of kernel, what inputs, and which line of it is wrong.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/number/convert.hpp"
+
+namespace deltaproof::testing {
+
+struct pipeline_case {
+  op_kind op = op_kind::gated_delta_rule;
+  std::size_t batch = 1, tokens = 100, key_heads = 1, value_heads = 2, keys = 8, values = 12, chunk = 48, steps = 1;
+  std::vector<std::int64_t> cu_seqlens;
+  bool initial_state = true;
+  bool resets = false;  ///< some gates are -inf
+  bool l2norm = false;
+  bool beta_fp32 = true;
+  format operands = bf16;  ///< of q, k, v and every stored stage but A: bf16, fp16 or fp32
+  layout_kind layout = layout_kind::kv;
+  bool tf32_cut = false;   ///< tf32 operands, cut off, in the merges and in KDA's products between blocks
+  bool safe_gate = false;  ///< and in those inside a block
+  std::size_t output_span = 1;
+  double largest_beta = 1;
+  std::uint32_t seed = 1;
+
+  bool per_channel() const { return op == op_kind::kda; }
+  std::size_t channels() const { return op == op_kind::delta_rule ? 0 : per_channel() ? keys : 1; }
+};
+
+inline double narrow_to(const format& f, double x) {
+  if (f == fp16) return round_to<fp16>(x).value();
+  return f == fp32 ? round_to<fp32>(x).value() : round_to<bf16>(x).value();
+}
+
+/// Random inputs of the case; keys have norms near 1.
+inline problem draw_problem(const pipeline_case& c) {
+  std::mt19937 random(c.seed);
+  problem p;
+  p.op = c.op;
+  p.num_householder = c.steps;
+  p.cu_seqlens = c.cu_seqlens;
+  p.qk_l2norm = c.l2norm;
+  p.scale = 0.3125;
+  std::normal_distribution<double> normal;
+  const auto fill = [&](std::vector<std::size_t> shape, const format& f, const std::function<double()>& draw) {
+    std::vector<double> x(element_count(shape));
+    for (double& value : x)
+      value = f == c.operands ? narrow_to(c.operands, draw()) : static_cast<double>(static_cast<float>(draw()));
+    return tensor::from_doubles(f, std::move(shape), x);
+  };
+  const double size = c.l2norm ? 1.0 : 1 / std::sqrt(static_cast<double>(c.keys));
+  const std::size_t rows = c.tokens * c.steps;
+  p.q = fill({c.batch, c.tokens, c.key_heads, c.keys}, c.operands, [&] { return size * normal(random); });
+  p.k = fill({c.batch, rows, c.key_heads, c.keys}, c.operands, [&] { return size * normal(random); });
+  p.v = fill({c.batch, rows, c.value_heads, c.values}, c.operands, [&] { return normal(random); });
+  p.beta = fill({c.batch, rows, c.value_heads}, c.beta_fp32 ? fp32 : c.operands,
+                [&] { return c.largest_beta / (1 + std::exp(-normal(random))); });
+  if (c.channels() > 0) {
+    std::vector<std::size_t> shape{c.batch, c.tokens, c.value_heads};
+    if (c.per_channel()) shape.push_back(c.keys);
+    std::size_t count = 0;
+    p.g = fill(shape, fp32, [&] {
+      if (c.resets && ++count % 23 == 0) return -std::numeric_limits<double>::infinity();
+      return -0.2 * std::fabs(normal(random));
+    });
+  }
+  if (c.initial_state) {
+    p.initial_state = fill({p.sequence_count(), c.value_heads, c.keys, c.values}, fp32, [&] { return normal(random); });
+  }
+  validate(p, "test");
+  return p;
+}
+
+/// One wrong line each; the stage in which it is.
+struct planted {
+  std::string name;
+  std::string stage;
+};
+inline const std::vector<planted>& planted_faults() {
+  static const std::vector<planted> all{
+      {"cumsum starts one row late", "g_cumsum_log2"},
+      {"A: beta twice", "A"},
+      {"A: gate of the next row", "A"},
+      {"A: one channel short", "A"},
+      {"Ai: truncated", "Ai"},
+      {"Ai: a block transposed", "Ai"},
+      {"Ai: a block term missing", "Ai"},
+      {"Ai: bf16 between the merges", "Ai"},
+      {"w: gate of the row before", "w"},
+      {"w: beta twice", "w"},
+      {"u: truncated", "u"},
+      {"u: beta of the row before", "u"},
+      {"h: decayed to the row before the last", "h"},
+      {"h: bf16 state between chunks", "h"},
+      {"h: truncated copy", "h"},
+      {"h: update takes the undecayed v_new", "h"},
+      {"v_new: plus for minus", "v_new"},
+      {"v_new: truncated", "v_new"},
+      {"o: not scaled", "o"},
+      {"o: diagonal masked", "o"},
+      {"o: gate of the row before", "o"},
+      {"o: truncated", "o"},
+      {"final_state: transposed", "final_state"},
+      {"final_state: bf16", "final_state"},
+      {"Aqk: not scaled", "Aqk"},
+  };
+  return all;
+}
+
+}  // namespace deltaproof::testing

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Whole kernels, correct ones of every kind and those with one line wrong.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "deltaproof/kernel/stages.hpp"
+#include "kernel/stages_pipeline.hpp"
+#include "support/multiplier.hpp"
+
+namespace deltaproof {
+namespace {
+
+using testing::pipeline;
+using testing::pipeline_case;
+
+stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
+  stage_roundings roundings = public_chunk_roundings(p, *r.chunk_size, safe_gate);
+  roundings.output_span = span;
+  return measure_stages(p, r, roundings);
+}
+
+void expect_all_within(const pipeline_case& c) {
+  pipeline kernel(c);
+  const result r = kernel.run();
+  const stage_report report = measure(kernel.given(), r, c.output_span, c.safe_gate);
+  const stage_measurement* const bad = first_bad_stage(report);
+  EXPECT_EQ(bad, nullptr) << describe(*bad) << "\n" << to_text(report);
+  for (const stage_measurement& m : report.stages) {
+    EXPECT_GT(m.judged, 0U) << m.name;
+    EXPECT_EQ(m.unbounded, 0U) << m.name;
+    EXPECT_LE(std::fabs(m.bias.mean), 5.5 * m.bias.standard_error + m.bias.allowance) << m.name << "\n" << to_text(report);
+  }
+  if (c.operands == fp32) return;
+  // A bound is no use if nothing comes near it.
+  for (const char* stage : {"Ai", "w", "u", "h", "v_new", "o"}) EXPECT_GT(report.find(stage)->worst->ratio, 0.7) << stage;
+}
+
+std::vector<std::pair<std::string, pipeline_case>> correct_cases() {
+  std::vector<std::pair<std::string, pipeline_case>> all;
+  const auto add = [&all](const char* name, auto change) {
+    pipeline_case c;
+    change(c);
+    all.emplace_back(name, c);
+  };
+  add("gated", [](pipeline_case&) {});
+  add("delta, beta to 2", [](pipeline_case& c) { c.op = op_kind::delta_rule, c.largest_beta = 2; });
+  add("bf16 beta", [](pipeline_case& c) { c.beta_fp32 = false; });
+  add("kda", [](pipeline_case& c) { c.op = op_kind::kda; });
+  add("kda, decay 0", [](pipeline_case& c) { c.op = op_kind::kda, c.resets = true; });
+  add("gated, decay 0", [](pipeline_case& c) { c.resets = true; });
+  add("no initial state", [](pipeline_case& c) { c.initial_state = false; });
+  add("batches, GVA", [](pipeline_case& c) { c.batch = 2, c.key_heads = 2, c.value_heads = 4, c.tokens = 70; });
+  add("varlen", [](pipeline_case& c) { c.cu_seqlens = {0, 1, 1, 17, 65, 100}; });
+  add("varlen kda", [](pipeline_case& c) { c.op = op_kind::kda, c.cu_seqlens = {0, 47, 96, 100}; });
+  add("l2norm", [](pipeline_case& c) { c.l2norm = true; });
+  add("two steps", [](pipeline_case& c) { c.op = op_kind::gated_delta_product, c.steps = 2; });
+  add("three steps, tail, decay 0",
+      [](pipeline_case& c) { c.op = op_kind::gated_delta_product, c.steps = 3, c.chunk = 32, c.tokens = 45, c.resets = true; });
+  add("two steps, read-out over tokens",
+      [](pipeline_case& c) { c.op = op_kind::gated_delta_product, c.steps = 2, c.output_span = 2; });
+  add("two steps, varlen, read-out over tokens", [](pipeline_case& c) {
+    c.op = op_kind::gated_delta_product, c.steps = 2, c.output_span = 2, c.cu_seqlens = {0, 30, 79, 100};
+  });
+  add("two steps, two batches", [](pipeline_case& c) { c.op = op_kind::gated_delta_product, c.steps = 2, c.batch = 2; });
+  add("chunk of 16", [](pipeline_case& c) { c.chunk = 16; });
+  add("tf32 cut off in the merges", [](pipeline_case& c) { c.chunk = 64, c.tf32_cut = true; });
+  add("tf32 cut off, kda", [](pipeline_case& c) { c.op = op_kind::kda, c.tf32_cut = true; });
+  add("tf32 cut off, kda, decay 0",
+      [](pipeline_case& c) { c.op = op_kind::kda, c.tf32_cut = true, c.resets = true, c.chunk = 8; });
+  add("tf32 cut off, safe gate", [](pipeline_case& c) { c.op = op_kind::kda, c.tf32_cut = c.safe_gate = true, c.tokens = 110; });
+  add("fp16", [](pipeline_case& c) { c.operands = fp16; });
+  add("fp16 kda, fp16 beta to 2",
+      [](pipeline_case& c) { c.op = op_kind::kda, c.operands = fp16, c.beta_fp32 = false, c.largest_beta = 2; });
+  add("fp32", [](pipeline_case& c) { c.operands = fp32; });
+  add("fp32 kda", [](pipeline_case& c) { c.op = op_kind::kda, c.operands = fp32; });
+  add("vk", [](pipeline_case& c) { c.layout = layout_kind::vk; });
+  return all;
+}
+
+TEST(stages, of_a_correct_kernel_are_within_bound_and_unbiased) {
+  for (auto& [name, c] : correct_cases()) {
+    for (std::uint32_t seed = 1; seed <= scaled(1); ++seed) {
+      SCOPED_TRACE(name + ", seed " + std::to_string(seed));
+      c.seed = seed;
+      expect_all_within(c);
+    }
+  }
+}
+
+/// The kinds of kernel in which the line that is wrong exists and matters.
+bool shows(const std::string& fault, const pipeline_case& c) {
+  const bool gated = c.op != op_kind::delta_rule;
+  const bool kda = c.op == op_kind::kda;
+  if (fault.find("gate") != std::string::npos || fault.find("decayed") != std::string::npos || fault.starts_with("cumsum"))
+    return gated;
+  if (fault.starts_with("Aqk")) return kda;
+  if (fault == "o: not scaled") return !kda;
+  return true;
+}
+
+TEST(stages, each_planted_fault_is_caught_at_its_own_stage_and_no_other) {
+  for (const op_kind op : {op_kind::delta_rule, op_kind::gated_delta_rule, op_kind::kda}) {
+    pipeline_case c;
+    c.op = op;
+    c.tokens = 150;
+    for (const testing::planted& fault : testing::planted_faults()) {
+      if (!shows(fault.name, c)) continue;
+      SCOPED_TRACE(std::string(name_of(op)) + ", " + fault.name);
+      pipeline kernel(c);
+      const result r = kernel.run(fault.name);
+      const stage_report report = measure(kernel.given(), r);
+      const stage_measurement* const first = first_bad_stage(report);
+      ASSERT_NE(first, nullptr) << to_text(report);
+      // final_state is the state in fp32: it shows what the stored copies of the state are too coarse to show.
+      const bool in_state = fault.stage == "h" && fault.name != "h: truncated copy";
+      EXPECT_TRUE(first->name == fault.stage || (in_state && first->name == "final_state")) << to_text(report);
+      for (const stage_measurement& m : report.stages) {
+        if (m.name != fault.stage && !(in_state && m.name == "final_state")) {
+          EXPECT_EQ(m.bad, 0U) << describe(m);
+        }
+      }
+      if (fault.name.find("truncated") != std::string::npos) {
+        EXPECT_NEAR(first->bias.mean, -0.5, 0.1);
+        EXPECT_GT(std::fabs(first->bias.mean), 5.5 * first->bias.standard_error + first->bias.allowance);
+      }
+      if (fault.name == "final_state: bf16") {
+        EXPECT_EQ(report.find("final_state")->exactly_bf16, 1);
+      }
+    }
+  }
+}
+
+TEST(stages, alternatives_are_told_apart) {
+  pipeline_case c;
+  c.beta_fp32 = false;
+  pipeline kernel(c);
+  const result r = kernel.run();
+  stage_roundings roundings = public_chunk_roundings(kernel.given(), c.chunk);
+  roundings.w = {{"beta k in fp32", fp32, {bf16, false}}, {"beta k in bf16", bf16, {bf16, false}}};
+  stage_report report = measure_stages(kernel.given(), r, roundings);
+  EXPECT_EQ(report.find("w")->rounding, "beta k in bf16");
+  EXPECT_EQ(report.find("w")->bad, 0U);
+  roundings.w.pop_back();
+  report = measure_stages(kernel.given(), r, roundings);
+  EXPECT_GT(report.find("w")->bad, 0U);
+}
+
+TEST(stages, tf32_cut_off_and_rounded_are_told_apart) {
+  for (const bool safe_gate : {false, true}) {
+    pipeline_case c;
+    c.op = op_kind::kda;
+    c.tf32_cut = true;
+    c.safe_gate = safe_gate;
+    c.tokens = 200;
+    c.chunk = 64;
+    pipeline kernel(c);
+    const stage_report report = measure(kernel.given(), kernel.run(), 1, safe_gate);
+    EXPECT_EQ(report.find("A")->rounding, "tf32 rz");
+    EXPECT_EQ(report.find("Aqk")->rounding, "tf32 rz");
+    EXPECT_EQ(report.find("Ai")->rounding, "tf32 rz merges");
+    EXPECT_EQ(first_bad_stage(report), nullptr) << to_text(report);
+    // The other way of forming the diagonal blocks is not what this kernel does.
+    EXPECT_NE(first_bad_stage(measure(kernel.given(), kernel.run(), 1, !safe_gate)), nullptr);
+  }
+}
+
+TEST(stages, an_open_order_of_the_merges_has_a_wider_bound_that_holds) {
+  pipeline kernel(pipeline_case{});
+  const result r = kernel.run();
+  stage_roundings roundings = public_chunk_roundings(kernel.given(), 48);
+  roundings.inverse = {{"", 16, unit_roundoff(fp32), {tf32, true}, unit_roundoff(fp32), merge_order::any}};
+  EXPECT_EQ(measure_stages(kernel.given(), r, roundings).find("Ai")->bad, 0U);
+  roundings.inverse[0].block = 48;
+  EXPECT_EQ(measure_stages(kernel.given(), r, roundings).find("Ai")->bad, 0U);
+}
+
+}  // namespace
+}  // namespace deltaproof
