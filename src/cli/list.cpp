@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/oracle/measure.hpp"
@@ -53,6 +54,24 @@ std::vector<entry> list_formats() {
   return out;
 }
 
+std::vector<entry> list_inverses() {
+  std::vector<entry> out;
+  for (const named_inverse& row : inverse_methods) {
+    const inverse_method& m = row.method;
+    const std::string block = m.diagonal == diagonal_kind::split ? "1" : m.block == 0 ? "the whole chunk" : std::to_string(m.block);
+    const std::string reach =
+        m.diagonal == diagonal_kind::neumann
+            ? "powers of L on a diagonal block of b rows: up to c^p C(b-2, p-1) where every |L_ij| is c, p = 1, 2, 4, ..."
+            : "sums of products of L with entries of the inverse itself";
+    out.push_back({std::string(row.name),
+                   std::string(row.what),
+                   {{"rows of a diagonal block", block},
+                    {"intermediates", reach},
+                    {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
+  }
+  return out;
+}
+
 std::vector<entry> list_regimes() {
   std::vector<entry> out;
   for (const regime_info& r : regimes()) out.push_back({std::string(r.name), std::string(r.what), {{"why", std::string(r.why)}}});
@@ -86,6 +105,7 @@ struct axis {
 constexpr axis axes[] = {
     {"rules", list_rules},
     {"formats", list_formats},
+    {"inverses", list_inverses},
     {"regimes", list_regimes},
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <csignal>
 #include <condition_variable>
 #include <exception>
@@ -73,9 +74,14 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
   std::vector<registered_verb> verbs;
-  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_study, add_report, add_list, add_explain}) {
+  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_inverse, add_study, add_report, add_list, add_explain}) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
+  }
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), [&](const registered_verb& v) { return v.command->get_name() == argv[1]; })) {
+    std::string names;
+    for (const registered_verb& v : verbs) names += (names.empty() ? "" : ", ") + v.command->get_name();
+    throw format_error("there is no verb '" + std::string(argv[1]) + "'; there are " + names);
   }
   try {
     app.parse(argc, argv);

@@ -26,12 +26,12 @@ struct growth {
   std::string_view stage = "none";
 };
 
-/// An observer for run_inverse that keeps the largest |entry|; NaN counts as infinite.
+/// An observer for run_inverse that keeps the largest |entry| and where it was first seen; NaN counts as infinite.
 class largest_intermediate {
  public:
   template <class S>
   void operator()(std::string_view stage, const matrix<S>& m) {
-    for (std::size_t i = 0; i < m.size(); ++i) {
+    for (std::size_t i = 0; i < m.size() && !std::isinf(found_.largest); ++i) {
       const double value = std::fabs(static_cast<double>(m.data()[i]));
       if (value <= found_.largest) continue;
       found_ = {std::isnan(value) ? std::numeric_limits<double>::infinity() : value, stage};
@@ -78,19 +78,23 @@ template <class A, class M = A>
   return seen.found();
 }
 
-/// Mean and standard deviation of the entries below the diagonal of L.
+/// What the entries below the diagonal of L are like: |L_ij| = mean + noise of this standard deviation, with one sign
+/// pattern s_i s_j at most (alternating keys), which no power and no inverse sees in absolute value.
 struct entry_statistics {
   double mean = 0;
   double spread = 0;
+  double overlap = 0;  ///< what paths through different keys have in common, a step: 1/d for keys, 0 for independent entries
 };
 
 /// The entries of L = diag(beta) (K K^T) for unit keys of dimension `key_dim` whose pairs have mean cosine `correlation`
 /// and steps of the given mean and mean square: cos = c + (1 - c) z with z of variance 1 / key_dim.
 [[nodiscard]] entry_statistics entries_of_keys(double correlation, std::size_t key_dim, double beta_mean, double beta_mean_square);
 
-/// About the largest |entry| that `method` forms for a C x C matrix L with such entries: the run of the method on the
-/// matrix of means, and for powers the sum over paths, |L^p| ~ |mean|^p N + spread^p sqrt(N) t with N = C(b-2, p-1)
-/// paths of p steps in a block of b rows and t = sqrt(2 ln(b^2)) for the largest of b^2 entries. Not a bound.
+/// About the largest |entry| that `method` forms for a C x C matrix L with such entries: the larger of what a run of the
+/// method on the matrix of means forms, and, for powers, the sum over paths: N = C(n-1, p-1) paths of p steps lead to an
+/// entry n below the diagonal, so |L^p| ~ mean^p N + spread^p sqrt(N f) t, where f >= 1 counts pairs of paths that
+/// differ in some steps (f = 1 without overlap) and t is the largest of as many normal numbers as there are entries that
+/// far down. Not a bound. Rounds: only + - * / sqrt are used, the same everywhere.
 [[nodiscard]] growth estimate_growth(const inverse_method& method, std::size_t chunk, const entry_statistics& entries);
 
 }  // namespace deltaproof

@@ -56,10 +56,13 @@ class magnitude {
     result.value_ = std::numeric_limits<double>::infinity();
     return result;
   }
-  // Infinity times zero is NaN in a kernel; here the bound is lost.
+  // Infinity times zero is NaN in a kernel; here the bound is lost. A product that is no normal double may have lost
+  // up to a subnormal of it.
   static double product(double a, double b) {
     const double result = a * b;
-    return std::isnan(result) ? std::numeric_limits<double>::infinity() : result;
+    if (std::isnan(result)) return std::numeric_limits<double>::infinity();
+    const bool lost = a > 0 && b > 0 && result < std::numeric_limits<double>::min();
+    return lost ? result + std::numeric_limits<double>::denorm_min() : result;
   }
 
   double value_ = 0;
