@@ -425,8 +425,9 @@ layout arrange(const figure& f) {
     for (std::size_t i = begin; i < end; ++i) {
       placed_panel& p = result.panels[i];
       const panel& s = *p.source;
-      p.x_labelled =
-          i + columns >= n || !same_axis(result.panels[i + columns], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
+      // Slanted names are drawn beneath every heat map.
+      p.x_labelled = p.slanted > 0 || i + columns >= n ||
+                     !same_axis(result.panels[i + columns], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
       double below = p.x_labelled ? std::max(18.0, p.slanted) : 2;
       if (p.x_labelled && !s.x.label.empty()) below += 20;
       footer = std::max(footer, below);

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "studies/shared/keys.hpp"
+
 namespace deltaproof::detail::horizon {
 
 enum class key_kind { fresh, repeated, vocabulary, clustered };
@@ -41,12 +43,10 @@ struct key_set {
 /// Rounds: normals as `philox`, norms and quotients in double, first to last.
 [[nodiscard]] key_set make_keys(key_kind, std::size_t tokens, std::size_t key_dim, std::uint64_t seed);
 
-/// 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, ..., ten to a decade, up to and including `last`.
-[[nodiscard]] std::vector<std::size_t> checkpoints(std::size_t last);
-
-/// The natural and the decimal logarithm, the first correctly rounded, the second a product with it: the same
-/// bits on every machine. 0 gives -infinity.
-[[nodiscard]] double ln(double x);
-[[nodiscard]] double log10_of(double x);
+using shared::checkpoints;
+using shared::draw;
+using shared::ln;
+using shared::log10_of;
+using shared::normalise;
 
 }  // namespace deltaproof::detail::horizon

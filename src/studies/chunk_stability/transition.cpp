@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/chunk_stability/transition.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "deltaproof/algebra/multiply.hpp"
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/rounded.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof::detail::chunk_stability {
+namespace {
+
+matrix<double> product(const matrix<double>& a, const matrix<double>& b) { return matmul<plain<double>>(a, b); }
+
+/// Divides by a power of two so that the largest entry lies in [1, 2); returns its exponent.
+int take_out_power(matrix<double>& m) {
+  double largest = 0;
+  for (const double x : m.entries()) largest = std::fmax(largest, std::fabs(x));
+  if (largest == 0) return 0;
+  const int exponent = std::ilogb(largest);
+  for (double& x : m.entries()) x = std::scalbn(x, -exponent);
+  return exponent;
+}
+
+bool finite(const matrix<double>& m) {
+  for (const double x : m.entries()) {
+    if (!std::isfinite(x)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+matrix<double> realised_transition(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows) {
+  auto m = identity<double>(s.key_dim);
+  for (std::size_t r = first; r < first + rows; ++r) {
+    const auto k = s.k_row(r);
+    const auto step = w.row(r);
+    for (std::size_t i = 0; i < k.size(); ++i) {
+      const auto out = m.row(i);
+      for (std::size_t j = 0; j < out.size(); ++j) out[j] -= k[i] * step[j];
+    }
+  }
+  return m;
+}
+
+double spectral_radius(const matrix<double>& m, int squarings) {
+  if (!finite(m)) return std::numeric_limits<double>::quiet_NaN();
+  matrix<double> power = m;
+  // log2 |M^(2^j)| / 2^j, the exponents taken out so far included.
+  double taken = 0;
+  for (int j = 0; j < squarings; ++j) {
+    taken += std::scalbn(take_out_power(power), -j);
+    power = product(power, power);
+  }
+  const double length = frobenius(power);
+  if (length == 0) return 0;
+  constexpr double ln2 = 0.69314718055994530942;
+  const double log_radius = taken * ln2 + std::scalbn(shared::ln(length), -squarings);
+  return exp(rounded<fp64>::from_exact(log_radius)).value();
+}
+
+double spectral_norm_by_squaring(const matrix<double>& m, int squarings) {
+  return std::sqrt(spectral_radius(product(transpose(m), m), squarings));
+}
+
+double chunk_radius(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows, int squarings) {
+  if (rows >= s.key_dim) return spectral_radius(realised_transition(s, w, first, rows), squarings);
+  auto small = identity<double>(rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < rows; ++j) {
+      double overlap = 0;
+      for (std::size_t c = 0; c < s.key_dim; ++c) overlap += w(first + i, c) * s.k_row(first + j)[c];
+      small(i, j) -= overlap;
+    }
+  }
+  const double radius = spectral_radius(small, squarings);
+  return radius < 1 ? 1 : radius;  // NaN stays
+}
+
+double eigenvalue_along_key(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows) {
+  double overlap = 0;
+  for (std::size_t r = first; r < first + rows; ++r) {
+    for (std::size_t c = 0; c < s.key_dim; ++c) overlap += w(r, c) * s.k_row(r)[c];
+  }
+  return 1 - overlap;
+}
+
+double frobenius(const matrix<double>& m) {
+  double sum = 0;
+  for (const double x : m.entries()) sum += x * x;
+  return std::sqrt(sum);
+}
+
+double distance(const matrix<double>& a, const matrix<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a.data()[i] - b.data()[i]) * (a.data()[i] - b.data()[i]);
+  return std::sqrt(sum);
+}
+
+}  // namespace deltaproof::detail::chunk_stability

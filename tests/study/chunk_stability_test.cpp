@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deltaproof/algebra/spectrum.hpp"
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/scan/transition.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/chunk_stability/sections.hpp"
+#include "studies/chunk_stability/survey.hpp"
+#include "studies/chunk_stability/transition.hpp"
+#include "studies/chunks/arithmetics.hpp"
+#include "studies/chunks/keys.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::chunk_stability;
+using detail::chunks::arithmetic_named;
+using detail::chunks::arithmetics;
+using detail::chunks::key_kind;
+using detail::chunks::key_kinds;
+using detail::chunks::make_keys;
+using detail::chunks::make_sequence;
+using detail::chunks::squared_norm;
+using detail::chunks::state_format;
+
+const inverse_method forward = inverse_named("forward");
+
+settings small() { return {16, 2, 1, 2, 256, {16, 64}}; }
+
+std::span<const double> key(const std::vector<double>& keys, std::size_t r, std::size_t dim) {
+  return std::span(keys).subspan(r * dim, dim);
+}
+
+double cosine(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+TEST(chunk_keys, are_values_of_every_format_and_never_longer_than_one) {
+  for (const key_kind kind : key_kinds) {
+    const auto keys = make_keys(kind, 40, 64, 3);
+    for (const double x : keys) {
+      EXPECT_EQ(round_to<bf16>(x).value(), x);
+      EXPECT_EQ(round_to<fp16>(x).value(), x);
+    }
+    for (std::size_t r = 0; r < 40; ++r) {
+      EXPECT_LE(squared_norm(key(keys, r, 64)), 1) << name_of(kind);
+      EXPECT_GT(squared_norm(key(keys, r, 64)), 0.99) << name_of(kind);
+    }
+    EXPECT_EQ(keys, make_keys(kind, 40, 64, 3));
+    EXPECT_NE(keys, make_keys(kind, 40, 64, 4));
+  }
+  EXPECT_EQ(squared_norm(key(make_keys(key_kind::signs, 1, 64, 1), 0, 64)), 1);
+}
+
+TEST(chunk_keys, relate_to_each_other_as_their_kind_says) {
+  const auto mean_cosine = [](key_kind kind) {
+    const auto keys = make_keys(kind, 60, 64, 1);
+    double sum = 0;
+    for (std::size_t r = 1; r < 60; ++r) sum += cosine(key(keys, 0, 64), key(keys, r, 64));
+    return sum / 59;
+  };
+  EXPECT_NEAR(mean_cosine(key_kind::fresh), 0, 0.1);
+  EXPECT_NEAR(mean_cosine(key_kind::cosine_90), 0.9, 0.02);
+  EXPECT_NEAR(mean_cosine(key_kind::cosine_99), 0.99, 0.005);
+  EXPECT_NEAR(mean_cosine(key_kind::cosine_999), 0.999, 0.003);
+  const auto repeated = make_keys(key_kind::repeated, 5, 64, 1);
+  const auto alternating = make_keys(key_kind::alternating, 5, 64, 1);
+  for (std::size_t i = 0; i < repeated.size(); ++i) {
+    EXPECT_EQ(repeated[i], repeated[i % 64]);
+    EXPECT_EQ(alternating[i], (i / 64 % 2 == 0 ? 1 : -1) * repeated[i]);
+  }
+  std::set<std::vector<double>> words;
+  const auto vocabulary = make_keys(key_kind::vocabulary, 100, 64, 1);
+  for (std::size_t r = 0; r < 100; ++r) words.insert({key(vocabulary, r, 64).begin(), key(vocabulary, r, 64).end()});
+  EXPECT_EQ(words.size(), 8U);
+}
+
+TEST(chunk_keys, steps_lie_in_their_range_on_the_grid_of_bf16) {
+  const auto s = make_sequence(key_kind::fresh, {1.5, 2}, 200, 8, 1, 1, 1);
+  std::set<double> distinct(s.step.begin(), s.step.end());
+  EXPECT_GT(distinct.size(), 30U);
+  for (const double b : distinct) {
+    EXPECT_GE(b, 1.5);
+    EXPECT_LT(b, 2);
+    EXPECT_EQ(round_to<bf16>(b).value(), b);
+  }
+  EXPECT_EQ(make_sequence(key_kind::fresh, {2, 2}, 3, 8, 1, 1, 1).step, std::vector<double>(3, 2));
+}
+
+TEST(chunk_arithmetics, refuse_what_they_would_have_to_round) {
+  auto s = make_sequence(key_kind::fresh, {1, 1}, 4, 8, 2, 1, 1);
+  s.k[0] = 0.1;
+  EXPECT_THROW((void)arithmetic_named("bf16").chunkwise(s, 4, forward), domain_error);
+  EXPECT_THROW((void)arithmetic_named("fp32").recurrent(s, state_format::storage, 1, nullptr), domain_error);
+  EXPECT_NO_THROW((void)arithmetic_named("fp64").chunkwise(s, 4, forward));
+  EXPECT_THROW((void)arithmetic_named("fp128"), domain_error);
+}
+
+TEST(chunk_arithmetics, run_the_same_recurrence_to_within_their_format) {
+  const auto s = make_sequence(key_kind::fresh, {0, 1}, 50, 16, 3, 1, 2);
+  const auto exact = arithmetic_named("fp64").recurrent(s, state_format::storage, 1, nullptr);
+  for (const auto& arithmetic : arithmetics()) {
+    const double u = unit_roundoff(arithmetic.storage);
+    const auto run = arithmetic.chunkwise(s, 16, forward);
+    EXPECT_LT(distance(run.o, exact.o) / frobenius(exact.o), 40 * u) << arithmetic.name;
+    EXPECT_LT(distance(run.final_state, exact.final_state) / frobenius(exact.final_state), 40 * u) << arithmetic.name;
+    std::vector<matrix<double>> states;
+    const auto recurrent = arithmetic.recurrent(s, state_format::storage, 10, &states);
+    EXPECT_LT(distance(recurrent.o, exact.o) / frobenius(exact.o), 40 * u) << arithmetic.name;
+    ASSERT_EQ(states.size(), 5U);
+    EXPECT_EQ(states.back(), recurrent.final_state);
+    for (const double x : states.back().entries()) {
+      if (arithmetic.storage == bf16) {
+        EXPECT_EQ(round_to<bf16>(x).value(), x);
+      }
+      if (arithmetic.storage == fp16) {
+        EXPECT_EQ(round_to<fp16>(x).value(), x);
+      }
+    }
+    for (const double x : run.Ai.entries()) {
+      if (arithmetic.storage == bf16) {
+        EXPECT_EQ(round_to<bf16>(x).value(), x);
+      }
+    }
+  }
+}
+
+TEST(chunk_transition, of_exact_w_is_the_product_of_the_steps) {
+  for (const key_kind kind : key_kinds) {
+    const auto s = make_sequence(kind, {1.5, 2}, 40, 16, 1, 0, 5);
+    const auto run = arithmetic_named("fp64").chunkwise(s, 40, forward);
+    const auto exact = exact_transition(s, 0, 40);
+    EXPECT_LT(distance(realised_transition(s, run.w, 0, 40), exact), 1e-11) << name_of(kind);
+    EXPECT_LE(spectral_norm(exact), 1 + 1e-13) << name_of(kind);
+  }
+}
+
+TEST(chunk_transition, radius_and_norm_are_those_of_the_eigensolver) {
+  philox random(3);
+  for (const std::size_t d : {std::size_t{1}, std::size_t{5}, std::size_t{20}}) {
+    matrix<double> m(d, d);
+    for (double& x : m.entries()) x = random.normal();
+    const auto largest = eigenvalues(m)[0];
+    EXPECT_NEAR(spectral_radius(m), std::hypot(largest.re, largest.im), 1e-7 * std::hypot(largest.re, largest.im));
+    EXPECT_NEAR(spectral_norm_by_squaring(m), spectral_norm(m), 1e-6 * spectral_norm(m));
+  }
+  EXPECT_EQ(spectral_radius(matrix<double>(2, 2, std::vector<double>{0, 1, 0, 0})), 0);
+  EXPECT_NEAR(spectral_radius(matrix<double>(2, 2, std::vector<double>{0, -3e100, 3e100, 0})), 3e100, 1e93);
+  EXPECT_TRUE(std::isnan(spectral_radius(matrix<double>(1, 1, std::numeric_limits<double>::infinity()))));
+}
+
+TEST(chunk_transition, chunk_radius_is_that_of_the_whole_matrix) {
+  for (const std::size_t rows : {std::size_t{4}, std::size_t{15}, std::size_t{16}, std::size_t{40}}) {
+    for (const key_kind kind : {key_kind::fresh, key_kind::cosine_999, key_kind::repeated}) {
+      const auto s = make_sequence(kind, {2, 2}, rows, 16, 1, 0, 1);
+      const auto run = arithmetic_named("bf16 native").chunkwise(s, rows, forward);
+      const auto largest = eigenvalues(realised_transition(s, run.w, 0, rows))[0];
+      EXPECT_NEAR(chunk_radius(s, run.w, 0, rows, 30), std::hypot(largest.re, largest.im), 1e-5) << rows << ' ' << name_of(kind);
+    }
+  }
+}
+
+TEST(chunk_transition, eigenvalue_along_one_key_is_the_power_of_a_step) {
+  for (const key_kind kind : {key_kind::repeated, key_kind::alternating}) {
+    const auto s = make_sequence(kind, {1.75, 1.75}, 12, 16, 1, 0, 1);
+    const double x = 1.75 * squared_norm(s.k_row(0));
+    EXPECT_NEAR(eigenvalue_along_key(s, arithmetic_named("fp64").chunkwise(s, 12, forward).w, 0, 12), std::pow(1 - x, 12), 1e-12);
+  }
+}
+
+TEST(chunk_stability, proved_bound_holds_and_says_where_it_stops) {
+  EXPECT_EQ(storage_bound(1, 64, 0x1p-8), 0.25);
+  EXPECT_EQ(proved_safe_x(512, 0x1p-8), 0);
+  for (const std::size_t chunk : {std::size_t{16}, std::size_t{128}}) {
+    const double x = proved_safe_x(chunk, 0x1p-8);
+    EXPECT_LE(std::pow(x - 1, chunk) + storage_bound(x, chunk, 0x1p-8), 1 + 1e-12);
+    EXPECT_GT(std::pow(x - 1 + 1e-5, chunk) + storage_bound(x + 1e-5, chunk, 0x1p-8), 1);
+  }
+  for (const origin_row& row : survey_origins({}, small())) {
+    EXPECT_LE(row.largest_of_bound, 1);
+    if (row.keys == key_kind::repeated) {
+      EXPECT_GT(row.largest_of_bound, 0.01);
+    }
+    if (row.beta == 1) {
+      EXPECT_EQ(row.distance[1], 0) << "1 k is a value of bf16";
+    }
+  }
+}
+
+TEST(chunk_stability, one_key_explodes_in_bf16_and_not_in_fp32_nor_in_the_recurrence) {
+  const auto survey = survey_chunks({}, small());
+  ASSERT_TRUE(survey.complete);
+  EXPECT_LE(survey.largest_square, 1);
+  EXPECT_GT(survey.at(key_kind::repeated, "bf16", 64).first_explosion(), proved_safe_x(64, unit_roundoff(bf16)) - 0.05);
+  EXPECT_GT(survey.at(key_kind::repeated, "bf16", 64).worst_radius(), 1.1);
+  for (const std::size_t chunk : {std::size_t{16}, std::size_t{64}}) {
+    EXPECT_EQ(survey.at(key_kind::repeated, "fp32", chunk).first_explosion(), 0);
+    EXPECT_EQ(survey.at(key_kind::fresh, "bf16", chunk).first_explosion(), 0);
+  }
+  EXPECT_THROW((void)survey.at(key_kind::alternating, "bf16", 64), domain_error);
+  const auto control = survey_control({}, small());
+  for (const double ratio : control.largest_ratio) {
+    EXPECT_LT(ratio, 1.1);
+    EXPECT_GT(ratio, 0.9);
+  }
+  const auto same = compare_alternating({}, small());
+  EXPECT_EQ(same.equal, same.cases);
+  EXPECT_EQ(same.cases, 10U);
+}
+
+TEST(chunk_stability, an_exploding_beta_is_the_first_of_its_curve) {
+  chunk_curve c;
+  c.beta = {1, 1.5, 2};
+  c.radius = {1.0099, 1.01, 0.5};
+  EXPECT_EQ(c.first_explosion(), 1.5);
+  c.radius[1] = 1;
+  EXPECT_EQ(c.first_explosion(), 0);
+  c.radius[0] = HUGE_VAL;
+  EXPECT_EQ(c.first_explosion(), 1);
+}
+
+report empty_report() {
+  report r;
+  r.study = "chunk-stability";
+  r.question = "?";
+  r.answer = "a";
+  r.not_claimed = {"b"};
+  return r;
+}
+
+report run_small(const run_options& options) {
+  const settings size = small();
+  report r = empty_report();
+  const auto survey = survey_chunks(options, size);
+  add_single_chunks(options, size, survey, r);
+  add_ranges(options, survey, survey_ranges(options, size), compare_alternating(options, size), r);
+  add_origins(options, size, survey_origins(options, size), survey_arithmetics(options, size), r);
+  add_horizon(options, size, survey_control(options, size), survey_horizon(options, size, survey), r);
+  return r;
+}
+
+const finding& find(const report& r, const std::string& id) {
+  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
+}
+
+TEST(chunk_stability, sections_make_a_valid_report_that_threads_do_not_change) {
+  run_options two;
+  two.threads = 2;
+  const report a = run_small({});
+  EXPECT_NO_THROW(validate(a));
+  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  EXPECT_EQ(a.figures.size(), 4U);
+  EXPECT_EQ(a.tables.size(), 6U);
+}
+
+// Every sentence is chosen by its numbers: other numbers, another sentence.
+TEST(chunk_stability, findings_turn_red_on_other_numbers) {
+  const settings size = small();
+  auto survey = survey_chunks({}, size);
+  for (chunk_curve& c : survey.curves) {
+    if (c.format == "fp32" || c.keys == key_kind::fresh) std::fill(c.radius.begin(), c.radius.end(), 3);
+    if (c.format == "bf16" && c.keys == key_kind::repeated) std::fill(c.radius.begin(), c.radius.end(), 1);
+  }
+  survey.largest_square = 1.001;
+  report r = empty_report();
+  add_single_chunks({}, size, survey, r);
+  EXPECT_EQ(find(r, "inputs-are-contractive").statement.find("Every key"), std::string::npos);
+  EXPECT_NE(find(r, "one-key-explodes").statement.find("no chunk of 64"), std::string::npos);
+  EXPECT_EQ(find(r, "one-key-explodes").values.at("fp32_explodes"), cell(true));
+  EXPECT_NE(find(r, "random-keys-hide-it").statement.find("Even fresh"), std::string::npos);
+  auto ranges = survey_ranges({}, size);
+  for (range_row& row : ranges) row.radius = 9;
+  add_ranges({}, survey, ranges, {3, 5}, r);
+  EXPECT_NE(find(r, "one-step-is-worst").statement.find("as bad"), std::string::npos);
+  EXPECT_NE(find(r, "alternating-is-repeated").statement.find("differ"), std::string::npos);
+  auto origins = survey_origins({}, size);
+  for (origin_row& row : origins) row.distance = {1, 1, 1}, row.largest_of_bound = 2;
+  auto others = survey_arithmetics({}, size);
+  for (arithmetic_row& row : others) row.radius = 2;
+  add_origins({}, size, origins, others, r);
+  EXPECT_NE(find(r, "stored-inverse-does-it").statement.find("No single"), std::string::npos);
+  EXPECT_NE(find(r, "bound-attained").statement.find("broken"), std::string::npos);
+  EXPECT_NE(find(r, "rounding-inside-is-milder").statement.find("does not help"), std::string::npos);
+  add_horizon({}, size, {{}, {1, 5, 1}, 3}, survey_horizon({}, size, survey_chunks({}, size)), r);
+  EXPECT_NE(find(r, "recurrence-survives").statement.find("itself grows"), std::string::npos);
+}
+
+TEST(chunk_stability, interrupted_says_what_is_missing) {
+  std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("chunk-stability"), options);
+  EXPECT_EQ(r.unfinished.size(), 4U);
+  EXPECT_TRUE(r.findings.empty());
+}
+
+}  // namespace
+}  // namespace deltaproof
