@@ -5,6 +5,8 @@
 // first exception is thrown again on the calling thread; jobs not yet begun are then dropped.
 #pragma once
 
+#include <mpfr.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -14,6 +16,14 @@
 #include <vector>
 
 namespace deltaproof {
+
+/// Frees what MPFR has cached for the current thread (constants, spare limbs): it outlives a thread otherwise.
+struct mpfr_thread_caches {
+  mpfr_thread_caches() = default;
+  mpfr_thread_caches(const mpfr_thread_caches&) = delete;
+  mpfr_thread_caches& operator=(const mpfr_thread_caches&) = delete;
+  ~mpfr_thread_caches() { mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); }
+};
 
 template <class Job>
 void parallel_for(std::size_t count, unsigned threads, const Job& job) {
@@ -34,7 +44,12 @@ void parallel_for(std::size_t count, unsigned threads, const Job& job) {
     }
   };
   std::vector<std::thread> pool;
-  for (unsigned w = 1; w < workers; ++w) pool.emplace_back(work);
+  for (unsigned w = 1; w < workers; ++w) {
+    pool.emplace_back([&work] {
+      const mpfr_thread_caches freed_at_the_end;
+      work();
+    });
+  }
   if (count > 0) work();
   for (auto& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);

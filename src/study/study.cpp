@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "deltaproof/number/errors.hpp"
+#include "oracle/parallel.hpp"
 #include "study/table.hpp"
 
 namespace deltaproof {
@@ -84,7 +85,12 @@ std::size_t for_each_index(std::size_t n, const run_options& options, std::strin
   };
   std::vector<std::thread> others;
   const std::size_t workers = std::min<std::size_t>(std::max(1U, options.threads), std::max<std::size_t>(1, n));
-  for (std::size_t i = 1; i < workers; ++i) others.emplace_back(work);
+  for (std::size_t i = 1; i < workers; ++i) {
+    others.emplace_back([&work] {
+      const mpfr_thread_caches freed_at_the_end;
+      work();
+    });
+  }
   work();
   for (std::thread& t : others) t.join();
   if (failure) std::rethrow_exception(failure);

@@ -84,12 +84,31 @@ expect 0 "correctly rounded to bf16" oracle made.safetensors -o truth.safetensor
 expect 0 "holds" check made.safetensors truth.safetensors --max-error ulps=0.51 --because "one rounding"
 expect 2 "" oracle made.safetensors -o truth.safetensors --round bf15
 
-for axis in rules formats regimes studies metrics; do
+expect 1 "left fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
+expect 0 "no intermediate left fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32
+expect 1 "decides" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32 --worst-case
+expect 1 "unsafe" inverse --keys cos=0.9 --beta 1 --method neumann16+block --format fp16
+expect 0 "safe" inverse --keys cos=0.9 --beta "U(0,1)" --chunk 16 --method forward8+block --format bf16 --accumulate fp32 --json inverse.json --junit inverse.xml
+grep -q '"safe": true' inverse.json && grep -q '"reproduce": "deltaproof inverse' inverse.json || { echo "FAIL inverse --json lacks its keys"; failures=$((failures + 1)); }
+expect 1 "nothing promises it" inverse --keys identical --beta 1 --method neumann --format fp64 --samples 1
+expect 0 "safe" inverse --keys gaussian --beta 1 --method neumann --format fp16
+expect 2 "cos=1.5" inverse --keys cos=1.5 --beta 1 --method neumann --format fp16
+expect 2 "nan" inverse --keys gaussian --beta nan --method neumann --format fp16
+expect 2 "forward16+block" inverse --keys gaussian --beta 1 --method newton --format fp16
+expect 2 "fp15" inverse --keys gaussian --beta 1 --method forward --format fp15
+expect 2 "alternating" inverse --keys equal --beta 1 --method forward --format fp16
+expect 2 "--chunk 0" inverse --keys gaussian --beta 1 --method forward --format fp16 --chunk 0
+expect 2 "take --accumulate" inverse --keys gaussian --beta 1 --method forward --format fp32 --accumulate fp16
+expect 2 "e4m3" inverse --keys gaussian --beta 1 --method forward --format e4m3
+expect 2 "" inverse --keys gaussian
+
+for axis in rules formats inverses regimes studies metrics; do
   expect 0 "" list $axis --json $axis.json
 done
 expect 0 "bf16" list formats
 expect 2 "rules" list colours
 expect 0 "exact" explain exact
+expect 0 "16 x 16" explain neumann16+block
 expect 2 "list" explain nonsense
 expect 2 "there" study nonsense
 

@@ -24,7 +24,7 @@
 #include "support/multiplier.hpp"
 
 namespace deltaproof {
-namespace {
+namespace testing {
 
 // Power series in x up to x^7 over the rationals: a scalar like any other, so that R and phi hand out
 // their exact Taylor coefficients.
@@ -59,7 +59,9 @@ struct series {
   }
 };
 
-}  // namespace
+}  // namespace testing
+
+using testing::series;
 
 template <>
 struct scalar_traits<series> {
@@ -217,6 +219,7 @@ std::vector<double> gain_arguments() {
 
 // |got - want| in units of the last place of `size`.
 double error_in_ulps(double got, const wide& want, double size) {
+  if (size == 0) return wide(got) == want ? 0 : std::numeric_limits<double>::infinity();
   const double ulp = std::scalbn(1.0, std::ilogb(size) - 52);
   return static_cast<double>(wide(abs(wide(wide(got) - want)) / wide(ulp)));
 }

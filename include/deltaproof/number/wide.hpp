@@ -37,7 +37,7 @@ struct unrounded {
   constexpr unrounded normalised() const {
     unrounded x = *this;
     const int shift = leading_zeros(significand);
-    x.significand <<= shift;
+    x.significand = shift < 128 ? significand << shift : 0;  // a shift by the whole width is undefined
     x.exponent -= shift;
     return x;
   }
