@@ -92,31 +92,49 @@ std::vector<head_place> places(const problem& p, std::size_t chunk_size, const s
   return result;
 }
 
-/// The alternative that fits a set of stages best: the fewest bad elements, then the first in the list.
-std::size_t best_fit(const tallies& all, std::initializer_list<std::string_view> stages) {
+/// The place of the best of list[first], ..., list[first + count - 1]: the fewest bad elements, then the first.
+std::size_t best_of(const std::vector<tally>& list, std::size_t first, std::size_t count) {
+  const auto begin = list.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto best = std::min_element(begin, begin + static_cast<std::ptrdiff_t>(count),
+                                     [](const tally& a, const tally& b) { return a.bad() < b.bad(); });
+  return static_cast<std::size_t>(best - list.begin());
+}
+
+/// The alternative of `count` that fits the stages which share it best: the fewest bad elements of all, then the first. A
+/// stage may have several variants of each.
+std::size_t best_shared(const tallies& all, std::size_t count, std::initializer_list<std::string_view> stages) {
   std::size_t best = 0;
-  std::size_t best_bad = std::numeric_limits<std::size_t>::max();
-  std::size_t count = 0;
-  for (const std::string_view stage : stages) {
-    if (const auto found = all.find(stage); found != all.end()) count = found->second.size();
-  }
+  std::size_t least = std::numeric_limits<std::size_t>::max();
   for (std::size_t a = 0; a < count; ++a) {
     std::size_t bad = 0;
     for (const std::string_view stage : stages) {
-      if (const auto found = all.find(stage); found != all.end()) bad += found->second[a].bad();
+      const auto found = all.find(stage);
+      if (found == all.end()) continue;
+      const std::size_t variants = found->second.size() / count;
+      bad += found->second[best_of(found->second, a * variants, variants)].bad();
     }
-    if (bad < best_bad) {
+    if (bad < least) {
       best = a;
-      best_bad = bad;
+      least = bad;
     }
   }
   return best;
 }
 
-std::size_t choice(const tallies& all, std::string_view stage) {
-  if (stage == "A" || stage == "Aqk") return best_fit(all, {"A", "Aqk"});
-  if (stage == "h" || stage == "v_new" || stage == "final_state") return best_fit(all, {"h", "v_new", "final_state"});
-  return best_fit(all, {stage});
+/// `output_states`: between how many states o chooses. Where that is one, o says nothing about the alternatives of the state.
+std::size_t choice(const tallies& all, std::string_view stage, std::size_t output_states) {
+  const std::vector<tally>& list = all.find(stage)->second;
+  if (stage == "A" || stage == "Aqk") return best_shared(all, list.size(), {"A", "Aqk"});
+  if (stage == "o") {
+    const std::size_t state = output_states == 1 ? 0 : best_shared(all, output_states, {"h", "v_new", "o", "final_state"});
+    const std::size_t variants = list.size() / output_states;
+    return best_of(list, state * variants, variants);
+  }
+  if (stage == "h" || stage == "v_new" || stage == "final_state") {
+    if (output_states > 1) return best_shared(all, output_states, {"h", "v_new", "o", "final_state"});
+    return best_shared(all, list.size(), {"h", "v_new", "final_state"});
+  }
+  return best_of(list, 0, list.size());
 }
 
 std::string number(double x, int digits = 4) {
@@ -138,12 +156,11 @@ stage_report measure_stages(const problem& p, const result& r, const stage_round
   tallies empty;
   for (const std::string_view stage : judged_stages) {
     const std::string reason = why_not(stage, p, stored);
-    if (!reason.empty()) {
-      report.unjudged.push_back({std::string(stage), reason});
-      continue;
-    }
-    require_alternatives(stage, roundings);
-    const std::size_t count = stages_detail::alternative_names(stage, stored, roundings).size();
+    const bool is_stored = stored.find(stage) != nullptr;
+    if (!reason.empty()) report.unjudged.push_back({std::string(stage), reason, is_stored});
+    if (!is_stored || (stage == "g_cumsum_log2" && !p.g)) continue;
+    if (reason.empty()) require_alternatives(stage, roundings);
+    const std::size_t count = reason.empty() ? stages_detail::alternative_names(stage, stored, roundings).size() : 1;
     empty.emplace(stage, std::vector<tally>(count, tally(stored.find(stage)->element_format())));
   }
   if (stored.has_state() && roundings.state.empty()) require_alternatives("h", roundings);
@@ -158,14 +175,17 @@ stage_report measure_stages(const problem& p, const result& r, const stage_round
       for (std::size_t a = 0; a < list.size(); ++a) all.find(stage)->second[a].merge(list[a]);
     }
   }
+  const std::size_t states = stages_detail::output_states(stored, roundings);
   for (const std::string_view stage : judged_stages) {
     const auto found = all.find(stage);
     if (found == all.end()) continue;
-    const std::size_t best = choice(all, stage);
+    const std::size_t best = choice(all, stage, states);
     stage_measurement m = found->second[best].finish();
+    const bool unjudged = !why_not(stage, p, stored).empty();
+    if (unjudged && m.bad == 0) continue;
     m.name = stage;
     m.dtype = stored.find(stage)->dtype();
-    m.rounding = stages_detail::alternative_names(stage, stored, roundings)[best];
+    if (!unjudged) m.rounding = stages_detail::alternative_names(stage, stored, roundings)[best];
     report.stages.push_back(std::move(m));
   }
   return report;
@@ -174,6 +194,34 @@ stage_report measure_stages(const problem& p, const result& r, const stage_round
 const stage_measurement* stage_report::find(std::string_view name) const {
   const auto found = std::find_if(stages.begin(), stages.end(), [&](const stage_measurement& m) { return m.name == name; });
   return found == stages.end() ? nullptr : &*found;
+}
+
+std::size_t stage_report::judged() const {
+  std::size_t count = 0;
+  for (const stage_measurement& m : stages) count += m.judged;
+  return count;
+}
+
+stage_outcome stage_report::outcome() const {
+  if (first_bad_stage(*this) != nullptr) return stage_outcome::bad;
+  if (judged() == 0) return stage_outcome::nothing_judged;
+  const bool partly = std::any_of(unjudged.begin(), unjudged.end(), [](const unjudged_stage& u) { return u.stored; }) ||
+                      std::any_of(stages.begin(), stages.end(), [](const stage_measurement& m) { return m.unbounded > 0; });
+  return partly ? stage_outcome::inconclusive : stage_outcome::within;
+}
+
+std::string_view name_of(stage_outcome outcome) {
+  switch (outcome) {
+    case stage_outcome::within:
+      return "within";
+    case stage_outcome::bad:
+      return "bad";
+    case stage_outcome::nothing_judged:
+      return "nothing judged";
+    case stage_outcome::inconclusive:
+      return "inconclusive";
+  }
+  return "";
 }
 
 // h of a chunk comes before v_new of that chunk and after v_new of the chunks before it.
@@ -196,8 +244,11 @@ std::string describe(const stage_measurement& stage) {
   if (stage.name != "final_state") text += ", chunk " + std::to_string(at.chunk);
   text += std::string(state ? ", k " : ", row ") + std::to_string(at.row) + (state ? ", v " : ", column ") +
           std::to_string(at.element);
-  return text + ": " + number(at.got, 9) + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was due (ratio " +
-         number(at.ratio, 3) + "; " + std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements)";
+  text += ": " + number(at.got, 9);
+  const std::string count = std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements)";
+  if (std::isinf(at.bound)) return text + " where a finite number was due, though it cannot be recomputed (" + count;
+  return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was due (ratio " + number(at.ratio, 3) + "; " +
+         count;
 }
 
 std::string to_text(const stage_report& report) {
@@ -222,6 +273,7 @@ std::string to_text(const stage_report& report) {
   }
   for (const unjudged_stage& u : report.unjudged)
     out << std::left << std::setw(14) << u.name << "not judged: " << u.reason << "\n";
+  out << "outcome: " << name_of(report.outcome()) << "\n";
   return out.str();
 }
 

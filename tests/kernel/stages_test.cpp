@@ -138,6 +138,88 @@ TEST(stages, a_value_that_is_not_finite_is_counted_at_its_stage_only) {
   EXPECT_EQ(report.find("o")->bad, 0U);
 }
 
+TEST(stages, nan_where_no_value_can_be_recomputed_is_bad) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  // NaN from u on, as a kernel would pass it on: the first stage is named, and none that has NaN is passed over.
+  tiny t = tiny_delta();
+  for (const char* stage : {"u", "v_new", "o"}) replace(t.r, stage, 1, nan);
+  replace(t.r, "final_state", 0, inf);
+  stage_report report = measure(t.p, t.r);
+  EXPECT_EQ(first_bad_stage(report)->name, "u");
+  for (const char* stage : {"u", "v_new", "o", "final_state"}) {
+    EXPECT_EQ(report.find(stage)->bad, 1U) << stage;
+    EXPECT_EQ(report.find(stage)->nonfinite, 1U) << stage;
+    EXPECT_EQ(report.find(stage)->unbounded, 0U) << stage;
+  }
+  EXPECT_THAT(describe(*report.find("v_new")), HasSubstr("cannot be recomputed"));
+  // The caller knows that the problem diverges.
+  stage_options options;
+  options.judged_tokens = {1};
+  report = measure_stages(t.p, t.r, public_chunk_roundings(t.p, 2), options);
+  EXPECT_EQ(first_bad_stage(report), nullptr);
+  EXPECT_EQ(report.outcome(), stage_outcome::nothing_judged);
+}
+
+TEST(stages, nan_in_a_stage_whose_inputs_are_not_stored_is_bad) {
+  for (const char* stage : {"w", "u", "h", "v_new", "o", "final_state"}) {
+    SCOPED_TRACE(stage);
+    pipeline_case c;
+    c.op = op_kind::gated_delta_product;
+    c.steps = 2;
+    c.cu_seqlens = {0, 30, 79, 100};
+    pipeline kernel(c);
+    result r = kernel.run();
+    const std::string name = stage;
+    if (name == "w" || name == "u") {
+      r.stages.erase("Ai");
+    } else {
+      r.stages.erase(name == "h" ? "u" : "w");
+    }
+    if (name == "o") r.stages.erase("h");
+    ASSERT_EQ(measure(kernel.given(), r).outcome(), stage_outcome::inconclusive);
+    ASSERT_EQ(measure(kernel.given(), r).find(name), nullptr);
+    const std::size_t last = (name == "o" ? r.o : name == "final_state" ? *r.final_state : r.stages.at(name)).size() - 1;
+    replace(r, name, last, inf);
+    const stage_report report = measure(kernel.given(), r);
+    ASSERT_NE(first_bad_stage(report), nullptr) << to_text(report);
+    EXPECT_EQ(first_bad_stage(report)->name, name);
+    const stage_measurement& m = *report.find(name);
+    EXPECT_EQ(m.bad, 1U);
+    EXPECT_EQ(m.judged, 1U);
+    EXPECT_EQ(m.unbounded, last);
+    EXPECT_EQ(m.first_bad->sequence, 2U);
+    EXPECT_EQ(m.first_bad->head, 1U);
+    EXPECT_EQ(m.first_bad->element, (name == "w" ? c.keys : c.values) - 1);
+    // 21 tokens are 42 rows, one chunk.
+    const bool state = name == "h" || name == "final_state";
+    EXPECT_EQ(m.first_bad->row, state ? c.keys - 1 : 41U);
+  }
+}
+
+TEST(stages, an_outcome_tells_a_pass_from_nothing_judged) {
+  tiny t = tiny_delta();
+  stage_report report = measure(t.p, t.r);
+  EXPECT_EQ(report.outcome(), stage_outcome::within);
+  EXPECT_EQ(report.judged(), 14U);  // 1 of A, 3 of Ai, 2 each of u, w, v_new and o, 1 each of h and final_state
+  EXPECT_THAT(to_text(report), HasSubstr("outcome: within"));
+  tiny other = t;
+  other.r.stages.erase("Ai");  // u and w, though stored, cannot be judged
+  EXPECT_EQ(measure(other.p, other.r).outcome(), stage_outcome::inconclusive);
+  other.r.stages.erase("A");
+  other.r.stages.erase("u");
+  other.r.stages.erase("v_new");
+  report = measure(other.p, other.r);
+  EXPECT_EQ(first_bad_stage(report), nullptr);
+  EXPECT_EQ(report.judged(), 0U);
+  EXPECT_EQ(report.outcome(), stage_outcome::nothing_judged);
+  EXPECT_THAT(to_text(report), HasSubstr("outcome: nothing judged"));
+  // A finite value computed from one that is not.
+  other = t;
+  replace(other.r, "A", 2, inf);
+  EXPECT_EQ(measure(other.p, other.r).outcome(), stage_outcome::bad);
+  EXPECT_EQ(measure(other.p, other.r).find("Ai")->unbounded, 1U);
+}
+
 TEST(stages, a_fault_says_where_it_begins) {
   pipeline_case c;
   c.tokens = 150;
@@ -182,6 +264,7 @@ TEST(stages, of_which_inputs_are_missing_are_named_and_the_rest_is_judged) {
   r.stages.clear();
   report = measure(kernel.given(), r);
   EXPECT_TRUE(report.stages.empty());
+  EXPECT_EQ(report.outcome(), stage_outcome::nothing_judged);
   EXPECT_EQ(report.unjudged.size(), judged_stages.size());
 }
 

@@ -9,7 +9,10 @@
 // columns are never read; a stage whose inputs are not stored is named, not judged. It exists to tell which stage of a
 // kernel is wrong, and it shares nothing above floor `algebra` with the emulator of kernels.
 //
-// Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges.
+// Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges. A bound allows for every
+// rounding declared before it, so a fault of that size is not seen: a state rounded between chunks to the format h is stored
+// in need not show in h, only in final_state (which is then the stage named), and in no stage where that is not stored. Of a
+// stage whose inputs are not stored only NaN and inf are found. That no stage is bad is no pass: see stage_report::outcome.
 #pragma once
 
 #include <array>
@@ -93,8 +96,9 @@ struct output_rounding {
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
-/// tightest first: the one with the fewest elements beyond their bounds, then the first, is reported by name. What a stage
-/// is stored in is the format of its tensor.
+/// tightest first: the one with the fewest elements beyond their bounds, then the first, is reported by name. Stages that
+/// share a list share the choice: A and Aqk; h, v_new and final_state, with o where it reads a state or v_new that is not
+/// stored. What a stage is stored in is the format of its tensor.
 struct stage_roundings {
   double elementwise = unit_roundoff(fp32);  ///< unit roundoff of elementwise operations, gate differences included
   double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * elementwise of the result
@@ -133,7 +137,7 @@ struct stage_place {
   double got = 0;
   double want = 0;
   double bound = 0;
-  double ratio = 0;  ///< |got - want| / bound, infinite where got is not finite and want is
+  double ratio = 0;  ///< |got - want| / bound, infinite where got is not finite and want is, or cannot be recomputed
 };
 
 /// Ratios in bins of 1/64 up to 2, then one for each power of two.
@@ -171,9 +175,9 @@ struct stage_measurement {
   std::string rounding;  ///< the alternatives that fit best, by name
   std::string dtype;
   std::size_t judged = 0;
-  std::size_t unbounded = 0;  ///< not judged: an input is not finite, or the bound is infinite
+  std::size_t unbounded = 0;  ///< finite, not judged: an input is not finite or not stored, or the bound is infinite
   std::size_t skipped = 0;    ///< not judged because the caller said so
-  std::size_t nonfinite = 0;  ///< not finite where it should be
+  std::size_t nonfinite = 0;  ///< bad: not finite where want is, or where it cannot be recomputed
   std::optional<stage_place> worst;
   std::optional<stage_place> first_bad;  ///< first ratio above 1 by sequence, head, chunk, row, element
   std::size_t bad = 0;
@@ -185,28 +189,42 @@ struct stage_measurement {
 struct unjudged_stage {
   std::string name;
   std::string reason;
+  bool stored = false;
 };
+
+enum class stage_outcome {
+  within,          ///< every element of every stored stage is within its bound, but those the caller skipped
+  bad,             ///< first_bad_stage says where
+  nothing_judged,  ///< not one element
+  inconclusive,    ///< none bad, but a stored stage or element could not be judged
+};
+[[nodiscard]] std::string_view name_of(stage_outcome outcome);
 
 struct stage_report {
   std::vector<stage_measurement> stages;  ///< in the order of `judged_stages`
-  std::vector<unjudged_stage> unjudged;
+  std::vector<unjudged_stage> unjudged;   ///< one that is stored is among `stages` too if it holds NaN or inf
 
+  /// How many elements of all stages.
+  [[nodiscard]] std::size_t judged() const;
+  [[nodiscard]] stage_outcome outcome() const;
   /// The stage of that name, or nothing.
   [[nodiscard]] const stage_measurement* find(std::string_view name) const;
 };
 
 struct stage_options {
-  /// Leading tokens of (sequence * HV + head) to judge; a chunk that reaches past them is skipped. Empty: all.
+  /// Leading tokens of (sequence * HV + head) to judge; a chunk that reaches past them is skipped. Empty: all. To be set
+  /// where the problem itself leaves the formats of the kernel: NaN and inf are bad wherever they are judged.
   std::vector<std::size_t> judged_tokens;
   unsigned threads = 0;
 };
 
-/// Shapes: as read_result checked them. Throws: domain_error if the result states no chunk_size (or 0), or a list of
-/// `roundings` that a stored stage needs is empty; shape_error if judged_tokens has another length.
+/// Shapes: as read_result checked them, of a problem that passes validate.
+/// Throws: domain_error if the result states no chunk_size (or 0), or a list of `roundings` that a stored stage needs is
+/// empty; shape_error if judged_tokens has another length.
 [[nodiscard]] stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings,
                                           const stage_options& options = {});
 
-/// The first stage, in the order of the data, with an element beyond `ratio`; nothing if all are within.
+/// The first stage, in the order of the data, with an element beyond its bound; nothing if none was found, which is no pass.
 [[nodiscard]] const stage_measurement* first_bad_stage(const stage_report& report);
 /// "Ai: sequence 0, head 1, chunk 2, row 17, column 3: 0.5 where 0.25 +- 0.002 was due (ratio 125)".
 [[nodiscard]] std::string describe(const stage_measurement& stage);

@@ -3,6 +3,7 @@
 #include "kernel/stages/head_measurement.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace deltaproof::stages_detail {
 
@@ -17,7 +18,7 @@ void head_measurement::run() {
   if (span_.rows > 0) judge_output(nullptr);
   if (begin < in_.rows) {
     skip_from(begin);
-  } else if (stored_.final_state && stored_.has_state()) {
+  } else if (stored_.final_state) {
     judge_states("final_state", *stored_.final_state, (place_.number * p_.value_heads() + place_.head) * p_.key_dim());
   }
 }
@@ -25,6 +26,17 @@ void head_measurement::run() {
 balls head_measurement::initial_state() const {
   if (!p_.initial_state) return balls(keys(), values());
   return load_rows(*p_.initial_state, (place_.number * heads() + place_.head) * keys(), keys(), values(), 0, values());
+}
+
+balls head_measurement::unknown(std::size_t rows, std::size_t cols) {
+  balls out(rows, cols);
+  out.value.assign(rows * cols, std::numeric_limits<double>::quiet_NaN());
+  return out;
+}
+
+void head_measurement::judge_unknown(std::string_view stage, const balls& got) {
+  const balls want = unknown(1, got.cols);
+  for (std::size_t i = 0; i < got.rows; ++i) judge_row(stage, 0, at(i), got, i, want, 0, got.cols);
 }
 
 balls head_measurement::rows_of(const tensor& t, std::size_t width, std::size_t used) const {
@@ -147,7 +159,11 @@ void head_measurement::judge_inverse(chunk_decays& decays) {
 }
 
 void head_measurement::judge_scaled(const chunk_decays& decays) {
-  if (stored_.ai == nullptr) return;
+  if (stored_.ai == nullptr) {
+    if (stored_.w != nullptr) judge_unknown("w", rows_of(*stored_.w, keys(), keys()));
+    if (stored_.u != nullptr) judge_unknown("u", rows_of(*stored_.u, values(), values()));
+    return;
+  }
   const balls ai = lower_of(*stored_.ai, false);
   const auto judge = [&](std::string_view stage, const tensor* t, const balls& x, const chunk_decays* gate,
                          const std::vector<scaled_rounding>& list) {

@@ -34,7 +34,13 @@ class head_measurement {
         errors_(roundings),
         in_(load_head(p, place.sequence, place.head, roundings)),
         first_row_(place.sequence.batch * p.steps() + place.sequence.first_token * p.num_householder) {
-    if (stored_.has_state()) states_.assign(r_.state.size(), initial_state());
+    if (stored_.has_state()) {
+      states_.assign(r_.state.size(), initial_state());
+    } else {
+      states_.assign(1, unknown(keys(), values()));
+    }
+    span_h_.resize(output_states(stored_, r_));
+    span_v_.resize(span_h_.size());
   }
 
   void run();
@@ -45,6 +51,12 @@ class head_measurement {
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
 
   [[nodiscard]] balls initial_state() const;
+
+  /// What cannot be recomputed: NaN.
+  [[nodiscard]] static balls unknown(std::size_t rows, std::size_t cols);
+
+  /// A stage whose inputs are not stored: only what is not finite is judged.
+  void judge_unknown(std::string_view stage, const balls& got);
 
   /// This head's rows of the chunk in a stage of `width` elements a row; the first `used` of them.
   [[nodiscard]] balls rows_of(const tensor& t, std::size_t width, std::size_t used) const;
@@ -91,15 +103,21 @@ class head_measurement {
 
   void update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new, const state_rounding& how) const;
 
+  /// What o reads in this chunk under an alternative of the state.
+  void add_output(std::size_t state, const balls& h, const balls& v_new);
+
   /// The read-out spans `output_span` chunks: it waits for the last of them.
-  void add_output(chunk_decays& decays, const balls& h, const balls& v_new);
+  void finish_output(chunk_decays& decays);
+
+  [[nodiscard]] balls rows_of_output(const reading& span) const;
+  [[nodiscard]] stage_place at_output(const reading& span, std::size_t query) const;
 
   /// Without decays those of the whole span, from the given gates.
   void judge_output(chunk_decays* decays);
 
   [[nodiscard]] static balls read_rows_of(const balls& x, const std::vector<std::size_t>& rows);
 
-  [[nodiscard]] balls output(const reading& span, const chunk_decays& decays, const balls& weights,
+  [[nodiscard]] balls output(const reading& span, const chunk_decays& decays, const balls& weights, std::size_t state,
                              const output_rounding& how) const;
 
   void skip_from(std::size_t begin);
@@ -126,7 +144,7 @@ class head_measurement {
     std::size_t begin = 0;
     std::size_t rows = 0;
   } span_;
-  balls span_h_, span_v_;
+  std::vector<balls> span_h_, span_v_;  // one for each of output_states
 };
 
 }  // namespace deltaproof::stages_detail

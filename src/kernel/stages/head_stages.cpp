@@ -34,6 +34,11 @@ const tensor* stage_inputs::find(std::string_view name) const {
   return name == "final_state" && final_state ? &*final_state : nullptr;
 }
 
+std::size_t output_states(const stage_inputs& stored, const stage_roundings& roundings) {
+  const bool both = stored.h != nullptr && stored.v_new != nullptr;
+  return stored.has_state() && !both ? roundings.state.size() : 1;
+}
+
 std::vector<std::string> alternative_names(std::string_view stage, const stage_inputs& stored, const stage_roundings& roundings) {
   std::vector<std::string> names;
   const auto list = [&names](const auto& alternatives) {
@@ -50,7 +55,15 @@ std::vector<std::string> alternative_names(std::string_view stage, const stage_i
   if (stage == "w") list(roundings.w);
   if (stage == "u") list(roundings.u);
   if (stage == "h" || stage == "v_new" || stage == "final_state") list(roundings.state);
-  if (stage == "o") pairs(gram_choices(stored.aqk != nullptr, roundings), roundings.output);
+  if (stage == "o") {
+    pairs(gram_choices(stored.aqk != nullptr, roundings), roundings.output);
+    const std::size_t states = output_states(stored, roundings);
+    const std::vector<std::string> of_one_state = states > 1 ? std::move(names) : std::vector<std::string>();
+    if (states > 1) names.clear();
+    for (std::size_t s = 0; s < states && states > 1; ++s) {
+      for (const std::string& one : of_one_state) names.push_back(roundings.state[s].name + ", " + one);
+    }
+  }
   return names;
 }
 

@@ -35,6 +35,9 @@ struct stage_inputs {
   [[nodiscard]] const tensor* find(std::string_view name) const;
 };
 
+/// How many v_new and h there are for o to read: one where both are stored or none can be rebuilt.
+std::size_t output_states(const stage_inputs& stored, const stage_roundings& roundings);
+
 /// Where one head of one sequence lies in the result.
 struct head_place {
   sequence_range sequence;
@@ -47,7 +50,7 @@ struct head_place {
 /// The alternatives of a stage, in the order of its tallies.
 std::vector<std::string> alternative_names(std::string_view stage, const stage_inputs& stored, const stage_roundings& roundings);
 
-/// `out` has the tallies of every stage that can be judged.
+/// `out` has the tallies of every stage that can be judged, and one for each whose inputs are not stored.
 void measure_head(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
                   const head_place& place, tallies& out);
 

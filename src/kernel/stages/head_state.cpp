@@ -44,12 +44,21 @@ void head_measurement::run_states(chunk_decays& decays) {
   if (stored_.h != nullptr) {
     const std::size_t chunks = stored_.h->dim(1);
     const std::size_t first = ((place_.sequence.batch * chunks + place_.first_chunk + chunk_) * heads() + place_.head) * keys();
-    if (stored_.has_state()) judge_states("h", *stored_.h, first);
+    judge_states("h", *stored_.h, first);
     h = load_rows(*stored_.h, first, keys(), values(), 0, values());
   }
   if (stored_.v_new != nullptr) v_new = rows_of(*stored_.v_new, values(), values());
   if (!stored_.has_state()) {
-    if (h && v_new) add_output(decays, *h, *v_new);
+    if (v_new) judge_unknown("v_new", *v_new);
+    if (h && v_new) {
+      add_output(0, *h, *v_new);
+      finish_output(decays);
+      return;
+    }
+    const reading here = read(begin_, rows_);
+    const balls got = rows_of_output(here);
+    const balls want = unknown(1, values());
+    for (std::size_t i = 0; i < got.rows; ++i) judge_row("o", 0, at_output(here, i), got, i, want, 0, values());
     return;
   }
   const balls u = rows_of(*stored_.u, values(), values());
@@ -62,9 +71,10 @@ void head_measurement::run_states(chunk_decays& decays) {
     if (v_new) {
       for (std::size_t i = 0; i < rows_; ++i) judge_row("v_new", a, at(i), *v_new, i, fresh, i, values());
     }
-    if (a == 0) add_output(decays, operand, v_new ? *v_new : narrow(fresh, how.operand));
+    if (a < span_h_.size()) add_output(a, h ? *h : operand, v_new ? *v_new : narrow(fresh, how.operand));
     update(states_[a], decays, fresh, v_new ? &*v_new : nullptr, how);
   }
+  finish_output(decays);
 }
 
 balls head_measurement::new_values(const balls& u, const balls& w, const balls& state, const state_rounding& how) const {
@@ -128,16 +138,31 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
   state = how.between_chunks ? narrow(next, narrowing{*how.between_chunks, false}) : next;
 }
 
-void head_measurement::add_output(chunk_decays& decays, const balls& h, const balls& v_new) {
+void head_measurement::add_output(std::size_t state, const balls& h, const balls& v_new) {
   if (span_.rows == 0) {
-    span_.begin = begin_;
-    span_h_ = h;
-    span_v_ = v_new;
+    span_h_[state] = h;
+    span_v_[state] = v_new;
   } else {
-    span_v_ = span_v_.followed_by(v_new);
+    span_v_[state] = span_v_[state].followed_by(v_new);
   }
+}
+
+void head_measurement::finish_output(chunk_decays& decays) {
+  if (span_.rows == 0) span_.begin = begin_;
   span_.rows += rows_;
   if ((chunk_ + 1) % r_.output_span == 0) judge_output(r_.output_span == 1 ? &decays : nullptr);
+}
+
+balls head_measurement::rows_of_output(const reading& span) const {
+  const std::size_t first = place_.sequence.batch * p_.tokens() + place_.sequence.first_token + span.begin / p_.num_householder;
+  return load_rows(*stored_.o, first, span.q.rows, heads() * values(), place_.head * values(), values());
+}
+
+stage_place head_measurement::at_output(const reading& span, std::size_t query) const {
+  const std::size_t row = span.begin + span.row_of[query];
+  stage_place here = at(row % c_);
+  here.chunk = row / c_;
+  return here;
 }
 
 void head_measurement::judge_output(chunk_decays* decays) {
@@ -145,20 +170,17 @@ void head_measurement::judge_output(chunk_decays* decays) {
   span_.rows = 0;
   std::optional<chunk_decays> of_span;
   if (decays == nullptr) decays = &of_span.emplace(in_.log_gates.slice(span.begin, span.rows), nullptr, errors_);
-  const std::size_t first = place_.sequence.batch * p_.tokens() + place_.sequence.first_token + span.begin / p_.num_householder;
-  const balls got = load_rows(*stored_.o, first, span.q.rows, heads() * values(), place_.head * values(), values());
-  std::size_t alternative = 0;
-  for (std::size_t g = 0; g < gram_choices(stored_.aqk != nullptr, r_); ++g) {
+  const balls got = rows_of_output(span);
+  const std::size_t grams = gram_choices(stored_.aqk != nullptr, r_);
+  for (std::size_t g = 0; g < grams; ++g) {
     const balls weights = stored_.aqk != nullptr ? read_rows_of(lower_of(*stored_.aqk, false), span.row_of)
                                                  : query_gram(span, *decays, r_.gram[g], false);
-    for (const output_rounding& how : r_.output) {
-      const balls want = output(span, *decays, weights, how);
-      for (std::size_t i = 0; i < span.q.rows; ++i) {
-        stage_place here = at((span.begin + span.row_of[i]) % c_);
-        here.chunk = (span.begin + span.row_of[i]) / c_;
-        judge_row("o", alternative, here, got, i, want, i, values());
+    for (std::size_t s = 0; s < span_h_.size(); ++s) {
+      for (std::size_t a = 0; a < r_.output.size(); ++a) {
+        const balls want = output(span, *decays, weights, s, r_.output[a]);
+        const std::size_t alternative = (s * grams + g) * r_.output.size() + a;
+        for (std::size_t i = 0; i < got.rows; ++i) judge_row("o", alternative, at_output(span, i), got, i, want, i, values());
       }
-      ++alternative;
     }
   }
 }
@@ -172,7 +194,7 @@ balls head_measurement::read_rows_of(const balls& x, const std::vector<std::size
 }
 
 // K + rows products and additions in one or two accumulators, the gate, the scale, the scale's own rounding, the join.
-balls head_measurement::output(const reading& span, const chunk_decays& decays, const balls& weights,
+balls head_measurement::output(const reading& span, const chunk_decays& decays, const balls& weights, std::size_t state,
                                const output_rounding& how) const {
   const std::size_t channels = decays.channels();
   balls q = span.q;
@@ -183,8 +205,8 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
       }
     }
   }
-  const product past = multiply(narrow(q, how.operand), narrow(span_h_, how.operand));
-  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_, how.operand), span.limits);
+  const product past = multiply(narrow(q, how.operand), narrow(span_h_[state], how.operand));
+  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.operand), span.limits);
   const double outside_scale = std::fabs(p_.scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
   const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;

@@ -73,21 +73,26 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
 
 // A value computed within `error` of want is at most |want| + error, and storing it costs half an ulp there.
 void tally::add_one(const stage_place& place, double error) {
-  if (std::isnan(place.want) || !(error < std::numeric_limits<double>::infinity())) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool unknown = std::isnan(place.want) || !(error < infinity);
+  if (unknown && std::isfinite(place.got)) {
     ++measured_.unbounded;
     return;
   }
+  // The inputs of a problem are finite: that the value cannot be recomputed does not excuse NaN or inf.
+  if (unknown) error = infinity;
   ++measured_.judged;
   stage_place here = place;
   const double most = std::fabs(place.want) + error;
-  const double storing = half_ulp(most, stored_);
+  const double storing = unknown ? 0 : half_ulp(most, stored_);
   here.bound = storing + error;
   const double distance = std::fabs(place.got - place.want);
-  const bool may_overflow = most >= largest(stored_) + half_ulp(largest(stored_), stored_);
-  if (place.got == place.want || (may_overflow && std::isinf(place.got) && std::signbit(place.got) == std::signbit(place.want))) {
+  const bool may_overflow = !unknown && most >= largest(stored_) + half_ulp(largest(stored_), stored_);
+  const bool overflowed = may_overflow && std::isinf(place.got) && std::signbit(place.got) == std::signbit(place.want);
+  if (!unknown && (place.got == place.want || overflowed)) {
     here.ratio = 0;
   } else if (!std::isfinite(distance)) {
-    here.ratio = std::numeric_limits<double>::infinity();
+    here.ratio = infinity;
     measured_.nonfinite += std::isfinite(place.got) ? 0 : 1;
   } else {
     here.ratio = distance / here.bound;
