@@ -7,6 +7,8 @@
 
 #include "cli/program.hpp"
 #include "deltaproof/kernel/inverse_trial.hpp"
+#include "kernel/json_number.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -20,6 +22,7 @@ struct inverse_arguments {
   std::string format_name;
   std::string accumulate;
   std::string store;
+  std::string merge;
   std::string chunk = "64";
   std::string key_dim = "128";
   std::string samples = "16";
@@ -35,20 +38,21 @@ std::size_t positive(const std::string& option, const std::string& text) {
   return value;
 }
 
-std::string digits(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.3e", x);
-  return buffer;
-}
+// What a workstation can spare beside its other work.
+constexpr double most_bytes = 4.0 * 1024 * 1024 * 1024;
 
-json finite_or_word(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
+void require_memory(const inverse_problem& problem, unsigned threads) {
+  const double bytes = bytes_needed(problem, threads);
+  if (bytes <= most_bytes) return;
+  throw domain_error("inverse: " + std::to_string(problem.samples) + " draws of " + std::to_string(problem.chunk) + " x " +
+                     std::to_string(problem.chunk) + " from keys of d = " + std::to_string(problem.key_dim) + " need about " +
+                     detail::general(bytes / (1024 * 1024 * 1024), 3) + " GiB, more than the " +
+                     detail::general(most_bytes / (1024 * 1024 * 1024), 3) +
+                     " GiB allowed; take a smaller --chunk, fewer --samples, or one thread (--threads 1)");
 }
 
 std::string line(const std::string& name, const std::string& text) {
-  return name + std::string(name.size() < 13 ? 13 - name.size() : 1, ' ') + text + "\n";
+  return detail::padded(name, 13) + text + "\n";
 }
 
 int run(const inverse_arguments& args, const common_options& common) {
@@ -57,6 +61,7 @@ int run(const inverse_arguments& args, const common_options& common) {
   plan.operand = format_named(args.format_name);
   plan.accumulate = args.accumulate.empty() ? plan.operand : format_named(args.accumulate);
   plan.store = args.store.empty() ? plan.operand : format_named(args.store);
+  if (!args.merge.empty()) plan.merge = format_named(args.merge);
   require_possible(plan);
   inverse_problem problem;
   problem.keys = key_law_named(args.keys);
@@ -65,33 +70,42 @@ int run(const inverse_arguments& args, const common_options& common) {
   problem.key_dim = positive("--d", args.key_dim);
   problem.samples = positive("--samples", args.samples);
   problem.seed = common.seed;
-  const inverse_trial trial = try_inverse(plan, problem, args.worst_case, common.threads);
+  require_memory(problem, common.threads);
+  const inverse_trial trial = try_inverse(plan, problem, args.worst_case, common.threads, &stop_requested());
+  if (trial.stopped) {
+    say(common, "inverse: stopped before there was a verdict\n");
+    return 3;
+  }
   const inverse_verdict& v = trial.verdict;
 
   const std::string method = name_of(plan.method), keys = name_of(problem.keys), beta = name_of(problem.beta);
-  const std::string operand(name_of(plan.operand)), accumulate(name_of(plan.accumulate)), store(name_of(plan.store));
+  const std::string operand(name_of(plan.operand)), accumulate(name_of(plan.accumulate)), store(name_of(plan.store)),
+      merge(name_of(plan.merge.value_or(plan.operand)));
   const std::string word = v.safe ? "safe" : "unsafe";
-  const double u = unit_roundoff(plan.operand);
+  const double u = unit_roundoff(coarsest_operand(plan));
   std::string text = line("verdict", word + ": " + v.reason);
   text += line("inverse", method + " of " + std::to_string(problem.chunk) + " x " + std::to_string(problem.chunk) +
-                              ": operands " + operand + ", accumulated in " + accumulate + ", stored in " + store);
+                              ": operands " + operand + (merge == operand ? "" : ", of merges " + merge) +
+                              ", accumulated in " + accumulate + ", stored in " + store);
   text +=
-      line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " + digits(trial.mean_cosine) + "), beta " +
+      line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " +
+                           detail::scientific(trial.mean_cosine) + "), beta " +
                        beta + "; " + std::to_string(problem.samples) + " draws, seed " + std::to_string(problem.seed));
   text += line("", "largest    times u    in");
   const auto growth_line = [&](const std::string& name, const growth& g, const std::string& note) {
-    const auto column = [](std::string number) { return number + std::string(number.size() < 11 ? 11 - number.size() : 1, ' '); };
-    text += line(name, column(digits(g.largest)) + column(digits(g.largest * u)) + std::string(g.stage) + note);
+    text += line(name, detail::padded(detail::scientific(g.largest), 11) + detail::padded(detail::scientific(g.largest * u), 11) +
+                           std::string(g.stage) + note);
   };
+  const auto decides = [&](std::string_view what) { return std::string(v.decided_by == what ? "; decides" : ""); };
   growth_line("predicted", trial.predicted,
-              ", from the mean cosine and beta alone" + std::string(args.worst_case ? "" : "; decides"));
-  growth_line("observed", v.observed, "");
-  growth_line("bound", trial.bound, ", proved through |L|, roundings included" + std::string(args.worst_case ? "; decides" : ""));
-  text += line("error", digits(v.error) + ", limit " + digits(v.limit) +
-                            " = 8 u max(1, largest entry of the true inverse), u = " + digits(unit_roundoff(plan.store)) +
+              ", from the nominal cosine of the keys, d and beta alone" + decides("prediction"));
+  growth_line("observed", v.observed, ", in these draws" + decides("observation"));
+  growth_line("bound", trial.bound, ", proved through |L| for these draws, roundings included" + decides("bound"));
+  text += line("error", detail::scientific(v.error) + ", limit " + detail::scientific(v.limit) +
+                            " = 8 u max(1, largest entry of the true inverse), u = " + detail::scientific(unit_roundoff(plan.store)) +
                             " of " + store);
-  text += line("", digits(trial.error_unrounded) + " against the inverse of L before it was rounded to " + operand);
-  text += line("true inverse", "largest entry " + digits(v.largest_entry) + ", known to " + digits(v.radius));
+  text += line("", detail::scientific(trial.error_unrounded) + " against the inverse of L before it was rounded to " + operand);
+  text += line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
   text += line("again", command_line(common));
 
   json j{{"schema", "deltaproof.inverse/1"},
@@ -101,6 +115,7 @@ int run(const inverse_arguments& args, const common_options& common) {
          {"chunk", problem.chunk},
          {"d", problem.key_dim},
          {"format", operand},
+         {"merge", merge},
          {"accumulate", accumulate},
          {"store", store},
          {"samples", problem.samples},
@@ -108,14 +123,15 @@ int run(const inverse_arguments& args, const common_options& common) {
          {"worst_case", args.worst_case},
          {"safe", v.safe},
          {"reason", v.reason}};
-  j["predicted_growth"] = finite_or_word(trial.predicted.largest);
+  j["predicted_growth"] = detail::json_number(trial.predicted.largest);
   j["predicted_stage"] = trial.predicted.stage;
-  j["observed_growth"] = finite_or_word(v.observed.largest);
+  j["observed_growth"] = detail::json_number(v.observed.largest);
   j["growth_stage"] = v.observed.stage;
-  j["growth_bound"] = finite_or_word(trial.bound.largest);
-  j["error"] = finite_or_word(v.error);
-  j["error_unrounded"] = finite_or_word(trial.error_unrounded);
-  j["limit"] = finite_or_word(v.limit);
+  j["growth_decided_by"] = v.decided_by;
+  j["growth_bound"] = detail::json_number(trial.bound.largest);
+  j["error"] = detail::json_number(v.error);
+  j["error_unrounded"] = detail::json_number(trial.error_unrounded);
+  j["limit"] = detail::json_number(v.limit);
   j["roundoff"] = u;
   j["store_roundoff"] = unit_roundoff(plan.store);
   j["largest_entry"] = v.largest_entry;
@@ -127,7 +143,8 @@ int run(const inverse_arguments& args, const common_options& common) {
   j["reproduce"] = command_line(common);
   output out{"inverse", text, j.dump(2) + "\n", {}, {}};
   out.cases.push_back(
-      {method + " " + operand + "/" + accumulate + "/" + store + " " + keys + " beta " + beta + " chunk " + args.chunk,
+      {method + " " + operand + (merge == operand ? "" : "+" + merge) + "/" + accumulate + "/" + store + " " + keys +
+           " beta " + beta + " chunk " + args.chunk,
        v.safe ? "" : word + ": " + v.reason, text});
   publish(common, out);
   return v.safe ? 0 : 1;
@@ -144,16 +161,24 @@ registered_verb add_inverse(CLI::App& app, common_options& common) {
       ->type_name("LAW");
   command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("LAW");
   command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("NAME");
+  const auto not_empty = [](const std::string& text) { return std::string(text.empty() ? "name a format, or leave it out" : ""); };
   command->add_option("--format", args->format_name, "Format of the operands: fp64, fp32, tf32, fp16 or bf16")
       ->required()
       ->type_name("FORMAT");
   command->add_option("--accumulate", args->accumulate, "Format of the sums (default: that of the operands)")
+      ->check(not_empty)
       ->type_name("FORMAT");
-  command->add_option("--store", args->store, "Format of the result (default: that of the operands)")->type_name("FORMAT");
+  command->add_option("--store", args->store, "Format of the result (default: that of the operands)")
+      ->check(not_empty)
+      ->type_name("FORMAT");
+  command->add_option("--merge-format", args->merge, "Format of the operands of merges (default: that of the operands)")
+      ->check(not_empty)
+      ->type_name("FORMAT");
   command->add_option("--chunk", args->chunk, "Rows of L (default 64)")->type_name("C");
   command->add_option("--d", args->key_dim, "Dimension of the keys (default 128)")->type_name("N");
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
-  command->add_flag("--worst-case", args->worst_case, "Let the bound through |L| decide instead of the prediction");
+  command->add_flag("--worst-case", args->worst_case,
+                    "Let the bound through |L|, which holds for the draws made, stand in place of the prediction");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <thread>
 
 #include "deltaproof/kernel/inverse_trial.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "kernel/inverse_runs.hpp"
 #include "kernel/regime_draft.hpp"
+#include "number/text.hpp"
 #include "oracle/parallel.hpp"
 
 namespace deltaproof {
@@ -39,14 +41,10 @@ std::string shortest(double x) {
   return {buffer, end};
 }
 
-std::string digits(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.3g", x);
-  return buffer;
-}
+std::string digits(double x) { return detail::general(x, 3); }
 
 // cos(k_i, k_j), i > j, as exact unit keys have it: 1 for a key and itself, whatever the length of its rounded entries.
-matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample) {
+matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample, const std::atomic<bool>* stop) {
   matrix<double> cosines(p.chunk, p.chunk);
   const bool fixed = p.keys.family == key_family::identical || p.keys.family == key_family::alternating ||
                      (p.keys.family == key_family::cosine && p.keys.cosine == 1);
@@ -56,6 +54,7 @@ matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample) {
   philox random(p.seed, 2 * sample);
   detail::elementary math;
   for (std::size_t i = 0; i < keys.rows(); ++i) {
+    detail::go_on(stop);
     const std::span<double> key = keys.row(i);
     detail::fill_normal(key, random);
     if (p.keys.family == key_family::silu) {
@@ -66,6 +65,7 @@ matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample) {
     detail::scale_to(key, 1);
   }
   for (std::size_t i = 0; i < p.chunk; ++i) {
+    detail::go_on(stop);
     for (std::size_t j = 0; j < i; ++j) {
       if (fixed) {
         cosines(i, j) = p.keys.family == key_family::alternating && (i - j) % 2 != 0 ? -1 : 1;
@@ -90,9 +90,9 @@ double radius_of(const matrix<double>& lower, double largest) {
   return 9 * n * 0x1p-106 * n * n * entry * largest * largest + 0x1p-500;
 }
 
-inverse_case make_case(matrix<double> lower) {
+inverse_case make_case(matrix<double> lower, const std::atomic<bool>* stop) {
   inverse_case made;
-  made.inverse = detail::true_inverse(lower);
+  made.inverse = detail::true_inverse(lower, stop);
   for (std::size_t i = 0; i < made.inverse.size(); ++i)
     made.largest = std::max(made.largest, std::fabs(made.inverse.data()[i].hi()));
   made.radius = radius_of(lower, made.largest);
@@ -109,13 +109,14 @@ inverse_case make_case(matrix<double> lower) {
 
 namespace detail {
 
-matrix<double_double> true_inverse(const matrix<double>& lower) {
+matrix<double_double> true_inverse(const matrix<double>& lower, const std::atomic<bool>* stop) {
   const std::size_t n = lower.rows();
   matrix<double_double> inverse(n, n);
   std::vector<double_double> column(n);
   for (std::size_t j = 0; j < n; ++j) {
     column[j] = inverse(j, j) = double_double(1);
     for (std::size_t i = j + 1; i < n; ++i) {
+      go_on(stop);
       double_double sum;
       for (std::size_t m = j; m < i; ++m) sum += double_double(lower(i, m)) * column[m];
       column[i] = inverse(i, j) = -sum;
@@ -200,7 +201,14 @@ double correlation_of(const key_law& law) {
   return 0;
 }
 
-inverse_inputs::inverse_inputs(const inverse_problem& problem) : problem_{problem} {
+double bytes_needed(const inverse_problem& problem, unsigned threads) {
+  const auto rows = static_cast<double>(problem.chunk);
+  const auto samples = static_cast<double>(problem.samples);
+  const double busy = std::min(samples, static_cast<double>(threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads));
+  return rows * rows * (40 * samples + 64 * busy) + 8 * rows * static_cast<double>(problem.key_dim);
+}
+
+inverse_inputs::inverse_inputs(const inverse_problem& problem, const std::atomic<bool>* stop) : problem_{problem} {
   for (const auto& [value, name] :
        {std::pair{problem.chunk, "chunk"}, std::pair{problem.samples, "samples"}, std::pair{problem.key_dim, "d"}}) {
     if (value == 0) throw domain_error(std::string("inverse: ") + name + " is 0; it must be at least 1");
@@ -210,7 +218,7 @@ inverse_inputs::inverse_inputs(const inverse_problem& problem) : problem_{proble
   }
   double sum = 0;
   for (std::size_t s = 0; s < problem.samples; ++s) {
-    matrix<double> lower = draw_cosines(problem, s);
+    matrix<double> lower = draw_cosines(problem, s, stop);
     philox random(problem.seed, 2 * s + 1);
     for (std::size_t i = 0; i < problem.chunk; ++i) {
       const double beta = problem.beta.low + (problem.beta.high - problem.beta.low) * random.uniform();
@@ -225,12 +233,13 @@ inverse_inputs::inverse_inputs(const inverse_problem& problem) : problem_{proble
   mean_cosine_ = pairs > 0 ? sum / pairs : 0;
 }
 
-std::vector<inverse_case> inverse_inputs::rounded_to(format operand, unsigned threads) const {
+std::vector<inverse_case> inverse_inputs::rounded_to(format operand, unsigned threads,
+                                                    const std::atomic<bool>* stop) const {
   std::vector<inverse_case> cases(drawn_.size());
   parallel_for(drawn_.size(), threads, [&](std::size_t s) {
     matrix<double> lower = drawn_[s];
     for (double& x : lower.entries()) x = detail::stored_in(operand, x);
-    cases[s] = make_case(std::move(lower));
+    cases[s] = make_case(std::move(lower), stop);
   });
   return cases;
 }

@@ -32,16 +32,29 @@ std::string answer(const report& r) {
         "With β ≤ 1, forward substitution, block recursion and substitution on diagonal blocks with block merges were safe in "
         "every format tried, for every kind of keys, up to C = 128; ";
   }
-  text += "summing powers (Neumann, by doubling) is safe only for nearly uncorrelated keys";
-  if (every("coarse-result-forgives", "blocks_of_16_safe", "blocks_of_16"))
-    text += ", or on blocks of 16 rows or fewer in fp32 for a result in bf16";
-  text += ". ";
+  const auto powers = [&](const std::string& key) { return std::to_string(value_of(r, "powers-need-uncorrelated-keys", key)); };
+  if (value_of(r, "powers-need-uncorrelated-keys", "whole") > 0) {
+    text += "for keys of mean cosine 0.68 or more it was safe to sum powers (Neumann, by doubling) in " + powers("whole_safe") +
+            " of " + powers("whole") + " configurations on the whole chunk, " + powers("blocks_of_16_safe") + " of " +
+            powers("blocks_of_16") + " on blocks of 16 rows, " + powers("blocks_of_8_safe") + " of " + powers("blocks_of_8") +
+            " on blocks of 8. ";
+    const bool sixteen = every("coarse-result-forgives", "blocks_of_16_safe", "blocks_of_16");
+    const bool eight = every("coarse-result-forgives", "blocks_of_8_beta_1_safe", "blocks_of_8_beta_1");
+    if (sixteen) text += "Blocks of 16 were always safe in fp32 for a result in bf16";
+    if (sixteen && eight) text += ", blocks of 8 in tf32 and fp16 too";
+    if (!sixteen && eight) text += "Blocks of 8 were always safe in fp32, tf32 and fp16 for a result in bf16";
+    if (sixteen || eight) text += " (β ≤ 1). ";
+  }
   if (every("large-steps-need-spare-bits", "fp32_to_bf16_safe", "fp32_to_bf16")) {
     text +=
         "With β near 2 and correlated keys the arithmetic must be finer than the result: fp32 for bf16 was always safe without "
         "powers. ";
   }
-  return text + "Random keys show none of this.";
+  if (every("random-keys-hide-it", "safe", "configurations")) {
+    text += "Gaussian keys of d = " + std::to_string(value_of(r, "random-keys-hide-it", "key_dim")) +
+            " with β ≤ 1 show none of this: every algorithm was safe there.";
+  }
+  return text;
 }
 
 report run(const run_options& options) {
@@ -65,7 +78,8 @@ report run(const run_options& options) {
   r.method =
       "**Safe** means: in every draw no intermediate leaves its format, max|X − (I+L)⁻¹| ≤ 8 u max(1, max|(I+L)⁻¹|) with u of "
       "the stored format, and the growth predicted from the "
-      "mean cosine and β, times u of the operands, is within that limit too. L = diag(β) (K Kᵀ) below the diagonal from unit "
+      "nominal mean cosine, d and β, or the largest intermediate seen where that is larger, times u of the operands, is within "
+      "the smallest of these limits too. L = diag(β) (K Kᵀ) below the diagonal from unit "
       "keys, d = " +
       std::to_string(size.key_dim) +
       ", in fp64, then rounded once to the operand format; X is compared with the inverse of that rounded L (double-double "
@@ -76,13 +90,16 @@ report run(const run_options& options) {
       std::to_string(key_laws.size()) + " kinds of keys × " + std::to_string(step_laws.size()) + " laws of β, with " + draws +
       ". The verb `deltaproof inverse` asks the same of one configuration, with 16 draws unless told otherwise.";
   r.not_claimed = {
-      "Safe is seen in a few draws and predicted from a mean cosine; it is not proved for every L. What is proved holds for all: "
-      "the two theorems and the bound through |L|.",
+      "Safe is seen in a few draws and predicted from a nominal mean cosine; it is not proved for every L. What is proved holds for all: "
+      "the two theorems, and the bound through |L| for every L no larger entry by entry.",
       "The sums are sequential with one rounding an addition. Tensor cores truncate and add in blocks; other orders change the "
       "errors of safe algorithms by small factors, not the powers.",
       "Gates are not in L here. Decays in [0, 1] only shrink its entries, but what that does to the errors is not measured.",
       "The error of the inverse is not the error of the kernel's output: β, K and V are multiplied afterwards. Nor is 8 u a law "
-      "of nature: it is what substitution and block recursion keep at β ≤ 1.",
+      "of nature: it is what substitution and block recursion kept at β ≤ 1 in the draws made here, d = " +
+          std::to_string(size.key_dim) + ", " + std::to_string(size.samples.back()) +
+          (size.samples.back() == 1 ? " draw" : " draws") + " at C = " + std::to_string(size.chunks.back()) +
+          ", results no finer than the operands.",
       "The rounding of L itself is left out, as the input's affair: where I + L is ill-conditioned (β near 2) it alone may cost "
       "more than the algorithm.",
   };

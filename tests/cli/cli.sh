@@ -101,6 +101,23 @@ expect 2 "--chunk 0" inverse --keys gaussian --beta 1 --method forward --format 
 expect 2 "take --accumulate" inverse --keys gaussian --beta 1 --method forward --format fp32 --accumulate fp16
 expect 2 "e4m3" inverse --keys gaussian --beta 1 --method forward --format e4m3
 expect 2 "" inverse --keys gaussian
+expect 1 "power, in these draws; decides" inverse --keys elu1 --beta "U(0,2)" --chunk 7 --method neumann --format fp32
+expect 0 "in these draws" inverse --keys cos=0.9 --beta 1 --chunk 16 --method forward --format fp32 --store bf16 --worst-case
+expect 0 "of merges tf32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward16+block --format fp32 --merge-format tf32 --store bf16
+expect 2 "fp32 with merges in tf32" inverse --keys cos=0.9 --beta 1 --method forward16+block --format bf16 --accumulate fp32 --merge-format fp16
+expect 3 "stopped before" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 --max-seconds 0.2
+expect 2 "286 GiB" inverse --keys identical --beta 1 --chunk 20000 --method forward --format fp32 --threads 2
+for seed in 18446744073709551616 -1 1x ""; do
+  expect 2 "18446744073709551615" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed "$seed"
+done
+expect 0 "safe" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 --seed 18446744073709551615
+for option in --accumulate --store --merge-format; do
+  expect 2 "leave it out" inverse --keys identical --beta 1 --chunk 4 --method forward --format fp32 $option ""
+done
+code=0
+timeout --preserve-status -s INT 0.5 "$program" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 > stopped.txt 2>&1 || code=$?
+{ [ $code = 130 ] && ! grep -q '^verdict' stopped.txt; } || { echo "FAIL inverse does not end on Ctrl-C: exit $code"; failures=$((failures + 1)); }
+ran=$((ran + 1))
 
 for axis in rules formats inverses regimes studies metrics; do
   expect 0 "" list $axis --json $axis.json

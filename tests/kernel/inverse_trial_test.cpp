@@ -6,9 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "deltaproof/number/rational.hpp"
@@ -17,6 +21,7 @@ namespace deltaproof {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // {method, operand, accumulate, store} on {keys, beta, C}.
 struct known_case {
@@ -44,7 +49,7 @@ TEST(inverse_trial, knows_what_shipped_and_what_repaired_it) {
       {"neumann16+block", fp16, fp16, bf16, "cos=0.9", "1", 16, false},
       {"forward8+block", fp32, fp32, bf16, "cos=0.9", "1", 16, true},  // and as it was repaired
       {"forward8+block", bf16, fp32, bf16, "cos=0.9", "1", 16, true},
-      {"forward16+block", fp32, fp32, bf16, "cos=0.9", "1", 64, true},  // fla
+      {"forward16+block", fp32, fp32, bf16, "cos=0.9", "1", 64, true},  // as fla, but for its merges in tf32
       {"forward16+block", tf32, fp32, bf16, "cos=0.9999", "1", 64, true},
       {"forward", fp32, fp32, fp32, "cos=0.9", "1", 64, true},
       {"forward", fp16, fp16, fp16, "cos=0.9999", "1", 64, true},
@@ -80,6 +85,100 @@ TEST(inverse_trial, lets_the_bound_decide_in_the_worst_case) {
   EXPECT_EQ(worst.verdict.promised.largest, worst.bound.largest);
   EXPECT_GT(worst.bound.largest, 1e17);
   EXPECT_TRUE(tried({"forward", fp32, fp32, fp32, "gaussian", "0", 64, true}, true).verdict.safe);
+}
+
+TEST(inverse_trial, says_that_the_bound_holds_for_the_draws_made) {
+  const inverse_trial safe = tried({"forward", fp32, fp32, bf16, "cos=0.9", "1", 16, true}, true);
+  EXPECT_TRUE(safe.verdict.safe);
+  EXPECT_EQ(safe.verdict.decided_by, "bound");
+  EXPECT_THAT(safe.verdict.reason, ::testing::MatchesRegex(".* cannot exceed [^ ]* in these draws"));
+  EXPECT_THAT(tried({"forward", fp32, fp32, fp32, "cos=0.9", "1", 64, false}, true).verdict.reason,
+              ::testing::ContainsRegex("may reach [^ ]* in these draws"));
+}
+
+TEST(inverse_trial, decides_on_what_was_seen_where_it_is_more_than_predicted) {
+  const inverse_plan plan{inverse_named("neumann"), fp32, fp32, fp32};
+  const inverse_problem problems[] = {{key_law_named("elu1"), step_law_named("U(0,2)"), 128, 7, 16, 1},
+                                      {key_law_named("elu1"), step_law_named("1"), 1, 8, 16, 1},  // d = 1: the keys are identical
+                                      {key_law_named("identical"), step_law_named("1"), 1, 8, 16, 1}};
+  for (const inverse_problem& p : problems) {
+    const inverse_trial t = try_inverse(plan, p);
+    const bool identical = p.keys.family == key_family::identical;
+    EXPECT_FALSE(t.verdict.safe) << name_of(p.keys);
+    EXPECT_EQ(t.verdict.beyond_limit, 0U);
+    EXPECT_EQ(t.verdict.decided_by, identical ? "prediction" : "observation");
+    EXPECT_EQ(t.verdict.decisive.largest, std::max(t.predicted.largest, t.verdict.observed.largest));
+    EXPECT_EQ(t.verdict.promised_error <= t.verdict.smallest_limit, !identical);  // the prediction alone would let them pass
+    EXPECT_THAT(t.verdict.reason, HasSubstr(identical ? "is expected to reach 20," : "a power of L reached"));
+  }
+}
+
+TEST(inverse_trial, ends_when_told_to_stop) {
+  const inverse_plan plan{inverse_named("neumann"), fp32, fp32, fp32};
+  inverse_problem problem{key_law_named("gaussian"), step_law_named("0.1"), 16, 8, 2, 1};
+  std::atomic<bool> stop{false};
+  EXPECT_FALSE(try_inverse(plan, problem, false, 1, &stop).stopped);
+  const auto cases = inverse_inputs(problem, &stop).rounded_to(fp32, 1, &stop);
+  stop = true;
+  EXPECT_THROW(inverse_inputs(problem, &stop), inverse_stopped);
+  EXPECT_THROW((void)inverse_inputs(problem).rounded_to(fp32, 2, &stop), inverse_stopped);
+  EXPECT_THROW((void)run_cases(plan, cases, 2, &stop), inverse_stopped);
+  EXPECT_THROW((void)bound_growth(plan, cases, &stop), inverse_stopped);
+  const inverse_trial none = try_inverse(plan, problem, false, 2, &stop);
+  EXPECT_TRUE(none.stopped);
+  EXPECT_FALSE(none.verdict.safe);
+  EXPECT_TRUE(none.verdict.reason.empty());
+
+  stop = false;  // and inside a draw: one of this length alone takes much longer than the delay
+  problem.chunk = 1000;
+  problem.samples = 1;
+  std::thread later([&stop] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stop = true;
+  });
+  EXPECT_TRUE(try_inverse(plan, problem, false, 1, &stop).stopped);
+  later.join();
+}
+
+TEST(inverse_trial, merges_in_a_format_of_its_own) {
+  const inverse_problem problem{key_law_named("cos=0.9"), step_law_named("0.9"), 128, 40, 2, 1};
+  const auto cases = inverse_inputs(problem).rounded_to(fp32);
+  inverse_plan plan{inverse_named("forward16+block"), fp32, fp32, fp32};
+  const inverse_runs same = run_cases(plan, cases);
+  plan.merge = fp32;
+  EXPECT_EQ(run_cases(plan, cases).results[1].entries()[40 * 40 - 40], same.results[1].entries()[40 * 40 - 40]);
+  EXPECT_EQ(coarsest_operand(plan), fp32);
+  double before = 0;
+  for (const format merge : {tf32, fp16, bf16}) {
+    plan.merge = merge;
+    EXPECT_EQ(coarsest_operand(plan), merge);
+    const inverse_runs mixed = run_cases(plan, cases);
+    double error = 0;
+    for (std::size_t s = 0; s < cases.size(); ++s) {
+      for (std::size_t i = 0; i < 40; ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+          if (i / 16 == j / 16) {  // substitution is in fp32 still
+            EXPECT_EQ(mixed.results[s](i, j), same.results[s](i, j));
+          }
+          error = std::max(error, std::fabs(mixed.results[s](i, j) - cases[s].inverse(i, j).hi()));
+        }
+      }
+    }
+    EXPECT_GT(error, unit_roundoff(merge) / 16);  // fp32 throughout: below 2^-20
+    EXPECT_LT(error, 8 * unit_roundoff(merge));
+    EXPECT_GE(error, before);
+    before = error;
+    EXPECT_GE(bound_growth(plan, cases).largest, 1);
+  }
+  const inverse_trial fla = try_inverse({plan.method, fp32, fp32, bf16, tf32}, problem);
+  EXPECT_TRUE(fla.verdict.safe) << fla.verdict.reason;
+  EXPECT_THAT(fla.verdict.reason, HasSubstr("left fp32 or tf32,"));
+}
+
+TEST(inverse_problem, tells_the_memory_it_needs) {
+  const inverse_problem p{key_law_named("cos=0.5"), step_law_named("1"), 128, 64, 16, 1};
+  EXPECT_EQ(bytes_needed(p, 1), 64 * 64 * (40.0 * 16 + 64) + 8 * 64 * 128);
+  EXPECT_EQ(bytes_needed(p, 99), bytes_needed(p, 16));  // a thread a draw at most
 }
 
 TEST(inverse_trial, says_which_intermediate_left_its_format) {
@@ -212,6 +311,9 @@ TEST(inverse_trial, refuses_impossible_configurations) {
   EXPECT_THAT(message({forward, fp32, fp16, fp32}, good), HasSubstr("does not hold every operand"));
   EXPECT_THAT(message({forward, fp16, bf16, fp16}, good), HasSubstr("--accumulate fp16"));
   EXPECT_THAT(message({forward, e4m3, fp32, fp32}, good), HasSubstr("e4m3"));
+  EXPECT_THAT(message({forward, fp32, fp32, fp32, e5m2}, good), HasSubstr("e5m2"));
+  EXPECT_THAT(message({forward, fp16, fp32, fp16, bf16}, good), HasSubstr("fp32 with merges in tf32 accumulated in fp32"));
+  EXPECT_THAT(message({forward, fp32, fp64, fp32, tf32}, good), HasSubstr("cannot be tried"));
   for (auto field : {&inverse_problem::chunk, &inverse_problem::samples, &inverse_problem::key_dim}) {
     inverse_problem bad = good;
     bad.*field = 0;
@@ -241,6 +343,12 @@ TEST(judge_inverse, counts_what_is_not_finite_against_the_inverse) {
   runs.results[0](3, 1) -= 0.001;
   EXPECT_TRUE(judge_inverse(plan, cases, runs, small).safe);
   EXPECT_FALSE(judge_inverse(plan, cases, runs, {1e5, "power"}).safe);
+
+  runs.results[0](3, 1) += 0.1;  // small intermediates, then a large one that no one predicted
+  EXPECT_THAT(judge_inverse(plan, cases, runs, small).reason, HasSubstr("the intermediates are small (1)"));
+  runs.observed[0] = {1e5, "power"};
+  EXPECT_THAT(judge_inverse(plan, cases, runs, small).reason, HasSubstr("a power of L reached 1e+05"));
+  EXPECT_THAT(judge_inverse(plan, cases, runs, small).reason, Not(HasSubstr("the intermediates are small")));
 }
 
 }  // namespace

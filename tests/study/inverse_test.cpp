@@ -97,6 +97,45 @@ TEST(inverse_study, says_of_every_finding_why) {
   }
 }
 
+TEST(inverse_study, calls_nothing_safe_whose_growth_is_too_large) {
+  for (const outcome& o : small_survey().outcomes) {
+    const bool fine = o.promised_error <= 1 && o.observed_error <= 1;
+    EXPECT_TRUE(!o.safe || fine);
+    EXPECT_TRUE(!o.lucky || !fine);
+  }
+}
+
+TEST(inverse_study, states_the_conditions_of_its_counts) {
+  report r;
+  add_findings(small_survey(), run_options{}, r);
+  const auto found = [&](std::string_view id) {
+    for (const finding& f : r.findings) {
+      if (f.id == id) return f.statement;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(found("random-keys-hide-it"), ::testing::HasSubstr("β ≤ 1 and d = 64"));
+  EXPECT_THAT(found("random-keys-hide-it"), ::testing::HasSubstr("With β near 2"));
+  EXPECT_THAT(found("absolute-values-tell-nothing-apart"), ::testing::HasSubstr("There it refuses 3 of these 3"));
+
+  std::size_t all = 0, safe = 0;
+  const survey& s = small_survey();
+  for (std::size_t c = 0; c < s.size.chunks.size(); ++c) {
+    for (std::size_t k = 0; k < key_laws.size(); ++k) {
+      for (std::size_t b = 0; b < moderate_steps; ++b) {
+        for (std::size_t a = 0; a < arithmetics.size(); ++a) {
+          if (arithmetics[a].store != bf16 || arithmetics[a].operand == bf16) continue;
+          ++all;
+          safe += s.at(c, k, b, method_index("neumann8+block"), a).safe ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_THAT(found("coarse-result-forgives"),
+              ::testing::HasSubstr("fp32, tf32 or fp16 for a result in bf16 were safe in " + std::to_string(safe) + " of " +
+                                   std::to_string(all) + " with β ≤ 1"));
+}
+
 TEST(inverse_study, keeps_what_is_done_when_interrupted) {
   const std::atomic<bool> interrupted{true};
   run_options options;

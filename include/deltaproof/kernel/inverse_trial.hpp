@@ -7,13 +7,15 @@
 // to the operand format before anything runs, as a kernel does with its A; that rounding is the input's, not the
 // algorithm's, so the error is judged against the inverse of the rounded L and the other one is told beside it. Products
 // are exact, each addition is rounded once to the accumulator, in sequence; the result is rounded once to its stored
-// format. It exists because random keys hide what correlated keys break.
+// format. Growth is judged on the larger of what is predicted and what was seen: small draws may exceed a prediction.
+// Long work ends early on request (`stop`). It exists because random keys hide what correlated keys break.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +25,7 @@
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/double_double.hpp"
+#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/format.hpp"
 
 namespace deltaproof {
@@ -64,17 +67,29 @@ struct inverse_problem {
   std::uint64_t seed = 1;
 };
 
+/// Thrown out of work that its `stop` ended; try_inverse says `stopped` instead.
+struct inverse_stopped : error {
+  using error::error;
+};
+
+/// About how many bytes try_inverse holds at once: 40 an entry of each draw, 64 an entry for each thread, and the keys.
+[[nodiscard]] double bytes_needed(const inverse_problem& problem, unsigned threads);
+
 /// The algorithm and its formats.
 struct inverse_plan {
   inverse_method method;
   format operand = fp32;
   format accumulate = fp32;
   format store = fp32;
+  std::optional<format> merge = std::nullopt;  ///< operands of the merges of diagonal blocks; nothing: as `operand`
 };
+/// The coarser of the two formats operands have: one rounding of an intermediate costs its u.
+[[nodiscard]] format coarsest_operand(const inverse_plan& plan);
 
 /// The formats an inverse can be tried in.
 inline constexpr std::array inverse_formats{fp64, fp32, tf32, fp16, bf16};
-/// Throws: format_error where a format is none of them, or the accumulator does not hold every operand.
+/// Throws: format_error where a format is none of them, the accumulator does not hold every operand, or operands and merges
+/// are a pair that is not compiled; the message lists those that are.
 void require_possible(const inverse_plan& plan);
 
 /// A draw whose L is rounded to an operand format, with its true inverse.
@@ -89,12 +104,13 @@ struct inverse_case {
 class inverse_inputs {
  public:
   /// Throws: domain_error for chunk, samples or key_dim 0, or key_dim 1 where keys of cosine c < 1 need 2.
-  explicit inverse_inputs(const inverse_problem& problem);
+  explicit inverse_inputs(const inverse_problem& problem, const std::atomic<bool>* stop = nullptr);
 
   [[nodiscard]] const inverse_problem& problem() const noexcept { return problem_; }
   /// L of each draw, in fp64.
   [[nodiscard]] const std::vector<matrix<double>>& drawn() const noexcept { return drawn_; }
-  [[nodiscard]] std::vector<inverse_case> rounded_to(format operand, unsigned threads = 1) const;
+  [[nodiscard]] std::vector<inverse_case> rounded_to(format operand, unsigned threads = 1,
+                                                     const std::atomic<bool>* stop = nullptr) const;
   /// The mean cosine between the keys of all draws.
   [[nodiscard]] double mean_cosine() const noexcept { return mean_cosine_; }
 
@@ -109,21 +125,28 @@ struct inverse_runs {
   std::vector<matrix<double>> results;
   std::vector<growth> observed;
 };
-[[nodiscard]] inverse_runs run_cases(const inverse_plan& plan, std::span<const inverse_case> cases, unsigned threads = 1);
+[[nodiscard]] inverse_runs run_cases(const inverse_plan& plan, std::span<const inverse_case> cases, unsigned threads = 1,
+                                     const std::atomic<bool>* stop = nullptr);
 
 /// About the largest intermediate, from the key correlation and the law of the steps alone (estimate_growth).
 [[nodiscard]] growth predict_growth(const inverse_method& method, const inverse_problem& problem);
-/// The rigorous bound through |L|, roundings included, for all these cases at once (growth_bound).
-[[nodiscard]] growth bound_growth(const inverse_plan& plan, std::span<const inverse_case> cases);
+/// The rigorous bound through |L|, roundings included, for all these cases at once (as growth_bound); other draws may
+/// exceed it.
+[[nodiscard]] growth bound_growth(const inverse_plan& plan, std::span<const inverse_case> cases,
+                                  const std::atomic<bool>* stop = nullptr);
 
 /// Safe: in every draw no intermediate and no stored entry leaves its format, the error is at most
-/// 8 u_store max(1, max|(I+L)^-1|), and the predicted growth times the operand's u is within that limit too.
+/// 8 u_store max(1, max|(I+L)^-1|), and the larger of the predicted and the observed growth, times the u of the coarsest
+/// operand, is within the smallest of these limits too. The prediction speaks for other draws, the observation needs none.
 struct inverse_verdict {
   bool safe = false;
   std::string reason;
-  growth promised;            ///< the prediction, or the bound where that decides
+  growth promised;            ///< the prediction, or the bound where that is asked for
   growth observed;            ///< the largest of all draws, the stored inverse included
-  double promised_error = 0;  ///< the promised growth times u of the operand
+  double promised_error = 0;  ///< the promised growth times u of the coarsest operand
+  growth decisive;            ///< the larger of promised and observed
+  double decisive_error = 0;  ///< the decisive growth times the same u
+  std::string_view decided_by = "prediction";  ///< where `decisive` is from: prediction, bound or observation
   double error = 0;           ///< max|X - (I+L)^-1| and its limit, of the draw where their ratio is largest
   double limit = 0;
   double smallest_limit = 0;
@@ -133,7 +156,8 @@ struct inverse_verdict {
   std::size_t beyond_limit = 0;
 };
 
-/// The verdict on runs of these cases. With `bound` (--worst-case) the rigorous bound decides in place of the prediction.
+/// The verdict on runs of these cases. With `bound` (--worst-case) the rigorous bound stands in place of the prediction:
+/// it holds for these draws, whatever their signs, and for no others.
 [[nodiscard]] inverse_verdict judge_inverse(const inverse_plan& plan, std::span<const inverse_case> cases,
                                             const inverse_runs& runs, const growth& predicted, const growth* bound = nullptr);
 
@@ -144,8 +168,9 @@ struct inverse_trial {
   growth bound;
   double error_unrounded = 0;  ///< max|X - (I+L)^-1| for the L before its rounding to the operand format
   double mean_cosine = 0;
+  bool stopped = false;  ///< by `stop`: then nothing else here means anything
 };
 [[nodiscard]] inverse_trial try_inverse(const inverse_plan& plan, const inverse_problem& problem, bool worst_case = false,
-                                        unsigned threads = 1);
+                                        unsigned threads = 1, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace deltaproof

@@ -58,6 +58,7 @@ survey run_survey(const run_options& options, const settings& size) {
                                                                predicted[m].largest,
                                                                v.observed.largest,
                                                                v.promised_error / v.smallest_limit,
+                                                               v.observed.largest * unit_roundoff(now.operand) / v.smallest_limit,
                                                                v.error / v.limit};
       }
     }

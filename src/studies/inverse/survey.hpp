@@ -83,6 +83,7 @@ struct outcome {
   double predicted = 0;
   double observed = 0;
   double promised_error = 0;  ///< predicted times u of the operand, over the limit
+  double observed_error = 0;  ///< observed times the same
   double error = 0;           ///< over the limit
 };
 

@@ -128,11 +128,12 @@ figure intermediates_figure(const survey& s) {
       "itself, whose entries never exceed 1. Forward substitution and block recursion form nothing larger. Summing powers of L "
       "forms numbers as large as binomials on each block it is applied to, and rounds at that size: one rounding of 10³ in fp16 "
       "is an error of 0.5. "
-      "Gaussian keys (first column) show nothing of it.";
+      "Gaussian keys (first column; d = " +
+      std::to_string(s.size.key_dim) + ") show nothing of it.";
   f.alt =
       "Two tables of colours. The rows of the inverse itself, of forward substitution and of the block methods are zero "
       "throughout; the Neumann rows rise "
-      "from zero for Gaussian keys to 17 for identical ones.";
+      "from zero for Gaussian keys to 18 for identical ones.";
   f.columns = 1;
   for (const std::size_t chunk : {16U, 64U}) {
     const std::size_t c = chunk_index(s, chunk);
@@ -170,14 +171,17 @@ figure safe_figure(const survey& s) {
       "grey: not even "
       "Gaussian keys). Columns: operands/sums to result. Top, β ≤ 1: without powers every algorithm is safe in every format; "
       "with powers it depends on "
-      "the keys, unless 16-bit results are made in fp32 on blocks of 16 or less. Bottom, β up to 2: I + L itself becomes "
+      "the keys, unless bf16 results are made in fp32 on blocks of 16 rows or fewer, or in tf32 or fp16 on blocks of 8. "
+      "Bottom, β up to 2: I + L itself becomes "
       "ill-conditioned, so an algorithm needs "
-      "a u smaller than that of its result: fp32 stored as bf16, or forward substitution with fp32 sums.";
+      "a u smaller than that of its result: without powers fp32, tf32 or fp16 operands with fp32 sums, stored as bf16, or forward "
+      "substitution with fp32 sums.";
   f.alt =
       "Two tables of colours, algorithms by formats. Above, the rows without powers are 1 throughout and the Neumann rows mostly "
       "below 0.7. "
       "Below, 1 remains in the "
-      "columns of fp32 stored as bf16 and in the forward row with fp32 sums.";
+      "columns with fp32 sums of operands finer than bf16, stored as bf16, except in the Neumann rows, and in the forward row with "
+      "fp32 sums.";
   f.columns = 1;
   const std::size_t c = chunk_index(s, 64);
   for (const std::size_t steps : {moderate_steps, step_laws.size()}) {
@@ -277,10 +281,11 @@ figure error_figure(const survey& s) {
   f.id = "error-law";
   f.title = "The error follows the growth: every configuration with C = 64";
   f.caption =
-      "Across: the predicted growth times u of the operands; up: the error observed; both in units of the limit 8 u max(1, "
+      "Across: the predicted growth, or the observed where that is larger, times u of the operands; up: the error observed; both in "
+      "units of the limit 8 u max(1, "
       "max|(I+L)⁻¹|) of the stored "
       "format, logarithmic. Safe is the lower left quadrant alone. Algorithms that sum powers lie along the diagonal: what the "
-      "prediction promises is what one gets; "
+      "growth promises is what one gets; "
       "above it where an error beyond 1 was made on the diagonal blocks and the merges multiplied it. "
       "Below the horizontal line and right of the vertical one: luck, mostly keys so alike that every power is nearly an "
       "integer; an error of exactly 0 "
@@ -293,7 +298,7 @@ figure error_figure(const survey& s) {
   const std::size_t c = chunk_index(s, 64);
   panel p;
   p.title = "";
-  p.x = {"predicted growth × u, over the limit", axis_scale::logarithmic, 1e-8, 1e30};
+  p.x = {"growth × u, over the limit", axis_scale::logarithmic, 1e-8, 1e30};
   p.y = {"error, over the limit", axis_scale::logarithmic, 1e-4, 1e30};
   p.tall = true;
   p.marks = {{mark_direction::horizontal, 1, "limit"}, {mark_direction::vertical, 1, "limit"}};
@@ -306,7 +311,7 @@ figure error_figure(const survey& s) {
         for (std::size_t a = 0; a < arithmetics.size(); ++a) {
           const outcome& o = s.at(c, k, b, m, a);
           series& into = !methods[m].starts_with("neumann") ? without : correlation(k) == 1 ? same : with;
-          into.x.push_back(o.promised_error);
+          into.x.push_back(std::max(o.promised_error, o.observed_error));
           into.y.push_back(o.error);
         }
       }
