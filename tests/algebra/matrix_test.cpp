@@ -75,5 +75,11 @@ TEST(matrix, equality_is_that_of_the_entries) {
   EXPECT_FALSE((matrix<double>(1, 2, {0.0, 1.0})) == (matrix<double>(1, 2, {0.0, 2.0})));
 }
 
+TEST(matrix, refuses_more_entries_than_can_be_counted) {
+  EXPECT_THROW((void)matrix<float>(2, std::size_t{1} << 63), shape_error);
+  EXPECT_THROW((void)matrix<float>(std::size_t{1} << 63, 2), shape_error);
+  EXPECT_EQ((matrix<float>(std::size_t{1} << 63, 0).size()), 0U);
+}
+
 }  // namespace
 }  // namespace deltaproof

@@ -10,7 +10,7 @@ equivalent.txt has. Exit 1 if fewer than 99 % of the mutants that are neither st
 is no mutant any more or dies after all. Every mutant is asked again with the inputs a usual test has (--control of the
 program), which shows what such a test would have missed.
 
-  mutate.py [--compiler g++] [--only SUBSTRING] [--jobs N] [--list]
+  mutate.py [--compiler clang++-19] [--only SUBSTRING] [--jobs N] [--list]
 
 About 15 minutes on two cores.
 """
@@ -64,7 +64,8 @@ def masked(text):
 
 def skipped(line):
     s = line.strip("\x00 ")
-    return not s or s.startswith(("#", "template", "using ", "static_assert", "namespace", "requires", "inline constexpr", "struct ", "class ")) or s in "{}"
+    # What an error says is held by unit tests of its words.
+    return not s or "std::to_string(" in s or s.startswith(("#", "template", "using ", "static_assert", "namespace", "requires", "inline constexpr", "struct ", "class ")) or s in "{}"
 
 
 def mutants_of(name):
@@ -160,7 +161,7 @@ def bounded():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--compiler", default="clang++-19")
     parser.add_argument("--only", default="", help="mutants whose file, line number or text contains this")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true", help="list the mutants and end")
@@ -188,7 +189,7 @@ def main():
         if verdict != "survived" or control:
             print(f"the headers as they are do not pass: {verdict} {why} {control}")
             return 1
-        limit = 20 + 10 * (time.monotonic() - start)
+        limit = 5 + 2 * (time.monotonic() - start)  # that was a compilation and two whole runs
         print(f"{len(mutants)} mutants of {', '.join(TARGETS)}", flush=True)
         results = []
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -28,14 +28,14 @@ class matrix {
   /// The 0 x 0 matrix.
   matrix() = default;
 
-  /// rows x cols entries equal to `fill`.
-  matrix(std::size_t rows, std::size_t cols, const S& fill = S{}) : rows_{rows}, cols_{cols}, entries_(rows * cols, fill) {}
+  /// rows x cols entries equal to `fill`. Throws: shape_error where their number exceeds std::size_t.
+  matrix(std::size_t rows, std::size_t cols, const S& fill = S{}) : rows_{rows}, cols_{cols}, entries_(count(rows, cols), fill) {}
 
   /// Entries given row after row. Throws: shape_error unless there are rows * cols of them.
   matrix(std::size_t rows, std::size_t cols, std::vector<S> entries) : rows_{rows}, cols_{cols}, entries_(std::move(entries)) {
-    if (entries_.size() != rows * cols) {
+    if (entries_.size() != count(rows, cols)) {
       throw shape_error("matrix: " + std::to_string(rows) + " x " + std::to_string(cols) + " needs " +
-                        std::to_string(rows * cols) + " entries, got " + std::to_string(entries_.size()));
+                        std::to_string(count(rows, cols)) + " entries, got " + std::to_string(entries_.size()));
     }
   }
 
@@ -79,6 +79,13 @@ class matrix {
   }
 
  private:
+  static std::size_t count(std::size_t rows, std::size_t cols) {
+    if (cols != 0 && rows > static_cast<std::size_t>(-1) / cols) {
+      throw shape_error("matrix: " + std::to_string(rows) + " x " + std::to_string(cols) + " entries are more than can be counted; give smaller dimensions");
+    }
+    return rows * cols;
+  }
+
   std::size_t rows_ = 0;
   std::size_t cols_ = 0;
   std::vector<S> entries_;

@@ -61,7 +61,7 @@ inline constexpr std::array<named_inverse, 8> inverse_methods{{
     {"neumann", {diagonal_kind::neumann, 0, merge_kind::block}, "sum of the powers of -L by doubling; its powers can be as large as binomials"},
     {"block2", {diagonal_kind::split, 1, merge_kind::block2}, "2 x 2 block inversion, recursive down to single rows"},
     {"block", {diagonal_kind::split, 1, merge_kind::block}, "general block recursion, four blocks a level down to single rows"},
-    {"forward16+block", {diagonal_kind::forward, 16, merge_kind::block}, "substitution on 16 x 16 diagonal blocks, then block merges (fla)"},
+    {"forward16+block", {diagonal_kind::forward, 16, merge_kind::block}, "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},
     {"forward16+block2", {diagonal_kind::forward, 16, merge_kind::block2}, "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
     {"neumann16+block", {diagonal_kind::neumann, 16, merge_kind::block}, "sum of powers up to 15 on 16 x 16 diagonal blocks, then block merges"},
     {"neumann8+block", {diagonal_kind::neumann, 8, merge_kind::block}, "sum of powers up to 7 on 8 x 8 diagonal blocks, then block merges"},
@@ -89,13 +89,12 @@ inline constexpr std::array<named_inverse, 8> inverse_methods{{
                      ", and (forward|neumann)N+(block|block2) for any block length N");
 }
 
-/// "forward16+block", the name that inverse_named reads.
+/// "forward16+block", the name that inverse_named reads; where nothing is merged, or everything, the name of that alone.
 [[nodiscard]] inline std::string name_of(const inverse_method& method) {
-  for (const named_inverse& row : inverse_methods) {
-    if (row.method == method) return std::string(row.name);
-  }
-  return std::string(method.diagonal == diagonal_kind::neumann ? "neumann" : "forward") + std::to_string(method.block) +
-         (method.merge == merge_kind::block2 ? "+block2" : "+block");
+  const std::string merge = method.merge == merge_kind::block2 ? "block2" : "block";
+  if (method.diagonal == diagonal_kind::split) return merge;
+  const std::string diagonal = method.diagonal == diagonal_kind::neumann ? "neumann" : "forward";
+  return method.block == 0 ? diagonal : diagonal + std::to_string(method.block) + "+" + merge;
 }
 
 /// Sees nothing.
