@@ -8,33 +8,18 @@
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/oracle/inspect.hpp"
+#include "kernel/json_number.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-json finite_or_word(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
-}
-
 std::string at_text(const std::optional<row_location>& at) {
   if (!at) return "";
   return "sequence " + std::to_string(at->sequence) + " head " + std::to_string(at->head) + " token " + std::to_string(at->token) +
          (at->step > 0 ? " step " + std::to_string(at->step) : "");
-}
-
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
-std::string short_number(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", x);
-  return buffer;
 }
 
 std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
@@ -50,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
   if (p.initial_state) dtypes += ", initial_state " + p.initial_state->dtype();
   out.emplace_back("dtypes", dtypes);
   out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) + ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
-  out.emplace_back("scale", short_number(p.scale));
+  out.emplace_back("scale", detail::general(p.scale, 6));
   if (!p.note.empty()) {
     std::string note = p.note;
     std::replace(note.begin(), note.end(), '\n', ' ');
@@ -68,20 +53,20 @@ int run(const std::string& file, const common_options& common) {
   std::string text;
   for (const auto& [name, value] : facts(p)) {
     j["facts"][name] = value;
-    text += padded(name, 20) + value + "\n";
+    text += detail::padded(name, 20) + value + "\n";
   }
-  text += "\n" + padded("precondition", 20) + padded("least", 14) + padded("largest", 14) + "says\n";
+  text += "\n" + detail::padded("precondition", 20) + detail::padded("least", 14) + detail::padded("largest", 14) + "says\n";
   j["preconditions"] = json::array();
   for (const precondition& c : found) {
     const auto row = [](const std::optional<row_location>& at) -> json {
       if (!at) return nullptr;
       return {{"batch", at->batch}, {"sequence", at->sequence}, {"head", at->head}, {"token", at->token}, {"step", at->step}};
     };
-    j["preconditions"].push_back({{"name", c.name}, {"level", name_of(c.level)}, {"says", c.says}, {"least", finite_or_word(c.least)},
-                                  {"largest", finite_or_word(c.largest)}, {"count", c.count}, {"rows", c.rows}, {"first", row(c.first)}, {"worst_at", row(c.worst_at)}});
-    text += padded(c.name, 20) + padded(short_number(c.least), 14) + padded(short_number(c.largest), 14) +
+    j["preconditions"].push_back({{"name", c.name}, {"level", name_of(c.level)}, {"says", c.says}, {"least", detail::json_number(c.least)},
+                                  {"largest", detail::json_number(c.largest)}, {"count", c.count}, {"rows", c.rows}, {"first", row(c.first)}, {"worst_at", row(c.worst_at)}});
+    text += detail::padded(c.name, 20) + detail::padded(detail::general(c.least, 6), 14) + detail::padded(detail::general(c.largest, 6), 14) +
             (c.level == remark::fine ? "" : std::string(name_of(c.level)) + ": ") + c.says + "\n";
-    if (c.level != remark::fine && c.first) text += padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";
+    if (c.level != remark::fine && c.first) text += detail::padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";
   }
   j["notes"] = notes;
   for (const auto& note : notes) text += "note: " + note + "\n";

@@ -12,6 +12,7 @@
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/study/study.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -25,19 +26,13 @@ struct entry {
   std::vector<std::pair<std::string, std::string>> facts = {};
 };
 
-std::string digits(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.10g", x);
-  return buffer;
-}
-
 std::vector<entry> list_rules() {
   std::vector<entry> out;
   for_each_rule([&](auto rule) {
     using Rule = decltype(rule);
     const std::string order = Rule::order == exact_order ? "no error" : "order " + std::to_string(Rule::order);
-    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for " + (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + digits(Rule::limit)),
-                   {{"R(1)", digits(Rule::stability(1.0))}, {"phi(1)", digits(Rule::gain(1.0))}, {"stability limit", digits(Rule::limit)}}});
+    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for " + (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + detail::general(Rule::limit, 10)),
+                   {{"R(1)", detail::general(Rule::stability(1.0), 10)}, {"phi(1)", detail::general(Rule::gain(1.0), 10)}, {"stability limit", detail::general(Rule::limit, 10)}}});
   });
   return out;
 }
@@ -47,8 +42,8 @@ std::vector<entry> list_formats() {
   for (const named_format& row : formats) {
     const format& f = row.value;
     out.push_back({std::string(row.name),
-                   std::to_string(f.precision) + " significant bits, largest " + digits(largest(f)) + ", u = 2^-" + std::to_string(f.precision),
-                   {{"smallest normal", digits(smallest_normal(f))}, {"smallest subnormal", digits(smallest_subnormal(f))},
+                   std::to_string(f.precision) + " significant bits, largest " + detail::general(largest(f), 10) + ", u = 2^-" + std::to_string(f.precision),
+                   {{"smallest normal", detail::general(smallest_normal(f), 10)}, {"smallest subnormal", detail::general(smallest_subnormal(f), 10)},
                     {"infinities", f.has_infinity ? "yes" : "no"}, {"safetensors dtype", row.dtype.empty() ? "none" : std::string(row.dtype)}}});
   }
   return out;
@@ -67,6 +62,8 @@ std::vector<entry> list_inverses() {
                    std::string(row.what),
                    {{"rows of a diagonal block", block},
                     {"intermediates", reach},
+                    {"formats", m.block > 1 ? "--format on the diagonal blocks, --merge-format in the merges (fla: fp32 and tf32)"
+                                            : "--format"},
                     {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;

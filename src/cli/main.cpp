@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <condition_variable>
 #include <exception>
@@ -60,7 +61,12 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
   command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::Range(0.0, 1e8));
-  command->add_option("--seed", common.seed, "Seed of every random number")->type_name("N")->each([&common](const std::string&) { common.seed_given = true; });
+  const auto take_seed = [&common](const std::string& text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), common.seed);
+    if (error != std::errc{} || end != text.data() + text.size()) throw CLI::ValidationError("--seed " + text, "give an integer from 0 to 18446744073709551615");
+    common.seed_given = true;
+  };
+  command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
   command->add_flag("--no-color", common.no_color, "Plain text (there is no colour yet to turn off)");
 }
 

@@ -8,6 +8,7 @@
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -30,12 +31,6 @@ tensor rounded_tensor(const reference_tensor& t, const format& to, std::string n
     values[i] = decided.value_or(std::nan(""));
   }
   return tensor::from_doubles(to, t.shape, values, std::move(name));
-}
-
-std::string digits(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.17g", x);
-  return buffer;
 }
 
 int run(const oracle_arguments& args, const common_options& common) {
@@ -69,16 +64,16 @@ int run(const oracle_arguments& args, const common_options& common) {
   std::string tiers;
   for (const auto& [name, heads] : ref.tiers) tiers += (tiers.empty() ? "" : ", ") + name + ": " + std::to_string(heads);
   write_result(args.output, out,
-               {{"radius.o", digits(radius_o)}, {"radius.final_state", digits(radius_state)}, {"tier.o", tiers}, {"tier.final_state", tiers},
+               {{"radius.o", detail::general(radius_o, 17)}, {"radius.final_state", detail::general(radius_state, 17)}, {"tier.o", tiers}, {"tier.final_state", tiers},
                 {"undecided.o", std::to_string(undecided_o)}, {"undecided.final_state", std::to_string(undecided_state)}});
   std::string text = args.output + ": o and final_state of " + args.problem + ", correctly rounded to " + args.round + "\n";
-  text += "heads by tier: " + tiers + "; largest radius before rounding: o " + digits(radius_o) + ", final_state " + digits(radius_state) + "\n";
+  text += "heads by tier: " + tiers + "; largest radius before rounding: o " + detail::general(radius_o, 17) + ", final_state " + detail::general(radius_state, 17) + "\n";
   if (undecided_o + undecided_state > 0) {
     text += std::to_string(undecided_o) + " outputs and " + std::to_string(undecided_state) + " state entries could not be rounded with certainty (ties, zeros, or magnitudes beyond fp64); they are NaN in the file\n";
   }
   for (const auto& note : notes) text += "note: " + note + "\n";
   json j{{"schema", "deltaproof.oracle/1"}, {"output", args.output}, {"round", args.round}, {"tiers", ref.tiers}, {"notes", notes}};
-  j["radius"] = {{"o", digits(radius_o)}, {"final_state", digits(radius_state)}};
+  j["radius"] = {{"o", detail::general(radius_o, 17)}, {"final_state", detail::general(radius_state, 17)}};
   j["undecided"] = {{"o", undecided_o}, {"final_state", undecided_state}};
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return undecided_o + undecided_state > 0 ? 3 : 0;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "deltaproof/kernel/check.hpp"
+#include "number/text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -83,11 +84,7 @@ std::string place(const element_location& at) {
   return text;
 }
 
-std::string digits(double x) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.6g", x);
-  return std::isnan(x) ? "nan" : buffer;
-}
+std::string digits(double x) { return detail::general(x, 6); }
 
 /// The bound that decides `judged`, or that comes closest to deciding otherwise.
 std::string decisive_bound(const tensor_report& t) {

@@ -5,18 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "deltaproof/kernel/check.hpp"
+#include "kernel/json_number.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-/// JSON has no NaN and no infinity: they are words.
-json number_json(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
-  return x;
-}
 
 json location_json(const std::optional<element_location>& at) {
   if (!at) return nullptr;
@@ -24,8 +19,8 @@ json location_json(const std::optional<element_location>& at) {
   j["token"] = at->token ? json(*at->token) : json(nullptr);
   j["token_in_sequence"] = at->token_in_sequence ? json(*at->token_in_sequence) : json(nullptr);
   j["element"] = at->element.size() == 1 ? json(at->element[0]) : json(at->element);
-  j["got"] = number_json(at->got);
-  j["want"] = number_json(at->want);
+  j["got"] = detail::json_number(at->got);
+  j["want"] = detail::json_number(at->want);
   return j;
 }
 
@@ -41,12 +36,12 @@ json tensor_json(const tensor_report& t) {
   j["skipped"] = m.skipped;
   j["not_enclosed"] = m.unknown;
   const bool measured = m.elements > m.unknown;  // else there is no error to speak of
-  const auto metric_json = [measured](double x) { return measured ? number_json(x) : json(nullptr); };
+  const auto metric_json = [measured](double x) { return measured ? detail::json_number(x) : json(nullptr); };
   j["max_abs"] = metric_json(m.max_abs.value);
   j["rel_fro"] = metric_json(m.rel_fro.value);
   j["ulps"] = metric_json(m.ulps.value);
   j["worst_row"] = metric_json(m.worst_row.value);
-  j["radius"] = number_json(m.radius);
+  j["radius"] = detail::json_number(m.radius);
   j["worst"] = location_json(t.worst);
   j["first_nonfinite"] = location_json(t.first_nonfinite);
   j["nonfinite"] = m.nonfinite;
@@ -78,18 +73,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string short_number(double x) {
-  if (std::isnan(x)) return "nan";
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.3e", x);
-  return buffer;
-}
-
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
 std::string where_text(const element_location& at) {
   std::string text = "seq " + std::to_string(at.sequence) + " head " + std::to_string(at.head);
   text += at.token ? " token " + std::to_string(*at.token) : "";
@@ -117,18 +100,18 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["preconditions"] = json::array();
   for (const precondition& p : report.preconditions) {
     j["preconditions"].push_back({{"name", p.name}, {"level", name_of(p.level)}, {"says", p.says},
-                                  {"least", number_json(p.least)}, {"largest", number_json(p.largest)},
+                                  {"least", detail::json_number(p.least)}, {"largest", detail::json_number(p.largest)},
                                   {"count", p.count}, {"rows", p.rows}, {"first", row_json(p.first)}, {"worst_at", row_json(p.worst_at)}});
   }
   json known = json::object();
   if (!report.tensors.empty()) {
     const measurement& o = report.tensors.front().errors;
     const bool measured = o.elements > o.unknown;
-    known["fla_ratio"] = measured ? number_json(o.fla_ratio.value) : json(nullptr);
-    known["nmse"] = measured ? number_json(o.nmse) : json(nullptr);
+    known["fla_ratio"] = measured ? detail::json_number(o.fla_ratio.value) : json(nullptr);
+    known["nmse"] = measured ? detail::json_number(o.nmse) : json(nullptr);
     known["allclose_violations"] = measured ? json(o.allclose_violations) : json(nullptr);
   }
-  const auto optional_number = [](const std::optional<double>& x) { return x ? number_json(*x) : json(nullptr); };
+  const auto optional_number = [](const std::optional<double>& x) { return x ? detail::json_number(*x) : json(nullptr); };
   known["flash_attention_factor"] = optional_number(report.flash_attention_factor);
   known["attention_gym_factor"] = optional_number(report.attention_gym_factor);
   j["known_metrics"] = std::move(known);
@@ -145,7 +128,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 
 std::string to_text(const check_report& report, const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += padded(label, 13) + one_line(text) + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + one_line(text) + "\n"; };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
   line("kernel", (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
@@ -155,24 +138,24 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
                          std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on are not judged");
   }
-  out += padded("", 13) + padded("max_abs", 11) + padded("rel_fro", 11) + padded("ulps", 11) + padded("radius", 11) + "worst at\n";
+  out += detail::padded("", 13) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
       line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed");
       continue;
     }
-    out += padded(t.name, 13) + padded(short_number(m.max_abs.value), 11) + padded(short_number(m.rel_fro.value), 11) +
-           padded(short_number(m.ulps.value), 11) + padded(short_number(m.radius), 11) + (t.worst ? where_text(*t.worst) : "-") + "\n";
+    out += detail::padded(t.name, 13) + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(detail::scientific(m.rel_fro.value), 11) +
+           detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(*t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
       line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(*t.first_nonfinite));
     }
   }
   if (!report.tensors.empty() && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
     const measurement& o = report.tensors.front().errors;
-    std::string text = "fla ratio " + short_number(o.fla_ratio.value) + ", nmse " + short_number(o.nmse) + ", allclose violations " +
+    std::string text = "fla ratio " + detail::scientific(o.fla_ratio.value) + ", nmse " + detail::scientific(o.nmse) + ", allclose violations " +
                        std::to_string(o.allclose_violations) + " of " + std::to_string(o.elements);
-    if (report.flash_attention_factor) text += ", FlashAttention factor " + short_number(*report.flash_attention_factor);
+    if (report.flash_attention_factor) text += ", FlashAttention factor " + detail::scientific(*report.flash_attention_factor);
     line("known (o)", text);
   }
   for (const precondition& p : report.preconditions) {

@@ -10,6 +10,7 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof {
 namespace {
@@ -63,11 +64,7 @@ bool is_expansive(double b, std::span<const double> k, bool exact_lowering) {
   return n > 2 || n < 0;
 }
 
-std::string text(double x) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.6g", x);
-  return buffer;
-}
+std::string text(double x) { return detail::general(x, 6); }
 
 std::string of(std::size_t count, std::size_t rows, const char* what) {
   return std::to_string(count) + " of " + std::to_string(rows) + " " + what;

@@ -24,7 +24,7 @@ double gamma(std::size_t n, double u) {
 
 chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk) {
   if (!(beta >= 0 && beta <= 2)) {
-    throw domain_error("chunk bounds: the largest step is " + std::to_string(beta) + "; they hold for unit keys and steps in [0, 2]");
+    throw domain_error("chunk bounds: the largest step is " + std::to_string(beta) + "; they hold for keys of length at most 1 and steps in [0, 2]");
   }
   if (chunk == 0) throw domain_error("chunk bounds: the chunk length is 0; give at least 1 row");
   const double row = 1 + beta * static_cast<double>(chunk - 1);
@@ -52,9 +52,11 @@ chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t ke
   const double w_error = rows * beta * (stored_error + rounding * (1 + u.store) * entry);
   // Eleven roundings of these lines themselves lie far inside this factor.
   constexpr double up = 1 + 0x1p-40;
-  result.inverse_entry = (1 + u.store) * entry * up;
-  result.w_norm = (beta + w_error) * up;
-  result.transition_norm = (1 + rows * w_error) * up;
+  // Infinity times zero: nothing is known there either.
+  const auto bounded = [](double x) { return x == x ? x * up : infinity; };
+  result.inverse_entry = bounded((1 + u.store) * entry);
+  result.w_norm = bounded(beta + w_error);
+  result.transition_norm = bounded(1 + rows * w_error);
   return result;
 }
 

@@ -267,6 +267,7 @@ TEST(chunk_bounds_property, refuse_what_they_do_not_cover) {
   EXPECT_THROW((void)exact_chunk_bounds(std::nan(""), 4), domain_error);
   EXPECT_THROW((void)exact_chunk_bounds(1, 0), domain_error);
   EXPECT_THROW((void)rounded_chunk_bounds(1, 4, 4, {.store = 1}), domain_error);
+  EXPECT_EQ(rounded_chunk_bounds(0, 512, 64, {.product = unit_roundoff(bf16)}).w_norm, std::numeric_limits<double>::infinity());
   EXPECT_EQ(rounded_chunk_bounds(2, 128, 128, {.substitution = unit_roundoff(bf16)}).inverse_entry, std::numeric_limits<double>::infinity());
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Says how large the matrices of one chunk can be: entries of (I + L)^-1 and of T, the norm of w_r, of the transition,
-// and the condition of I + L, for unit keys and steps in [0, beta], beta <= 2, in exact arithmetic
+// and the condition of I + L, for keys of length at most 1 and steps in [0, beta], beta <= 2, in exact arithmetic
 // (`exact_chunk_bounds`) and after rounding (`rounded_chunk_bounds`). The proofs are in proofs/notes/chunk-bounds.md,
 // lines B1-B5 and R1-R4; where a line says nothing the bound is infinite. None of them bounds what an algorithm
 // forms on the way to the inverse: algebra/growth.hpp does.
@@ -30,10 +30,10 @@ struct chunk_roundoffs {
   double store = 0;       ///< the inverse and w as they are kept
 };
 
-/// B1-B5 for unit keys, decays in [0, 1] and steps in [0, beta]. Throws: domain_error unless 0 <= beta <= 2 and C >= 1.
+/// B1-B5 for keys of length at most 1, decays in [0, 1] and steps in [0, beta]. Throws: domain_error unless 0 <= beta <= 2 and C >= 1.
 [[nodiscard]] chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk);
 
-/// R2-R4 (and B2, B5 unchanged) for unit keys, no decay, steps in [0, beta] and the inverse by forward substitution.
+/// R2-R4 (and B2, B5 unchanged) for keys of length at most 1, no decay, steps in [0, beta] and the inverse by forward substitution.
 /// Throws: as exact_chunk_bounds, and domain_error for a roundoff that is negative or 1 and more.
 [[nodiscard]] chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t key_dim, const chunk_roundoffs& u);
 
