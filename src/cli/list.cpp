@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "deltaproof/algebra/triangular.hpp"
+#include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/oracle/measure.hpp"
@@ -24,6 +26,7 @@ struct entry {
   std::string name;
   std::string line;                                            ///< one sentence
   std::vector<std::pair<std::string, std::string>> facts = {};
+  std::string toml = {};                                       ///< what `explain` prints to be copied
 };
 
 std::vector<entry> list_rules() {
@@ -69,6 +72,39 @@ std::vector<entry> list_inverses() {
   return out;
 }
 
+template <class T>
+std::string joined(const std::vector<T>& all, const std::string& none = "any") {
+  std::string text;
+  for (const T& one : all) {
+    if (!text.empty()) text += ", ";
+    if constexpr (std::is_same_v<T, std::string>) {
+      text += one;
+    } else if constexpr (std::is_integral_v<T>) {
+      text += std::to_string(one);
+    } else {
+      text += name_of(one);
+    }
+  }
+  return text.empty() ? none : text;
+}
+
+std::vector<entry> list_plans() {
+  std::vector<entry> out;
+  for (const plan& p : plans()) {
+    const bool chunked = std::find(p.path.begin(), p.path.end(), path_kind::chunk) != p.path.end();
+    out.push_back({p.name,
+                   p.what,
+                   {{"kernels", joined(p.kernels, "none")},
+                    {"ops", joined(p.ops)},
+                    {"path", joined(p.path)},
+                    {"dtypes", joined(p.dtypes)},
+                    {"chunk", chunked ? joined(p.chunk) : "none"},
+                    {"source", p.source}},
+                   std::string(plan_text(p.name))});
+  }
+  return out;
+}
+
 std::vector<entry> list_regimes() {
   std::vector<entry> out;
   for (const regime_info& r : regimes()) out.push_back({std::string(r.name), std::string(r.what), {{"why", std::string(r.why)}}});
@@ -103,6 +139,7 @@ constexpr axis axes[] = {
     {"rules", list_rules},
     {"formats", list_formats},
     {"inverses", list_inverses},
+    {"plans", list_plans},
     {"regimes", list_regimes},
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},
@@ -137,14 +174,27 @@ int run_list(const std::string& wanted, const common_options& common) {
   throw format_error("list: there is no axis '" + wanted + "'; there are " + axis_names());
 }
 
+/// Each line behind "# ": what stands before a file to be copied is not part of it.
+std::string as_comment(const std::string& lines) {
+  std::string text;
+  for (std::size_t first = 0; first < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', first), lines.size());
+    text += "# " + lines.substr(first, end - first) + "\n";
+    first = end + 1;
+  }
+  return text;
+}
+
 int run_explain(const std::string& wanted, const common_options& common) {
   std::string text;
+  std::string toml;
   json j{{"schema", "deltaproof.explanation/1"}, {"name", wanted}, {"entries", json::array()}};
   for (const axis& a : axes) {
     for (const entry& e : a.entries()) {
       if (e.name != wanted) continue;
-      text += wanted + " (" + std::string(a.name) + "): " + e.line + "\n";
       json item{{"axis", a.name}, {"statement", e.line}};
+      if (!e.toml.empty()) item["toml"] = toml = e.toml;
+      text += wanted + " (" + std::string(a.name) + "): " + e.line + "\n";
       for (const auto& [name, value] : e.facts) {
         text += "  " + name + ": " + value + "\n";
         item[name] = value;
@@ -152,6 +202,7 @@ int run_explain(const std::string& wanted, const common_options& common) {
       j["entries"].push_back(std::move(item));
     }
   }
+  if (!toml.empty()) text = as_comment(text) + toml;
   if (text.empty()) throw format_error("explain: nothing is named '" + wanted + "'; see deltaproof list AXIS for AXIS in " + axis_names());
   publish(common, {"explain", text, j.dump(2) + "\n"});
   return 0;

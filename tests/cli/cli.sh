@@ -119,13 +119,15 @@ timeout --preserve-status -s INT 0.5 "$program" inverse --keys gaussian --beta 0
 { [ $code = 130 ] && ! grep -q '^verdict' stopped.txt; } || { echo "FAIL inverse does not end on Ctrl-C: exit $code"; failures=$((failures + 1)); }
 ran=$((ran + 1))
 
-for axis in rules formats inverses regimes studies metrics; do
+for axis in rules formats inverses plans regimes studies metrics; do
   expect 0 "" list $axis --json $axis.json
 done
 expect 0 "bf16" list formats
 expect 2 "rules" list colours
 expect 0 "exact" explain exact
 expect 0 "16 x 16" explain neumann16+block
+expect 0 "merge_operand" explain fla-chunk-gdn
+expect 0 "# fp32 (formats)" explain fp32
 expect 2 "list" explain nonsense
 expect 2 "there" study nonsense
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/stages.hpp"
 #include "deltaproof/number/convert.hpp"
 
 namespace deltaproof::testing {
@@ -79,6 +80,18 @@ inline problem draw_problem(const pipeline_case& c) {
   }
   validate(p, "test");
   return p;
+}
+
+/// What the preset of the public chunk kernel of this op declares, for chunks of any length.
+inline stage_roundings public_roundings(const problem& p, std::size_t chunk, bool safe_gate = false) {
+  const char* const name = p.op == op_kind::delta_rule            ? "fla-chunk-delta"
+                           : p.op == op_kind::gated_delta_rule    ? "fla-chunk-gdn"
+                           : p.op == op_kind::gated_delta_product ? "fla-chunk-gdp"
+                           : safe_gate                            ? "fla-chunk-kda-safe-gate"
+                                                                  : "fla-chunk-kda";
+  plan declared = plan_named(name);
+  declared.chunk.clear();
+  return roundings_of(declared, p, path_kind::chunk, chunk);
 }
 
 /// One wrong line each; the stage in which it is.

@@ -17,7 +17,7 @@ using testing::pipeline;
 using testing::pipeline_case;
 
 stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
-  stage_roundings roundings = public_chunk_roundings(p, *r.chunk_size, safe_gate);
+  stage_roundings roundings = testing::public_roundings(p, *r.chunk_size, safe_gate);
   roundings.output_span = span;
   return measure_stages(p, r, roundings);
 }
@@ -141,7 +141,7 @@ TEST(stages, alternatives_are_told_apart) {
   c.beta_fp32 = false;
   pipeline kernel(c);
   const result r = kernel.run();
-  stage_roundings roundings = public_chunk_roundings(kernel.given(), c.chunk);
+  stage_roundings roundings = testing::public_roundings(kernel.given(), c.chunk);
   roundings.w = {{"beta k in fp32", fp32, {bf16, false}}, {"beta k in bf16", bf16, {bf16, false}}};
   stage_report report = measure_stages(kernel.given(), r, roundings);
   EXPECT_EQ(report.find("w")->rounding, "beta k in bf16");
@@ -164,7 +164,7 @@ TEST(stages, of_the_output_are_rebuilt_from_the_alternative_of_the_state_that_fi
         return r;
       };
       const result r = without(kernel.run());
-      stage_roundings roundings = public_chunk_roundings(kernel.given(), c.chunk);
+      stage_roundings roundings = testing::public_roundings(kernel.given(), c.chunk);
       state_rounding right = roundings.state[0];
       state_rounding other = right;
       right.name = "bf16";
@@ -226,7 +226,7 @@ TEST(stages, tf32_cut_off_and_rounded_are_told_apart) {
 TEST(stages, an_open_order_of_the_merges_has_a_wider_bound_that_holds) {
   pipeline kernel(pipeline_case{});
   const result r = kernel.run();
-  stage_roundings roundings = public_chunk_roundings(kernel.given(), 48);
+  stage_roundings roundings = testing::public_roundings(kernel.given(), 48);
   roundings.inverse = {{"", 16, unit_roundoff(fp32), {tf32, true}, unit_roundoff(fp32), merge_order::any}};
   EXPECT_EQ(measure_stages(kernel.given(), r, roundings).find("Ai")->bad, 0U);
   roundings.inverse[0].block = 48;

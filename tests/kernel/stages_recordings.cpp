@@ -104,7 +104,13 @@ std::map<std::string, names> check_folder(const fs::path& folder) {
     stage_options options;
     // Diverges by design: judged before the chunk in which it does.
     if (name.starts_with("delta_rawk_blowup")) options.judged_tokens.assign(p.sequence_count() * p.value_heads(), 64);
-    const stage_report report = measure_stages(p, r, public_chunk_roundings(p, *r.chunk_size), options);
+    const std::vector<const plan*> declared = plans_for_kernel(r.kernel, p, path_kind::chunk);
+    if (declared.empty()) {
+      ADD_FAILURE() << "no plan lists " << r.kernel;
+      continue;
+    }
+    const stage_report report =
+        measure_stages(p, r, roundings_of(*declared[0], p, path_kind::chunk, *r.chunk_size), options);
     std::cout << name << "\n" << to_text(report);
     if (!name.starts_with("kda_safe_gate_abuse")) {
       all[name] = check(p, r, report);

@@ -59,7 +59,7 @@ void replace(result& r, const std::string& stage, std::size_t flat, double x) {
 }
 
 stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
-  stage_roundings roundings = public_chunk_roundings(p, *r.chunk_size, safe_gate);
+  stage_roundings roundings = testing::public_roundings(p, *r.chunk_size, safe_gate);
   roundings.output_span = span;
   return measure_stages(p, r, roundings);
 }
@@ -155,7 +155,7 @@ TEST(stages, nan_where_no_value_can_be_recomputed_is_bad) {
   // The caller knows that the problem diverges.
   stage_options options;
   options.judged_tokens = {1};
-  report = measure_stages(t.p, t.r, public_chunk_roundings(t.p, 2), options);
+  report = measure_stages(t.p, t.r, testing::public_roundings(t.p, 2), options);
   EXPECT_EQ(first_bad_stage(report), nullptr);
   EXPECT_EQ(report.outcome(), stage_outcome::nothing_judged);
 }
@@ -277,7 +277,7 @@ TEST(stages, past_the_judged_tokens_are_counted_not_judged) {
   stage_options options;
   options.judged_tokens = {60, 100};
   options.threads = 1;
-  const stage_roundings roundings = public_chunk_roundings(kernel.given(), c.chunk);
+  const stage_roundings roundings = testing::public_roundings(kernel.given(), c.chunk);
   const stage_report report = measure_stages(kernel.given(), r, roundings, options);
   const stage_measurement& o = *report.find("o");
   EXPECT_EQ(o.judged, (48 + 100) * c.values);
@@ -307,7 +307,7 @@ TEST(stages, do_not_depend_on_the_number_of_threads) {
   const result r = kernel.run("o: truncated");
   stage_options options;
   options.threads = 1;
-  const stage_roundings roundings = public_chunk_roundings(kernel.given(), c.chunk);
+  const stage_roundings roundings = testing::public_roundings(kernel.given(), c.chunk);
   const std::string one = to_text(measure_stages(kernel.given(), r, roundings, options));
   options.threads = 4;
   EXPECT_EQ(one, to_text(measure_stages(kernel.given(), r, roundings, options)));
@@ -315,18 +315,18 @@ TEST(stages, do_not_depend_on_the_number_of_threads) {
 
 TEST(stages, refuse_what_they_cannot_measure) {
   tiny t = tiny_delta();
-  stage_roundings roundings = public_chunk_roundings(t.p, 2);
+  stage_roundings roundings = testing::public_roundings(t.p, 2);
   roundings.inverse.clear();
   EXPECT_THAT([&] { return measure_stages(t.p, t.r, roundings); },
               ThrowsMessage<domain_error>(HasSubstr("stage_roundings::inverse")));
-  roundings = public_chunk_roundings(t.p, 2);
+  roundings = testing::public_roundings(t.p, 2);
   roundings.gram[0].block = 0;
   EXPECT_THAT([&] { return measure_stages(t.p, t.r, roundings); }, ThrowsMessage<domain_error>(HasSubstr("blocks of 0 rows")));
-  roundings = public_chunk_roundings(t.p, 2);
+  roundings = testing::public_roundings(t.p, 2);
   roundings.output_span = 0;
   EXPECT_THAT([&] { return measure_stages(t.p, t.r, roundings); }, ThrowsMessage<domain_error>(HasSubstr("output_span")));
   t.r.chunk_size.reset();
-  EXPECT_THAT([&] { return measure_stages(t.p, t.r, public_chunk_roundings(t.p, 2)); },
+  EXPECT_THAT([&] { return measure_stages(t.p, t.r, testing::public_roundings(t.p, 2)); },
               ThrowsMessage<domain_error>(HasSubstr("chunk_size")));
 }
 

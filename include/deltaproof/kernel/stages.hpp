@@ -9,7 +9,8 @@
 // columns are never read; a stage whose inputs are not stored is named, not judged. It exists to tell which stage of a
 // kernel is wrong, and it shares nothing above floor `algebra` with the emulator of kernels.
 //
-// Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges. A bound allows for every
+// Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges, nor for gates factored as
+// e^{G_i} e^{-G_j}: such elements count as unbounded, and NaN among them is bad. A bound allows for every
 // rounding declared before it, so a fault of that size is not seen: a state rounded between chunks to the format h is stored
 // in need not show in h, only in final_state (which is then the stage named), and in no stage where that is not stored. Of a
 // stage whose inputs are not stored only NaN and inf are found. That no stage is bad is no pass: see stage_report::outcome.
@@ -24,16 +25,11 @@
 #include <vector>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/oracle/problem.hpp"
 
 namespace deltaproof {
-
-/// How a value is brought to the format it is multiplied in: to nearest even, or (tf32 rz) toward zero.
-struct narrowing {
-  format to = fp32;
-  bool toward_zero = false;
-};
 
 /// A and Aqk. `difference`: e^{G_i-G_j} on the finished product, or term by term where the gate has channels.
 /// `reference_blocks`: outside the diagonal blocks of `block` rows, x e^{G_i-R} and k e^{R-G_j} (R the first row of i's
@@ -45,21 +41,23 @@ struct gram_rounding {
   gram_form form = gram_form::difference;
   narrowing operand;
   std::size_t block = 16;
-  double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below
+  double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below; infinite: no bound
+  std::optional<format> store = {};         ///< A is rounded to this before it is inverted, where it is not stored
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
 /// operands are narrowed to `merge_operand`. One block of the whole chunk is plain substitution. Which two factors are
 /// multiplied first matters where operands are narrowed: in `neighbours_left` it is (Ai_ii A_ij) Ai_jj for a block next to
 /// the diagonal and the sum elsewhere; `any` leaves it open and costs a wider bound.
-enum class merge_order { any, neighbours_left };
 struct inverse_rounding {
   std::string name;
   std::size_t block = 16;
-  double substitute = unit_roundoff(fp32);
+  double substitute = unit_roundoff(fp32);  ///< infinite: no bound is known for this inverse
   narrowing merge_operand;
   double merge_accumulate = unit_roundoff(fp32);
   merge_order order = merge_order::any;
+  double substitute_operand = 0;  ///< unit roundoff of narrowing an operand of the substitution
+  double between = 0;             ///< likewise of a finished row or block before it is used on
 };
 
 /// u = Ai (beta v) and w = Ai (beta e^G k): beta times the row is rounded to `beta_product`, multiplied by e^G in the
@@ -84,6 +82,7 @@ struct state_rounding {
   narrowing operand;
   std::optional<format> between_chunks;  ///< the state is rounded to this after each chunk; nothing: it is not
   double accumulate = unit_roundoff(fp32);
+  std::optional<narrowing> update_operand = {};  ///< of k^T v_new; nothing: `operand`
 };
 
 /// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
@@ -116,10 +115,10 @@ struct stage_roundings {
   std::vector<output_rounding> output;
 };
 
-/// What the public chunk kernels do for this problem's op and formats. tf32 products are listed in both directions of
-/// narrowing and as fp32, which they are on a card without tf32. `safe_gate`: KDA's diagonal blocks by the gate in their
-/// middle. Source: PLANS.md, "fla, chunk kernels".
-[[nodiscard]] stage_roundings public_chunk_roundings(const problem& p, std::size_t chunk_size, bool safe_gate = false);
+/// What a plan declares for this problem: for each stage the roundings of its variants, operands of more bits first. Where
+/// gates have channels their decay is carried by q and k. The read-out spans n chunks for n steps a token, as in the public
+/// kernel of the delta product. Throws: domain_error unless path is chunk; as variants.
+[[nodiscard]] stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
 
 /// Every stage in the order of the data: each reads only those before it, but v_new reads h of its own chunk.
 inline constexpr std::array<std::string_view, 10> judged_stages{"g_cumsum_log2", "A",   "Ai", "w",          "u", "h",
@@ -182,6 +181,7 @@ struct stage_measurement {
   std::optional<stage_place> first_bad;  ///< first ratio above 1 by sequence, head, chunk, row, element
   std::size_t bad = 0;
   ratio_histogram ratios;
+  double rms_ratio = 0;  ///< root mean square of the finite ratios
   stage_bias bias;
   double exactly_bf16 = 0;  ///< share of the judged nonzero values of an fp32 or fp64 stage that are values of bf16
 };

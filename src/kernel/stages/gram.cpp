@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <limits>
 
 #include "kernel/stages/parts.hpp"
 
@@ -132,7 +133,9 @@ balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const ba
   const gram_call call{x, row_of, k, decays, multiplier, extra, strict, how, errors};
   balls out(x.rows, k.rows);
   out.radius.assign(out.value.size(), 0);
-  if (decays.channels() <= 1) {
+  if (!(how.accumulate < std::numeric_limits<double>::infinity())) {
+    out.value.assign(out.value.size(), std::numeric_limits<double>::quiet_NaN());
+  } else if (decays.channels() <= 1) {
     on_finished_product(call, out);
   } else if (how.form != gram_form::difference) {
     by_blocks(call, out);

@@ -149,7 +149,8 @@ void head_measurement::judge_inverse(chunk_decays& decays) {
   const balls got = lower_of(*stored_.ai, false);
   std::size_t alternative = 0;
   for (std::size_t g = 0; g < gram_choices(stored_.a != nullptr, r_); ++g) {
-    const balls l = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[g]);
+    balls l = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[g]);
+    if (stored_.a == nullptr && r_.gram[g].store) l = narrow(std::move(l), narrowing{*r_.gram[g].store, false});
     for (const inverse_rounding& how : r_.inverse) {
       const balls want = inverse_of(l, how, errors_);
       for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", alternative, at(i), got, i, want, i, i + 1);

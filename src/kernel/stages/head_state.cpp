@@ -99,10 +99,11 @@ ball head_measurement::decayed(ball x, ball e, const narrowing& to) const {
 
 void head_measurement::update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new,
                               const state_rounding& how) const {
+  const narrowing to = how.update_operand.value_or(how.operand);
   const std::size_t last = rows_ - 1;
   const std::size_t channels = decays.channels();
   const bool on_keys = how.update == update_kind::key;
-  const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == how.operand.to && !how.operand.toward_zero;
+  const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == to.to && !to.toward_zero;
   balls right(rows_, values());
   balls left(rows_, keys());
   for (std::size_t i = 0; i < rows_; ++i) {
@@ -110,14 +111,14 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
     const bool plain = e.value == 1 && e.radius == 0;
     for (std::size_t j = 0; j < values(); ++j) {
       const bool from_stored = how.update == update_kind::stored_value && v_new != nullptr;
-      ball x = decayed(from_stored ? v_new->at(i, j) : fresh.at(i, j), e, how.operand);
+      ball x = decayed(from_stored ? v_new->at(i, j) : fresh.at(i, j), e, to);
       // The stored v_new is the outcome of this very rounding, if it is one that could have come out.
       if (plain && same_rounding && x.radius > 0 && std::fabs(v_new->at(i, j).value - x.value) <= x.radius) x = v_new->at(i, j);
       right.set(i, j, x);
     }
     for (std::size_t c = 0; c < keys(); ++c) {
       const ball e_key = on_keys && channels > 0 ? decays.between(last, i, channels == 1 ? 0 : c) : ball{1, 0};
-      left.set(i, c, decayed(k_.at(i, c), e_key, how.operand));
+      left.set(i, c, decayed(k_.at(i, c), e_key, to));
     }
   }
   const product sum = multiply(left.transposed(), right);

@@ -9,10 +9,13 @@
 //    a = (1 + d)^2 (1 + gamma(n)) - 1 and b = (1 + d)^2 (1 + gamma(block)) - 1, d the error of narrowing an operand:
 //    with F the residual of the diagonal block, -R = F M' + (I + L_ii) E_2 + E_1, |E_1| <= a M <= a |I + L_ii| |Y_ii| M,
 //    |E_2| <= b (1 + a) |Y_ii| M, M' <= (1 + a) M; hence |R| <= (1 + a) F M + (a + b + a b) |I + L_ii| |Y_ii| M.
+//  * Narrowed operands of a substitution (d) and a result rounded before it is used on (e) are factors of its terms: gamma
+//    becomes (1 + d)^2 (1 + gamma) (1 + e) - 1, and b likewise takes the factor 1 + e.
 //  * L known within r adds r |Y| to R. The fp64 inverse X itself is a substitution: gamma with u = 2^-53 is added.
 // Where operands of the merges are narrowed and their association is declared, the merges are carried out here as declared
 // instead, with radii: only what accumulation and the diagonal blocks leave open is then left to the bound.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "kernel/stages/parts.hpp"
@@ -57,7 +60,9 @@ class inverse_bound {
   [[nodiscard]] double l_radius(std::size_t i, std::size_t j) const { return l_.at(i, j).radius; }
 
   void diagonal_row(std::size_t begin, std::size_t i) {
-    const double rounding = gamma(how_.block, how_.substitute) + gamma(n_ + 2, own_roundoff);
+    const double operands = (1 + how_.substitute_operand) * (1 + how_.substitute_operand);
+    const double rounding =
+        operands * (1 + gamma(how_.block, how_.substitute)) * (1 + how_.between) - 1 + gamma(n_ + 2, own_roundoff);
     for (std::size_t j = begin; j < i; ++j) {
       const double weight = rounding * l_upper(i, j) + l_radius(i, j);
       for (std::size_t c = begin; c <= j; ++c) residual_[at(i, c)] += weight * upper_[at(j, c)];
@@ -85,7 +90,8 @@ class inverse_bound {
                          : unit_roundoff(how_.merge_operand.to) * (how_.merge_operand.toward_zero ? 2 : 1);
     const double operands = (1 + u) * (1 + u);
     const double a = operands * (1 + gamma(begin, how_.merge_accumulate)) - 1 + gamma(n_ + 2, own_roundoff);
-    const double b = operands * (1 + gamma(how_.block, how_.merge_accumulate)) - 1 + gamma(n_ + 2, own_roundoff);
+    const double b =
+        operands * (1 + gamma(how_.block, how_.merge_accumulate)) * (1 + how_.between) - 1 + gamma(n_ + 2, own_roundoff);
     const double both = a + b + a * b;
     matrix sums((end - begin) * begin, 0);      // M
     matrix products((end - begin) * begin, 0);  // |Y_ii| M
@@ -210,7 +216,12 @@ class merged_inverse {
 
 balls inverse_of(const balls& l, const inverse_rounding& how, const arithmetic_errors& errors) {
   const bool narrowed = how.merge_operand.to.precision < fp32.precision;
-  if (narrowed && how.order == merge_order::neighbours_left) return merged_inverse(l, how, errors).take();
+  if (!(how.substitute < std::numeric_limits<double>::infinity())) {
+    balls unknown(l.rows, l.rows);
+    unknown.value.assign(unknown.value.size(), std::numeric_limits<double>::quiet_NaN());
+    return unknown;
+  }
+  if (narrowed && how.order == merge_order::neighbours_left && how.between == 0) return merged_inverse(l, how, errors).take();
   return bounded_inverse(l, how, errors);
 }
 

@@ -98,6 +98,7 @@ void tally::add_one(const stage_place& place, double error) {
     here.ratio = distance / here.bound;
   }
   measured_.ratios.add(here.ratio);
+  if (std::isfinite(here.ratio)) ratio_squares_ += here.ratio * here.ratio;
   if (!measured_.worst || here.ratio > measured_.worst->ratio) measured_.worst = here;
   if (here.ratio > 1) {
     ++measured_.bad;
@@ -128,6 +129,7 @@ void tally::merge(const tally& later) {
   measured_.bad += later.measured_.bad;
   measured_.ratios.merge(later.measured_.ratios);
   measured_.bias.count += later.measured_.bias.count;
+  ratio_squares_ += later.ratio_squares_;
   bias_sum_ += later.bias_sum_;
   bias_squares_ += later.bias_squares_;
   nonzero_ += later.nonzero_;
@@ -144,6 +146,7 @@ void tally::merge(const tally& later) {
 // -f'(c)/f(c) h^2/12. With |x f'/f| <= 4 on average and h <= 2^(1-p) |x| that is at most 2^(1-p)/3 ulps.
 stage_measurement tally::finish() const {
   stage_measurement result = measured_;
+  if (result.judged > 0) result.rms_ratio = std::sqrt(ratio_squares_ / static_cast<double>(result.judged));
   const auto n = static_cast<double>(result.bias.count);
   if (result.bias.count > 0) {
     result.bias.mean = bias_sum_ / n;
