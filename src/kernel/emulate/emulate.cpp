@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/kernel/emulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/number/double_double.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "kernel/emulate/fault.hpp"
+#include "kernel/emulate/machine.hpp"
+#include "oracle/parallel.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+using emulation_detail::machine;
+
+/// Rows of [B, T, heads, width] for one head, or of [B, T, heads] with width 1.
+matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count, std::size_t head, std::size_t width) {
+  const std::size_t steps = t.dim(1), heads = t.dim(2);
+  matrix<double> out(count, width);
+  for (std::size_t i = 0; i < count; ++i) t.read(((batch * steps + first + i) * heads + head) * width, out.row(i));
+  return out;
+}
+
+double moved(double x, const format& own, const format& unit, philox& draw) {
+  const double d = (4 * draw.uniform() - 2) * 2 * unit_roundoff(unit);
+  if (x == 0 || std::isinf(x)) return x;
+  return emulation::narrowed(x * (1 + d), {own, false});
+}
+
+void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) {
+  for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = moved(m.data()[i], own, unit, draw);
+}
+
+}  // namespace
+
+head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head) {
+  const sequence_range range = p.sequences().at(sequence);
+  const std::size_t n = p.num_householder, key_head = p.key_head(value_head);
+  head_input in;
+  in.steps_per_token = n;
+  in.q = head_rows(p.q, range.batch, range.first_token, range.tokens, key_head, p.key_dim());
+  in.k = head_rows(p.k, range.batch, range.first_token * n, range.tokens * n, key_head, p.key_dim());
+  in.v = head_rows(p.v, range.batch, range.first_token * n, range.tokens * n, value_head, p.value_dim());
+  const matrix<double> beta = head_rows(p.beta, range.batch, range.first_token * n, range.tokens * n, value_head, 1);
+  in.beta.assign(beta.entries().begin(), beta.entries().end());
+  in.per_channel = p.gate_per_channel();
+  in.g = p.g ? head_rows(*p.g, range.batch, range.first_token, range.tokens, value_head, in.per_channel ? p.key_dim() : 1)
+             : matrix<double>(range.tokens, 0);
+  in.state = matrix<double>(p.key_dim(), p.value_dim(), 0.0);
+  if (p.initial_state) p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});
+  in.scale = p.scale;
+  in.qk_l2norm = p.qk_l2norm;
+  in.rule = p.rule;
+  in.activation = p.beta_activation;
+  in.x = p.q.element_format();
+  in.beta_format = p.beta.element_format();
+  if (p.g) in.g_format = p.g->element_format();
+  return in;
+}
+
+head_input perturbed(const head_input& in, std::uint64_t seed) {
+  head_input out = in;
+  philox draw(seed, 0x9e47);
+  move_all(out.q, in.x, in.x, draw);
+  move_all(out.k, in.x, in.x, draw);
+  move_all(out.v, in.x, in.x, draw);
+  for (double& b : out.beta) b = moved(b, in.beta_format, in.beta_format, draw);
+  move_all(out.g, in.g_format, in.g_format, draw);
+  const format state_unit = in.x.precision < fp32.precision ? in.x : fp32;
+  move_all(out.state, fp32, state_unit, draw);
+  return out;
+}
+
+bool measured_by_fp64(const plan_variant& v) {
+  for (const format& f : {v.state.accumulate, v.A.accumulate, v.o.accumulate, v.u.accumulate, v.w.accumulate}) {
+    if (f.precision > fp32.precision) return false;
+  }
+  return true;
+}
+
+head_output emulate_head(const head_input& in, const plan_variant& variant, const emulation_options& options) {
+  plan_variant plan = variant;
+  emulation_options run = options;
+  if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent)) run.planted = nullptr;
+  if (run.planted != nullptr && run.planted->code->arithmetic != nullptr) run.planted->code->arithmetic(plan, in);
+  return measured_by_fp64(variant) ? machine<float>(in, plan, variant, run).run() : machine<double>(in, plan, variant, run).run();
+}
+
+head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant, const emulation_options& options) {
+  head_input in = take_head(p, sequence, value_head);
+  emulation_options run = options;
+  if (run.planted != nullptr && !applies(*run.planted, p, variant.path)) run.planted = nullptr;
+  if (run.planted != nullptr && run.planted->code->reads != nullptr) run.planted->code->reads(p, sequence, value_head, variant, in);
+  return emulate_head(in, variant, run);
+}
+
+namespace {
+
+// The order of EXCHANGE: activation, norm, effective step; then decay, predict, write, read.
+template <class S>
+std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
+  const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token;
+  matrix<double> q = in.q, k = in.k;
+  if (in.qk_l2norm) {
+    for (matrix<double>* m : {&q, &k}) {
+      for (std::size_t i = 0; i < m->rows(); ++i) {
+        double sum = 1e-6;
+        for (const double x : m->row(i)) sum += x * x;
+        for (double& x : m->row(i)) x /= std::sqrt(sum);
+      }
+    }
+  }
+  matrix<S> o(in.tokens(), V, S(0)), state(K, V, S(0));
+  for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in.state.data()[i]);
+  std::vector<S> change(V, S(0));
+  for (std::size_t t = 0; t < in.tokens(); ++t) {
+    for (std::size_t i = 0; i < K && in.gated(); ++i) {
+      const S decay(std::exp(in.g(t, in.channels() ? i : 0)));
+      for (S& x : state.row(i)) x = x * decay;
+    }
+    for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
+      double beta = in.beta[row], norm = 0;
+      if (in.activation != activation_kind::none) beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
+      if (in.rule != rule_kind::euler) {
+        for (const double x : k.row(row)) norm += x * x;
+        const double given = beta;
+        visit_rule(name_of(in.rule), [&](auto rule) { beta = effective_step(rule, given, norm); });
+      }
+      std::fill(change.begin(), change.end(), S(0));
+      for (std::size_t i = 0; i < K; ++i) {
+        const S ki(k(row, i));
+        const S* from = state.data() + i * V;
+        for (std::size_t j = 0; j < V; ++j) change[j] = change[j] + ki * from[j];
+      }
+      for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - change[j]);
+      for (std::size_t i = 0; i < K; ++i) {
+        const S ki(k(row, i));
+        S* to = state.data() + i * V;
+        for (std::size_t j = 0; j < V; ++j) to[j] = to[j] + ki * change[j];
+      }
+    }
+    S* const out = o.data() + t * V;
+    for (std::size_t i = 0; i < K; ++i) {
+      const S qi(q(t, i));
+      const S* from = state.data() + i * V;
+      for (std::size_t j = 0; j < V; ++j) out[j] = out[j] + qi * from[j];
+    }
+    for (std::size_t j = 0; j < V; ++j) out[j] = out[j] * S(in.scale);
+  }
+  return {std::move(o), std::move(state)};
+}
+
+matrix<double> difference(const matrix<double>& run, const matrix<double_double>& truth) {
+  matrix<double> out(run.rows(), run.cols());
+  for (std::size_t i = 0; i < out.size(); ++i) out.data()[i] = (double_double(run.data()[i]) - truth.data()[i]).hi();
+  return out;
+}
+
+}  // namespace
+
+head_output reference_run(const head_input& in) {
+  head_output out;
+  std::tie(out.o, out.final_state) = token_loop<double>(in);
+  return out;
+}
+
+head_output error_of_wide_run(const head_input& in, const head_output& run) {
+  const auto [o, state] = token_loop<double_double>(in);
+  head_output out;
+  out.o = difference(run.o, o);
+  out.final_state = difference(run.final_state, state);
+  return out;
+}
+
+namespace {
+
+/// A tensor in the making, [batch, rows, heads, width], filled head by head.
+struct filling {
+  format of;
+  std::vector<std::size_t> shape;
+  std::vector<double> values;
+
+  filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
+
+  /// Rows of `from` become rows first, first + 1, ... of (batch, head).
+  void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
+    const std::size_t rows = shape[1], heads = shape[2], width = from.cols();
+    for (std::size_t i = 0; i < from.rows(); ++i) {
+      std::copy(from.row(i).begin(), from.row(i).end(), values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
+    }
+  }
+  [[nodiscard]] tensor finished(const std::string& name) const { return tensor::from_doubles(of, shape, values, name); }
+};
+
+}  // namespace
+
+result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
+  const auto sequences = p.sequences();
+  const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
+  const bool chunked = variant.path == path_kind::chunk, stages = chunked && options.stages;
+  const std::size_t C = variant.chunk, chunks = stages ? chunk_count(p, C) : 0;
+  filling o(variant.o.store, {B, T, HV, V});
+  std::vector<double> states(sequences.size() * HV * K * V);
+  std::map<std::string, filling> kept;
+  if (stages) {
+    const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
+    if (gates > 0) kept.emplace("g_cumsum_log2", filling(variant.cumsum, p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV}));
+    kept.emplace("A", filling(variant.A.store, {B, R, HV, C}));
+    kept.emplace("Ai", filling(variant.inverse.store, {B, R, HV, C}));
+    kept.emplace("w", filling(variant.w.store, {B, R, HV, K}));
+    kept.emplace("u", filling(variant.u.store, {B, R, HV, V}));
+    kept.emplace("v_new", filling(variant.v_new.store, {B, R, HV, V}));
+    kept.emplace("h", filling(variant.state.store.to, {B, chunks, HV, K, V}));
+    if (p.gate_per_channel() && p.num_householder == 1) kept.emplace("Aqk", filling(variant.o.operand.to, {B, R, HV, C}));
+  }
+  std::vector<std::size_t> first_chunk(sequences.size(), 0);
+  for (std::size_t s = 1; s < sequences.size(); ++s) {
+    const auto& before = sequences[s - 1];
+    first_chunk[s] = sequences[s].batch != before.batch ? 0 : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
+  }
+  std::mutex lock;
+  parallel_for(sequences.size() * HV, threads, [&](std::size_t job) {
+    const std::size_t s = job / HV, head = job % HV;
+    const head_output out = emulate_head(p, s, head, variant, options);
+    const std::lock_guard guard(lock);
+    const sequence_range& range = sequences[s];
+    o.put(out.o, range.batch, range.first_token, head);
+    std::copy(out.final_state.entries().begin(), out.final_state.entries().end(), states.begin() + static_cast<std::ptrdiff_t>(job * K * V));
+    const std::size_t row = range.first_token * p.num_householder;
+    for (auto& [name, to] : kept) {
+      if (name == "h") {
+        for (std::size_t c = 0; c * K < out.h.rows(); ++c) {
+          std::copy_n(out.h.data() + c * K * V, K * V, to.values.begin() + static_cast<std::ptrdiff_t>(((range.batch * chunks + first_chunk[s] + c) * HV + head) * K * V));
+        }
+        continue;
+      }
+      to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2 : name == "A" ? out.A : name == "Ai" ? out.Ai : name == "w" ? out.w : name == "u" ? out.u : name == "v_new" ? out.v_new : out.Aqk,
+             range.batch, row, head);
+    }
+  });
+  result r;
+  r.o = o.finished("o");
+  r.final_state = tensor::from_doubles(variant.state.accumulate, {sequences.size(), HV, K, V}, states, "final_state");
+  for (const auto& [name, t] : kept) r.stages.emplace(name, t.finished(name));
+  r.path = variant.path;
+  if (chunked) r.chunk_size = C;
+  r.kernel = "deltaproof emulate " + variant.name;
+  r.producer = "deltaproof, an emulation of the plan " + variant.name + (options.planted ? " with the fault " + std::string(options.planted->name) : "");
+  return r;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The emulator proper, compiled for float and double: `machine<Real>` runs one head through the stages of a variant on the
+// chunk or the recurrent path. Every stage reads and writes a site and nothing else, so that a planted fault can stand
+// between any two of them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "kernel/emulate/fault.hpp"
+#include "kernel/emulate/site.hpp"
+
+namespace deltaproof::emulation_detail {
+
+[[nodiscard]] inline matrix<double> widened(const matrix<double>& m) { return m; }
+[[nodiscard]] inline matrix<double> widened(const matrix<float>& m) {
+  matrix<double> out(m.rows(), m.cols());
+  std::copy(m.entries().begin(), m.entries().end(), out.data());
+  return out;
+}
+
+/// Tensor cores multiply operands of at most 11 bits; wider ones go one after the other.
+[[nodiscard]] inline sum_rule rule_for(sum_rule rule, const format& operand, const format& accumulate) {
+  rule.accumulate = accumulate;
+  rule.operand = operand;
+  if (rule.order == sum_order::tensor_core && (operand.precision > tf32.precision || accumulate != fp32)) rule.order = sum_order::sequential;
+  return rule;
+}
+
+template <class Real>
+class machine {
+ public:
+  machine(const head_input& in, const plan_variant& plan, const plan_variant& promised, const emulation_options& options)
+      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0}, options_{options}, noise_{options.seed, 0x6e01} {
+    rule_.order = plan.order;
+    rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
+    rule_.block = plan.core_block;
+  }
+
+  head_output run();
+
+ private:
+  void load();
+  void run_chunks();
+  void run_tokens();
+  void step_token(std::size_t t, matrix<Real>& state);
+  void finish();
+
+  // Stages of a chunk.
+  void begin_chunk(std::size_t first, std::size_t rows);
+  void gate(chunk_state<Real>& c);
+  void overlaps(chunk_state<Real>& c);
+  void invert(chunk_state<Real>& c);
+  void transform_keys(chunk_state<Real>& c);
+  void transform_values(chunk_state<Real>& c);
+  void correct(chunk_state<Real>& c);
+  void weigh(chunk_state<Real>& c);
+  void read_out(chunk_state<Real>& c);
+  void update(chunk_state<Real>& c);
+  void keep_stages(const chunk_state<Real>& c);
+
+  /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
+  matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of, const std::vector<std::size_t>& columns,
+                                const matrix<Real>& k, const matrix<Real>& G, const narrowing& operand, format accumulate);
+
+  [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const { return rule_for(rule_, operand, accumulate); }
+  /// a b, both of values of `operand`.
+  matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
+  /// Moves each sum as options_.noise_ulps says.
+  void disturb(std::span<Real> sums);
+  [[nodiscard]] Real exp2_of(Real x);
+  [[nodiscard]] Real exp_of(Real x);
+  void see(formed what, Real x) {
+    double& most = range_[static_cast<std::size_t>(what)];
+    const double size = std::fabs(static_cast<double>(x));
+    if (!(size <= most)) most = most != most ? most : size;
+  }
+  void see(formed what, const matrix<Real>& m) {
+    for (const Real x : m.entries()) see(what, x);
+  }
+
+  /// Runs one stage, with the planted fault before it (what the stage reads; others read the truth) or after it.
+  template <class Compute, class Keep>
+  void stage(step_kind which, const Compute& compute, const Keep& keep);
+  void planted(step_kind which, bool input, chunk_state<Real>& c);
+
+  site<Real> site_;
+  emulation_options options_;
+  philox noise_;
+  sum_rule rule_;
+  range_seen range_{};
+  head_output out_;
+};
+
+extern template class machine<float>;
+extern template class machine<double>;
+
+}  // namespace deltaproof::emulation_detail
