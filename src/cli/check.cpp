@@ -13,6 +13,10 @@ struct check_arguments {
   std::vector<std::string> limits;
   std::string reason;
   bool no_plan = false;
+  std::string plan;
+  double false_alarm = 1e-4;
+  std::optional<double> accuracy;
+  bool no_power = false;
   int max_bits = 1024;
 };
 
@@ -46,10 +50,27 @@ int run(const check_arguments& args, const common_options& common) {
   if (r.path) identity.path = name_of(*r.path);
   identity.reproduce = command_line(common);
 
+  if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
+  if (!args.plan.empty()) {
+    options.plans.push_back(plan_named(args.plan));
+    require_fit(options.plans.back(), p, path_of(r), r.chunk_size.value_or(0));
+  } else if (!args.no_plan) {
+    const bool other_budget = !args.limits.empty();
+    if (!other_budget || !plans_for_kernel(r.kernel, p, path_of(r)).empty()) options.plans = plans_of(r, p);
+  }
+  options.referee.false_alarm = args.false_alarm;
+  options.referee.accuracy = args.accuracy;
+  options.referee.power = !args.no_power;
+  options.referee.seed = common.seed;
+
   check_report report;
   {
     progress_line line("reference");
     options.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+    options.referee.progress = [&line](const char* what, double done) {
+      line.stage(what);
+      line.update(done);
+    };
     report = check(p, r, options);
   }
   output out{"check", to_text(report, identity), to_json(report, identity), markdown(report, identity), {}};
@@ -64,13 +85,17 @@ int run(const check_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_check(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("check", "Measure a kernel's result against the certified reference");
+  auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
   const auto args = std::make_shared<check_arguments>();
   command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1)")->required();
   command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->required();
   command->add_option("--max-error", args->limits, "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")->type_name("LIMIT")->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
+  command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN");
+  command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(CLI::Range(1e-12, 0.1));
+  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(CLI::PositiveNumber);
+  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
   command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(CLI::Range(53, 1024));
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -91,6 +91,7 @@ registered_verb add_check(CLI::App& app, common_options& common);
 registered_verb add_inspect(CLI::App& app, common_options& common);
 registered_verb add_oracle(CLI::App& app, common_options& common);
 registered_verb add_gen(CLI::App& app, common_options& common);
+registered_verb add_emulate(CLI::App& app, common_options& common);
 registered_verb add_inverse(CLI::App& app, common_options& common);
 registered_verb add_list(CLI::App& app, common_options& common);
 registered_verb add_explain(CLI::App& app, common_options& common);

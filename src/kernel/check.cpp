@@ -157,6 +157,51 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   return {std::move(tensor_name), {which, bound(limit, reason)}};
 }
 
+path_kind path_of(const result& r) {
+  if (r.path == path_kind::chunk || (!r.path && r.chunk_size)) return path_kind::chunk;
+  return path_kind::recurrent;
+}
+
+std::vector<plan> plans_of(const result& r, const problem& p) {
+  std::vector<plan> out;
+  for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) out.push_back(*fits);
+  if (!out.empty()) return out;
+  std::string candidates;
+  for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
+  throw format_error("check: no plan lists the kernel '" + r.kernel + "' for " + std::string(name_of(p.op)) + " on the " +
+                     std::string(name_of(path_of(r))) + " path in " + std::string(name_of(p.q.element_format())) +
+                     "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
+                     "), or ask for errors only with --no-plan, or give a budget with --max-error");
+}
+
+namespace {
+
+/// The plan the kernel keeps, or the one that says most about why it keeps none.
+void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
+                 const check_options& options, check_report& out) {
+  referee_options referee = options.referee;
+  referee.threads = options.threads;
+  referee.stop = options.stop;
+  std::vector<plan_report> reports;
+  for (const plan& one : options.plans) {
+    reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee));
+    if (combined(reports.back()) == verdict::holds) break;
+  }
+  const auto broken = [](const plan_report& x) {
+    return std::any_of(x.adequacy.ranges.begin(), x.adequacy.ranges.end(), [](const range_report& range) { return range.violated; });
+  };
+  auto chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) == verdict::holds; });
+  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
+  if (chosen == reports.end()) chosen = reports.begin();
+  for (auto other = reports.begin(); other != reports.end(); ++other) {
+    if (other == chosen) continue;
+    out.other_plans.push_back(other->plan + ": " + std::string(name_of(combined(*other))) + ": " + (other->conforms == verdict::refuted ? other->reason : other->adequacy.adequate ? other->reason : other->adequacy.reason));
+  }
+  out.conformance = std::move(*chosen);
+}
+
+}  // namespace
+
 check_report check(const problem& p, const result& r, const check_options& options) {
   for (const tensor_bound& b : options.bounds) {
     if (b.tensor == "final_state" && !r.final_state) {
@@ -235,12 +280,29 @@ check_report check(const problem& p, const result& r, const check_options& optio
     out.attention_gym_factor = factor(eager.fp32_state);
   }
   out.reason = reason_for(out);
+  if (!options.plans.empty() && !out.stopped && out.tensors[0].errors.elements > out.tensors[0].errors.unknown) {
+    judge_plans(p, r, ref, pairs[0].skip, state != nullptr ? state->skip : std::vector<bool>(), options, out);
+    const plan_report& plan = *out.conformance;
+    const verdict alone = out.judged == verdict::measured ? verdict::holds : out.judged;
+    const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) { return t.first_nonfinite.has_value(); });
+    out.judged = combine(alone, combined(plan));
+    if (!plan.adequacy.adequate) {
+      const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
+      out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: " : "the plan " + plan.plan + " is inadequate on these inputs: ") + plan.adequacy.reason +
+                   (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") + (nonfinite ? "; " + out.reason : "");
+    } else if (nonfinite) {
+      out.reason += plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o" ? "; the first bad stage: " + plan.reason : "";
+    } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
+      out.reason = plan.reason;
+    }
+  }
   if (out.judged == verdict::undecided) {
     out.remedy = out.stopped                ? "let it finish: a larger --max-seconds, or none"
                  : options.max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
                                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   } else if (out.judged == verdict::vacuous) {
-    out.remedy = "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+    out.remedy = out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
+                                                            : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
   }
   return out;
 }

@@ -81,6 +81,129 @@ std::string where_text(const element_location& at) {
   return text;
 }
 
+std::string tier_text(const check_report& report) {
+  std::string text;
+  for (const auto& [name, heads] : report.tiers) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+json largest_radius(const check_report& report) {
+  double largest = 0;
+  for (const tensor_report& t : report.tensors) largest = std::max(largest, t.errors.radius);
+  return detail::json_number(largest);
+}
+
+std::string_view word(norm_kind norm) { return norm == norm_kind::rms ? "rms" : "max"; }
+
+json threshold_json(const threshold& t) {
+  return {{"limit", detail::json_number(t.value)}, {"typical", detail::json_number(t.typical)}, {"spread", detail::json_number(t.spread)},
+          {"degrees", t.degrees}, {"alpha", t.alpha}, {"provenance", t.provenance}};
+}
+
+json statistic_json(const judged_statistic& s) {
+  json j{{"sequence", s.sequence}, {"head", s.head}, {"first_token", s.first_token}, {"last_token", s.last_token},
+         {"norm", word(s.norm)}, {"got", detail::json_number(s.got)}, {"verdict", name_of(s.judged)}};
+  j.update(threshold_json(s.limit));
+  return j;
+}
+
+double closeness(const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : s.got > 0 ? HUGE_VAL : 0; }
+
+const judged_statistic* closest(const plan_report& plan, const std::string& tensor, norm_kind norm) {
+  const judged_statistic* found = nullptr;
+  for (const judged_statistic& s : plan.statistics) {
+    if (s.tensor == tensor && s.norm == norm && (found == nullptr || closeness(s) > closeness(*found))) found = &s;
+  }
+  return found;
+}
+
+json place_json(const std::optional<stage_place>& at) {
+  if (!at) return nullptr;
+  return {{"batch", at->batch}, {"sequence", at->sequence}, {"head", at->head}, {"chunk", at->chunk}, {"row", at->row}, {"element", at->element},
+          {"got", detail::json_number(at->got)}, {"want", detail::json_number(at->want)}, {"bound", detail::json_number(at->bound)},
+          {"ratio", detail::json_number(at->ratio)}};
+}
+
+/// What the budgets of the plan say of each tensor: the bucket closest to its limit, in each norm.
+void budgets_json(const plan_report& plan, json& tensors) {
+  for (json& t : tensors) {
+    const std::string name = t["name"];
+    json budget = t["budget"].is_null() ? json::object() : t["budget"], provenance = t["provenance"].is_null() ? json::object() : t["provenance"];
+    for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+      const judged_statistic* s = closest(plan, name, norm);
+      if (s == nullptr) continue;
+      const std::string key = "plan " + std::string(word(norm));
+      budget[key] = detail::json_number(s->limit.value);
+      provenance[key] = s->limit.provenance;
+      if (s->judged == verdict::refuted) t["verdict"] = name_of(verdict::refuted);
+    }
+    if (t["verdict"] == "measured" && !budget.empty()) t["verdict"] = name_of(verdict::holds);
+    if (!budget.empty()) {
+      t["budget"] = std::move(budget);
+      t["provenance"] = std::move(provenance);
+    }
+    t["buckets"] = json::array();
+    for (const judged_statistic& s : plan.statistics) {
+      if (s.tensor == name) t["buckets"].push_back(statistic_json(s));
+    }
+  }
+}
+
+json stages_json(const plan_report& plan) {
+  json list = json::array();
+  for (const judged_stage& s : plan.stages) {
+    const stage_measurement& m = *plan.measured_stages->find(s.name);
+    json j{{"name", s.name}, {"dtype", m.dtype}, {"verdict", name_of(s.judged)}, {"rounding", m.rounding}, {"elements", m.judged},
+           {"skipped", m.skipped}, {"unbounded", m.unbounded}, {"nonfinite", m.nonfinite}, {"bad", m.bad},
+           {"worst", place_json(m.worst)}, {"first_bad", place_json(m.first_bad)}, {"rms_ratio", detail::json_number(s.rms_ratio)},
+           {"bias", detail::json_number(s.bias)}, {"exactly_bf16", m.exactly_bf16}};
+    j["budget"] = s.rms_limit ? json(threshold_json(*s.rms_limit)) : json(nullptr);
+    j["bias_interval"] = s.bias_limit ? json{detail::json_number(s.bias_limit->lower), detail::json_number(s.bias_limit->upper)} : json(nullptr);
+    j["reason"] = s.reason.empty() ? json(nullptr) : json(s.reason);
+    list.push_back(std::move(j));
+  }
+  return list;
+}
+
+json names(const std::vector<const fault*>& list) {
+  json j = json::array();
+  for (const fault* f : list) j.push_back(f->name);
+  return j;
+}
+
+void conformance_json(const check_report& report, json& j) {
+  if (!report.conformance) {
+    for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "diagnosis", "power"}) j[key] = nullptr;
+    j["stages"] = json::array();
+    return;
+  }
+  const plan_report& plan = *report.conformance;
+  budgets_json(plan, j["tensors"]);
+  j["plan"] = {{"name", plan.plan}, {"variants", plan.variants}, {"other_plans", report.other_plans}};
+  j["conforms"] = plan.conforms == verdict::refuted ? json(false) : plan.conforms == verdict::holds ? json(true) : json(nullptr);
+  j["conforms_reason"] = plan.reason;
+  json violations = json::array();
+  for (const range_report& r : plan.adequacy.ranges) {
+    json one{{"what", r.what}, {"reaches", detail::json_number(r.reaches)}, {"limit", detail::json_number(r.limit)}, {"format", r.format},
+             {"known", r.known}, {"says", r.says}};
+    if (r.violated) violations.push_back(std::move(one));
+  }
+  const auto& a = plan.adequacy;
+  j["adequate"] = {{"adequate", a.adequate}, {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)}, {"error", detail::json_number(a.worst_error)},
+                   {"ratio", detail::json_number(a.worst_ratio)}, {"ratio_tensor", a.worst_tensor},
+                   {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)}, {"range_violations", std::move(violations)},
+                   {"reason", a.reason.empty() ? json(nullptr) : json(a.reason)}};
+  j["stages"] = stages_json(plan);
+  j["first_bad_stage"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_stage);
+  j["diagnosis"] = json::array();
+  for (const suspect& s : plan.suspects) {
+    j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"share", detail::json_number(s.share)},
+                              {"limit", detail::json_number(s.limit)}, {"tensor", s.tensor}, {"stage", s.planted->stage}, {"what", s.planted->what}});
+  }
+  j["power"] = plan.power.ran ? json{{"visible", names(plan.power.visible)}, {"invisible", names(plan.power.invisible)}, {"slice", plan.power.slice}} : json(nullptr);
+  j["false_alarm"] = {{"family", plan.false_alarm}, {"tests", plan.tests}, {"runs", plan.runs}, {"heads", plan.slice}, {"argument", plan.argument}};
+}
+
 }  // namespace
 
 std::string to_json(const check_report& report, const check_identity& identity) {
@@ -115,7 +238,8 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   known["flash_attention_factor"] = optional_number(report.flash_attention_factor);
   known["attention_gym_factor"] = optional_number(report.attention_gym_factor);
   j["known_metrics"] = std::move(known);
-  j["oracle"] = {{"tiers", report.tiers}};
+  j["oracle"] = {{"tiers", report.tiers}, {"tier", tier_text(report)}, {"radius", largest_radius(report)}};
+  conformance_json(report, j);
   j["problem"] = {{"path", identity.problem_path}, {"sha256", identity.problem_sha256}};
   j["result"] = {{"path", identity.result_path}, {"sha256", identity.result_sha256}, {"kernel", identity.kernel},
                  {"producer", identity.producer}, {"kernel_path", identity.path}};
@@ -125,6 +249,55 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["reproduce"] = identity.reproduce;
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
+
+namespace {
+
+std::string shortened(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+
+template <class Line>
+void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
+  std::string budgets;
+  for (const char* tensor : {"o", "final_state"}) {
+    const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
+    const judged_statistic* max = closest(plan, tensor, norm_kind::max);
+    if (rms == nullptr || max == nullptr) continue;
+    budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) + " of the limit";
+  }
+  line("plan", plan.plan + ": " + (plan.conforms == verdict::refuted ? "not kept" : plan.conforms == verdict::holds ? "kept" : std::string(name_of(plan.conforms))) +
+                   (budgets.empty() ? "" : " (" + budgets + ")"));
+  line("adequate", plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
+                                                detail::general(plan.adequacy.worst_error, 3)
+                                          : "no: " + plan.adequacy.reason);
+  if (!plan.stages.empty()) {
+    std::string text;
+    for (const judged_stage& s : plan.stages) {
+      const stage_measurement& m = *plan.measured_stages->find(s.name);
+      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") + (s.judged == verdict::refuted ? " BAD" : "");
+    }
+    line("stages", "worst error in units of its bound: " + text);
+  }
+  if (!plan.first_bad_stage.empty()) line("first bad", plan.first_bad_stage);
+  if (plan.power.ran) {
+    if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
+      std::string text;
+      std::size_t shown = 0;
+      for (const suspect& s : plan.suspects) {
+        if (shown++ == 3) break;
+        text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
+      }
+      line("diagnosis", text.empty() ? "like none of the planted faults" : text);
+    }
+    std::string invisible;
+    for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);
+    line("power", std::to_string(plan.power.visible.size()) + " of " + std::to_string(plan.power.visible.size() + plan.power.invisible.size()) + " planted faults would show on these inputs" +
+                      (invisible.empty() ? "" : "; not " + shortened(invisible, 160)));
+  }
+  line("false alarm", "a kernel that keeps this plan is refuted with probability at most " + detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) +
+                          " tests; " + std::to_string(plan.runs) + " runs of each of " + std::to_string(plan.variants.size()) + " variants; " + plan.slice + ")");
+  for (const std::string& other : report.other_plans) line("not", other);
+}
+
+}  // namespace
 
 std::string to_text(const check_report& report, const check_identity& identity) {
   std::string out;
@@ -158,6 +331,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     if (report.flash_attention_factor) text += ", FlashAttention factor " + detail::scientific(*report.flash_attention_factor);
     line("known (o)", text);
   }
+  if (report.conformance) conformance_text(*report.conformance, report, line);
   for (const precondition& p : report.preconditions) {
     if (p.level == remark::fine) continue;
     line(std::string(name_of(p.level)), p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " + std::to_string(p.first->head) +

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Measures a kernel's result against the certified reference: `check(problem, result, options)` gives a verdict for
-// each tensor and for the whole, where the worst element lies, the field's own numbers, and what decided. Without a
-// budget the verdict is `measured`; a non-finite value where the exact one is finite and in range is `refuted`
-// whatever was asked. Where the exact recurrence leaves its formats' range, tokens from there on are counted, not
+// Judges a kernel's result against the certified reference: `check(problem, result, options)` gives a verdict for
+// each tensor and for the whole, where the worst element lies, the field's own numbers, and what decided. With plans (see
+// kernel/referee.hpp) it says whether the kernel keeps one and whether that is adequate; with bounds, whether each metric is
+// within its own; with neither the verdict is `measured`. A non-finite value where the exact one is finite and in range is
+// `refuted` whatever was asked. Where the exact recurrence leaves its formats' range, tokens from there on are counted, not
 // judged. Views: `to_json` (schema deltaproof.verdict/1) and `to_text`.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/referee.hpp"
 #include "deltaproof/oracle/inspect.hpp"
 #include "deltaproof/oracle/measure.hpp"
 
@@ -33,6 +35,8 @@ struct tensor_bound {
 
 struct check_options {
   std::vector<tensor_bound> bounds;
+  std::vector<plan> plans;   ///< any of which the kernel may keep: the first that it keeps is reported, else the first
+  referee_options referee;   ///< threads, stop and progress are those below
   int max_bits = 1024;
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
@@ -80,8 +84,15 @@ struct check_report {
   /// max|error| of o over that of a low-precision token loop on the same inputs; nothing if that has no finite error.
   std::optional<double> flash_attention_factor;
   std::optional<double> attention_gym_factor;
+  std::optional<plan_report> conformance;  ///< nothing where no plan was given or the reference is not complete
+  std::vector<std::string> other_plans;    ///< what came of the other plans tried, a line each
   bool stopped = false;
 };
+
+/// chunk where the result says so or states a chunk_size, else recurrent.
+[[nodiscard]] path_kind path_of(const result& r);
+/// The presets that list the result's kernel. Throws: format_error with the candidates where none does.
+[[nodiscard]] std::vector<plan> plans_of(const result& r, const problem& p);
 
 /// Throws: domain_error for a bound on a tensor the result does not have, and as solve.
 [[nodiscard]] check_report check(const problem& p, const result& r, const check_options& options = {});

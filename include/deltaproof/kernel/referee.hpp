@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Judges a result against a precision plan: does the kernel keep it (`conforms`), and is the plan itself accurate enough on
+// these inputs (`adequate`)? `judge_plan` emulates the plan on the inputs at hand, takes from the runs a threshold for every
+// tensor, head, horizon bucket and norm at a declared family-wise false-alarm probability, recomputes every stored stage
+// from its stored inputs, and asks of each planted fault whether these inputs could show it and whether the error is like
+// it. Errors, of runs and of the kernel alike, are distances to the oracle. What the probability rests on: proofs/notes/
+// false-alarm.md; `plan_report::argument` is the text a program prints.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deltaproof/kernel/budget.hpp"
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/kernel/plan.hpp"
+#include "deltaproof/kernel/slice.hpp"
+#include "deltaproof/kernel/stages.hpp"
+#include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/oracle/verdict.hpp"
+
+namespace deltaproof {
+
+struct referee_options {
+  double false_alarm = 1e-4;        ///< of the whole check
+  std::optional<double> accuracy;   ///< relative error a plan may have in any bucket; nothing: 8 times that of its formats alone
+  std::uint64_t seed = 0;
+  bool power = true;
+  double seconds = 30;              ///< of CPU, about: larger problems are emulated on fewer heads and tokens, and it is said
+  unsigned threads = 0;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const char*, double)> progress;
+};
+
+/// One error norm of one head in one horizon bucket beside its threshold.
+struct judged_statistic {
+  std::string tensor;
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::size_t first_token = 0;  ///< of the bucket, inside its sequence
+  std::size_t last_token = 0;   ///< past the end
+  norm_kind norm = norm_kind::rms;
+  double got = 0;
+  threshold limit;
+  verdict judged = verdict::holds;
+};
+
+/// The error of a stage beside the emulated one, on the slice: the root mean square of error/bound, and the bias.
+struct judged_stage {
+  std::string name;
+  verdict judged = verdict::holds;  ///< by derived bounds, by rms and by bias together
+  double rms_ratio = 0;
+  std::optional<threshold> rms_limit;
+  double bias = 0;
+  std::optional<signed_threshold> bias_limit;
+  std::string reason;  ///< what decided, where it is refuted
+};
+
+/// How much the kernel's error is like one planted fault.
+struct suspect {
+  const fault* planted = nullptr;
+  double share = 0;  ///< projection of the error on (faulty - correct): 0 for a correct kernel, 1 for this fault
+  double limit = 1;  ///< what a correct kernel's share exceeds with the probability of one statistic
+  double score = 0;  ///< cosine between (error - mean error of correct runs) and (faulty - correct)
+  std::string tensor;
+};
+
+struct power_report {
+  bool ran = false;
+  std::vector<const fault*> visible;
+  std::vector<const fault*> invisible;
+  std::string slice;  ///< which heads and tokens
+};
+
+/// A quantity the plan forms, and the format it must fit.
+struct range_report {
+  std::string what;
+  double reaches = 0;
+  double limit = 0;
+  std::string format;
+  std::string known;  ///< predicted, bound, observed, contract
+  bool violated = false;
+  std::string says;
+};
+
+struct adequacy_report {
+  bool adequate = true;
+  std::string reason;
+  std::optional<double> accuracy;        ///< asked for
+  double worst_error = 0;                ///< largest relative error of the plan in a bucket
+  double worst_ratio = 0;                ///< to that of the same formats with an exact inverse and fp32 sums and state
+  std::string worst_tensor;
+  std::optional<std::size_t> until_token;  ///< T*: the plan is adequate before this token; nothing: throughout
+  std::vector<range_report> ranges;
+};
+
+struct plan_report {
+  std::string plan;
+  std::vector<std::string> variants;
+  bool judged = false;  ///< false: nothing could be compared
+  verdict conforms = verdict::holds;
+  std::string reason;  ///< what decided conformance
+  adequacy_report adequacy;
+  std::vector<judged_statistic> statistics;
+  std::optional<stage_report> measured_stages;
+  std::vector<judged_stage> stages;
+  std::string first_bad_stage;  ///< empty: none
+  std::vector<suspect> suspects;  ///< the faults the error is like, the most alike first
+  power_report power;
+  double false_alarm = 0;
+  std::size_t tests = 0;  ///< thresholds the probability is shared by
+  std::size_t runs = 0;
+  std::string slice;  ///< of heads that were emulated more than once
+  std::string argument;
+};
+
+/// The verdict of the two questions together.
+[[nodiscard]] verdict combined(const plan_report& report);
+
+/// `skip`: elements of o, and of final_state in (K, V) order, that are not judged (empty: none).
+/// Throws: format_error if the plan does not fit (require_fit).
+[[nodiscard]] plan_report judge_plan(const problem& p, const result& r, const plan& plan, const reference& truth,
+                                     const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options);
+
+}  // namespace deltaproof

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/faults.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+struct emulate_arguments {
+  std::string problem;
+  std::string plan;
+  std::string fault;
+  std::string output;
+  std::string path;
+  std::size_t chunk = 0;
+  std::size_t variant = 0;
+  double noise = 0;
+  bool no_stages = false;
+};
+
+/// What was asked for, else the first the plan names.
+path_kind path_for(const emulate_arguments& args, const plan& declared) {
+  return args.path.empty() ? declared.path.front() : path_named(args.path);
+}
+
+std::size_t chunk_for(const emulate_arguments& args, const plan& declared, path_kind path) {
+  if (path != path_kind::chunk) return 0;
+  if (args.chunk > 0) return args.chunk;
+  // Most public chunk kernels count 64 rows; a plan that does not know that length names its own.
+  const auto& known = declared.chunk;
+  return known.empty() || std::find(known.begin(), known.end(), std::size_t{64}) != known.end() ? 64 : known.front();
+}
+
+int run(const emulate_arguments& args, const common_options& common) {
+  notes_list notes;
+  const safetensors_file source = read_safetensors(args.problem);
+  const problem p = parse_problem(source, notes);
+  const plan declared = plan_named(args.plan);
+  const path_kind path = path_for(args, declared);
+  const std::size_t chunk = chunk_for(args, declared, path);
+  const std::vector<plan_variant> allowed = variants(declared, p, path, chunk);
+  if (args.variant >= allowed.size()) {
+    throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " + std::to_string(allowed.size()) + " on this problem (counted from 0)");
+  }
+  emulation_options options;
+  options.stages = !args.no_stages;
+  options.noise_ulps = args.noise;
+  options.seed = common.seed;
+  if (!args.fault.empty()) {
+    options.planted = &fault_named(args.fault);
+    if (!applies(*options.planted, p, path)) {
+      throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " + std::string(name_of(path)) + " path; see deltaproof list faults");
+    }
+  }
+  result out = emulate(p, allowed[args.variant], options, common.threads);
+  if (!declared.kernels.empty()) out.kernel = declared.kernels.front();
+  out.problem_sha256 = sha256_hex(source.bytes());
+  out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name + (args.fault.empty() ? "" : ", planted fault " + args.fault);
+  write_result(args.output, out);
+  std::string text = args.output + ": " + args.problem + " as " + allowed[args.variant].name + " may compute it" + (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  const nlohmann::ordered_json j{{"schema", "deltaproof.emulation/1"}, {"output", args.output}, {"plan", declared.name}, {"variant", allowed[args.variant].name},
+                                 {"path", name_of(path)}, {"chunk_size", chunk}, {"fault", args.fault.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(args.fault)}, {"notes", notes}};
+  publish(common, {"emulate", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
+  return 0;
+}
+
+}  // namespace
+
+registered_verb add_emulate(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
+  const auto args = std::make_shared<emulate_arguments>();
+  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
+  command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN");
+  command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT");
+  command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
+  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH");
+  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C");
+  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N");
+  command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")->type_name("ULPS")->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numbers>
+
+#include "kernel/emulate/products.hpp"
+#include "kernel/referee/parts.hpp"
+#include "number/text.hpp"
+#include "oracle/parallel.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// FIELD's policy: a plan may cost this many times what its formats alone cost.
+constexpr double allowed_ratio = 8;
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
+
+/// The same formats of operands and stores; the inverse substituted in fp64, every sum and the state in fp32 at least.
+plan_variant formats_alone(plan_variant v) {
+  v.name += ", formats alone";
+  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) *f = wider(*f, fp32);
+  v.inverse.method = inverse_method{diagonal_kind::forward, 0, merge_kind::block};
+  v.inverse.operand = v.inverse.merge_operand = {fp64, false};
+  v.inverse.accumulate = v.inverse.merge_accumulate = fp64;
+  v.inverse.between.reset();
+  v.state.between_tokens.reset();
+  return v;
+}
+
+/// Exact sums, the plan's own algorithm: what it forms is then a property of the inputs.
+plan_variant exact_intermediates(plan_variant v) {
+  v.inverse.operand = v.inverse.merge_operand = {fp64, false};
+  v.inverse.accumulate = v.inverse.merge_accumulate = fp64;
+  v.inverse.between.reset();
+  return v;
+}
+
+/// ||narrowed(Ai) - (I + A)^-1||_F / ||(I + A)^-1||_F over all chunks of a run, Ai as the product with it reads it.
+double inverse_error(const head_output& run, const plan_variant& v) {
+  double errors = 0, size = 0;
+  const std::size_t C = v.chunk;
+  std::vector<double> x(C);
+  for (std::size_t first = 0; first < run.A.rows(); first += C) {
+    const std::size_t rows = std::min(C, run.A.rows() - first);
+    matrix<double> inverse(rows, rows, 0.0);
+    for (std::size_t i = 0; i < rows; ++i) {
+      inverse(i, i) = 1;
+      for (std::size_t m = 0; m < i; ++m) {
+        for (std::size_t j = 0; j <= m; ++j) inverse(i, j) -= run.A(first + i, m) * inverse(m, j);
+      }
+      for (std::size_t j = 0; j <= i; ++j) {
+        const double read = emulation::narrowed(run.Ai(first + i, j), v.u.operand);
+        errors += (read - inverse(i, j)) * (read - inverse(i, j));
+        size += inverse(i, j) * inverse(i, j);
+      }
+    }
+  }
+  return size > 0 ? std::sqrt(errors / size) : 0;
+}
+
+/// Largest exponent to base 2 that a gate factor of this form reaches, from the given gates in fp64.
+double largest_gate_exponent(const head_input& in, const plan_variant& v) {
+  double most = 0;
+  if (!in.gated() || v.path != path_kind::chunk) return most;
+  const std::size_t n = in.steps_per_token, block = v.gate_block;
+  for (std::size_t ch = 0; ch < in.g.cols(); ++ch) {
+    for (std::size_t first = 0; first < in.rows(); first += v.chunk) {
+      const std::size_t rows = std::min(v.chunk, in.rows() - first);
+      std::vector<double> G(rows);
+      double sum = 0;
+      for (std::size_t r = 0; r < rows; ++r) {
+        if ((first + r) % n == 0) sum += in.g((first + r) / n, ch);
+        G[r] = sum * std::numbers::log2e;
+      }
+      for (std::size_t r = 0; r < rows; ++r) {
+        const std::size_t start = r / block * block;
+        if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
+        if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
+          if (v.form == gate_form::middle_block) most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
+          most = std::max(most, G[r] - G[start]);
+        }
+        if (r > 0) most = std::max(most, G[r] - G[r - 1]);
+      }
+    }
+  }
+  return most;
+}
+
+std::string place_of(const lane& at, std::size_t token) {
+  return "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head) + ", its token " + std::to_string(token);
+}
+
+void judge_contract(const trial& t, adequacy_report& out) {
+  const auto& contract = t.variants.front().contract;
+  if (!contract || !t.p.g) return;
+  std::size_t outside = 0, all = 0;
+  double worst = 0;
+  std::string where;
+  for (const lane& at : t.lanes) {
+    const head_input in = take_head(t.p, at.sequence, at.head);
+    for (std::size_t i = 0; i < in.g.size(); ++i, ++all) {
+      const double g = in.g.data()[i];
+      if (g >= contract->first && g < contract->second) continue;
+      if (outside++ == 0) where = place_of(at, i / std::max<std::size_t>(1, in.g.cols()));
+      if (std::fabs(g) > std::fabs(worst)) worst = g;
+    }
+  }
+  if (outside == 0) return;
+  const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + ")";
+  out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
+                        "the plan's gate contract is broken: it needs each log decay in " + interval + ", and " + std::to_string(outside) + " of " +
+                            std::to_string(all) + " are outside (down to " + digits(worst) + "; the first at " + where + ")"});
+}
+
+void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
+  const plan_variant& v = t.variants.front();
+  judge_contract(t, out);
+  double exponent = 0, total = 0;
+
+  double growth = 0, entry = 0;
+  for (const lane& at : t.lanes) {
+    const head_input in = take_head(t.p, at.sequence, at.head);
+    exponent = std::max(exponent, largest_gate_exponent(in, v));
+    for (std::size_t i = 0; i < in.g.size(); ++i) {
+      if (std::isfinite(in.g.data()[i])) total = std::max(total, std::fabs(in.g.data()[i]));
+    }
+  }
+  if (v.path == path_kind::chunk) {
+    // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
+    std::mutex lock;
+    parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
+      const lane& at = t.lanes[t.slice[i]];
+      const std::size_t tokens = std::min(at.judged, 16 * t.unit);
+      head_input in = first_tokens(take_head(t.p, at.sequence, at.head), tokens);
+      const head_output run = emulate_head(in, exact_intermediates(v));
+      const std::lock_guard guard(lock);
+      const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
+      growth = std::max(growth, formed_there == formed_there ? formed_there : infinity);
+      entry = std::max(entry, run.range[static_cast<std::size_t>(formed::inverse)]);
+    });
+    const format coarse = v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
+    const format read = v.u.operand.to.precision <= v.inverse.store.precision ? v.u.operand.to : v.inverse.store;
+    const double u = std::max({unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
+    const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
+    const bool costs = cost > budget;
+    const double most = largest(v.inverse.operand.to);
+    const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
+    if (growth > 0) {
+      out.ranges.push_back({"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", costs || overflows,
+                            "an intermediate of the inverse (" + name_of(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
+                                (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
+                                           : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " + digits(budget) +
+                                                 " = 8 u max(1, largest entry " + digits(entry) + "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
+    }
+  }
+  if (exponent > 0) {
+    const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
+    const double limit = in.emax + 1;
+    out.ranges.push_back({"gate exponent", exponent, limit, std::string(name_of(in)), "predicted", exponent >= limit,
+                          "a gate factor 2^" + digits(exponent) + " is formed (" + std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) + " ends at 2^" + digits(limit)});
+  }
+  if (total > 64) {
+    out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
+                          "the sum of log decays grows to " + digits(total) + " in one step: every later ratio in that chunk is off by about " +
+                              digits(total * unit_roundoff(v.cumsum)) + ", which the budget contains"});
+  }
+  const auto observed = [&](formed what, const format& in) {
+    const double reached = runs.range[static_cast<std::size_t>(what)];
+    if (std::isfinite(reached) && reached <= largest(in)) return;
+    const std::string name(detail::name_in(formed_names, what));
+    out.ranges.push_back({name, reached, largest(in), std::string(name_of(in)), "observed", true,
+                          "in emulated runs of the plan on these inputs, " + name + " reaches " + digits(reached) + "; " + std::string(name_of(in)) + " ends at " + digits(largest(in))});
+  };
+  observed(formed::gate_factor, v.cumsum);
+  observed(formed::inverse_intermediate, v.inverse.accumulate);
+  observed(formed::inverse, v.inverse.store);
+  observed(formed::state, v.state.accumulate);
+}
+
+}  // namespace
+
+adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
+  adequacy_report out;
+  out.accuracy = t.options.accuracy;
+  judge_ranges(t, runs, out);
+
+  // What the formats alone cost in the same places, from draws of the same heads.
+  struct place_cost {
+    double plan = 0, alone = 0, truth = 0;
+    std::size_t first = 0;
+    std::string tensor;
+  };
+  std::vector<place_cost> places;
+  double own_inverse = 0, best_inverse = 0;
+  const plan_variant alone = formats_alone(t.variants.front());
+  std::mutex lock;
+  constexpr std::size_t draws = 3;
+  std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(draws));
+  parallel_for(t.slice.size() * draws, t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const lane& at = t.lanes[t.slice[job / draws]];
+    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    lane_errors e = errors_of_draw(in, alone, t.seed(4, t.slice[job / draws], job % draws));
+    if (!at.state) e.state = matrix<double>();
+    samples[job / draws][job % draws] = norms(e, buckets(at.judged, t.unit), at.judged);
+    if (job % draws != 0 || t.path != path_kind::chunk) return;
+    const head_input head = first_tokens(in, std::min(at.judged, 16 * t.unit));
+    emulation_options stages;
+    stages.stages = true;
+    const double own = inverse_error(emulate_head(head, t.variants.front(), stages), t.variants.front());
+    const double best = inverse_error(emulate_head(head, alone, stages), alone);
+    const std::lock_guard guard(lock);
+    own_inverse = std::max(own_inverse, own == own ? own : infinity);
+    best_inverse = std::max(best_inverse, best);
+  });
+  for (std::size_t s = 0; s < t.slice.size() && !t.stopped(); ++s) {
+    const lane& at = t.lanes[t.slice[s]];
+    const auto where = buckets(at.judged, t.unit);
+    const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
+    std::size_t first_place = 0;
+    while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
+    // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
+    if (at.judged < at.range.tokens) continue;
+    for (std::size_t b = 0; b < truth.size() && b < samples[s][0].rms.size(); ++b) {
+      const judged_statistic& place = runs.places[first_place + 2 * b];
+      place_cost cost;
+      cost.plan = limits[first_place + 2 * b].finite ? limits[first_place + 2 * b].typical : infinity;
+      for (const lane_norms& n : samples[s]) cost.alone += n.rms[b] / static_cast<double>(draws);
+      cost.truth = truth[b];
+      cost.first = place.first_token;
+      cost.tensor = place.tensor;
+      places.push_back(cost);
+    }
+  }
+  for (const place_cost& c : places) {
+    const double error = c.truth > 0 ? c.plan / c.truth : c.plan > 0 ? infinity : 0;
+    const double ratio = c.plan <= 0 ? 0 : c.alone > 0 ? c.plan / c.alone : infinity;
+    const bool bad = out.accuracy ? error > *out.accuracy : ratio > allowed_ratio;
+    out.worst_error = std::max(out.worst_error, error);
+    if (ratio > out.worst_ratio) {
+      out.worst_ratio = ratio;
+      out.worst_tensor = c.tensor;
+    }
+    // A final state says only that the end is inadequate.
+    if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
+    if (bad && out.adequate) {
+      out.adequate = false;
+      out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
+                                : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed)";
+    }
+  }
+  if (!out.accuracy && own_inverse > allowed_ratio * best_inverse && own_inverse > 0) {
+    const double ratio = best_inverse > 0 ? own_inverse / best_inverse : infinity;
+    if (ratio > out.worst_ratio) {
+      out.worst_ratio = ratio;
+      out.worst_tensor = "Ai";
+    }
+    out.adequate = false;
+    out.reason = "the error of its inverse Ai is " + digits(own_inverse) + ", " + digits(ratio) + " times that of a substituted inverse in the same stored format (8 allowed)";
+    out.until_token = 0;
+  }
+  for (const range_report& range : out.ranges) {
+    if (!range.violated) continue;
+    out.adequate = false;
+    out.reason = range.says;
+    break;
+  }
+  return out;
+}
+
+}  // namespace deltaproof::referee_detail

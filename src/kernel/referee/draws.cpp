@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+
+#include "kernel/referee/parts.hpp"
+#include "oracle/parallel.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+void widen(range_seen& to, const range_seen& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!(from[i] <= to[i])) to[i] = to[i] != to[i] ? to[i] : from[i];
+  }
+}
+
+/// A run as the kernel recorded its own: the stages that the result holds, and no others.
+result recorded_alike(result run, const result& like) {
+  std::erase_if(run.stages, [&](const auto& stage) { return like.stages.find(stage.first) == like.stages.end(); });
+  if (!like.final_state) run.final_state.reset();
+  return run;
+}
+
+}  // namespace
+
+drawn draw_runs(const trial& t) {
+  drawn out;
+  struct job {
+    std::size_t lane, variant, run;
+  };
+  std::vector<job> jobs;
+  std::vector<std::size_t> first_place(t.lanes.size());
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const lane& at = t.lanes[i];
+    const auto where = buckets(at.judged, t.unit);
+    const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
+    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
+    const std::size_t runs = often ? t.runs : 1;
+    first_place[i] = out.places.size();
+    const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
+    const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
+    for (std::size_t b = 0; b < got.rms.size(); ++b) {
+      const bool state = b == where.size();
+      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+        judged_statistic place;
+        place.tensor = state ? "final_state" : "o";
+        place.sequence = at.sequence;
+        place.head = at.head;
+        place.first_token = state ? 0 : where[b].first;
+        place.last_token = state ? at.judged : where[b].last;
+        place.norm = norm;
+        place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
+        out.places.push_back(place);
+        const double radius = floors[state ? 1 : 0];
+        statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
+        s.samples.assign(t.variants.size(), std::vector<double>(runs, 0.0));
+        out.statistics.push_back(std::move(s));
+      }
+    }
+    for (std::size_t v = 0; v < t.variants.size(); ++v) {
+      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, v, r});
+    }
+  }
+  std::mutex lock;
+  std::size_t done = 0;
+  parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
+    if (t.stopped()) return;
+    const auto [i, v, r] = jobs[j];
+    const lane& at = t.lanes[i];
+    const auto where = buckets(at.judged, t.unit);
+    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    range_seen range{};
+    lane_errors e = errors_of_draw(in, t.variants[v], t.seed(1, i, v * 4096 + r), &range);
+    if (!at.state) e.state = matrix<double>();
+    const lane_norms n = norms(e, where, at.judged);
+    const std::lock_guard guard(lock);
+    // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
+    if (at.judged == at.range.tokens) widen(out.range, range);
+    for (std::size_t b = 0; b < n.rms.size(); ++b) {
+      out.statistics[first_place[i] + 2 * b].samples[v][r] = n.rms[b];
+      out.statistics[first_place[i] + 2 * b + 1].samples[v][r] = n.max[b];
+    }
+    if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
+  });
+  return out;
+}
+
+stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
+  stage_draws out;
+  if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
+  // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
+  const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
+  if (longest == t.lanes.end() || longest->judged == 0) return out;
+  const std::size_t n = t.p.num_householder;
+  const std::size_t tokens = std::min(longest->judged, std::max<std::size_t>(1, 4 * t.chunk / n) + longest->range.tokens % std::max<std::size_t>(1, t.chunk / n));
+  const head_slice at{longest->sequence, longest->head, tokens};
+  const problem p = slice(t.p, at);
+  const result r = slice(t.r, t.p, at);
+  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
+  const stage_report got = measure_stages(p, r, roundings);
+
+  // Draws on moved inputs, and runs on the same ones: repeated inputs repeat their errors, and only the latter know.
+  const head_input in = take_head(p, 0, 0);
+  const std::size_t laws = 2 * t.variants.size();
+  const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
+  std::vector<stage_report> reports(laws * runs);
+  parallel_for(reports.size(), t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const std::size_t law = job / runs, v = law / 2;
+    const std::uint64_t seed = t.seed(2, law, job % runs);
+    emulation_options options;
+    options.stages = true;
+    options.noise_ulps = 1;
+    options.seed = seed;
+    if (law % 2 == 0) {
+      const problem moved = problem_of(perturbed(in, seed), p);
+      reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
+    } else {
+      reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
+    }
+  });
+  for (const stage_measurement& m : got.stages) {
+    if (m.name == "o" || m.name == "final_state" || m.judged == 0) continue;
+    statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
+    signed_statistic bias{m.name, true, 0, {}};
+    bool everywhere = true;
+    for (std::size_t law = 0; law < laws; ++law) {
+      rms.samples.emplace_back();
+      bias.samples.emplace_back();
+      for (std::size_t i = 0; i < runs; ++i) {
+        const stage_measurement* own = reports[law * runs + i].find(m.name);
+        everywhere = everywhere && own != nullptr && own->judged > 0;
+        rms.samples.back().push_back(own != nullptr ? own->rms_ratio : 0);
+        bias.samples.back().push_back(own != nullptr ? own->bias.mean : 0);
+      }
+    }
+    if (!everywhere) continue;
+    out.rms.push_back(std::move(rms));
+    out.rms_got.push_back(m.rms_ratio);
+    if (m.bias.count < 256) continue;
+    bias.floor = m.bias.allowance;
+    out.bias.push_back(std::move(bias));
+    out.bias_got.push_back(m.bias.mean);
+  }
+  return out;
+}
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The parts of judge_plan: what each question is asked of (`trial`), and one function a question.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernel/referee/lanes.hpp"
+
+namespace deltaproof::referee_detail {
+
+/// What is judged, and how much of it is emulated how often.
+struct trial {
+  const problem& p;
+  const result& r;
+  const plan& declared;
+  const reference& truth;
+  const referee_options& options;
+  path_kind path;
+  std::size_t chunk;  ///< 0 on the recurrent path
+  std::vector<plan_variant> variants;
+  std::vector<lane> lanes;
+  std::size_t unit;  ///< tokens of the first bucket
+  std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
+  std::size_t runs = 1;            ///< of each variant on those
+
+  [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
+    return (options.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
+  }
+};
+
+/// Errors of emulated draws as samples, and what the plan formed in them.
+struct drawn {
+  std::vector<statistic> statistics;      ///< in the order of `places`
+  std::vector<judged_statistic> places;   ///< with `got`, without limits
+  range_seen range{};
+};
+[[nodiscard]] drawn draw_runs(const trial& t);
+
+/// Stage statistics of the plan's own runs and of the result on one slice; empty where no stage is stored.
+struct stage_draws {
+  std::vector<statistic> rms;               ///< tensor: the stage's name
+  std::vector<double> rms_got;
+  std::vector<signed_statistic> bias;
+  std::vector<double> bias_got;
+  std::string slice;
+};
+[[nodiscard]] stage_draws draw_stages(const trial& t, const stage_roundings& roundings);
+
+/// Projections of errors on each planted fault.
+struct fault_draws {
+  struct projection {
+    const fault* planted = nullptr;
+    std::string tensor;
+    double got = 0;        ///< of the kernel's error
+    double of_fault = 0;   ///< of the faulty run's error
+    double cosine = 0;
+    signed_statistic same_inputs;  ///< of correct runs on the same inputs
+    signed_statistic draws;        ///< of correct draws
+  };
+  std::vector<projection> projections;
+  std::vector<const fault*> all;      ///< that apply
+  std::vector<const fault*> by_norm;  ///< those whose error is beyond a threshold by itself
+  std::string slice;
+};
+/// `limits` belong to `runs.statistics`.
+[[nodiscard]] fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
+
+[[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
+
+}  // namespace deltaproof::referee_detail

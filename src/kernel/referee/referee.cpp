@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/kernel/referee.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <set>
+
+#include "kernel/referee/parts.hpp"
+#include "number/text.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+using namespace referee_detail;
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+/// x with P(|N(0,1)| > x) = p.
+double two_sided_normal(double p) { return std::numbers::sqrt2 * boost::math::erfc_inv(p); }
+
+std::string slice_text(const trial& t) {
+  if (t.slice.size() == t.lanes.size()) return "every head";
+  std::string text;
+  for (const std::size_t i : t.slice) {
+    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " + std::to_string(t.lanes[i].head);
+  }
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " once, with the spread of these";
+}
+
+/// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
+void plan_runs(trial& t) {
+  std::size_t all_buckets = 0, all_states = 0;
+  std::vector<double> cost;
+  double total = 0;
+  // Each tensor has its own pool of residuals: the one with the fewest places decides how often a head is run.
+  const auto enough = [&](std::size_t o_places, std::size_t states) {
+    const std::size_t places = std::max<std::size_t>(1, states > 0 ? std::min(o_places, states) : o_places);
+    return std::max<std::size_t>(4, runs_needed(places, t.variants.size()));
+  };
+  for (const lane& at : t.lanes) {
+    all_buckets += buckets(at.judged, t.unit).size();
+    all_states += at.state ? 1 : 0;
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(t.variants.size()));
+    total += cost.back();
+  }
+  const double allowed = t.options.seconds * (t.options.power ? 0.35 : 0.7);
+  const std::size_t usual = enough(all_buckets, all_states);
+  t.slice.clear();
+  if (total * static_cast<double>(usual) <= allowed) {
+    for (std::size_t i = 0; i < t.lanes.size(); ++i) t.slice.push_back(i);
+    t.runs = usual;
+    return;
+  }
+  // Each head costs its one run anyway; the longest heads first, as they have the most buckets.
+  std::vector<std::size_t> order(t.lanes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return t.lanes[a].judged > t.lanes[b].judged; });
+  double spent = total;
+  std::size_t places = 0, states = 0;
+  for (const std::size_t i : order) {
+    places += buckets(t.lanes[i].judged, t.unit).size();
+    states += t.lanes[i].state ? 1 : 0;
+    const std::size_t runs = enough(places, states);
+    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs - 1) > allowed) break;
+    spent += cost[i] * static_cast<double>(runs - 1);
+    t.slice.push_back(i);
+    t.runs = runs;
+  }
+  std::sort(t.slice.begin(), t.slice.end());
+}
+
+std::string place_text(const judged_statistic& s) {
+  std::string text = "sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
+  if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  return text;
+}
+
+void judge_statistics(const drawn& runs, const std::vector<threshold>& limits, plan_report& out) {
+  for (std::size_t i = 0; i < runs.places.size(); ++i) {
+    judged_statistic s = runs.places[i];
+    s.limit = limits[i];
+    if (!s.limit.finite || !s.limit.enough) {
+      s.judged = verdict::undecided;
+    } else if (!(s.got <= s.limit.value)) {
+      s.judged = verdict::refuted;
+    }
+    out.statistics.push_back(s);
+  }
+}
+
+/// The worst refuted statistic of a tensor, in words.
+std::string statistic_reason(const plan_report& report, const std::string& tensor) {
+  const judged_statistic* worst = nullptr;
+  const auto excess = [](const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : std::numeric_limits<double>::infinity(); };
+  for (const judged_statistic& s : report.statistics) {
+    if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
+  }
+  if (worst == nullptr) return {};
+  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " + place_text(*worst) + " is " + digits(worst->got) +
+         "; a kernel that keeps the plan stays below " + digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
+}
+
+void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm, plan_report& out) {
+  stage_options how;
+  how.threads = t.options.threads;
+  for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
+  out.measured_stages = measure_stages(t.p, t.r, roundings, how);
+  const auto rms_limits = thresholds(draws.rms, alarm);
+  std::vector<signed_statistic> bias = draws.bias;
+  // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
+  const double z = two_sided_normal(alarm.each());
+  for (const stage_measurement& m : out.measured_stages->stages) {
+    judged_stage s;
+    s.name = m.name;
+    s.rms_ratio = m.rms_ratio;
+    if (m.bad > 0) {
+      s.judged = verdict::refuted;
+      s.reason = describe(m);
+    }
+    for (std::size_t i = 0; i < draws.rms.size(); ++i) {
+      if (draws.rms[i].tensor != m.name) continue;
+      s.rms_limit = rms_limits[i];
+      s.rms_ratio = draws.rms_got[i];
+      if (rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
+        s.judged = verdict::refuted;
+        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+      }
+    }
+    s.bias = m.bias.mean;
+    for (signed_statistic& b : bias) {
+      if (b.name != m.name || m.bias.count < 256) continue;
+      b.floor = m.bias.allowance + z * m.bias.standard_error;
+      s.bias_limit = signed_thresholds({&b, 1}, alarm).front();
+      if (s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
+        s.judged = verdict::refuted;
+        s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " + std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " +
+                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
+      }
+    }
+    out.stages.push_back(std::move(s));
+  }
+}
+
+void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
+  std::vector<signed_statistic> same, moved;
+  for (const auto& x : draws.projections) {
+    same.push_back(x.same_inputs);
+    moved.push_back(x.draws);
+  }
+  const auto same_limits = signed_thresholds(same, alarm), moved_limits = signed_thresholds(moved, alarm);
+  std::set<const fault*> seen(draws.by_norm.begin(), draws.by_norm.end());
+  for (std::size_t i = 0; i < draws.projections.size(); ++i) {
+    const auto& x = draws.projections[i];
+    // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
+    const bool finite = same_limits[i].finite && moved_limits[i].finite;
+    const double limit = finite ? std::max({0.5, same_limits[i].upper, moved_limits[i].upper}) : std::numeric_limits<double>::infinity();
+    if (x.of_fault > limit) seen.insert(x.planted);
+    suspect s{x.planted, x.got, limit, x.cosine, x.tensor};
+    if (x.got > limit || x.cosine >= 0.5) out.suspects.push_back(s);
+  }
+  std::stable_sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) { return a.score > b.score; });
+  out.power.ran = true;
+  out.power.slice = draws.slice;
+  for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
+}
+
+}  // namespace
+
+verdict combined(const plan_report& report) {
+  if (!report.adequacy.adequate || report.conforms == verdict::refuted) return verdict::refuted;
+  return report.conforms;
+}
+
+plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
+                       const std::vector<bool>& skip_state, const referee_options& options) {
+  const path_kind path = r.path.value_or(r.chunk_size ? path_kind::chunk : path_kind::recurrent);
+  const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
+  trial t{p, r, declared, truth, options, path, chunk, variants(declared, p, path, chunk), lanes_of(p, r, skip_o, skip_state),
+          path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
+  plan_report out;
+  out.plan = declared.name;
+  out.false_alarm = options.false_alarm;
+  for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
+  plan_runs(t);
+  out.slice = slice_text(t);
+  out.runs = t.runs;
+
+  drawn runs = draw_runs(t);
+  stage_draws stages;
+  stage_roundings roundings;
+  const bool has_stages = path == path_kind::chunk && !r.stages.empty();
+  if (has_stages && !t.stopped()) {
+    roundings = roundings_of(declared, p, path, chunk);
+    stages = draw_stages(t, roundings);
+  }
+  // The number of faults is known before any is run; each is tested in at most two tensors.
+  std::size_t planted = 0;
+  if (options.power) {
+    for (const fault& f : faults()) planted += applies(f, p, path) ? 2 : 0;
+  }
+  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, runs.statistics.size() + stages.rms.size() + stages.bias.size() + 2 * planted)};
+  out.tests = alarm.statistics;
+  out.argument = budget_argument(alarm);
+  const auto limits = thresholds(runs.statistics, alarm);
+  if (t.stopped()) {
+    out.conforms = verdict::undecided;
+    out.reason = "stopped before the plan was emulated";
+    return out;
+  }
+  judge_statistics(runs, limits, out);
+  if (has_stages) judge_stage_list(t, roundings, stages, alarm, out);
+  if (options.power) {
+    const fault_draws draws = draw_faults(t, runs, limits);
+    if (!t.stopped()) judge_faults(draws, alarm, out);
+  }
+  out.adequacy = judge_adequacy(t, runs, limits);
+
+  for (const judged_stage& s : out.stages) {
+    if (s.judged == verdict::refuted && out.first_bad_stage.empty()) {
+      out.first_bad_stage = s.name;
+      out.reason = s.reason;
+    }
+  }
+  for (const char* tensor : {"o", "final_state"}) {
+    const std::string reason = statistic_reason(out, tensor);
+    if (reason.empty()) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
+    if (out.reason.empty()) out.reason = reason;
+  }
+  for (const suspect& s : out.suspects) {
+    if (!(s.share > s.limit)) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
+    if (out.reason.empty()) {
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) +
+                   "); a kernel that keeps the plan stays below " + digits(s.limit);
+    }
+  }
+  const bool any = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
+  out.judged = any;
+  if (!out.first_bad_stage.empty()) {
+    out.conforms = verdict::refuted;
+  } else if (!any) {
+    out.conforms = out.statistics.empty() ? verdict::vacuous : verdict::undecided;
+    out.reason = out.statistics.empty() ? "nothing was left to judge" : "the plan's own emulated runs are not finite on these inputs: there is no budget";
+  } else if (options.power && out.power.ran && out.power.visible.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
+  } else {
+    out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
+  }
+  return out;
+}
+
+}  // namespace deltaproof
