@@ -8,69 +8,65 @@
 #include <vector>
 
 #include "deltaproof/kernel/check.hpp"
-#include "deltaproof/number/rounding.hpp"
 #include "deltaproof/oracle/lower.hpp"
+#include "kernel/emulate/products.hpp"
 #include "oracle/parallel.hpp"
 
 namespace deltaproof {
 namespace {
 
-template <format F>
-double rounded_to(double x) {
-  nearest_even mode;
-  return detail::round_value<F>(x, mode);
-}
+using emulation::narrow;
 
 /// o of one head, T x V: sums inside a matvec are fp64, its result is rounded once to X.
-template <format X, format State>
-std::vector<double> run(const lowered<double>& in) {
+std::vector<double> run(const lowered<double>& in, const narrowing& x, const narrowing& kept) {
   const auto& s = in.scan;
   const std::size_t keys = s.key_dim, cols = s.value_dim;
-  const auto rounded_span = [](std::span<const double> from) {
-    std::vector<double> to(from.size());
-    std::transform(from.begin(), from.end(), to.begin(), rounded_to<X>);
+  const auto rounded_span = [&](std::span<const double> from) {
+    std::vector<double> to(from.begin(), from.end());
+    narrow(std::span<double>(to), x);
     return to;
   };
-  auto start = s.start();
-  std::vector<double> state(start.size()), out(s.tokens * cols), sum(cols);
-  std::transform(start.entries().begin(), start.entries().end(), state.begin(), rounded_to<State>);
-  const double scale = rounded_to<X>(in.scale);
-  const auto matvec = [&](const std::vector<double>& x) {
+  const auto start = s.start();
+  std::vector<double> state(start.entries().begin(), start.entries().end()), out(s.tokens * cols), sum(cols), write(cols);
+  narrow(std::span<double>(state), kept);
+  const double scale = emulation::narrowed(in.scale, x);
+  const auto matvec = [&](const std::vector<double>& by) {
     std::fill(sum.begin(), sum.end(), 0.0);
-    for (std::size_t i = 0; i < keys; ++i) {
-      for (std::size_t v = 0; v < cols; ++v) sum[v] += x[i] * state[i * cols + v];
-    }
-    for (double& y : sum) y = rounded_to<X>(y);
+    emulation::multiply({by.data(), keys, state.data(), cols, sum.data(), cols, 1, keys, cols}, {sum_order::sequential, fp64, 0, 0, fp64});
+    narrow(std::span<double>(sum), x);
   };
   for (std::size_t t = 0; t < s.tokens; ++t) {
     const auto decay = rounded_span(s.decay_of(t));
     for (std::size_t i = 0; i < keys && !decay.empty(); ++i) {
       const double a = decay[decay.size() == 1 ? 0 : i];
-      for (std::size_t v = 0; v < cols; ++v) state[i * cols + v] = rounded_to<State>(a * state[i * cols + v]);
+      for (std::size_t v = 0; v < cols; ++v) state[i * cols + v] *= a;
     }
+    if (!decay.empty()) narrow(std::span<double>(state), kept);
     for (std::size_t j = 0; j < s.steps_per_token; ++j) {
       const std::size_t row = t * s.steps_per_token + j;
       const auto k = rounded_span(s.k_row(row)), value = rounded_span(s.v_row(row));
-      const double b = rounded_to<X>(s.step[row]);
+      const double b = emulation::narrowed(s.step[row], x);
       matvec(k);
-      for (std::size_t v = 0; v < cols; ++v) sum[v] = rounded_to<X>(b * rounded_to<X>(value[v] - sum[v]));
+      for (std::size_t v = 0; v < cols; ++v) sum[v] = value[v] - sum[v];
+      narrow(std::span<double>(sum), x);
+      for (double& y : sum) y *= b;
+      narrow(std::span<double>(sum), x);
       for (std::size_t i = 0; i < keys; ++i) {
-        for (std::size_t v = 0; v < cols; ++v) {
-          state[i * cols + v] = rounded_to<State>(state[i * cols + v] + rounded_to<X>(k[i] * sum[v]));
-        }
+        for (std::size_t v = 0; v < cols; ++v) write[v] = k[i] * sum[v];
+        narrow(std::span<double>(write), x);
+        for (std::size_t v = 0; v < cols; ++v) state[i * cols + v] += write[v];
       }
+      narrow(std::span<double>(state), kept);
     }
     matvec(rounded_span(s.q_row(t)));
-    for (std::size_t v = 0; v < cols; ++v) out[t * cols + v] = rounded_to<X>(scale * sum[v]);
+    for (std::size_t v = 0; v < cols; ++v) out[t * cols + v] = scale * sum[v];
+    narrow(std::span<double>(out.data() + t * cols, cols), x);
   }
   return out;
 }
 
 std::vector<double> run_in(const format& x, bool fp32_state, const lowered<double>& in) {
-  if (x == bf16) return fp32_state ? run<bf16, fp32>(in) : run<bf16, bf16>(in);
-  if (x == fp16) return fp32_state ? run<fp16, fp32>(in) : run<fp16, fp16>(in);
-  if (x == fp32) return run<fp32, fp32>(in);
-  return run<fp64, fp64>(in);
+  return run(in, {x, false}, {fp32_state && x.precision < fp32.precision ? fp32 : x, false});
 }
 
 }  // namespace

@@ -48,13 +48,15 @@ struct head_input {
   [[nodiscard]] bool gated() const noexcept { return g.cols() > 0; }
   [[nodiscard]] bool channels() const noexcept { return g.cols() > 1 || per_channel; }
   bool per_channel = false;  ///< the gate has one decay for each channel, even where K = 1
+  format state_format = fp32;
 };
 
 [[nodiscard]] head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head);
 
 /// The same head with every nonzero number of q, k, v, beta and the state multiplied by 1 + d, d uniform within two units
-/// in the last place of q's format, and rounded to its own format again; gates likewise in units of theirs. Zero, one and
-/// infinite gates stay what they are. A function of the seed.
+/// in the last place of q's format (of fp32 where that is finer: a plan may read in fp32 what is given in fp64), and rounded
+/// to its own format again; gates likewise in units of theirs. Zero, one and infinite gates stay what they are. A function
+/// of the seed.
 [[nodiscard]] head_input perturbed(const head_input& in, std::uint64_t seed);
 
 /// What a kernel forms, and the largest magnitude each reached (before it was rounded to its format).
@@ -88,9 +90,9 @@ struct emulation_options {
   const fault* planted = nullptr;
   bool stages = false;
   /// Every finished sum is moved by up to this many units in the last place of fp32 (fp64 in double): another order of
-  /// summation, another build.
+  /// summation, another build. Above 0 the approximate units of the variant err as it declares; at 0 they are exact.
   double noise_ulps = 0;
-  std::uint64_t seed = 0;  ///< of that, and of the errors of approximate units where the variant has such
+  std::uint64_t seed = 0;  ///< of both
 };
 
 /// Rounds: as the variant says. Error: what the plan costs. NaN and inf are results.

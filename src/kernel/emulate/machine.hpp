@@ -34,7 +34,7 @@ template <class Real>
 class machine {
  public:
   machine(const head_input& in, const plan_variant& plan, const plan_variant& promised, const emulation_options& options)
-      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0}, options_{options}, noise_{options.seed, 0x6e01} {
+      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0}, options_{options}, inexact_units_{options.noise_ulps > 0}, noise_{options.seed, 0x6e01} {
     rule_.order = plan.order;
     rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
     rule_.block = plan.core_block;
@@ -71,6 +71,8 @@ class machine {
   matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
   /// Moves each sum as options_.noise_ulps says.
   void disturb(std::span<Real> sums);
+  /// What an approximate unit adds to y, uniform within the variant's exp2_ulps.
+  [[nodiscard]] Real unit_error(Real y);
   [[nodiscard]] Real exp2_of(Real x);
   [[nodiscard]] Real exp_of(Real x);
   void see(formed what, Real x) {
@@ -89,9 +91,14 @@ class machine {
 
   site<Real> site_;
   emulation_options options_;
+  bool inexact_units_;  // without noise a run is a function of its inputs alone, whatever chunk or call they come in
   philox noise_;
   sum_rule rule_;
   range_seen range_{};
+  Real largest_exponent_ = 0;  // of the gates: formed so often that `see` would cost more than the exponential
+  Real largest_factor_ = 0;
+  std::uint64_t noise_bits_ = 0;
+  int noise_left_ = 0;
   head_output out_;
 };
 

@@ -4,8 +4,10 @@
 // The stages of `machine`. Included by the two files that compile it, one for each precision.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 #include <utility>
 
 #include "deltaproof/number/rounding.hpp"
@@ -41,6 +43,9 @@ template <class Real>
 void put_rows(matrix<double>& to, std::size_t first, const matrix<Real>& from) {
   for (std::size_t i = 0; i < from.rows(); ++i) std::copy(from.row(i).begin(), from.row(i).end(), to.row(first + i).begin());
 }
+
+/// tf32 is a way to multiply, not to store: what waits for such a product is kept in fp32.
+inline narrowing as_stored(const narrowing& operand) { return operand.to == tf32 ? narrowing{fp32, false} : operand; }
 
 /// beta times a row is a value of the wider of the two formats.
 inline format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
@@ -83,23 +88,35 @@ void machine<Real>::disturb(std::span<Real> sums) {
 }
 
 template <class Real>
+Real machine<Real>::unit_error(Real y) {
+  if (noise_left_ == 0) {
+    noise_bits_ = noise_();
+    noise_left_ = 4;
+  }
+  const auto draw = static_cast<std::int16_t>(noise_bits_ & 0xffff);
+  noise_bits_ >>= 16;
+  --noise_left_;
+  using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+  constexpr bits exponent_field = ~((bits{1} << (std::numeric_limits<Real>::digits - 1)) - 1) & (~bits{0} >> 1);
+  const Real power = std::bit_cast<Real>(static_cast<bits>(std::bit_cast<bits>(y) & exponent_field));
+  return power * std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps) * (static_cast<Real>(draw) * Real(0x1p-15));
+}
+
+template <class Real>
 Real machine<Real>::exp2_of(Real x) {
   if (x == 0) return 1;  // exact in every unit
   Real y = std::exp2(x);
-  if (site_.plan.exp2_ulps > 0 && y > 0 && std::isfinite(y)) {
-    const double ulps = (2 * noise_.uniform() - 1) * site_.plan.exp2_ulps;
-    y += static_cast<Real>(ulps) * (std::nextafter(y, std::numeric_limits<Real>::infinity()) - y);
-  }
+  if (inexact_units_ && site_.plan.exp2_ulps > 0 && y < std::numeric_limits<Real>::infinity()) y += unit_error(y);
   if (site_.plan.flush_to_zero && y < std::numeric_limits<float>::min()) y = 0;
-  see(formed::gate_exponent, x > 0 ? x : Real(0));
-  see(formed::gate_factor, y);
+  if (!(x <= largest_exponent_)) largest_exponent_ = largest_exponent_ == largest_exponent_ ? x : largest_exponent_;
+  if (!(y <= largest_factor_)) largest_factor_ = largest_factor_ == largest_factor_ ? y : largest_factor_;
   return y;
 }
 
 template <class Real>
 Real machine<Real>::exp_of(Real x) {
   if (x == 0) return 1;
-  if (site_.plan.exp2_ulps > 0) return exp2_of(x * static_cast<Real>(std::numbers::log2e));
+  if (inexact_units_ && site_.plan.exp2_ulps > 0) return exp2_of(x * static_cast<Real>(std::numbers::log2e));
   const Real y = std::exp(x);
   see(formed::gate_exponent, x > 0 ? x * static_cast<Real>(std::numbers::log2e) : Real(0));
   see(formed::gate_factor, y);
@@ -125,7 +142,7 @@ void machine<Real>::load() {
         Real sum = 0;
         for (const Real x : row) sum += x * x;
         Real inverse = Real(1) / std::sqrt(sum + Real(1e-6));
-        if (site_.plan.rsqrt_ulps > 0) {
+        if (inexact_units_ && site_.plan.rsqrt_ulps > 0) {
           const double ulps = (2 * noise_.uniform() - 1) * site_.plan.rsqrt_ulps;
           inverse += static_cast<Real>(ulps) * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
         }
@@ -218,12 +235,15 @@ void machine<Real>::gate(chunk_state<Real>& c) {
   const auto sums_from = [&](std::size_t first, std::size_t rows) {
     matrix<Real> G(rows, width, Real(0));
     const narrowing to{site_.plan.cumsum, false};
+    // A sum in Real needs no second rounding where the format is Real's own.
+    const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
+    const auto kept = [&](Real x) { return own ? x : narrowed(x, to); };
     for (std::size_t ch = 0; ch < width; ++ch) {
       Real sum = 0;
       for (std::size_t r = 0; r < rows; ++r) {
         const std::size_t row = first + r;
-        if (row % n == 0) sum = narrowed(sum + all.g(row / n, ch), to);
-        G(r, ch) = narrowed(sum * static_cast<Real>(std::numbers::log2e), to);
+        if (row % n == 0) sum = kept(sum + all.g(row / n, ch));
+        G(r, ch) = kept(sum * static_cast<Real>(std::numbers::log2e));
       }
     }
     return G;
@@ -361,8 +381,9 @@ void machine<Real>::transform_values(chunk_state<Real>& c) {
 
 template <class Real>
 void machine<Real>::correct(chunk_state<Real>& c) {
-  c.h = narrow_copy(c.state, site_.plan.state.store);
-  c.change = times(narrow_copy(c.w, site_.plan.state.store), c.h, site_.plan.state.store.to, site_.plan.state.accumulate);
+  const narrowing& store = site_.plan.state.store;
+  c.h = narrow_copy(c.state, as_stored(store));
+  c.change = times(narrow_copy(c.w, store), narrow_copy(c.h, store), store.to, site_.plan.state.accumulate);
   for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
   c.v_new = narrow_copy(c.change, {site_.plan.v_new.store, false});
 }
@@ -377,7 +398,7 @@ void machine<Real>::weigh(chunk_state<Real>& c) {
   c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand, plan.o.accumulate);
   if (!all.channels || !all.gated) return;
   for (std::size_t i = 0; i < c.Aqk.size(); ++i) c.Aqk.data()[i] *= all.scale;
-  narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), plan.o.operand);
+  narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), as_stored(plan.o.operand));
 }
 
 template <class Real>
@@ -562,6 +583,8 @@ head_output machine<Real>::run() {
   planted(step_kind::finish, false, site_.now);
   out_.o = widened(site_.o);
   out_.final_state = widened(site_.now.state);
+  see(formed::gate_exponent, largest_exponent_);
+  see(formed::gate_factor, largest_factor_);
   out_.range = range_;
   return std::move(out_);
 }
