@@ -228,7 +228,7 @@ check_report check(const problem& p, const result& r, const check_options& optio
 
   reference ref;
   for (;;) {
-    ref = solve(p, ask);
+    ref = options.solver ? options.solver(p, ask) : solve(p, ask);
     out.tensors.clear();
     out.tiers = ref.tiers;
     out.stopped = ref.stopped;
@@ -295,6 +295,9 @@ check_report check(const problem& p, const result& r, const check_options& optio
     } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
       out.reason = plan.reason;
     }
+  } else if (!options.plans.empty() && out.judged == verdict::measured) {
+    out.judged = verdict::vacuous;
+    out.reason = "there is no element of o to ask a plan about";
   }
   if (out.judged == verdict::undecided) {
     out.remedy = out.stopped                ? "let it finish: a larger --max-seconds, or none"

@@ -182,16 +182,16 @@ void conformance_json(const check_report& report, json& j) {
   j["plan"] = {{"name", plan.plan}, {"variants", plan.variants}, {"other_plans", report.other_plans}};
   j["conforms"] = plan.conforms == verdict::refuted ? json(false) : plan.conforms == verdict::holds ? json(true) : json(nullptr);
   j["conforms_reason"] = plan.reason;
-  json violations = json::array();
+  json violations = json::array(), warnings = json::array();
   for (const range_report& r : plan.adequacy.ranges) {
     json one{{"what", r.what}, {"reaches", detail::json_number(r.reaches)}, {"limit", detail::json_number(r.limit)}, {"format", r.format},
              {"known", r.known}, {"says", r.says}};
-    if (r.violated) violations.push_back(std::move(one));
+    (r.violated ? violations : warnings).push_back(std::move(one));
   }
   const auto& a = plan.adequacy;
   j["adequate"] = {{"adequate", a.adequate}, {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)}, {"error", detail::json_number(a.worst_error)},
                    {"ratio", detail::json_number(a.worst_ratio)}, {"ratio_tensor", a.worst_tensor},
-                   {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)}, {"range_violations", std::move(violations)},
+                   {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)}, {"range_violations", std::move(violations)}, {"range_warnings", std::move(warnings)},
                    {"reason", a.reason.empty() ? json(nullptr) : json(a.reason)}};
   j["stages"] = stages_json(plan);
   j["first_bad_stage"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_stage);
@@ -202,6 +202,25 @@ void conformance_json(const check_report& report, json& j) {
   }
   j["power"] = plan.power.ran ? json{{"visible", names(plan.power.visible)}, {"invisible", names(plan.power.invisible)}, {"slice", plan.power.slice}} : json(nullptr);
   j["false_alarm"] = {{"family", plan.false_alarm}, {"tests", plan.tests}, {"runs", plan.runs}, {"heads", plan.slice}, {"argument", plan.argument}};
+}
+
+std::string sha256_of(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
+
+/// The options, and beside the name of the judged plan its text.
+void record_json(const check_record& record, json& j) {
+  json bounds = json::array(), plans = json::array();
+  for (const tensor_bound& b : record.bounds) {
+    bounds.push_back({{"tensor", b.tensor}, {"metric", name_of(b.limit.which)}, {"limit", b.limit.limit.value}, {"because", b.limit.limit.provenance.text()}});
+  }
+  for (const plan_source& source : record.plans) {
+    plans.push_back({{"name", source.name}, {"path", source.path.empty() ? json(nullptr) : json(source.path)}, {"sha256", sha256_of(source.text)}, {"text", source.text}});
+    if (!j["plan"].is_object() || j["plan"]["name"] != source.name || j["plan"].contains("text")) continue;
+    j["plan"]["sha256"] = sha256_of(source.text);
+    j["plan"]["text"] = source.text;
+  }
+  j["options"] = {{"no_plan", record.no_plan}, {"power", record.power}, {"false_alarm", record.false_alarm}, {"seconds", record.seconds},
+                  {"accuracy", record.accuracy ? json(*record.accuracy) : json(nullptr)}, {"seed", record.seed}, {"max_bits", record.max_bits},
+                  {"bounds", std::move(bounds)}, {"plans", std::move(plans)}};
 }
 
 }  // namespace
@@ -243,7 +262,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["problem"] = {{"path", identity.problem_path}, {"sha256", identity.problem_sha256}};
   j["result"] = {{"path", identity.result_path}, {"sha256", identity.result_sha256}, {"kernel", identity.kernel},
                  {"producer", identity.producer}, {"kernel_path", identity.path}};
-  j["plan"] = nullptr;
+  if (identity.record) record_json(*identity.record, j);
   j["notes"] = identity.notes;
   j["version"] = identity.version;
   j["reproduce"] = identity.reproduce;
@@ -268,6 +287,9 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   line("adequate", plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
                                                 detail::general(plan.adequacy.worst_error, 3)
                                           : "no: " + plan.adequacy.reason);
+  for (const range_report& r : plan.adequacy.ranges) {
+    if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
+  }
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {

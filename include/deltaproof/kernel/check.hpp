@@ -41,6 +41,8 @@ struct check_options {
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
   std::function<void(std::size_t, std::size_t)> progress;
+  /// Answers in solve's place, where many results share a problem.
+  std::function<reference(const problem&, const question&)> solver = {};
 };
 
 /// Where an element lies. `token` is the index along T of the tensor, null for a state; `element` is [v] or [k, v].
@@ -97,6 +99,26 @@ struct check_report {
 /// Throws: domain_error for a bound on a tensor the result does not have, and as solve.
 [[nodiscard]] check_report check(const problem& p, const result& r, const check_options& options = {});
 
+/// A plan and the text it was read from.
+struct plan_source {
+  std::string name;
+  std::string path;  ///< of a file; empty: a preset
+  std::string text;
+};
+
+/// What makes the same verdict again, beside the two files.
+struct check_record {
+  bool no_plan = false;
+  bool power = true;
+  double false_alarm = 1e-4;
+  double seconds = 30;
+  std::optional<double> accuracy;
+  std::uint64_t seed = 0;
+  int max_bits = 1024;
+  std::vector<tensor_bound> bounds;
+  std::vector<plan_source> plans;
+};
+
 /// What a report needs to be a file of its own.
 struct check_identity {
   std::string version;
@@ -105,6 +127,7 @@ struct check_identity {
   std::string kernel, producer, path;
   std::string reproduce;  ///< one command line
   std::vector<std::string> notes;
+  std::optional<check_record> record = {};  ///< written as `options` and `plan`, for `replay`
 };
 
 /// Schema `deltaproof.verdict/1`; numbers that are not finite are "nan", "inf", "-inf".

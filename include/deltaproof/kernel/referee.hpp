@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@
 
 namespace deltaproof {
 
+/// What runs of a plan gave, kept between results: nothing of it depends on the result that is judged.
+struct referee_memory;
+[[nodiscard]] std::shared_ptr<referee_memory> make_referee_memory();
+
 struct referee_options {
   double false_alarm = 1e-4;        ///< of the whole check
   std::optional<double> accuracy;   ///< relative error a plan may have in any bucket; nothing: 8 times that of its formats alone
@@ -38,6 +43,9 @@ struct referee_options {
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const char*, double)> progress;
+  /// For further results of the same problem and plan with the same options otherwise: the same reports, in a fraction of the
+  /// time. Several threads may share one. Nothing: each call draws its own runs.
+  std::shared_ptr<referee_memory> memory;
 };
 
 /// One error norm of one head in one horizon bucket beside its threshold.
@@ -96,7 +104,7 @@ struct adequacy_report {
   std::string reason;
   std::optional<double> accuracy;        ///< asked for
   double worst_error = 0;                ///< largest relative error of the plan in a bucket
-  double worst_ratio = 0;                ///< to that of the same formats with an exact inverse and fp32 sums and state
+  double worst_ratio = 0;                ///< to that of the same formats with a substituted inverse, sums and state in fp32 at least
   std::string worst_tensor;
   std::optional<std::size_t> until_token;  ///< T*: the plan is adequate before this token; nothing: throughout
   std::vector<range_report> ranges;

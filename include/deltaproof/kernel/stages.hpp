@@ -104,6 +104,7 @@ struct stage_roundings {
   double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
   double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
   std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
+  std::optional<format> step = {};           ///< the effective step is rounded to this; nothing: as given or computed
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
   std::size_t output_span = 1;

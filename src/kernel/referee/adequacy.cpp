@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "deltaproof/kernel/inverse_trial.hpp"
 #include "kernel/emulate/products.hpp"
 #include "kernel/referee/parts.hpp"
 #include "number/text.hpp"
@@ -23,13 +24,13 @@ std::string digits(double x) { return detail::general(x, 4); }
 
 format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
-/// The same formats of operands and stores; the inverse substituted in fp64, every sum and the state in fp32 at least.
+/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least.
 plan_variant formats_alone(plan_variant v) {
   v.name += ", formats alone";
   for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) *f = wider(*f, fp32);
   v.inverse.method = inverse_method{diagonal_kind::forward, 0, merge_kind::block};
-  v.inverse.operand = v.inverse.merge_operand = {fp64, false};
-  v.inverse.accumulate = v.inverse.merge_accumulate = fp64;
+  v.inverse.accumulate = v.inverse.merge_accumulate = wider(v.inverse.store, fp32);
+  v.inverse.operand = v.inverse.merge_operand = {v.inverse.accumulate, false};
   v.inverse.between.reset();
   v.state.between_tokens.reset();
   return v;
@@ -42,6 +43,9 @@ plan_variant exact_intermediates(plan_variant v) {
   v.inverse.between.reset();
   return v;
 }
+
+/// How the products with Ai read it, the coarser of the two.
+narrowing reading_of_inverse(const plan_variant& v) { return v.u.operand.to.precision <= v.w.operand.to.precision ? v.u.operand : v.w.operand; }
 
 /// ||narrowed(Ai) - (I + A)^-1||_F / ||(I + A)^-1||_F over all chunks of a run, Ai as the product with it reads it.
 double inverse_error(const head_output& run, const plan_variant& v) {
@@ -57,7 +61,7 @@ double inverse_error(const head_output& run, const plan_variant& v) {
         for (std::size_t j = 0; j <= m; ++j) inverse(i, j) -= run.A(first + i, m) * inverse(m, j);
       }
       for (std::size_t j = 0; j <= i; ++j) {
-        const double read = emulation::narrowed(run.Ai(first + i, j), v.u.operand);
+        const double read = emulation::narrowed(run.Ai(first + i, j), reading_of_inverse(v));
         errors += (read - inverse(i, j)) * (read - inverse(i, j));
         size += inverse(i, j) * inverse(i, j);
       }
@@ -120,6 +124,39 @@ void judge_contract(const trial& t, adequacy_report& out) {
                             std::to_string(all) + " are outside (down to " + digits(worst) + "; the first at " + where + ")"});
 }
 
+/// The rigorous bound on what the inverse of one chunk may form, whatever the signs of its entries. It only warns: it may be
+/// far above what is reached.
+void warn_of_bound(const trial& t, adequacy_report& out) {
+  const plan_variant& v = t.variants.front();
+  if (v.path != path_kind::chunk || t.slice.empty()) return;
+  inverse_plan plan{v.inverse.method, v.inverse.operand.to, v.inverse.accumulate, v.inverse.store, std::nullopt};
+  if (v.inverse.merge_operand.to != v.inverse.operand.to) plan.merge = v.inverse.merge_operand.to;
+  try {
+    require_possible(plan);
+  } catch (const format_error&) {
+    return;  // formats for which no bound is compiled
+  }
+  const lane& at = t.lanes[t.slice.front()];
+  emulation_options stages;
+  stages.stages = true;
+  const head_output run = emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), std::min(at.judged, t.unit)), exact_intermediates(v), stages);
+  const std::size_t rows = std::min(v.chunk, run.A.rows());
+  inverse_case one;
+  one.lower = matrix<double>(rows, rows, 0.0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!std::isfinite(run.A(i, j))) return;
+      one.lower(i, j) = emulation::narrowed(run.A(i, j), v.inverse.operand);
+    }
+  }
+  const growth bound = bound_growth(plan, {&one, 1});
+  const double most = std::min(largest(v.inverse.operand.to), largest(v.inverse.accumulate));
+  if (bound.largest <= most) return;
+  out.ranges.push_back({"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
+                        "proved for the first chunk through |A|, an intermediate of the inverse may reach " + digits(bound.largest) + "; " +
+                            std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
+}
+
 void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
   judge_contract(t, out);
@@ -147,7 +184,8 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
       entry = std::max(entry, run.range[static_cast<std::size_t>(formed::inverse)]);
     });
     const format coarse = v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
-    const format read = v.u.operand.to.precision <= v.inverse.store.precision ? v.u.operand.to : v.inverse.store;
+    const format operand = reading_of_inverse(v).to;
+    const format read = operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
     const double u = std::max({unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
     const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
     const bool costs = cost > budget;
@@ -161,6 +199,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
                                                  " = 8 u max(1, largest entry " + digits(entry) + "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
     }
   }
+  warn_of_bound(t, out);
   if (exponent > 0) {
     const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
     const double limit = in.emax + 1;
@@ -188,6 +227,8 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
 }  // namespace
 
 adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
+  const std::string key = "adequacy " + t.lanes_key() + (limits.empty() ? "" : " " + detail::general(limits.front().alpha, 17));
+  if (const auto kept = recall<adequacy_report>(t.options, key)) return *kept;
   adequacy_report out;
   out.accuracy = t.options.accuracy;
   judge_ranges(t, runs, out);
@@ -232,7 +273,9 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     for (std::size_t b = 0; b < truth.size() && b < samples[s][0].rms.size(); ++b) {
       const judged_statistic& place = runs.places[first_place + 2 * b];
       place_cost cost;
-      cost.plan = limits[first_place + 2 * b].finite ? limits[first_place + 2 * b].typical : infinity;
+      const threshold& limit = limits[first_place + 2 * b];
+      // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
+      cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
       for (const lane_norms& n : samples[s]) cost.alone += n.rms[b] / static_cast<double>(draws);
       cost.truth = truth[b];
       cost.first = place.first_token;
@@ -273,6 +316,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     out.reason = range.says;
     break;
   }
+  if (!t.stopped()) keep(t.options, key, out);
   return out;
 }
 

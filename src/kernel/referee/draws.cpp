@@ -33,6 +33,8 @@ drawn draw_runs(const trial& t) {
   };
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size());
+  const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
+  const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     const lane& at = t.lanes[i];
     const auto where = buckets(at.judged, t.unit);
@@ -40,8 +42,6 @@ drawn draw_runs(const trial& t) {
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::size_t runs = often ? t.runs : 1;
     first_place[i] = out.places.size();
-    const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
-    const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
     for (std::size_t b = 0; b < got.rms.size(); ++b) {
       const bool state = b == where.size();
       for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
@@ -64,6 +64,12 @@ drawn draw_runs(const trial& t) {
       for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, v, r});
     }
   }
+  const std::string key = "runs " + t.lanes_key();
+  if (const auto kept = recall<drawn>(t.options, key)) {
+    for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = kept->statistics[i].samples;
+    out.range = kept->range;
+    return out;
+  }
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
@@ -85,6 +91,7 @@ drawn draw_runs(const trial& t) {
     }
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
+  if (!t.stopped()) keep(t.options, key, out);
   return out;
 }
 
@@ -106,8 +113,11 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   const head_input in = take_head(p, 0, 0);
   const std::size_t laws = 2 * t.variants.size();
   const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
-  std::vector<stage_report> reports(laws * runs);
-  parallel_for(reports.size(), t.options.threads, [&](std::size_t job) {
+  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
+  for (const auto& stage : r.stages) key += " " + stage.first;
+  const auto kept = recall<std::vector<stage_report>>(t.options, key);
+  std::vector<stage_report> reports = kept ? *kept : std::vector<stage_report>(laws * runs);
+  parallel_for(kept ? 0 : reports.size(), t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const std::size_t law = job / runs, v = law / 2;
     const std::uint64_t seed = t.seed(2, law, job % runs);
@@ -122,6 +132,12 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
     }
   });
+  if (!kept && !t.stopped()) keep(t.options, key, reports);
+  for (const stage_report& own : reports) {
+    for (const stage_measurement& m : own.stages) {
+      if (m.nonfinite > 0) out.overflowing.insert(m.name);
+    }
+  }
   for (const stage_measurement& m : got.stages) {
     if (m.name == "o" || m.name == "final_state" || m.judged == 0) continue;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <utility>
 
 #include "kernel/emulate/fault.hpp"
 #include "kernel/referee/parts.hpp"
@@ -39,12 +40,12 @@ flat as_flat(const double* a, std::size_t count) {
   return out;
 }
 
-/// One of the two judged tensors of a lane.
+/// One of the two judged tensors of a lane, as runs of the plan leave it.
 struct part {
-  flat got;                                ///< the kernel's error
   flat base;                               ///< error of the plain run
   std::vector<std::vector<flat>> same;     ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;    ///< [variant][run]: errors of draws
+  flat mean_same;                          ///< of same
 };
 
 /// Sums over lanes for one (fault, tensor).
@@ -55,6 +56,21 @@ struct sums {
   double deviation = 0;    ///< <got - base - mean(same), d>
   double deviation_size = 0;
   std::vector<std::vector<double>> same, moved;
+};
+
+
+/// One planted fault in one lane; `difference` is faulty - plain in o and in the state.
+struct fault_run {
+  bool lost_tokens = false;
+  std::array<flat, 2> difference;
+  lane_norms finite_norms;  ///< of its error, where the whole lane was run
+  std::array<sums, 2> own;  ///< what no result enters
+};
+
+struct lane_runs {
+  std::array<part, 2> parts;
+  head_output plain;
+  std::vector<fault_run> faults;  ///< empty unless they are kept
 };
 
 /// What the head reads with the fault, its first tokens only.
@@ -80,7 +96,7 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
     }
     return 0;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return novelty(a) < novelty(b); });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(novelty(a), a) < std::pair(novelty(b), b); });
   const double each = static_cast<double>(faults + runs);
   const double allowed = t.options.seconds * 0.5;
   double spent = 0;
@@ -98,6 +114,92 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
     if (!out.empty() && spent + cost > allowed) continue;
     spent += cost;
     out.push_back({i, tokens});
+  }
+  return out;
+}
+
+fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_runs& runs) {
+  const lane& at = t.lanes[c.lane];
+  const head_output& plain = runs.plain;
+  emulation_options options;
+  options.planted = &f;
+  head_output faulty = emulate_head(read_with(f, t, at, c.tokens), t.variants.front(), options);
+  fault_run out;
+  const std::size_t o_count = c.tokens * t.p.value_dim();
+  out.lost_tokens = faulty.o.size() < o_count;
+  if (out.lost_tokens) return out;
+  out.difference[0] = difference(faulty.o.data(), plain.o.data(), o_count);
+  if (at.state && c.tokens == at.range.tokens) out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
+  for (std::size_t k = 0; k < 2; ++k) {
+    const part& x = runs.parts[k];
+    const flat& d = out.difference[k];
+    sums& s = out.own[k];
+    s.own = inner(d, d);
+    s.base = inner(x.base, d);
+    for (const auto* law : {&x.same, &x.moved}) {
+      auto& to = law == &x.same ? s.same : s.moved;
+      for (const auto& variant : *law) {
+        to.emplace_back();
+        for (const flat& run : variant) to.back().push_back(run.empty() ? 0 : inner(run, d));
+      }
+    }
+  }
+  if (c.tokens < at.judged) return out;
+  for (std::size_t j = 0; j < faulty.o.size(); ++j) {
+    if (!std::isfinite(faulty.o.data()[j])) faulty.o.data()[j] = plain.o.data()[j];
+  }
+  for (std::size_t j = 0; j < faulty.final_state.size(); ++j) {
+    if (!std::isfinite(faulty.final_state.data()[j])) faulty.final_state.data()[j] = plain.final_state.data()[j];
+  }
+  out.finite_norms = norms(errors_of_run(t.p, faulty, t.truth, at), buckets(at.judged, t.unit), at.judged);
+  return out;
+}
+
+/// The runs of a lane that projections are made of; the faulty ones only where they are kept.
+lane_runs run_lane(const trial& t, const choice& c, const std::vector<const fault*>& planted, std::size_t per_variant) {
+  const lane& at = t.lanes[c.lane];
+  const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
+  const std::size_t V = t.variants.size(), o_count = c.tokens * t.p.value_dim();
+  lane_runs out;
+  out.plain = emulate_head(in, t.variants.front());
+  const head_output& plain = out.plain;
+  const lane_errors base = errors_of_run(t.p, plain, t.truth, at);
+  const bool state = at.state && c.tokens == at.range.tokens;
+  const std::size_t state_count = state ? base.state.size() : 0;
+  out.parts[0].base = as_flat(base.o.data(), o_count);
+  out.parts[1].base = as_flat(base.state.data(), state_count);
+  for (part& x : out.parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
+  parallel_for(2 * V * per_variant, t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const std::size_t v = job / 2 / per_variant, run = job / 2 % per_variant;
+    const std::uint64_t seed = t.seed(3, c.lane, job);
+    if (job % 2 == 0) {
+      emulation_options options;
+      options.noise_ulps = 1;
+      options.seed = seed;
+      const head_output other = emulate_head(in, t.variants[v], options);
+      out.parts[0].same[v][run] = difference(other.o.data(), plain.o.data(), o_count);
+      if (state) out.parts[1].same[v][run] = difference(other.final_state.data(), plain.final_state.data(), state_count);
+    } else {
+      const lane_errors e = errors_of_draw(in, t.variants[v], seed);
+      out.parts[0].moved[v][run] = as_flat(e.o.data(), o_count);
+      if (state) out.parts[1].moved[v][run] = as_flat(e.state.data(), state_count);
+    }
+  });
+  for (part& x : out.parts) {
+    x.mean_same.assign(x.base.size(), 0.0F);
+    const float weight = 1.0F / static_cast<float>(V * per_variant);
+    for (const auto& variant : x.same) {
+      for (const flat& run : variant) {
+        for (std::size_t i = 0; i < run.size() && i < x.mean_same.size(); ++i) x.mean_same[i] += weight * run[i];
+      }
+    }
+  }
+  if (t.options.memory) {
+    out.faults.resize(planted.size());
+    parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
+      if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, out);
+    });
   }
   return out;
 }
@@ -127,51 +229,22 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     const bool whole = c.tokens == at.range.tokens;
     out.slice += (out.slice.empty() ? "" : "; ") + std::string("sequence ") + std::to_string(at.sequence) + " head " + std::to_string(at.head) +
                  (whole ? "" : " tokens 0-" + std::to_string(c.tokens - 1));
-    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
-    const head_output plain = emulate_head(in, t.variants.front());
-    lane_errors base = errors_of_run(t.p, plain, t.truth, at);
-    lane_errors got = errors_of_result(t.p, t.r, t.truth, at);
+    const std::string key = "faults " + t.lanes_key() + " " + std::to_string(c.lane) + " " + std::to_string(c.tokens);
+    auto drawn_here = recall<lane_runs>(t.options, key);
+    const bool recalled = drawn_here != nullptr;
+    if (!drawn_here) drawn_here = std::make_shared<lane_runs>(run_lane(t, c, out.all, per_variant));
+    if (!recalled && t.options.memory && !t.stopped()) keep(t.options, key, lane_runs(*drawn_here));
+    const std::array<part, 2>& parts = drawn_here->parts;
     const std::size_t o_count = c.tokens * t.p.value_dim();
-    const bool state = at.state && whole;
-    const std::size_t state_count = state ? base.state.size() : 0;
-    std::array<part, 2> parts;
-    parts[0].got = as_flat(got.o.data(), o_count);
-    parts[0].base = as_flat(base.o.data(), o_count);
-    if (state) {
-      parts[1].got = as_flat(got.state.data(), state_count);
-      parts[1].base = as_flat(base.state.data(), state_count);
-    }
-    for (part& x : parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
-    parallel_for(2 * V * per_variant, t.options.threads, [&](std::size_t job) {
-      if (t.stopped()) return;
-      const std::size_t v = job / 2 / per_variant, run = job / 2 % per_variant;
-      const std::uint64_t seed = t.seed(3, c.lane, job);
-      if (job % 2 == 0) {
-        emulation_options options;
-        options.noise_ulps = 1;
-        options.seed = seed;
-        const head_output other = emulate_head(in, t.variants[v], options);
-        parts[0].same[v][run] = difference(other.o.data(), plain.o.data(), o_count);
-        if (state) parts[1].same[v][run] = difference(other.final_state.data(), plain.final_state.data(), state_count);
-      } else {
-        const lane_errors e = errors_of_draw(in, t.variants[v], seed);
-        parts[0].moved[v][run] = as_flat(e.o.data(), o_count);
-        if (state) parts[1].moved[v][run] = as_flat(e.state.data(), state_count);
-      }
-    });
-    std::array<flat, 2> deviation;
+    const lane_errors errors = errors_of_result(t.p, t.r, t.truth, at);
+    std::array<flat, 2> got{as_flat(errors.o.data(), o_count), as_flat(errors.state.data(), parts[1].base.size())};
+    std::array<flat, 2> deviation = got;
     for (std::size_t k = 0; k < 2; ++k) {
       flat& d = deviation[k];
-      d = parts[k].got;
-      const float weight = 1.0F / static_cast<float>(V * per_variant);
       for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].base[i];
-      for (const auto& variant : parts[k].same) {
-        for (const flat& run : variant) {
-          for (std::size_t i = 0; i < run.size() && i < d.size(); ++i) d[i] -= weight * run[i];
-        }
-      }
+      for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].mean_same[i];
     }
-    const auto where = buckets(at.judged, t.unit);
+    const std::array<double, 2> sizes{inner(deviation[0], deviation[0]), inner(deviation[1], deviation[1])};
     // The limits of this lane, in the order of norms().
     std::vector<const threshold*> rms_limits, max_limits;
     for (std::size_t i = 0; i < runs.places.size(); ++i) {
@@ -183,40 +256,29 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     std::size_t done = 0;
     parallel_for(out.all.size(), t.options.threads, [&](std::size_t i) {
       if (t.stopped()) return;
-      emulation_options options;
-      options.planted = out.all[i];
-      const head_output faulty = emulate_head(read_with(*out.all[i], t, at, c.tokens), t.variants.front(), options);
-      if (faulty.o.size() < o_count) return;  // it lost tokens: another shape, which no kernel's file has
+      const fault_run fresh = drawn_here->faults.empty() ? run_fault(*out.all[i], t, c, *drawn_here) : fault_run{};
+      const fault_run& run = drawn_here->faults.empty() ? fresh : drawn_here->faults[i];
+      if (run.lost_tokens) return;  // another shape, which no kernel's file has
       for (std::size_t k = 0; k < 2; ++k) {
-        const part& x = parts[k];
-        if (x.got.empty()) continue;
-        const flat d = k == 0 ? difference(faulty.o.data(), plain.o.data(), o_count) : difference(faulty.final_state.data(), plain.final_state.data(), state_count);
+        if (parts[k].base.empty()) continue;
+        const flat& d = run.difference[k];
         sums& s = all[i][k];
-        s.own += inner(d, d);
-        s.got += inner(x.got, d);
-        s.base += inner(x.base, d);
+        s.own += run.own[k].own;
+        s.got += inner(got[k], d);
+        s.base += run.own[k].base;
         s.deviation += inner(deviation[k], d);
-        s.deviation_size += inner(deviation[k], deviation[k]);
+        s.deviation_size += sizes[k];
         for (std::size_t v = 0; v < V; ++v) {
-          for (std::size_t run = 0; run < per_variant; ++run) {
-            s.same[v][run] += inner(x.same[v][run], d);
-            s.moved[v][run] += inner(x.moved[v][run], d);
+          for (std::size_t r = 0; r < per_variant; ++r) {
+            s.same[v][r] += run.own[k].same[v][r];
+            s.moved[v][r] += run.own[k].moved[v][r];
           }
         }
       }
       // Its error by the norms alone; what is not finite is left to the projections, which do not see it either.
-      if (c.tokens >= at.judged) {
-        head_output finite = faulty;
-        for (std::size_t j = 0; j < finite.o.size(); ++j) {
-          if (!std::isfinite(finite.o.data()[j])) finite.o.data()[j] = plain.o.data()[j];
-        }
-        for (std::size_t j = 0; j < finite.final_state.size(); ++j) {
-          if (!std::isfinite(finite.final_state.data()[j])) finite.final_state.data()[j] = plain.final_state.data()[j];
-        }
-        const lane_norms n = norms(errors_of_run(t.p, finite, t.truth, at), where, at.judged);
-        for (std::size_t b = 0; b < n.rms.size() && b < rms_limits.size(); ++b) {
-          if (n.rms[b] > rms_limits[b]->value || n.max[b] > max_limits[b]->value) beyond[i] = 1;
-        }
+      const lane_norms& n = run.finite_norms;
+      for (std::size_t b = 0; b < n.rms.size() && b < rms_limits.size(); ++b) {
+        if (n.rms[b] > rms_limits[b]->value || n.max[b] > max_limits[b]->value) beyond[i] = 1;
       }
       const std::lock_guard guard(lock);
       if (t.options.progress) t.options.progress("planted faults", static_cast<double>(++done) / static_cast<double>(out.all.size()));

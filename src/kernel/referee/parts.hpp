@@ -4,12 +4,42 @@
 // The parts of judge_plan: what each question is asked of (`trial`), and one function a question.
 #pragma once
 
+#include <any>
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "kernel/referee/lanes.hpp"
 
+namespace deltaproof {
+
+struct referee_memory {
+  std::mutex lock;
+  std::map<std::string, std::any> kept;  ///< shared_ptr<const T> by what T depends on beyond problem, plan and options
+};
+
+}  // namespace deltaproof
+
 namespace deltaproof::referee_detail {
+
+/// What was kept under this key, or null.
+template <class T>
+[[nodiscard]] std::shared_ptr<const T> recall(const referee_options& options, const std::string& key) {
+  if (!options.memory) return nullptr;
+  const std::lock_guard guard(options.memory->lock);
+  const auto at = options.memory->kept.find(key);
+  return at == options.memory->kept.end() ? nullptr : std::any_cast<std::shared_ptr<const T>>(at->second);
+}
+template <class T>
+void keep(const referee_options& options, const std::string& key, T value) {
+  if (!options.memory) return;
+  const std::lock_guard guard(options.memory->lock);
+  options.memory->kept.emplace(key, std::shared_ptr<const T>(std::make_shared<T>(std::move(value))));
+}
 
 /// What is judged, and how much of it is emulated how often.
 struct trial {
@@ -26,6 +56,13 @@ struct trial {
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
   std::size_t runs = 1;            ///< of each variant on those
 
+  /// What runs of the plan depend on in the result: how much of each lane is judged.
+  [[nodiscard]] std::string lanes_key() const {
+    std::string key = std::to_string(runs);
+    for (const lane& at : lanes) key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
+    for (const std::size_t i : slice) key += "," + std::to_string(i);
+    return key;
+  }
   [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
     return (options.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
@@ -46,6 +83,7 @@ struct stage_draws {
   std::vector<double> rms_got;
   std::vector<signed_statistic> bias;
   std::vector<double> bias_got;
+  std::set<std::string> overflowing;        ///< stages in which the plan's own runs are not finite either
   std::string slice;
 };
 [[nodiscard]] stage_draws draw_stages(const trial& t, const stage_roundings& roundings);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 #include <set>
+#include <tuple>
 
 #include "kernel/referee/parts.hpp"
 #include "number/text.hpp"
@@ -59,7 +60,7 @@ void plan_runs(trial& t) {
   // Each head costs its one run anyway; the longest heads first, as they have the most buckets.
   std::vector<std::size_t> order(t.lanes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return t.lanes[a].judged > t.lanes[b].judged; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
   double spent = total;
   std::size_t places = 0, states = 0;
   for (const std::size_t i : order) {
@@ -93,6 +94,14 @@ void judge_statistics(const drawn& runs, const std::vector<threshold>& limits, p
   }
 }
 
+/// h of a chunk is made before its v_new, but from that of the chunk before.
+bool v_new_came_first(const stage_report& stages) {
+  const stage_measurement *h = stages.find("h"), *v_new = stages.find("v_new");
+  if (h == nullptr || v_new == nullptr || !h->first_bad || !v_new->first_bad) return false;
+  const auto at = [](const stage_place& x) { return std::tuple(x.batch, x.sequence, x.head, x.chunk); };
+  return at(*v_new->first_bad) < at(*h->first_bad);
+}
+
 /// The worst refuted statistic of a tensor, in words.
 std::string statistic_reason(const plan_report& report, const std::string& tensor) {
   const judged_statistic* worst = nullptr;
@@ -114,13 +123,17 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
   std::vector<signed_statistic> bias = draws.bias;
   // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
   const double z = two_sided_normal(alarm.each());
+  bool overflowed = false;
   for (const stage_measurement& m : out.measured_stages->stages) {
     judged_stage s;
     s.name = m.name;
     s.rms_ratio = m.rms_ratio;
+    // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
+    overflowed = overflowed || draws.overflowing.count(m.name) != 0;
+    const bool plans_own = m.bad == m.nonfinite && overflowed;
     if (m.bad > 0) {
-      s.judged = verdict::refuted;
-      s.reason = describe(m);
+      s.judged = plans_own ? verdict::undecided : verdict::refuted;
+      s.reason = describe(m) + (plans_own ? "; so it is in emulated runs of the plan" : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;
@@ -163,13 +176,17 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     suspect s{x.planted, x.got, limit, x.cosine, x.tensor};
     if (x.got > limit || x.cosine >= 0.5) out.suspects.push_back(s);
   }
-  std::stable_sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) { return a.score > b.score; });
+  std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
+    return std::tuple(-a.score, a.planted->name, a.tensor) < std::tuple(-b.score, b.planted->name, b.tensor);
+  });
   out.power.ran = true;
   out.power.slice = draws.slice;
   for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
 }
 
 }  // namespace
+
+std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
 
 verdict combined(const plan_report& report) {
   if (!report.adequacy.adequate || report.conforms == verdict::refuted) return verdict::refuted;
@@ -188,9 +205,17 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);
   out.slice = slice_text(t);
-  out.runs = t.runs;
 
   drawn runs = draw_runs(t);
+  // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
+  for (int more = 0; more < 3 && !t.stopped(); ++more) {
+    const auto first_limits = thresholds(runs.statistics, {options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    const bool short_of_runs = std::any_of(first_limits.begin(), first_limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; });
+    if (!short_of_runs) break;
+    t.runs *= 2;
+    runs = draw_runs(t);
+  }
+  out.runs = t.runs;
   stage_draws stages;
   stage_roundings roundings;
   const bool has_stages = path == path_kind::chunk && !r.stages.empty();
@@ -221,10 +246,10 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   out.adequacy = judge_adequacy(t, runs, limits);
 
   for (const judged_stage& s : out.stages) {
-    if (s.judged == verdict::refuted && out.first_bad_stage.empty()) {
-      out.first_bad_stage = s.name;
-      out.reason = s.reason;
-    }
+    if (s.judged != verdict::refuted) continue;
+    if (!out.first_bad_stage.empty() && !(s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages))) continue;
+    out.first_bad_stage = s.name;
+    out.reason = s.reason;
   }
   for (const char* tensor : {"o", "final_state"}) {
     const std::string reason = statistic_reason(out, tensor);

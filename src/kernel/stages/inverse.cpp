@@ -10,7 +10,7 @@
 //    with F the residual of the diagonal block, -R = F M' + (I + L_ii) E_2 + E_1, |E_1| <= a M <= a |I + L_ii| |Y_ii| M,
 //    |E_2| <= b (1 + a) |Y_ii| M, M' <= (1 + a) M; hence |R| <= (1 + a) F M + (a + b + a b) |I + L_ii| |Y_ii| M.
 //  * Narrowed operands of a substitution (d) and a result rounded before it is used on (e) are factors of its terms: gamma
-//    becomes (1 + d)^2 (1 + gamma) (1 + e) - 1, and b likewise takes the factor 1 + e.
+//    becomes (1 + d)^2 (1 + gamma) (1 + e) - 1, and a and b likewise take the factor 1 + e.
 //  * L known within r adds r |Y| to R. The fp64 inverse X itself is a substitution: gamma with u = 2^-53 is added.
 // Where operands of the merges are narrowed and their association is declared, the merges are carried out here as declared
 // instead, with radii: only what accumulation and the diagonal blocks leave open is then left to the bound.
@@ -89,7 +89,7 @@ class inverse_bound {
                          ? 0
                          : unit_roundoff(how_.merge_operand.to) * (how_.merge_operand.toward_zero ? 2 : 1);
     const double operands = (1 + u) * (1 + u);
-    const double a = operands * (1 + gamma(begin, how_.merge_accumulate)) - 1 + gamma(n_ + 2, own_roundoff);
+    const double a = operands * (1 + gamma(begin, how_.merge_accumulate)) * (1 + how_.between) - 1 + gamma(n_ + 2, own_roundoff);
     const double b =
         operands * (1 + gamma(how_.block, how_.merge_accumulate)) * (1 + how_.between) - 1 + gamma(n_ + 2, own_roundoff);
     const double both = a + b + a * b;

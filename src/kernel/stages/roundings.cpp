@@ -125,6 +125,7 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
   r.output_span = p.num_householder;
   if (p.qk_l2norm) r.l2norm_store = all.front().l2norm_store;
+  r.step = all.front().beta;
   r.elementwise = unit_roundoff(all.front().cumsum);
   std::vector<option<gram_rounding>> gram;
   std::vector<option<inverse_rounding>> inverse;

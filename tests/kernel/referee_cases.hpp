@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Results of correct kernels, to be judged: `correct_run(plan, i, how)` makes the i-th problem that fits a plan (regimes,
+// ops, formats, chunks, lengths and laws of steps and gates in turn) and what a kernel that keeps the plan leaves on it,
+// with roundings of its own. `how` says in what it differs from the first variant of the emulator. It exists because the
+// number of false alarms is worth something only over problems nobody chose.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/kernel/check.hpp"
+#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/plan.hpp"
+#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/number/random.hpp"
+
+namespace deltaproof::testing {
+
+/// In what a legitimate implementation differs from an emulated run without noise.
+enum class build {
+  ordinary,  ///< any variant: with stages as it is, or each sum moved by an ulp of fp32
+  rough,     ///< any variant, each sum moved by 4 ulps where stages are stored in 16 bits, else by one
+  wide,      ///< every sum and the state in fp64 where the plan says fp32: better than promised
+};
+inline constexpr std::array<std::string_view, 3> build_names{"ordinary", "rough", "wide"};
+
+struct correct_result {
+  generation made;
+  problem p;
+  result r;
+  std::size_t chunk = 0;
+  std::string what;  ///< one line: how to make it again
+};
+
+/// The same roundings of operands and stores, every sum in fp64.
+inline plan_variant with_wide_sums(plan_variant v) {
+  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) {
+    if (*f == fp32) *f = fp64;
+  }
+  return v;
+}
+
+inline correct_result correct_run(const plan& declared, std::size_t index, build how, std::uint64_t seed = 0) {
+  philox draw(seed * 1000003 + index, 0xfa15e);
+  const auto any_of = [&](const auto& list) { return list[static_cast<std::size_t>(draw.below(list.size()))]; };
+  correct_result out;
+  generation g;
+  const regime_info& regime = regimes()[index % regimes().size()];
+  g.regime = std::string(regime.name);
+  g.seed = seed * 1000003 + index;
+  g.op = any_of(declared.ops);
+  g.dtype = any_of(declared.dtypes);
+  g.key_dim = 64;
+  g.value_dim = 64;
+  const std::array<std::size_t, 14> lengths{1, 2, 15, 17, 31, 63, 64, 65, 100, 127, 128, 129, 192, 256};
+  g.tokens = any_of(lengths);
+  if (regime.name == "varlen") g.tokens = 256;
+  g.key_heads = 1;
+  g.value_heads = regime.name == "gva" || index % 5 == 0 ? 2 : 1;
+  // Every fourth problem has steps or gates that its regime would not have.
+  if (index % 4 == 3 && regime.name != "mqar" && regime.name != "mad-copy" && regime.name != "regbench" &&
+      regime.name != "exact") {
+    const std::array<std::string, 6> laws{"near-one", "near-zero", "two-sigmoid", "saturated", "logit", "two-logit"};
+    g.beta = any_of(laws);
+  }
+  if (index % 4 == 1 && g.op != op_kind::delta_rule && regime.name != "exact") {
+    const std::array<std::string, 7> laws{"zero", "typical", "slow", "alternating", "reset", "growing", "model"};
+    g.gate = any_of(laws);
+  }
+  if (index % 7 == 6) g.initial_state = "none";
+  out.made = complete(g);
+  out.p = generate(g);
+
+  const path_kind path = any_of(declared.path);
+  const std::array<std::size_t, 4> chunks{16, 24, 32, 64};
+  out.chunk = path == path_kind::recurrent ? 0 : declared.chunk.empty() ? any_of(chunks) : any_of(declared.chunk);
+  const auto all = variants(declared, out.p, path, out.chunk);
+  const std::size_t which = static_cast<std::size_t>(draw.below(all.size()));
+  emulation_options options;
+  // Noise moves sums of one term too, which no order of summation does: stages, judged element by element, come without.
+  // Four ulps of a sum vanish where its result is stored in 16 bits; in an fp32 state they are more than any order of 64 terms.
+  const double rough = path == path_kind::chunk && all[which].u.store.precision < fp32.precision ? 4 : 1;
+  options.noise_ulps = how == build::rough ? rough : how == build::ordinary && index % 2 == 1 ? 1 : 0;
+  options.stages = path == path_kind::chunk && options.noise_ulps == 0;
+  options.seed = draw();
+  out.r = emulate(out.p, how == build::wide ? with_wide_sums(all[which]) : all[which], options, 1);
+  const format state = all[which].state.accumulate;
+  if (out.r.final_state->element_format() != state) {
+    auto values = out.r.final_state->to_doubles();
+    for (double& x : values) x = static_cast<double>(static_cast<float>(x));
+    out.r.final_state = tensor::from_doubles(state, out.r.final_state->shape(), values, "final_state");
+  }
+  out.what = std::string(build_names[static_cast<std::size_t>(how)]) + " run " + std::to_string(index) + " of " +
+             all[which].name + ": " + options_text(out.made) + (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
+  return out;
+}
+
+/// Everything that says no, one line each.
+inline std::vector<std::string> alarms_of(const plan_report& report) {
+  std::vector<std::string> out;
+  const auto number = [](double x) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.4g", x);
+    return std::string(text.data());
+  };
+  for (const judged_statistic& s : report.statistics) {
+    if (s.judged != verdict::refuted) continue;
+    out.push_back(s.tensor + (s.norm == norm_kind::rms ? " rms" : " max") + " tokens " + std::to_string(s.first_token) + "-" +
+                  std::to_string(s.last_token) + " sequence " + std::to_string(s.sequence) + " head " + std::to_string(s.head) +
+                  ": " + number(s.got) + " above " + number(s.limit.value) + " (typical " + number(s.limit.typical) +
+                  ", spread " + number(s.limit.spread) + ", degrees " + std::to_string(s.limit.degrees) + ")");
+  }
+  for (const judged_stage& s : report.stages) {
+    if (s.judged == verdict::refuted) out.push_back("stage " + s.name + ": " + s.reason);
+  }
+  for (const suspect& s : report.suspects) {
+    if (s.share > s.limit)
+      out.push_back("fault " + std::string(s.planted->name) + " in " + s.tensor + ": share " + number(s.share) + " above " +
+                    number(s.limit) + ", score " + number(s.score));
+  }
+  return out;
+}
+
+}  // namespace deltaproof::testing

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""Validates verdicts of the program against schemas/verdict.schema.json: verdicts.py PROGRAM SOURCE_DIR.
+
+Every word and shape a verdict has is made once; then verdicts are spoilt, and the schema must refuse each.
+"""
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import jsonschema
+
+program, source = sys.argv[1], pathlib.Path(sys.argv[2])
+schema = json.loads((source / "schemas/verdict.schema.json").read_text())
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
+recordings = source / "tests/recordings"
+failures = []
+
+
+def run(*arguments):
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def verdict(folder, name, want, problem, result, *options):
+    """The verdict as parsed JSON, valid and with the word that is due."""
+    out = folder / "verdict.json"
+    done = run("check", problem, result, "--json", out, "--threads", 1, *options)
+    if not out.exists():
+        failures.append(f"{name}: no verdict: {done.stderr}")
+        return None
+    parsed = json.loads(out.read_text())
+    out.unlink()
+    if parsed["verdict"] != want:
+        failures.append(f"{name}: {parsed['verdict']} where {want} was due: {parsed['reason']}")
+    for error in validator.iter_errors(parsed):
+        failures.append(f"{name}: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+    return parsed
+
+
+def made(folder, plan, fault, *generation):
+    """A problem and what an emulated kernel leaves on it."""
+    problem, result = folder / "p.safetensors", folder / "r.safetensors"
+    for arguments in (("gen", *generation, "-o", problem),
+                      ("emulate", problem, "--plan", plan, *(("--fault", fault) if fault else ()), "-o", result)):
+        done = run(*arguments)
+        if done.returncode != 0:
+            failures.append(f"{' '.join(map(str, arguments))}: {done.stderr}")
+    return problem, result
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    small = ("--T", 70, "--K", 16, "--V", 16, "--H", 1, "--HV", 1)
+    gdn = recordings / "gdn_gva_bf16.problem.safetensors", recordings / "gdn_gva_bf16.chunk.safetensors"
+    abuse = recordings / "kda_safe_gate_abuse_bf16.problem.safetensors", recordings / "kda_safe_gate_abuse_bf16.chunk.safetensors"
+    holds = verdict(folder, "holds", "holds", *gdn)
+    verdict(folder, "no plan", "measured", *gdn, "--no-plan")
+    verdict(folder, "a budget of the user", "refuted", *gdn, "--no-plan", "--max-error", "o:rel_fro=1e-9", "--because", "a test")
+    verdict(folder, "without power", "holds", *gdn, "--no-power")
+    verdict(folder, "not finite", "refuted", *abuse)
+    faulty = made(folder, "fla-chunk-delta", "u-beta-missing", "--regime", "typical", *small)
+    refuted = verdict(folder, "a planted fault", "refuted", *faulty, "--plan", "fla-chunk-delta")
+    expansive = "--regime", "huge-keys", "--rule", "euler", "--beta", "near-one"
+    diverging = verdict(folder, "diverging", "holds", *made(folder, "fla-recurrent-delta", None, *expansive, *small),
+                        "--plan", "fla-recurrent-delta")
+    nothing = "--regime", "typical", "--T", 0, "--K", 16, "--V", 16, "--H", 1, "--initial-state", "none"
+    verdict(folder, "vacuous", "vacuous", *made(folder, "fla-recurrent-delta", None, *nothing), "--plan", "fla-recurrent-delta")
+    if diverging and not diverging["diverges_at"]:
+        failures.append("diverging: it does not diverge")
+
+    def spoilt(what, verdict_of, change):
+        """The schema refuses what `change` makes of a verdict."""
+        broken = copy.deepcopy(verdict_of)
+        change(broken)
+        if validator.is_valid(broken):
+            failures.append(f"the schema accepts a verdict with {what}")
+
+    if holds and refuted and diverging:
+        for key in schema["required"]:
+            spoilt(f"no {key}", holds, lambda v, key=key: v.pop(key))
+        for key in ("name", "max_abs", "radius", "worst", "budget", "provenance", "nonfinite"):
+            spoilt(f"no {key} of a tensor", holds, lambda v, key=key: v["tensors"][0].pop(key))
+        spoilt("an unknown word", holds, lambda v: v.update(verdict="passed"))
+        spoilt("a number in words", holds, lambda v: v["oracle"].update(radius="1e-3"))
+        spoilt("holds and a bad stage", holds, lambda v: v.update(first_bad_stage="u"))
+        spoilt("holds without keeping its plan", holds, lambda v: v.update(conforms=False))
+        spoilt("a negative token", refuted, lambda v: v["tensors"][0]["worst"].update(token=-1))
+        spoilt("a diagnosis without a fault", refuted, lambda v: v["diagnosis"][0].pop("fault"))
+        spoilt("a divergence of no head", diverging, lambda v: v["diverges_at"].update(count=0))
+        spoilt("no remedy where one is due", holds, lambda v: v.update(verdict="vacuous"))
+
+print("\n".join(failures) or f"valid: {schema['title']}")
+sys.exit(1 if failures else 0)
