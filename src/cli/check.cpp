@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include "cli/program.hpp"
+#include "cli/suite.hpp"
 #include "deltaproof/kernel/check.hpp"
+#include "deltaproof/kernel/witness.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -18,13 +20,66 @@ struct check_arguments {
   std::optional<double> accuracy;
   bool no_power = false;
   int max_bits = 1024;
+  std::string baseline;
+  bool skip_missing = false;
+  std::string witness;
 };
 
 std::string markdown(const check_report& report, const check_identity& identity) {
   return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) + "```\n";
 }
 
+/// The options as a verdict.json states them, plans with their texts.
+check_record record_of(const check_options& options, const check_arguments& args) {
+  check_record out;
+  out.no_plan = args.no_plan;
+  out.power = options.referee.power;
+  out.false_alarm = options.referee.false_alarm;
+  out.seconds = options.referee.seconds;
+  out.accuracy = options.referee.accuracy;
+  out.seed = options.referee.seed;
+  out.max_bits = options.max_bits;
+  out.bounds = options.bounds;
+  for (const plan& one : options.plans) out.plans.push_back(source_of(args.plan.empty() ? one.name : args.plan));
+  return out;
+}
+
+/// What became of --witness, in one line.
+std::string witness_note(const std::string& folder, const problem& p, const result& r, const check_report& report, check_options options, const check_identity& identity) {
+  if (report.judged != verdict::refuted) return "no witness is written: the verdict is " + std::string(name_of(report.judged));
+  small_failure kept;
+  {
+    progress_line line("witness");
+    options.progress = {};
+    options.referee.progress = {};
+    kept = smallest_failure(p, r, report, options, 8, [&line](std::size_t, const head_slice& at) {
+      line.stage("witness: head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
+      line.update(0);
+    });
+  }
+  write_witness(folder, kept, identity);
+  return "witness " + folder + ": " + kept.says + "; deltaproof replay " + folder;
+}
+
+int run_suite_of(const check_arguments& args, const common_options& common) {
+  if (!args.witness.empty()) throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
+  if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.accuracy) {
+    throw format_error("check: " + args.problem + " is a suite: plan, no_plan and accuracy stand with each case; it has no --max-error");
+  }
+  suite_arguments suite;
+  suite.file = args.problem;
+  suite.baseline = args.baseline;
+  suite.skip_missing = args.skip_missing;
+  suite.false_alarm = args.false_alarm;
+  suite.no_power = args.no_power;
+  suite.max_bits = args.max_bits;
+  return run_suite_file(suite, common);
+}
+
 int run(const check_arguments& args, const common_options& common) {
+  if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
+  if (args.result.empty()) throw format_error("check: " + args.problem + " without RESULT; give what came out, or one suite ending in .toml");
+  if (!args.baseline.empty() || args.skip_missing) throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
   check_options options;
   if (!args.limits.empty() && args.reason.empty()) {
     throw format_error("check: --max-error needs --because TEXT: which theorem, measurement or agreement the limit comes from");
@@ -63,6 +118,9 @@ int run(const check_arguments& args, const common_options& common) {
   options.referee.power = !args.no_power;
   options.referee.seed = common.seed;
 
+  if (!args.witness.empty()) require_witness_place(args.witness);
+  identity.record = record_of(options, args);
+
   check_report report;
   {
     progress_line line("reference");
@@ -73,6 +131,7 @@ int run(const check_arguments& args, const common_options& common) {
     };
     report = check(p, r, options);
   }
+  if (!args.witness.empty()) identity.notes.push_back(witness_note(args.witness, p, r, report, options, identity));
   output out{"check", to_text(report, identity), to_json(report, identity), markdown(report, identity), {}};
   for (const tensor_report& t : report.tensors) {
     const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
@@ -87,8 +146,8 @@ int run(const check_arguments& args, const common_options& common) {
 registered_verb add_check(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
   const auto args = std::make_shared<check_arguments>();
-  command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1)")->required();
-  command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->required();
+  command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required();
+  command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)");
   command->add_option("--max-error", args->limits, "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")->type_name("LIMIT")->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
@@ -96,7 +155,10 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(CLI::Range(1e-12, 0.1));
   command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(CLI::PositiveNumber);
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
+  command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR");
   command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(CLI::Range(53, 1024));
+  command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says what moved, decides nothing")->type_name("FILE");
+  command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

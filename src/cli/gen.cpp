@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "cli/gen_all.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/kernel/regimes.hpp"
@@ -13,8 +14,8 @@ namespace {
 
 struct gen_arguments {
   std::string output;
-  std::string regime = "typical";
-  std::optional<std::string> op, rule, dtype, beta, gate, initial_state, cu_seqlens;
+  std::string all;
+  std::optional<std::string> regime, op, rule, dtype, beta, gate, initial_state, cu_seqlens;
   std::optional<std::size_t> batch, tokens, key_dim, value_dim, key_heads, value_heads, num_householder;
 };
 
@@ -35,8 +36,9 @@ std::vector<std::int64_t> offsets(const std::string& text) {
 }
 
 int run(const gen_arguments& args, const common_options& common) {
+  if (args.output.empty() == args.all.empty()) throw format_error("gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype");
   generation g;
-  g.regime = args.regime;
+  g.regime = args.regime.value_or(g.regime);
   g.seed = common.seed_given ? common.seed : 0;
   if (args.op) g.op = op_named(*args.op);
   if (args.rule) g.rule = rule_named(*args.rule);
@@ -52,6 +54,7 @@ int run(const gen_arguments& args, const common_options& common) {
   g.key_heads = args.key_heads;
   g.value_heads = args.value_heads;
   g.num_householder = args.num_householder;
+  if (!args.all.empty()) return run_gen_all({args.all, g, args.regime, g.op, g.dtype}, common);
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
   const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
@@ -65,7 +68,8 @@ int run(const gen_arguments& args, const common_options& common) {
 registered_verb add_gen(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
   const auto args = std::make_shared<gen_arguments>();
-  command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->required()->type_name("FILE");
+  command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE");
+  command->add_option("--all", args->all, "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite that judges their results; --regime, --op and --dtype narrow it")->type_name("DIR");
   command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("NAME");
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");

@@ -7,6 +7,7 @@
 
 #include "cli/program.hpp"
 #include "deltaproof/algebra/triangular.hpp"
+#include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/format.hpp"
@@ -105,6 +106,19 @@ std::vector<entry> list_plans() {
   return out;
 }
 
+std::vector<entry> list_faults() {
+  std::vector<entry> out;
+  for (const fault& f : faults()) {
+    const std::string paths = f.chunk && f.recurrent ? "chunk, recurrent" : f.chunk ? "chunk" : "recurrent";
+    out.push_back({std::string(f.name),
+                   std::string(f.what),
+                   {{"stage", std::string(f.stage)},
+                    {"paths", paths},
+                    {"plant it", "deltaproof emulate PROBLEM --plan PLAN --fault " + std::string(f.name) + " -o RESULT"}}});
+  }
+  return out;
+}
+
 std::vector<entry> list_regimes() {
   std::vector<entry> out;
   for (const regime_info& r : regimes()) out.push_back({std::string(r.name), std::string(r.what), {{"why", std::string(r.why)}}});
@@ -140,6 +154,7 @@ constexpr axis axes[] = {
     {"formats", list_formats},
     {"inverses", list_inverses},
     {"plans", list_plans},
+    {"faults", list_faults},
     {"regimes", list_regimes},
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},

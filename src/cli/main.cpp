@@ -80,7 +80,7 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
   std::vector<registered_verb> verbs;
-  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_inverse, add_study, add_report, add_list, add_explain}) {
+  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_replay, add_shrink, add_inverse, add_study, add_report, add_list, add_explain}) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
   }

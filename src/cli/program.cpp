@@ -41,13 +41,15 @@ std::string shell_quoted(const std::string& word) {
 }
 
 std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases) {
-  std::size_t failures = 0;
+  std::size_t failures = 0, skipped = 0;
   for (const junit_case& c : cases) failures += c.failure.empty() ? 0 : 1;
+  for (const junit_case& c : cases) skipped += c.skipped.empty() ? 0 : 1;
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
-                    std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) + "\">\n";
+                    std::to_string(cases.size()) + "\" failures=\"" + std::to_string(failures) + "\" skipped=\"" + std::to_string(skipped) + "\">\n";
   for (const junit_case& c : cases) {
     out += "    <testcase classname=\"" + xml_escaped(suite) + "\" name=\"" + xml_escaped(c.name) + "\">\n";
     if (!c.failure.empty()) out += "      <failure message=\"" + xml_escaped(c.failure) + "\"/>\n";
+    if (!c.skipped.empty()) out += "      <skipped message=\"" + xml_escaped(c.skipped) + "\"/>\n";
     if (!c.output.empty()) out += "      <system-out>" + xml_escaped(c.output) + "</system-out>\n";
     out += "    </testcase>\n";
   }

@@ -46,7 +46,8 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
   void update(double fraction);
-  void stage(const std::string& name);
+  void stage(const std::string& name);                         ///< new work: its time starts now
+  void rename(std::string name) { stage_ = std::move(name); }  ///< the same work under another name
 
  private:
   std::string stage_;
@@ -62,11 +63,12 @@ void say(const common_options& common, const std::string& text);
 /// The command line, quoted for a shell.
 [[nodiscard]] std::string command_line(const common_options& common);
 
-/// One test case of a JUnit file; `failure` is empty where it passed.
+/// One test case of a JUnit file; `failure` is empty where it passed, `skipped` says why it was not run.
 struct junit_case {
   std::string name;
   std::string failure;
   std::string output;
+  std::string skipped = {};
 };
 
 /// What a verb hands to its users. Markdown is the text in a code block, JUnit one passed case, unless given.
@@ -92,6 +94,9 @@ registered_verb add_inspect(CLI::App& app, common_options& common);
 registered_verb add_oracle(CLI::App& app, common_options& common);
 registered_verb add_gen(CLI::App& app, common_options& common);
 registered_verb add_emulate(CLI::App& app, common_options& common);
+registered_verb add_invariant(CLI::App& app, common_options& common);
+registered_verb add_replay(CLI::App& app, common_options& common);
+registered_verb add_shrink(CLI::App& app, common_options& common);
 registered_verb add_inverse(CLI::App& app, common_options& common);
 registered_verb add_list(CLI::App& app, common_options& common);
 registered_verb add_explain(CLI::App& app, common_options& common);

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "cli/gen_all.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "deltaproof/kernel/exchange.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+constexpr const char* manifest_name = "manifest.json";
+constexpr const char* manifest_schema = "deltaproof.manifest/1";
+/// Two chunks of 64 and a part of one: small, and every path between chunks is taken.
+constexpr std::size_t default_tokens = 160;
+
+std::string hash_of(std::string_view bytes) { return sha256_hex(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
+
+/// The files of an earlier `gen --all`. Throws: format_error if the folder holds anything else, or one of them was changed.
+std::vector<std::string> earlier_files(const fs::path& folder) {
+  const auto refuse = [&](const std::string& why) {
+    return format_error("gen: " + folder.string() + " " + why + "; give a folder that is new, empty, or as gen --all left it");
+  };
+  if (!fs::exists(folder)) return {};
+  if (!fs::is_directory(folder)) throw refuse("is no folder");
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
+  if (found.empty()) return {};
+  std::sort(found.begin(), found.end());
+  const auto contents = [&](const std::string& name) {
+    std::ifstream in(folder / name, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  };
+  const json manifest = json::parse(contents(manifest_name), nullptr, false);
+  const bool ours = manifest.is_object() && manifest.value("schema", json()) == manifest_schema && manifest.contains("files") &&
+                    manifest["files"].is_object();
+  for (const std::string& name : found) {
+    if (name == manifest_name && ours) continue;
+    if (!ours || !manifest["files"].contains(name)) throw refuse("holds " + in_quotes(name) + ", which gen --all did not write");
+    if (!fs::is_regular_file(fs::symlink_status(folder / name)) || manifest["files"][name] != hash_of(contents(name))) {
+      throw refuse("holds " + in_quotes(name) + ", which was changed since");
+    }
+  }
+  return found;
+}
+
+/// A folder inside the wanted one that is gone again unless its files were moved out.
+class unfinished_folder {
+ public:
+  explicit unfinished_folder(fs::path wanted)
+      : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)), path_(wanted_ / (".unfinished-" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~unfinished_folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    if (made_ && !finished_) fs::remove(wanted_, ignored);
+  }
+  unfinished_folder(const unfinished_folder&) = delete;
+  unfinished_folder& operator=(const unfinished_folder&) = delete;
+
+  void add(const std::string& name, std::string_view bytes) {
+    write_file(path_ / name, bytes);
+    files_[name] = hash_of(bytes);
+  }
+  void finish(const std::vector<std::string>& earlier) {
+    json manifest{{"schema", manifest_schema}, {"files", files_}};
+    write_file(path_ / manifest_name, manifest.dump(2) + "\n");
+    for (const std::string& name : earlier) fs::remove(wanted_ / name);
+    for (const auto& [name, hash] : files_) fs::rename(path_ / name, wanted_ / name);
+    fs::rename(path_ / manifest_name, wanted_ / manifest_name);
+    finished_ = true;
+  }
+
+ private:
+  fs::path wanted_;
+  bool made_;
+  bool finished_ = false;
+  fs::path path_;
+  std::map<std::string, std::string> files_;
+};
+
+std::string counted(std::size_t problems) { return std::to_string(problems) + (problems == 1 ? " problem" : " problems"); }
+
+struct made_case {
+  std::string name, options;
+};
+struct skipped_case {
+  std::string name, why;
+};
+
+std::string suite_text(const std::vector<made_case>& made, const std::string& command) {
+  std::string text =
+      "# Made by: " + command +
+      "\n# Keys of a case: problem, result, name, plan, no_plan, expect, accuracy.\n"
+      "# A plan may be left out where the result's metadata names a kernel that a preset lists: deltaproof list plans\n";
+  for (const made_case& c : made) {
+    text += "\n# deltaproof gen " + c.options + "\n[[case]]\nname = \"" + c.name + "\"\nproblem = \"" + c.name +
+            ".problem.safetensors\"\nresult = \"" + c.name + ".result.safetensors\"\n";
+  }
+  return text;
+}
+
+std::string readme_text(std::size_t cases, const std::string& command) {
+  return counted(cases) + " for a delta-rule kernel, made by: " + command + "\n" +
+         R"(1. Copy this folder to the GPU machine. NAME.problem.safetensors holds q, k, v, beta and, where the case has them, g, initial_state, cu_seqlens.
+2. Its metadata names op, scale, qk_l2norm, rule, beta_activation and num_householder. What your kernel does not support, leave without a result.
+3. Run the kernel once on each problem, on these very tensors: no cast, no padding, no other seed.
+4. Save NAME.result.safetensors beside it: o, and final_state as [N, HV, K, V] if there is one. In Python:
+   safetensors.torch.save_file({"o": o, "final_state": ht}, path, metadata={"format": "deltaproof.result/1", "kernel": NAME, "path": "chunk", "chunk_size": "64"})
+5. A chunk kernel's A, Ai, w, u, h, v_new, saved too, let the answer name the first bad stage. Shapes: README.md of deltaproof, "Exchange files".
+6. Bring the results back. Where no preset lists the kernel, add plan = "..." to its cases in suite.toml; deltaproof list plans names them.
+7. deltaproof check suite.toml --skip-missing --json then.json       exit 0: all as expected, 1: refuted, 2: bad input, 3: undecided or vacuous
+8. After a change of the kernel: deltaproof check suite.toml --skip-missing --baseline then.json
+)";
+}
+
+}  // namespace
+
+int run_gen_all(const gen_all_arguments& args, const common_options& common) {
+  const std::vector<std::string> earlier = earlier_files(args.folder);
+  if (args.regime) (void)regime_named(*args.regime);
+  const std::vector<format> dtypes = args.dtype ? std::vector<format>{*args.dtype} : std::vector<format>{bf16, fp16, fp32};
+  std::vector<generation> wanted;
+  for (const regime_info& regime : regimes()) {
+    if (args.regime && *args.regime != regime.name) continue;
+    for (const auto& [op, op_name] : op_names) {
+      if (args.op && *args.op != op) continue;
+      for (const format& dtype : dtypes) {
+        generation g = args.wanted;
+        g.regime = regime.name;
+        g.op = op;
+        g.dtype = dtype;
+        const bool own_length = regime.name == "tails" || regime.name == "varlen" || g.cu_seqlens;
+        if (!g.tokens && !own_length) g.tokens = default_tokens;
+        wanted.push_back(g);
+      }
+    }
+  }
+
+  const std::string command = command_line(common);
+  std::vector<made_case> made;
+  std::vector<skipped_case> skipped;
+  std::map<std::string, std::string> same;  // hash of the tensors -> the case that has them
+  {
+    unfinished_folder folder{fs::path(args.folder)};
+    progress_line line("problems");
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (stop_requested()) {
+        say(common,
+            "stopped after " + std::to_string(i) + " of " + std::to_string(wanted.size()) + " problems; nothing was written\n");
+        return 3;
+      }
+      line.update(static_cast<double>(i) / static_cast<double>(wanted.size()));
+      const generation& g = wanted[i];
+      const std::string name = g.regime + "-" + std::string(name_of(*g.op)) + "-" + std::string(name_of(*g.dtype));
+      try {
+        const generation completed = complete(g);
+        problem p = generate(completed);
+        const std::string note = std::exchange(p.note, "");
+        // A regime that is about its gate is another regime under an op without one.
+        const auto [known, fresh] = same.try_emplace(hash_of(problem_bytes(p)), name);
+        if (!fresh) {
+          skipped.push_back({name, "the same tensors as " + known->second});
+          continue;
+        }
+        p.note = note;
+        folder.add(name + ".problem.safetensors", problem_bytes(p));
+        made.push_back({name, options_text(completed)});
+      } catch (const format_error& e) {
+        skipped.push_back({name, e.what()});
+      } catch (const shape_error& e) {
+        skipped.push_back({name, e.what()});
+      } catch (const domain_error& e) {
+        skipped.push_back({name, e.what()});
+      }
+    }
+    if (made.empty()) throw format_error("gen: no problem could be made: " + skipped.front().name + ": " + skipped.front().why);
+    folder.add("suite.toml", suite_text(made, command));
+    folder.add("README.txt", readme_text(made.size(), command));
+    folder.finish(earlier);
+  }
+
+  std::string text;
+  for (const skipped_case& s : skipped) text += "skipped " + s.name + ": " + s.why + "\n";
+  text += args.folder + ": " + counted(made.size()) + ", suite.toml, README.txt and " + manifest_name + "; " +
+          std::to_string(skipped.size()) + " of " + std::to_string(wanted.size()) +
+          " combinations of regime, op and dtype skipped\n";
+  json j{{"schema", "deltaproof.generation/1"}, {"output", args.folder}, {"cases", json::array()}, {"skipped", json::array()}};
+  for (const made_case& c : made) j["cases"].push_back({{"name", c.name}, {"options", c.options}});
+  for (const skipped_case& s : skipped) j["skipped"].push_back({{"name", s.name}, {"reason", s.why}});
+  publish(common, {"gen", text, j.dump(2) + "\n"});
+  return 0;
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/kernel/invariant.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/program.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+struct invariant_arguments {
+  std::string kind;
+  std::vector<std::string> whole;
+  std::vector<std::string> parts;  // problem, result, problem, result, ...
+  std::string directory;
+  std::vector<std::string> plans;
+  bool no_plan = false;
+  double false_alarm = 1e-4;
+  std::optional<double> accuracy;
+  bool no_power = false;
+};
+
+/// Every NAME.problem.safetensors of the folder with its NAME.result.safetensors, by name.
+std::vector<std::string> pairs_in(const std::string& directory) {
+  const std::string problem_end = ".problem.safetensors", result_end = ".result.safetensors";
+  std::vector<std::string> names, out;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() > problem_end.size() && name.ends_with(problem_end)) names.push_back(name.substr(0, name.size() - problem_end.size()));
+  }
+  if (failed) throw format_error("--parts-dir " + directory + ": " + failed.message());
+  if (names.empty()) throw format_error("--parts-dir " + directory + ": no file NAME" + problem_end + " there");
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const auto base = std::filesystem::path(directory) / name;
+    if (!std::filesystem::exists(base.string() + result_end)) throw format_error(base.string() + problem_end + ": there is no " + name + result_end + " beside it");
+    out.push_back(base.string() + problem_end);
+    out.push_back(base.string() + result_end);
+  }
+  return out;
+}
+
+/// The same note for each of many parts is one note.
+notes_list merged(const notes_list& notes) {
+  notes_list out;
+  std::vector<std::size_t> more;
+  std::vector<std::string> keys;
+  for (const std::string& note : notes) {
+    const auto colon = note.find(": ");
+    const std::string key = colon == std::string::npos ? note : note.substr(colon);
+    const auto known = std::find(keys.begin(), keys.end(), key);
+    if (known != keys.end()) {
+      ++more[static_cast<std::size_t>(known - keys.begin())];
+      continue;
+    }
+    keys.push_back(key);
+    out.push_back(note);
+    more.push_back(0);
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (more[i] > 0) out[i] += " (and " + std::to_string(more[i]) + (more[i] == 1 ? " other file)" : " other files)");
+  }
+  return out;
+}
+
+int run(const invariant_arguments& args, const common_options& common) {
+  const invariant_kind kind = invariant_named(args.kind);
+  if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
+  if (!args.directory.empty() && !args.parts.empty()) throw format_error("invariant: --part and --parts-dir together; give one of them");
+  if (args.whole.size() != 2) throw format_error("invariant: give --whole PROBLEM RESULT once");
+  const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
+  if (files.empty()) throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
+  if (files.size() % 2 != 0) throw format_error("invariant: --part takes two files, PROBLEM and RESULT");
+
+  check_identity identity;
+  notes_list notes;
+  const recorded_run whole = read_run(args.whole[0], args.whole[1], notes);
+  std::vector<recorded_run> parts;
+  for (std::size_t i = 0; i < files.size(); i += 2) parts.push_back(read_run(files[i], files[i + 1], notes));
+  identity.notes = merged(notes);
+  identity.version = DELTAPROOF_VERSION;
+  identity.reproduce = command_line(common);
+
+  invariant_options options;
+  options.no_plan = args.no_plan;
+  for (const std::string& name : args.plans) options.check.plans.push_back(plan_named(name));
+  options.check.threads = common.threads;
+  options.check.stop = &stop_requested();
+  options.check.referee.false_alarm = args.false_alarm;
+  options.check.referee.accuracy = args.accuracy;
+  options.check.referee.power = !args.no_power;
+  options.check.referee.seed = common.seed;
+
+  invariant_report report;
+  {
+    progress_line line("reference");
+    options.check.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+    options.check.referee.progress = [&line](const char* what, double done) {
+      line.stage(what);
+      line.update(done);
+    };
+    report = check_invariant(kind, whole, parts, options);
+  }
+  const std::string text = to_text(report, whole, parts, identity);
+  output out{"invariant", text, to_json(report, whole, parts, identity), "## " + args.kind + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + text + "```\n", {}};
+  const auto failure = [](verdict v, const std::string& reason) { return exit_code(v) != 0 ? std::string(name_of(v)) + ": " + reason : std::string(); };
+  if (report.runs.empty()) out.cases.push_back({args.kind + ":" + args.whole[1], failure(report.judged, report.reason), text});
+  for (const judged_run& judged : report.runs) out.cases.push_back({args.kind + ":" + judged.what, failure(judged.report.judged, judged.report.reason), text});
+  publish(common, out);
+  return exit_code(report.judged);
+}
+
+}  // namespace
+
+registered_verb add_invariant(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("invariant", "Judge results of one kernel against each other: prefix, split, pad, varlen, chunk-size");
+  const auto args = std::make_shared<invariant_arguments>();
+  command->add_option("KIND", args->kind, "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes nothing; varlen: packed is as alone; chunk-size: any chunk length")->required();
+  command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE");
+  command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")->type_size(2)->expected(1, 1 << 20)->type_name("FILE");
+  command->add_option("--parts-dir", args->directory, "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")->type_name("DIR");
+  command->add_option("--plan", args->plans, "The plan every result promises: a preset or a .toml file; repeatable where results take different paths (default: what their kernels list)")->type_name("PLAN")->allow_extra_args(false);
+  command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
+  command->add_option("--false-alarm", args->false_alarm, "Probability that kernels which keep the plan are refuted, for all results together")->type_name("P")->check(CLI::Range(1e-12, 0.1));
+  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")->type_name("E")->check(CLI::PositiveNumber);
+  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+}  // namespace deltaproof::cli

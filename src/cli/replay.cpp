@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+#include "deltaproof/kernel/witness.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+check_options replay_options(const common_options& common, progress_line& line) {
+  check_options how;
+  how.threads = common.threads;
+  how.stop = &stop_requested();
+  how.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+  how.referee.progress = [&line](const char* what, double done) {
+    line.stage(what);
+    line.update(done);
+  };
+  return how;
+}
+
+void require_no_seed(const common_options& common, const char* verb) {
+  if (common.seed_given) throw format_error(std::string(verb) + ": the seed is the recorded one; leave --seed out");
+}
+
+int run_replay(const std::string& where, const common_options& common) {
+  require_no_seed(common, "replay");
+  replayed again;
+  {
+    progress_line line("replay");
+    again = replay(where, replay_options(common, line), DELTAPROOF_VERSION);
+  }
+  const std::string text = to_text(again);
+  publish(common, {"replay", text, to_json(again), {}, {{"replay:" + where, again.reproduced ? "" : text.substr(0, text.find('\n')), text}}});
+  return again.reproduced ? exit_code(again.report.judged) : bad_usage;
+}
+
+int run_shrink(const std::string& folder, const common_options& common) {
+  require_no_seed(common, "shrink");
+  require_witness_place(folder);
+  small_failure kept;
+  replayed again;
+  std::size_t before = 0;
+  {
+    progress_line line("replay");
+    again = replay(folder, replay_options(common, line), DELTAPROOF_VERSION);
+    if (again.recorded.witness.empty()) throw format_error(folder + ": it holds a verdict but no witness; make one with deltaproof check PROBLEM RESULT --witness DIR");
+    if (again.report.stopped) throw format_error(folder + ": stopped before the witness was judged once; nothing was changed");
+    if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
+    before = again.given.tokens();
+    check_options quiet = again.options;
+    quiet.progress = {};
+    quiet.referee.progress = {};
+    kept = shrunk(again.given, again.gave, again.report, quiet, [&line](std::size_t, const head_slice& at) {
+      line.stage("head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
+      line.update(0);
+    });
+  }
+  const bool smaller = kept.at.has_value();
+  if (smaller) {
+    check_identity whole = again.identity;
+    whole.record = again.recorded.identity.record;
+    write_witness(folder, kept, whole, again.recorded.witness);
+  }
+  const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1 ? ", one head of " + std::to_string(again.given.value_heads() * again.given.sequence_count()) : "";
+  std::string text = folder + ": " + (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads : "nothing smaller found") + "; kept: " + kept.says + "\n";
+  text += "deltaproof replay " + folder + "\n";
+  const nlohmann::ordered_json j{{"schema", "deltaproof.shrink/1"}, {"witness", folder}, {"smaller", smaller}, {"tokens_before", before}, {"tokens", kept.given.tokens()},
+                                 {"judged", kept.judged}, {"says", kept.says}};
+  publish(common, {"shrink", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
+  return 0;
+}
+
+}  // namespace
+
+registered_verb add_replay(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("replay", "Judge a recorded verdict again and say whether it comes out the same");
+  const auto where = std::make_shared<std::string>();
+  command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required();
+  return {command, [where, &common] { return run_replay(*where, common); }};
+}
+
+registered_verb add_shrink(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way");
+  const auto folder = std::make_shared<std::string>();
+  command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required();
+  return {command, [folder, &common] { return run_shrink(*folder, common); }};
+}
+
+}  // namespace deltaproof::cli

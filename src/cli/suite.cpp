@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "cli/suite.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "deltaproof/kernel/suite.hpp"
+#include "number/text.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+/// The command that judges one case alone, with what the suite was asked to do for all.
+std::string command_of(const suite_case& c, const suite_arguments& args, const common_options& common) {
+  common_options alone;
+  alone.arguments = {"check", c.problem.string(), c.result.string()};
+  const auto add = [&](std::initializer_list<std::string> words) { alone.arguments.insert(alone.arguments.end(), words); };
+  if (!c.plan.empty()) add({"--plan", c.plan});
+  if (c.no_plan) add({"--no-plan"});
+  if (c.accuracy) add({"--accuracy", detail::general(*c.accuracy, 17)});
+  if (args.false_alarm != suite_arguments{}.false_alarm) add({"--false-alarm", detail::general(args.false_alarm, 17)});
+  if (args.no_power) add({"--no-power"});
+  if (args.max_bits != suite_arguments{}.max_bits) add({"--max-bits", std::to_string(args.max_bits)});
+  if (common.seed_given) add({"--seed", std::to_string(common.seed)});
+  return command_line(alone);
+}
+
+std::string contents(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw format_error(file + ": cannot be read; give what check SUITE.toml --json wrote");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+junit_case junit_of(const case_report& c) {
+  junit_case out{c.what.name, "", c.verdict_text};
+  if (c.state == case_state::skipped) {
+    out.skipped = c.reason;
+  } else if (c.state != case_state::judged) {
+    out.failure = std::string(name_of(c.state)) + ": " + c.reason;
+  } else if (!c.as_expected()) {
+    out.failure = std::string(name_of(c.judged)) + ", expected " + std::string(name_of(c.what.expect)) + ": " + c.reason;
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_suite_file(const suite_arguments& args, const common_options& common) {
+  const suite s = read_suite(args.file);
+  // Read first: a wrong name should not cost the judging.
+  const std::string baseline = args.baseline.empty() ? "" : contents(args.baseline);
+  if (!args.baseline.empty()) (void)compare_baseline({}, baseline, args.baseline);
+
+  suite_options options;
+  options.each.max_bits = args.max_bits;
+  options.each.referee.false_alarm = args.false_alarm;
+  options.each.referee.power = !args.no_power;
+  options.each.referee.seed = common.seed;
+  options.skip_missing = args.skip_missing;
+  options.threads = common.threads;
+  options.stop = &stop_requested();
+  options.version = DELTAPROOF_VERSION;
+  options.reproduce = [&](const suite_case& c) { return command_of(c, args, common); };
+
+  suite_report report;
+  {
+    progress_line line("reading the cases");
+    options.progress = [&line](std::size_t done, std::size_t all) {
+      line.rename("case " + std::to_string(done) + " of " + std::to_string(all));
+      line.update(static_cast<double>(done) / static_cast<double>(all));
+    };
+    report = run_suite(s, options);
+  }
+  report.reproduce = command_line(common);
+  if (!args.baseline.empty()) report.drift = compare_baseline(report, baseline, args.baseline);
+
+  output out{"check", to_text(report), to_json(report), to_markdown(report), {}};
+  for (const case_report& c : report.cases) out.cases.push_back(junit_of(c));
+  publish(common, out);
+  return report.count(case_state::failed) > 0 ? bad_usage : exit_code(report.judged);
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// `check SUITE.toml`: what `check` runs when its only argument is a list of cases. It exists so that one command judges
+// everything a kernel author brings back.
+#pragma once
+
+#include "cli/program.hpp"
+
+namespace deltaproof::cli {
+
+/// The options of `check` that a suite has; what a case states for itself is not among them.
+struct suite_arguments {
+  std::string file;
+  std::string baseline;  ///< a suite's JSON; empty: none
+  bool skip_missing = false;
+  double false_alarm = 1e-4;
+  bool no_power = false;
+  int max_bits = 1024;
+};
+
+/// The exit code. Throws: format_error where a case cannot be judged.
+[[nodiscard]] int run_suite_file(const suite_arguments& args, const common_options& common);
+
+}  // namespace deltaproof::cli
