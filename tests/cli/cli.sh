@@ -39,10 +39,10 @@ expect 0 "check" --help
 expect 2 "" frobnicate
 expect 2 ""
 
-expect 0 "measured" check $problem $chunk
+expect 0 "holds" check $problem $chunk
 expect 0 "measured" check $problem delta_beta2_bf16.recurrent.safetensors --no-plan
 expect 1 "refuted" check $abuse.problem.safetensors $abuse.chunk.safetensors
-expect 0 "measured" check $abuse.problem.safetensors $abuse.recurrent.safetensors
+expect 0 "holds" check $abuse.problem.safetensors $abuse.recurrent.safetensors
 expect 0 "holds" check $problem $chunk --max-error o:rel_fro=0.02 --because "the kernel's own test"
 expect 1 "refuted" check $problem $chunk --max-error o:rel_fro=0.005 --max-error max_abs=1 --because "fla's ratio"
 expect 2 "--because" check $problem $chunk --max-error o:rel_fro=0.02
@@ -130,6 +130,91 @@ expect 0 "merge_operand" explain fla-chunk-gdn
 expect 0 "# fp32 (formats)" explain fp32
 expect 2 "list" explain nonsense
 expect 2 "there" study nonsense
+
+# Suites: made by gen --all, judged together.
+expect 0 "4 problems" gen --all kit --regime typical --dtype bf16 --T 24 --K 16 --V 8 --H 1
+[ "$(ls kit | wc -l)" = 7 ] && [ ! -e kit/.unfinished* ] || { echo "FAIL gen --all left $(ls -a kit)"; failures=$((failures + 1)); }
+expect 0 "the same tensors as typical-delta_rule-fp32" gen --all kit --op delta_rule --dtype fp32 --T 24 --K 16 --V 8 --H 1
+expect 0 "1 problem, suite.toml" gen --all kit --regime typical --op delta_rule --dtype bf16 --T 24 --K 16 --V 8 --H 1 --json kit.json
+expect 2 "-o FILE" gen
+expect 2 "-o FILE" gen -o x.safetensors --all kit
+expect 2 "no problem could be made" gen --all none --op delta_rule --gate slow
+[ ! -e none ] || { echo "FAIL gen --all left a folder behind"; failures=$((failures + 1)); }
+expect 2 "typical" gen --all none --regime nonsense
+made=typical-delta_rule-bf16
+expect 2 "--skip-missing" check kit/suite.toml
+expect 3 "no result file" check kit/suite.toml --skip-missing
+expect 0 "" emulate kit/$made.problem.safetensors --plan fla-recurrent-delta -o kit/$made.result.safetensors
+expect 2 "did not write" gen --all kit --regime typical
+expect 0 "" emulate kit/$made.problem.safetensors --plan fla-recurrent-delta --fault scale-missing -o kit/faulty.result.safetensors
+cat > kit/mine.toml <<TOML
+[[case]]
+problem = "$made.problem.safetensors"
+result = "$made.result.safetensors"
+plan = "fla-recurrent-delta"
+[[case]]
+problem = "$made.problem.safetensors"
+result = "faulty.result.safetensors"
+plan = "fla-recurrent-delta"
+expect = "refuted"
+TOML
+expect 0 "2 as expected; 1 problem, the oracle asked 1 time" check kit/mine.toml --json then.json --junit then.xml --markdown then.md
+grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
+  { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
+expect 0 "0 of 8 error-to-limit ratios moved" check kit/mine.toml --baseline then.json
+expect 0 "limits were drawn otherwise" check kit/mine.toml --no-power --baseline then.json
+expect 2 "no baseline" check kit/mine.toml --baseline kit/mine.toml
+expect 3 "undecided, stopped" check kit/mine.toml --max-seconds 0.000001
+sed -i 's/expect = "refuted"/accuracy = 1/' kit/mine.toml
+expect 1 "BAD   faulty" check kit/mine.toml --no-power
+expect 2 "stand with each case" check kit/mine.toml --plan fp32
+expect 2 "belong to a suite" check $problem $chunk --no-plan --skip-missing
+echo 'plam = 1' >> kit/mine.toml
+expect 2 'did you mean "plan"' check kit/mine.toml
+expect 2 "nowhere.toml" check nowhere.toml
+expect 0 "scale-missing" list faults --json faults.json
+grep -q '"paths": "chunk, recurrent"' faults.json || { echo "FAIL list faults --json lacks paths"; failures=$((failures + 1)); }
+expect 0 "stage: Aqk" explain scale-missing
+
+# Invariants of one kernel, and a failure cut down and judged again.
+small="--op gated_delta_rule --T 130 --K 16 --V 8 --H 2 --seed 5"
+expect 0 "" gen $small --dtype fp32 -o wide.safetensors
+expect 0 "" emulate wide.safetensors --plan fp32 --chunk 64 -o wide64.safetensors
+expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 -o wide16.safetensors
+expect 0 "within its plan's budget of one oracle" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
+grep -q '"schema": "deltaproof.invariant/1"' inv.json && grep -q 'failures="0"' inv.xml && [ -s inv.md ] || { echo "FAIL invariant left out a view"; failures=$((failures + 1)); }
+expect 0 "measured" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --no-plan
+expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missing -o bad16.safetensors
+expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --part wide.safetensors bad16.safetensors
+expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
+expect 3 "nothing could have moved" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
+expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
+expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
+expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
+expect 2 "give one of them" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
+expect 2 "nowhere" invariant prefix --whole wide.safetensors wide64.safetensors --parts-dir nowhere
+expect 0 "" gen $small -o narrow.safetensors
+mkdir parts && cp narrow.safetensors parts/1.problem.safetensors
+expect 2 "there is no 1.result.safetensors" invariant prefix --whole narrow.safetensors narrow.safetensors --parts-dir parts
+expect 0 "" emulate narrow.safetensors --plan fla-chunk-gdn --fault w-beta-missing -o broken.safetensors
+expect 1 "witness small: head 0 of sequence 0, the first" check narrow.safetensors broken.safetensors --no-power --witness small --json broken.json
+for file in problem.safetensors result.safetensors plan.toml verdict.json README.txt; do
+  [ -s small/$file ] || { echo "FAIL the witness lacks $file"; failures=$((failures + 1)); }
+done
+expect 1 "reproduced" replay small --json replay.json
+expect 1 "reproduced" replay broken.json
+expect 0 "deltaproof replay small" shrink small
+expect 1 "reproduced" replay small
+expect 2 "is no witness" check narrow.safetensors broken.safetensors --no-power --witness parts
+expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-power --witness unneeded
+[ ! -e unneeded ] || { echo "FAIL a witness of nothing"; failures=$((failures + 1)); }
+expect 2 "no witness" shrink parts
+expect 2 "leave --seed out" replay small --seed 3
+sed -i 's/"first_bad_stage": "w"/"first_bad_stage": "u"/' small/verdict.json
+expect 2 "the first bad stage is w and was u" replay small
+cp wide64.safetensors small/result.safetensors
+expect 2 "small/result.safetensors: its sha256" replay small
+expect 2 "verdict.json" replay parts
 
 echo "$ran calls, $failures failures"
 [ "$failures" = 0 ]
