@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "deltaproof/kernel/check.hpp"
+#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/referee/inverses.hpp"
+#include "studies/referee/sections.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::referee_study;
+
+TEST(referee_study, each_fault_can_happen_in_some_case) {
+  std::map<std::string, std::size_t> possible;
+  for (const trial_case& c : cases({})) {
+    const problem p = generate(c.inputs);
+    require_fit(plan_named(c.plan), p, c.path, c.chunk);
+    for (const fault& f : faults()) possible[std::string(f.name)] += applies(f, p, c.path) ? 1 : 0;
+  }
+  EXPECT_EQ(possible.size(), faults().size());
+  for (const auto& [name, count] : possible) EXPECT_GT(count, 0U) << name;
+}
+
+TEST(referee_study, tables_list_each_fault_once) {
+  survey s;
+  s.cases = cases({});
+  // One run that is refuted with stages alone, and one that changes nothing.
+  faulty_run run;
+  run.fault = 3;
+  run.at = 1;
+  run.judged.refuses[static_cast<std::size_t>(judge_kind::stages)] = true;
+  s.faulty.push_back(run);
+  run.at = 2;
+  run.judged.changed = false;
+  s.faulty.push_back(run);
+  report r;
+  add_fault_tables(s, r);
+  ASSERT_EQ(r.tables.size(), 2U);
+  for (const table& t : r.tables) {
+    ASSERT_EQ(t.rows.size(), faults().size());
+    for (std::size_t i = 0; i < t.rows.size(); ++i) {
+      EXPECT_EQ(t.rows[i][0].text(), faults()[i].name);
+      EXPECT_EQ(t.rows[i].size(), t.columns.size());
+    }
+  }
+  EXPECT_EQ(r.tables[1].rows[3][2].text(), "S");
+  EXPECT_EQ(r.tables[1].rows[3][3].text(), "=");
+  EXPECT_EQ(r.tables[1].rows[3][1].text(), "");
+  const score stages = score_of(s, judge_kind::stages);
+  EXPECT_EQ(stages.differing, 1U);
+  EXPECT_EQ(stages.caught, 1U);
+  EXPECT_EQ(score_of(s, judge_kind::fla).caught, 0U);
+}
+
+TEST(referee_study, an_interruption_says_so) {
+  const std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("referee"), options);
+  EXPECT_EQ(r.unfinished.size(), 2U);
+  EXPECT_TRUE(r.findings.empty());
+}
+
+TEST(referee_study, laws_of_keys_are_what_they_say) {
+  for (const key_law& law : key_laws) {
+    const problem p = make_problem(law, op_kind::gated_delta_rule, 64, 1);
+    const std::vector<double> k = p.k.to_doubles();
+    double cosine = 0, squares = 0;
+    for (std::size_t i = 0; i < 64; ++i) {
+      double own = 0, other = 0, first = 0;
+      for (std::size_t c = 0; c < 128; ++c) {
+        own += k[i * 128 + c] * k[i * 128 + c];
+        first += k[c] * k[c];
+        other += k[i * 128 + c] * k[c];
+      }
+      squares += own / 64;
+      cosine += i == 0 ? 0 : other / std::sqrt(own * first) / 63;
+    }
+    EXPECT_NEAR(std::sqrt(squares), law.id == "one key" ? 1 : 0.9, 4e-3) << law.id;
+    EXPECT_GE(cosine, 0.9) << law.id;
+    EXPECT_EQ(p.g->element_format(), fp32);
+  }
+}
+
+TEST(referee, memory_changes_no_report) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 40;
+  g.key_heads = g.value_heads = 1;
+  g.key_dim = g.value_dim = 16;
+  const problem p = generate(g);
+  check_options plain;
+  plain.plans = {plan_named("fla-chunk-gdn")};
+  check_options remembering = plain;
+  remembering.referee.memory = make_referee_memory();
+  const plan_variant v = variants(plain.plans.front(), p, path_kind::chunk, 16).front();
+  for (const char* name : {"", "w-beta-missing", "gate-rounded-to-bf16"}) {
+    emulation_options how;
+    how.stages = true;
+    how.planted = *name == '\0' ? nullptr : &fault_named(name);
+    result r = emulate(p, v, how);
+    r.path = path_kind::chunk;
+    r.chunk_size = 16;
+    EXPECT_EQ(to_json(check(p, r, plain), {}), to_json(check(p, r, remembering), {})) << name;
+  }
+}
+
+}  // namespace
+}  // namespace deltaproof
