@@ -34,7 +34,10 @@ template <class Real>
 class machine {
  public:
   machine(const head_input& in, const plan_variant& plan, const plan_variant& promised, const emulation_options& options)
-      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0}, options_{options}, inexact_units_{options.noise_ulps > 0}, noise_{options.seed, 0x6e01} {
+      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0},
+        options_{options},
+        inexact_units_{options.noise_ulps > 0 || plan.exp2_ulps > promised.exp2_ulps},
+        noise_{options.seed, 0x6e01} {
     rule_.order = plan.order;
     rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
     rule_.block = plan.core_block;
@@ -91,7 +94,8 @@ class machine {
 
   site<Real> site_;
   emulation_options options_;
-  bool inexact_units_;  // without noise a run is a function of its inputs alone, whatever chunk or call they come in
+  // Without noise, or units worse than promised, a run is a function of its inputs alone, whatever chunk or call they come in.
+  bool inexact_units_;
   philox noise_;
   sum_rule rule_;
   range_seen range_{};
