@@ -13,7 +13,8 @@ using namespace detail::referee_study;
 constexpr std::string_view commands =
     "The same by hand, with keys that `gen` makes (exactly one key, no noise):\n\n"
     "```sh\n"
-    "deltaproof gen --regime repeated --op gated_delta_rule --T 1024 --K 128 --V 128 --H 1 --HV 1 --beta 0.99966 --gate -0.001 --initial-state none -o one-key.problem.safetensors\n"
+    "deltaproof gen --regime repeated --op gated_delta_rule --T 1024 --K 128 --V 128 --H 1 --HV 1 --beta 0.99966 --gate -0.001 "
+    "--initial-state none -o one-key.problem.safetensors\n"
     "deltaproof emulate one-key.problem.safetensors --plan neumann-64 -o neumann.safetensors\n"
     "deltaproof check one-key.problem.safetensors neumann.safetensors\n"
     "deltaproof emulate one-key.problem.safetensors --plan bf16-between-steps -o between.safetensors\n"
@@ -40,15 +41,21 @@ report run(const run_options& options) {
   }
   r.answer = s.complete ? answer(s, inverses) : "Interrupted before the faults were counted.";
   r.method =
-      "Each case is a problem made by `deltaproof gen` and a plan that fits it. The emulator makes what a kernel that keeps the plan may give, and the same with each fault of the catalogue "
-      "(`deltaproof list faults`) that can happen to the problem; every result is judged twice by `check`, with its intermediates and without, at a false-alarm probability of 1e-4 for each "
-      "check, and by the rules in use elsewhere, from the same certified errors. The emulator and the part of check that recomputes stages share nothing but the plan. "
+      "Each case is a problem made by `deltaproof gen` and a plan that fits it. The emulator makes what a kernel that keeps the "
+      "plan may give, and the same with each fault of the catalogue "
+      "(`deltaproof list faults`) that can happen to the problem; every result is judged twice by `check`, with its "
+      "intermediates and without, at a false-alarm probability of 1e-4 for each "
+      "check, and by the rules in use elsewhere, from the same certified errors. The emulator and the part of check that "
+      "recomputes stages share nothing but the plan. "
       "Inverses: kernels that were found wrong in public, as plans, on two laws of correlated keys.\n\n" +
       std::string(commands);
   r.not_claimed = {
-      "The faults are those of the catalogue; a fault nobody thought of is not among them, and shares are of these faults on these inputs, not of faults in the wild.",
-      "Faulty and correct tensors come from the project's own emulator, not from a GPU. Check's thresholds come from the same emulator; its stage bounds do not.",
-      "The rules in use elsewhere are applied as published (their tolerance on one tensor), not with what their authors do beside them: other references, warnings, inputs chosen with care.",
+      "The faults are those of the catalogue; a fault nobody thought of is not among them, and shares are of these faults on "
+      "these inputs, not of faults in the wild.",
+      "Faulty and correct tensors come from the project's own emulator, not from a GPU. Check's thresholds come from the same "
+      "emulator; its stage bounds do not.",
+      "The rules in use elsewhere are applied as published (their tolerance on one tensor), not with what their authors do "
+      "beside them: other references, warnings, inputs chosen with care.",
       "No correct result refused among these is consistent with the declared probability and does not measure it.",
       "The laws of correlated keys follow the mechanism of the public reports, not their tensors.",
   };
@@ -58,6 +65,7 @@ report run(const run_options& options) {
 
 }  // namespace
 
-extern const study referee_study{"referee", "Which faults does the referee catch, and where do the field's usual rules stand on the same tensors?", &run};
+extern const study referee_study{
+    "referee", "Which faults does the referee catch, and where do the field's usual rules stand on the same tensors?", &run};
 
 }  // namespace deltaproof

@@ -74,7 +74,8 @@ check_report judged(const problem& p, const result& r, const plan& by, const run
 }
 
 /// The error of one run over all tokens.
-void measure_run(const problem& p, const plan& of, std::size_t chunk, const reference& truth, unsigned threads, inverse_row& row) {
+void measure_run(const problem& p, const plan& of, std::size_t chunk, const reference& truth, unsigned threads,
+                 inverse_row& row) {
   const result r = emulate(p, variants(of, p, path_kind::chunk, chunk).front(), {}, threads);
   const std::vector<double> got = r.o.to_doubles();
   const std::size_t tokens = p.tokens();

@@ -23,7 +23,8 @@ struct key_law {
   std::size_t tokens;
 };
 inline constexpr std::array<key_law, 2> key_laws{{
-    {"one key", "one unit key, 1e-3 N(0,1) added to each entry anew at each token; beta = sigmoid(8); every log decay -0.001", 16384},
+    {"one key", "one unit key, 1e-3 N(0,1) added to each entry anew at each token; beta = sigmoid(8); every log decay -0.001",
+     16384},
     {"cosine 0.92", "keys of length 0.9 with mean cosine 0.92; beta = 1; log decays uniform in [-0.034, -0.012]", 8192},
 }};
 /// B = H = HV = 1, K = V = 128, bf16 (gates fp32), q unit, v N(0,1), no initial state, scale 1/sqrt(128).
@@ -31,16 +32,16 @@ inline constexpr std::array<key_law, 2> key_laws{{
 
 struct inverse_row {
   std::size_t law = 0;
-  std::string of;        ///< the plan that was emulated
-  std::string against;   ///< the plan it was judged by
+  std::string of;       ///< the plan that was emulated
+  std::string against;  ///< the plan it was judged by
   std::size_t chunk = 0;
-  bool repaired = false; ///< it is expected to hold
-  double reaches = 0;    ///< largest intermediate of the inverse, predicted
-  double limit = 0;      ///< what may be reached before one rounding of it, or its overflow, spoils Ai
-  std::string format;    ///< in which it is rounded
+  bool repaired = false;  ///< it is expected to hold
+  double reaches = 0;     ///< largest intermediate of the inverse, predicted
+  double limit = 0;       ///< what may be reached before one rounding of it, or its overflow, spoils Ai
+  std::string format;     ///< in which it is rounded
   std::string verdict;
   bool adequate = false;
-  bool kept = false;     ///< conforms
+  bool kept = false;  ///< conforms
   std::string reason;
   std::string first_bad;
   double rms_ratio = 0;  ///< of that stage over its limit, where it is Ai

@@ -38,12 +38,15 @@ figure trade(const survey& s) {
   p.tall = true;
   for (std::size_t i = 0; i < judge_names.size(); ++i) {
     const score x = score_of(s, judge_at(i));
-    p.curves.push_back({std::string(judge_names[i]), {100 * share(x.refused, x.correct)}, {100 * share(x.caught, x.differing)}, series_style::points});
+    p.curves.push_back({std::string(judge_names[i]),
+                        {100 * share(x.refused, x.correct)},
+                        {100 * share(x.caught, x.differing)},
+                        series_style::points});
   }
   f.panels = {p};
   const score best = score_of(s, judge_kind::stages);
-  f.caption = "Upper left is good: all faults caught, no correct kernel refused. Each point is one rule on the same tensors: " + count(best.differing) +
-              " faulty results that differ from the correct one in some bit, " + count(best.correct) +
+  f.caption = "Upper left is good: all faults caught, no correct kernel refused. Each point is one rule on the same tensors: " +
+              count(best.differing) + " faulty results that differ from the correct one in some bit, " + count(best.correct) +
               " correct results. A rule that refuses everything (upper right) catches everything.";
   f.alt = "Scatter of seven rules: share of correct results refused against share of faulty results refused.";
   return f;
@@ -72,7 +75,8 @@ figure by_stage(const survey& s) {
     for (std::size_t i = 0; i < judge_names.size(); ++i) {
       const auto here = [&](const faulty_run& run) { return differs(run) && all[run.fault].stage == stage; };
       const std::size_t n = count_runs(s, here);
-      h.values.push_back(rounded(100 * share(count_runs(s, [&](const faulty_run& run) { return here(run) && run.judged.refused_by(judge_at(i)); }), n)));
+      h.values.push_back(rounded(
+          100 * share(count_runs(s, [&](const faulty_run& run) { return here(run) && run.judged.refused_by(judge_at(i)); }), n)));
     }
   }
   h.row_names.emplace_back("no fault");
@@ -89,8 +93,10 @@ figure by_stage(const survey& s) {
   p.heat = h;
   p.tall = true;
   f.panels = {p};
-  f.caption = "Above, all should be 100; in the last row, correct results, all should be 0. Where the rules in use are low the fault changes the outputs by less than "
-              "the one tolerance they have for every tensor and every input.";
+  f.caption =
+      "Above, all should be 100; in the last row, correct results, all should be 0. Where the rules in use are low the fault "
+      "changes the outputs by less than "
+      "the one tolerance they have for every tensor and every input.";
   f.alt = "Table of colours: stage of the fault against rule, share of faulty results refused; the last row is correct results.";
   return f;
 }
@@ -102,9 +108,11 @@ table rules_table(const survey& s) {
   t.columns = {"judge", "refuses when", "faulty results refused", "faults refused in some case", "correct results refused"};
   for (std::size_t i = 0; i < judge_names.size(); ++i) {
     const score x = score_of(s, judge_at(i));
-    t.rows.push_back({judge_names[i], judge_rules[i], percent(x.caught, x.differing), of(x.faults, faults().size()), of(x.refused, x.correct)});
+    t.rows.push_back({judge_names[i], judge_rules[i], percent(x.caught, x.differing), of(x.faults, faults().size()),
+                      of(x.refused, x.correct)});
   }
-  t.note = "Of a fault that changes no bit of a result nobody can know: " + count(s.faulty.size() - score_of(s, judge_kind::stages).differing) + " of " + count(s.faulty.size()) +
+  t.note = "Of a fault that changes no bit of a result nobody can know: " +
+           count(s.faulty.size() - score_of(s, judge_kind::stages).differing) + " of " + count(s.faulty.size()) +
            " runs, left out. A result that is not finite where the exact one is counts as refused by everybody.";
   return t;
 }
@@ -113,12 +121,28 @@ table cases_table(const survey& s) {
   table t;
   t.id = "cases";
   t.title = "The cases";
-  t.columns = {"no.", "case", "plan", "deltaproof gen", "faults possible", "differ", "refuted, outputs alone", "refuted, stages given", "correct runs"};
+  t.columns = {"no.",
+               "case",
+               "plan",
+               "deltaproof gen",
+               "faults possible",
+               "differ",
+               "refuted, outputs alone",
+               "refuted, stages given",
+               "correct runs"};
   for (const std::string_view name : judge_names) t.columns.emplace_back(std::string(name) + " refuses");
   for (std::size_t c = 0; c < s.cases.size(); ++c) {
-    const auto with = [&](const auto& wanted) { return count_runs(s, [&](const faulty_run& run) { return run.at == c && wanted(run); }); };
-    std::vector<cell> row{c + 1, s.cases[c].id, s.cases[c].plan, describe(s.cases[c]), with([](const faulty_run&) { return true; }), with(differs),
-                          with([](const faulty_run& run) { return differs(run) && run.judged.refused_by(judge_kind::outputs); }), with(refuted)};
+    const auto with = [&](const auto& wanted) {
+      return count_runs(s, [&](const faulty_run& run) { return run.at == c && wanted(run); });
+    };
+    std::vector<cell> row{c + 1,
+                          s.cases[c].id,
+                          s.cases[c].plan,
+                          describe(s.cases[c]),
+                          with([](const faulty_run&) { return true; }),
+                          with(differs),
+                          with([](const faulty_run& run) { return differs(run) && run.judged.refused_by(judge_kind::outputs); }),
+                          with(refuted)};
     std::size_t correct = 0;
     std::array<std::size_t, judge_names.size()> refused{};
     for (const correct_run& run : s.correct) {
@@ -130,7 +154,9 @@ table cases_table(const survey& s) {
     for (const std::size_t n : refused) row.emplace_back(n);
     t.rows.push_back(std::move(row));
   }
-  t.note = "Correct runs: every arithmetic that the plan allows, each as it is and with its sums moved by an ulp of fp32. *step*: the recurrent kernel.";
+  t.note =
+      "Correct runs: every arithmetic that the plan allows, each as it is and with its sums moved by an ulp of fp32. *step*: the "
+      "recurrent kernel.";
   return t;
 }
 
@@ -152,18 +178,23 @@ void add_slips(const survey& s, report& r) {
       largest_of = i;
     }
   }
-  t.note = "Change: rms of (faulty − correct) over rms of (correct − exact), the larger of o and final_state. Last column: cases in which the fault changes a bit.";
+  t.note =
+      "Change: rms of (faulty − correct) over rms of (correct − exact), the larger of o and final_state. Last column: cases in "
+      "which the fault changes a bit.";
   finding f;
   f.id = "what-slips";
   f.kind = evidence::measured();
-  f.because = "The bits of each faulty result are compared with those of the correct run of the same arithmetic on the same inputs.";
+  f.because =
+      "The bits of each faulty result are compared with those of the correct run of the same arithmetic on the same inputs.";
   f.values = {{"not_refuted", t.rows.size()}, {"differing", count_runs(s, differs)}};
   if (t.rows.empty()) {
     f.statement = "Every faulty result that differs from the correct one in any bit is refuted.";
   } else {
     f.values["largest_change"] = number(largest, 2);
-    f.statement = of(t.rows.size(), count_runs(s, differs)) + " differing results are not refuted; the largest of these changes, " + std::string(faults()[s.faulty[largest_of].fault].name) +
-                  " in " + s.cases[s.faulty[largest_of].at].id + ", is " + number(largest, 2) + " times the error that a correct kernel makes there.";
+    f.statement = of(t.rows.size(), count_runs(s, differs)) +
+                  " differing results are not refuted; the largest of these changes, " +
+                  std::string(faults()[s.faulty[largest_of].fault].name) + " in " + s.cases[s.faulty[largest_of].at].id +
+                  ", is " + number(largest, 2) + " times the error that a correct kernel makes there.";
   }
   r.findings.push_back(std::move(f));
   if (!t.rows.empty()) r.tables.push_back(std::move(t));
@@ -195,28 +226,42 @@ void add_faults(const survey& s, report& r) {
     f.id = "faults-refuted";
     std::string never;
     for (std::size_t i = 0; i < all; ++i) {
-      if (count_runs(s, [&](const faulty_run& run) { return run.fault == i && refuted(run); }) == 0) never += (never.empty() ? "" : ", ") + std::string(faults()[i].name);
+      if (count_runs(s, [&](const faulty_run& run) { return run.fault == i && refuted(run); }) == 0)
+        never += (never.empty() ? "" : ", ") + std::string(faults()[i].name);
     }
     f.statement = (never.empty() ? "Each of the " + count(all) + " faults of the catalogue is refuted in at least one case"
-                                 : of(stages.faults, all) + " faults of the catalogue are refuted in at least one case (not: " + never + ")") +
-                  "; of the " + count(stages.differing) + " faulty results that differ from the correct one, check refutes " + percent(stages.caught, stages.differing) + " with stages and " +
-                  percent(outputs.caught, outputs.differing) + " from o and final_state alone.";
+                                 : of(stages.faults, all) +
+                                       " faults of the catalogue are refuted in at least one case (not: " + never + ")") +
+                  "; of the " + count(stages.differing) + " faulty results that differ from the correct one, check refutes " +
+                  percent(stages.caught, stages.differing) + " with stages and " + percent(outputs.caught, outputs.differing) +
+                  " from o and final_state alone.";
     f.kind = evidence::measured();
-    f.values = {{"faults", all}, {"refuted_somewhere", stages.faults}, {"differing", stages.differing}, {"refuted_with_stages", stages.caught}, {"refuted_by_outputs", outputs.caught}};
-    f.because = "Every fault is planted in every case it can happen in, and the tensors are judged by `check` against the plan of the case.";
+    f.values = {{"faults", all},
+                {"refuted_somewhere", stages.faults},
+                {"differing", stages.differing},
+                {"refuted_with_stages", stages.caught},
+                {"refuted_by_outputs", outputs.caught}};
+    f.because =
+        "Every fault is planted in every case it can happen in, and the tensors are judged by `check` against the plan of the "
+        "case.";
     r.findings.push_back(std::move(f));
   }
   {
     finding f;
     f.id = "false-alarms";
-    f.statement = "Of " + count(stages.correct) + " correct results check refutes " + count(stages.refused) + " with stages and " + count(outputs.refused) + " from outputs alone; fla's ratio refuses " +
-                  count(score_of(s, judge_kind::fla).refused) + ", FlashAttention's factor " + count(score_of(s, judge_kind::flash_attention).refused) + ", attention-gym's " +
-                  count(score_of(s, judge_kind::attention_gym).refused) + ", allclose " + count(score_of(s, judge_kind::allclose).refused) + ", NMSE < 1e-7 " +
-                  count(score_of(s, judge_kind::nmse).refused) + ".";
+    f.statement =
+        "Of " + count(stages.correct) + " correct results check refutes " + count(stages.refused) + " with stages and " +
+        count(outputs.refused) + " from outputs alone; fla's ratio refuses " + count(score_of(s, judge_kind::fla).refused) +
+        ", FlashAttention's factor " + count(score_of(s, judge_kind::flash_attention).refused) + ", attention-gym's " +
+        count(score_of(s, judge_kind::attention_gym).refused) + ", allclose " + count(score_of(s, judge_kind::allclose).refused) +
+        ", NMSE < 1e-7 " + count(score_of(s, judge_kind::nmse).refused) + ".";
     f.kind = evidence::measured();
-    for (std::size_t i = 0; i < judge_names.size(); ++i) f.values["refused_by " + std::string(judge_names[i])] = score_of(s, judge_at(i)).refused;
+    for (std::size_t i = 0; i < judge_names.size(); ++i)
+      f.values["refused_by " + std::string(judge_names[i])] = score_of(s, judge_at(i)).refused;
     f.values["correct"] = stages.correct;
-    f.because = "Every arithmetic each plan allows is emulated as it is and with disturbed sums; each check has a declared false-alarm probability of 1e-4.";
+    f.because =
+        "Every arithmetic each plan allows is emulated as it is and with disturbed sums; each check has a declared false-alarm "
+        "probability of 1e-4.";
     r.findings.push_back(std::move(f));
   }
   {
@@ -225,12 +270,14 @@ void add_faults(const survey& s, report& r) {
     const std::size_t first = count_runs(s, [](const faulty_run& run) { return refuted(run) && run.judged.diagnosed; });
     finding f;
     f.id = "what-is-named";
-    f.statement = "With stages, the first bad stage that check names is the fault's own in " + percent(stage, seen) + " of the " + count(seen) + " refuted results, and the fault it finds most alike is the planted one in " +
+    f.statement = "With stages, the first bad stage that check names is the fault's own in " + percent(stage, seen) + " of the " +
+                  count(seen) + " refuted results, and the fault it finds most alike is the planted one in " +
                   percent(first, seen) + ".";
     f.kind = evidence::measured();
     f.values = {{"refuted", seen}, {"stage_named", stage}, {"fault_named", first}};
     f.because =
-        "The catalogue names the stage of each fault; where a result does not hold it the next one counts, and a fault of what is read may show in any. The diagnosis "
+        "The catalogue names the stage of each fault; where a result does not hold it the next one counts, and a fault of what "
+        "is read may show in any. The diagnosis "
         "counts where no other fault is more alike: two faults may do the same to some inputs.";
     r.findings.push_back(std::move(f));
   }
@@ -256,81 +303,50 @@ void add_fault_tables(const survey& s, report& r) {
   where.columns = {"fault"};
   for (std::size_t c = 0; c < s.cases.size(); ++c) where.columns.emplace_back(std::to_string(c + 1));
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto with = [&](const auto& wanted) { return count_runs(s, [&](const faulty_run& run) { return run.fault == i && wanted(run); }); };
+    const auto with = [&](const auto& wanted) {
+      return count_runs(s, [&](const faulty_run& run) { return run.fault == i && wanted(run); });
+    };
     std::vector<cell> row{all[i].name, all[i].stage, with([](const faulty_run&) { return true; }), with(differs)};
-    for (std::size_t k = 0; k < judge_names.size(); ++k) row.emplace_back(with([&](const faulty_run& run) { return differs(run) && run.judged.refuses[k]; }));
+    for (std::size_t k = 0; k < judge_names.size(); ++k)
+      row.emplace_back(with([&](const faulty_run& run) { return differs(run) && run.judged.refuses[k]; }));
     row.emplace_back(with([](const faulty_run& run) { return refuted(run) && stage_named(run); }));
     row.emplace_back(with([](const faulty_run& run) { return refuted(run) && run.judged.diagnosed; }));
     t.rows.push_back(std::move(row));
     std::vector<cell> verdicts(s.cases.size() + 1, cell(""));
     verdicts[0] = all[i].name;
     for (const faulty_run& run : s.faulty) {
-      if (run.fault == i) verdicts[run.at + 1] = !differs(run) ? "=" : run.judged.refused_by(judge_kind::outputs) ? "R" : refuted(run) ? "S" : "·";
+      if (run.fault == i)
+        verdicts[run.at + 1] = !differs(run) ? "=" : run.judged.refused_by(judge_kind::outputs) ? "R" : refuted(run) ? "S" : "·";
     }
     where.rows.push_back(std::move(verdicts));
   }
   t.note = "Numbers are cases. *stage named*, *fault named*: of those refuted with stages.";
-  where.note = "Columns are the cases by number. R: refuted from o and final_state alone; S: refuted once stages are given; ·: differs, not refuted; =: changes no bit; empty: cannot happen there.";
+  where.note =
+      "Columns are the cases by number. R: refuted from o and final_state alone; S: refuted once stages are given; ·: differs, "
+      "not refuted; =: changes no bit; empty: cannot happen there.";
   r.tables.push_back(std::move(t));
   r.tables.push_back(std::move(where));
 }
 
-void add_inverses(const inverse_survey& s, report& r) {
-  table t;
-  t.id = "inverses";
-  t.title = "Inverses that shipped, and their repairs";
-  t.columns = {"keys", "kernel", "judged by plan", "C", "an intermediate reaches", "it may reach", "verdict", "plan adequate", "plan kept", "first bad stage", "error of o"};
-  std::size_t bad = 0, bad_refuted = 0, good = 0, good_holds = 0;
-  for (const inverse_row& row : s.rows) {
-    t.rows.push_back({key_laws[row.law].id, row.of, row.against, row.chunk, number(row.reaches, 2), number(row.limit, 2) + " (" + row.format + ")", row.verdict, row.adequate ? "yes" : "no",
-                      row.kept ? "yes" : "no", row.first_bad.empty() ? "" : row.first_bad, row.first_nonfinite ? std::string("not finite") : number(row.error, 1)});
-    const bool powers = !row.repaired && row.of == row.against && row.of != "bf16-between-steps";
-    bad += powers ? 1 : 0;
-    bad_refuted += powers && row.verdict == "refuted" && !row.adequate ? 1 : 0;
-    good += row.repaired ? 1 : 0;
-    good_holds += row.repaired && row.verdict == "holds" ? 1 : 0;
-  }
-  std::string laws;
-  for (const key_law& law : key_laws) laws += "*" + std::string(law.id) + "*: " + std::string(law.what) + ", T = " + std::to_string(law.tokens) + ". ";
-  t.note = laws + "All: B = H = HV = 1, K = V = 128, bf16, q unit, v N(0,1), no initial state. *It may reach*: beyond that one rounding of the intermediate is more than the budget of the inverse, 8 u max(1, largest entry), "
-           "or overflows. Verdicts on the first " + std::to_string(s.rows.empty() ? 0 : s.rows.front().judged_tokens) + " tokens; the errors, relative Frobenius, over all.";
-  finding f;
-  f.id = "inverses-judged-before-running";
-  f.statement = "Plans whose inverse sums powers are refuted as inadequate on correlated keys in " + of(bad_refuted, bad) + " runs, the inverse's intermediate named, whether or not their outputs are finite; the repaired plans hold in " +
-                of(good_holds, good) + ".";
-  f.kind = evidence::measured();
-  f.values = {{"powers", bad}, {"powers_refuted", bad_refuted}, {"repaired", good}, {"repaired_hold", good_holds}};
-  f.because = "What the plan's algorithm forms on these keys in exact arithmetic is compared with the range and the unit roundoff of the format it is rounded in.";
-  r.findings.push_back(std::move(f));
-  for (const inverse_row& row : s.rows) {
-    if (row.of == row.against || row.law != 0) continue;
-    const auto own = std::find_if(s.rows.begin(), s.rows.end(), [&](const inverse_row& x) { return x.law == row.law && x.of == row.of && x.against == row.of; });
-    const auto promised = std::find_if(s.rows.begin(), s.rows.end(), [&](const inverse_row& x) { return x.law == row.law && x.of == row.against; });
-    finding g;
-    g.id = "promise-not-kept";
-    g.statement = "A substitution rounded to bf16 between its steps, judged by the plan " + row.against + " that promises fp32, is " + row.verdict + (row.first_bad.empty() ? "" : " at " + row.first_bad) + ": the rms of its error over the bound is " +
-                  number(row.rms_ratio, 2) + " times the limit" + (own != s.rows.end() ? "; by the plan that says so it " + std::string(own->verdict == "holds" ? "holds" : "is " + own->verdict) : "") + ". Its outputs err by " + number(row.error, 1) + ", those of the promised arithmetic by " +
-                  number(promised != s.rows.end() ? promised->error : 0, 1) + ": no tolerance on outputs tells the two apart.";
-    g.kind = evidence::measured();
-    g.values = {{"rms_over_limit", number(row.rms_ratio, 2)}, {"verdict", row.verdict}, {"first_bad_stage", row.first_bad}};
-    g.because = "The inverse is recomputed from the stored A and judged against the bound of the promised arithmetic, element by element and in the mean.";
-    r.findings.push_back(std::move(g));
-  }
-  r.tables.insert(r.tables.begin() + std::min<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(r.tables.size())), std::move(t));
-}
-
 std::string answer(const survey& s, const inverse_survey& inverses) {
   const auto text = [&](judge_kind who) { return percent(score_of(s, who).caught, score_of(s, who).differing); };
-  const score stages = score_of(s, judge_kind::stages), fla = score_of(s, judge_kind::fla), factor = score_of(s, judge_kind::flash_attention);
-  std::string out = "On the same tensors check refutes " + text(judge_kind::stages) + " of the faulty results that differ at all (" + text(judge_kind::outputs) + " without their intermediates), at least once " +
-                    (stages.faults == faults().size() ? "each of the " + count(stages.faults) : of(stages.faults, faults().size())) + " planted faults, and " +
-                    (stages.refused == 0 ? "none" : std::to_string(stages.refused)) + " of " + count(stages.correct) + " correct results; fla's ratio catches " + text(judge_kind::fla) + " and refuses " +
-                    count(fla.refused) + " correct ones, FlashAttention's factor " + text(judge_kind::flash_attention) + " and " + count(factor.refused) + ", allclose and NMSE < 1e-7 refuse most of what they see, correct or not.";
+  const score stages = score_of(s, judge_kind::stages), fla = score_of(s, judge_kind::fla),
+              factor = score_of(s, judge_kind::flash_attention);
+  std::string out =
+      "On the same tensors check refutes " + text(judge_kind::stages) + " of the faulty results that differ at all (" +
+      text(judge_kind::outputs) + " without their intermediates), at least once " +
+      (stages.faults == faults().size() ? "each of the " + count(stages.faults) : of(stages.faults, faults().size())) +
+      " planted faults, and " + (stages.refused == 0 ? "none" : std::to_string(stages.refused)) + " of " + count(stages.correct) +
+      " correct results; fla's ratio catches " + text(judge_kind::fla) + " and refuses " + count(fla.refused) +
+      " correct ones, FlashAttention's factor " + text(judge_kind::flash_attention) + " and " + count(factor.refused) +
+      ", allclose and NMSE < 1e-7 refuse most of what they see, correct or not.";
   const score strict = score_of(s, judge_kind::nmse), close = score_of(s, judge_kind::allclose);
   if (2 * strict.refused < strict.correct || 2 * close.refused < close.correct) {
-    out = out.substr(0, out.rfind(", allclose")) + ", allclose " + text(judge_kind::allclose) + " and " + count(close.refused) + ", NMSE " + text(judge_kind::nmse) + " and " + count(strict.refused) + ".";
+    out = out.substr(0, out.rfind(", allclose")) + ", allclose " + text(judge_kind::allclose) + " and " + count(close.refused) +
+          ", NMSE " + text(judge_kind::nmse) + " and " + count(strict.refused) + ".";
   }
-  const auto named = std::count_if(inverses.rows.begin(), inverses.rows.end(), [](const inverse_row& row) { return row.verdict == "refuted" && !row.adequate; });
+  const auto named = std::count_if(inverses.rows.begin(), inverses.rows.end(),
+                                   [](const inverse_row& row) { return row.verdict == "refuted" && !row.adequate; });
   if (named > 0) out += " Inverses by powers are refused on correlated keys before their outputs are looked at.";
   return out;
 }

@@ -12,10 +12,10 @@ namespace deltaproof::detail::referee_study {
 
 /// Counts of one judge over a survey. A faulty result counts where some bit of it differs from the correct one.
 struct score {
-  std::size_t caught = 0;    ///< faulty results refused
-  std::size_t differing = 0; ///< faulty results that differ
-  std::size_t faults = 0;    ///< faults refused in at least one case
-  std::size_t refused = 0;   ///< correct results refused
+  std::size_t caught = 0;     ///< faulty results refused
+  std::size_t differing = 0;  ///< faulty results that differ
+  std::size_t faults = 0;     ///< faults refused in at least one case
+  std::size_t refused = 0;    ///< correct results refused
   std::size_t correct = 0;
 };
 [[nodiscard]] score score_of(const survey&, judge_kind);

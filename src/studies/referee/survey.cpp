@@ -20,8 +20,8 @@ struct bench {
   problem p;
   plan declared;
   std::vector<plan_variant> allowed;
-  result correct;  ///< of the first variant, stages included
-  double o_error = 0;      ///< rms, of the correct run
+  result correct;      ///< of the first variant, stages included
+  double o_error = 0;  ///< rms, of the correct run
   double state_error = 0;
   check_options options;
 };
@@ -56,7 +56,8 @@ bench make_bench(const trial_case& c) {
   b.options.threads = 1;
   b.options.referee.memory = make_referee_memory();
   // The inputs are the same for every result, so is the truth.
-  b.options.solver = [kept = std::make_shared<std::map<double, reference>>(), lock = std::make_shared<std::mutex>()](const problem& p, const question& q) {
+  b.options.solver = [kept = std::make_shared<std::map<double, reference>>(), lock = std::make_shared<std::mutex>()](
+                         const problem& p, const question& q) {
     const std::lock_guard guard(*lock);
     const auto at = kept->find(q.relative_radius);
     return at != kept->end() ? at->second : kept->emplace(q.relative_radius, solve(p, q)).first->second;
@@ -114,7 +115,8 @@ judgement judge(const bench& b, const result& r, const fault* planted) {
 void compare(const bench& b, const result& r, judgement& out) {
   out.changed = !same_bits(r.o, b.correct.o) || !same_bits(*r.final_state, *b.correct.final_state);
   for (const auto& [name, stage] : r.stages) out.changed = out.changed || !same_bits(stage, b.correct.stages.at(name));
-  out.size = std::max(relative_change(r.o, b.correct.o, b.o_error), relative_change(*r.final_state, *b.correct.final_state, b.state_error));
+  out.size = std::max(relative_change(r.o, b.correct.o, b.o_error),
+                      relative_change(*r.final_state, *b.correct.final_state, b.state_error));
 }
 
 /// The stage itself where the result holds it, else the next that it holds.
@@ -171,7 +173,8 @@ survey run_survey(const run_options& options) {
     const auto v = std::find_if(b.allowed.begin(), b.allowed.end(), [&](const plan_variant& x) { return x.name == run.variant; });
     const result r = emulated(b, out.cases[run.at], *v, how);
     run.judged = judge(b, r, nullptr);
-    if (run.judged.refused_by(judge_kind::stages) || run.judged.refused_by(judge_kind::outputs)) run.reason = check(b.p, r, b.options).reason;
+    if (run.judged.refused_by(judge_kind::stages) || run.judged.refused_by(judge_kind::outputs))
+      run.reason = check(b.p, r, b.options).reason;
   });
   out.complete = done == out.correct.size();
   return out;

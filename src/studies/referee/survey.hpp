@@ -18,8 +18,8 @@ namespace deltaproof::detail::referee_study {
 
 /// Who refuses. `stages` is check on everything the result holds; `outputs` is check on o and final_state alone.
 enum class judge_kind { stages, outputs, fla, flash_attention, attention_gym, allclose, nmse };
-inline constexpr std::array<std::string_view, 7> judge_names{"check, stages given", "check, outputs alone", "fla", "FlashAttention", "attention-gym",
-                                                             "allclose",            "NMSE"};
+inline constexpr std::array<std::string_view, 7> judge_names{
+    "check, stages given", "check, outputs alone", "fla", "FlashAttention", "attention-gym", "allclose", "NMSE"};
 inline constexpr std::array<std::string_view, 7> judge_rules{
     "refuted by its plan, intermediates stored",
     "refuted by its plan, o and final_state stored",
@@ -32,13 +32,13 @@ inline constexpr std::array<std::string_view, 7> judge_rules{
 
 struct judgement {
   std::array<bool, judge_names.size()> refuses{};
-  bool changed = true;             ///< some bit of the result differs from the correct run's
-  double size = 0;                 ///< largest over o and final_state of rms(result - correct run) / rms(error of the correct run)
-  std::string first_bad;           ///< with stages
-  std::string suspect;             ///< the fault most alike, with stages
-  bool suspected = false;          ///< the planted one is among the suspects
-  bool diagnosed = false;          ///< and is the first, or projects exactly as the first
-  std::string word;                ///< of check, with stages
+  bool changed = true;     ///< some bit of the result differs from the correct run's
+  double size = 0;         ///< largest over o and final_state of rms(result - correct run) / rms(error of the correct run)
+  std::string first_bad;   ///< with stages
+  std::string suspect;     ///< the fault most alike, with stages
+  bool suspected = false;  ///< the planted one is among the suspects
+  bool diagnosed = false;  ///< and is the first, or projects exactly as the first
+  std::string word;        ///< of check, with stages
 
   [[nodiscard]] bool refused_by(judge_kind who) const { return refuses[static_cast<std::size_t>(who)]; }
 };
@@ -47,7 +47,7 @@ struct faulty_run {
   std::size_t fault = 0;  ///< index in faults()
   std::size_t at = 0;     ///< index in the cases
   judgement judged;
-  std::string shown_in;   ///< the stage at which it must show: its own, or the next that the result holds; empty: any
+  std::string shown_in;  ///< the stage at which it must show: its own, or the next that the result holds; empty: any
 };
 
 struct correct_run {
@@ -55,12 +55,12 @@ struct correct_run {
   std::string variant;
   std::uint64_t seed = 0;  ///< of the order of sums; 0: none was disturbed
   judgement judged;
-  std::string reason;      ///< of check, where it refuses
+  std::string reason;  ///< of check, where it refuses
 };
 
 struct survey {
   std::vector<trial_case> cases;
-  std::vector<faulty_run> faulty;    ///< case-major, faults in the order of the catalogue
+  std::vector<faulty_run> faulty;  ///< case-major, faults in the order of the catalogue
   std::vector<correct_run> correct;
   bool complete = false;
 };
