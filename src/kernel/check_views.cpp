@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "deltaproof/kernel/check.hpp"
 #include "kernel/json_number.hpp"
@@ -107,7 +108,11 @@ json statistic_json(const judged_statistic& s) {
   return j;
 }
 
-double closeness(const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : s.got > 0 ? HUGE_VAL : 0; }
+/// Below 0 where there is no budget to be close to.
+double closeness(const judged_statistic& s) {
+  if (!std::isfinite(s.limit.value)) return -1;
+  return s.limit.value > 0 ? s.got / s.limit.value : s.got > 0 ? HUGE_VAL : 0;
+}
 
 const judged_statistic* closest(const plan_report& plan, const std::string& tensor, norm_kind norm) {
   const judged_statistic* found = nullptr;
@@ -280,6 +285,10 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
     if (rms == nullptr || max == nullptr) continue;
+    if (!std::isfinite(rms->limit.value) || !std::isfinite(max->limit.value)) {
+      budgets += std::string(budgets.empty() ? "" : "; ") + tensor + ": no budget, the plan's own runs are not finite";
+      continue;
+    }
     budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) + " of the limit";
   }
   line("plan", plan.plan + ": " + (plan.conforms == verdict::refuted ? "not kept" : plan.conforms == verdict::holds ? "kept" : std::string(name_of(plan.conforms))) +
@@ -302,9 +311,11 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
       std::string text;
-      std::size_t shown = 0;
+      // A fault may stand there once for each tensor.
+      std::set<const fault*> shown;
       for (const suspect& s : plan.suspects) {
-        if (shown++ == 3) break;
+        if (shown.size() == 3) break;
+        if (!shown.insert(s.planted).second) continue;
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
       }
       line("diagnosis", text.empty() ? "like none of the planted faults" : text);

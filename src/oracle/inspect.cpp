@@ -122,9 +122,12 @@ std::vector<precondition> steps(const problem& p) {
   const auto sequences = p.sequences();
   const std::size_t n = p.num_householder;
   bool signal = false;
+  // Decays have no part in this, and their exponentials would cost more than all the rest.
+  problem ungated = p;
+  ungated.g.reset();
   for (std::size_t s = 0; s < sequences.size(); ++s) {
     for (std::size_t h = 0; h < p.value_heads(); ++h) {
-      const auto in = lower(p, s, h);
+      const auto in = lower(ungated, s, h);
       const bool exact_lowering = in.error.key == 0 && in.error.step == 0;
       for (const double state : in.scan.initial_state.entries()) signal = signal || state != 0;
       for (std::size_t row = 0; row < in.scan.rows(); ++row) {

@@ -349,6 +349,26 @@ TEST(narrow, rounds_floats_toward_zero) { expect_narrow_to_all<float, toward_zer
 TEST(narrow, rounds_doubles_to_nearest) { expect_narrow_to_all<double, nearest_even>(); }
 TEST(narrow, rounds_doubles_toward_zero) { expect_narrow_to_all<double, toward_zero>(); }
 
+TEST(exp2, is_the_rounded_power_in_every_instruction_set) {
+  std::vector<float> x{0.0F, -0.0F, 1.0F, -1.0F, 0.5F, 127.0F, 128.0F, 1000.0F, -126.0F, -126.5F, -149.0F, -150.0F, -150.00002F, -1000.0F,
+                       1e-38F, -1e-45F, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  for (std::uint32_t bits = 0; bits < 0xffff0000U; bits += 65521) {
+    const auto value = std::bit_cast<float>(bits);
+    if (value == value) x.push_back(value);
+  }
+  for (int i = -200000; i < 200000; ++i) x.push_back(static_cast<float>(i) * 0.00073F);
+  for (const instruction_set set : supported_sets()) {
+    std::vector<float> got = x;
+    kernels_of(set).exp2_floats(got.data(), got.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(got[i], static_cast<float>(std::exp2(static_cast<double>(x[i])))) << "x = " << x[i] << ", set " << static_cast<int>(set);
+    }
+    float nan = std::numeric_limits<float>::quiet_NaN();
+    kernels_of(set).exp2_floats(&nan, 1);
+    EXPECT_TRUE(std::isnan(nan));
+  }
+}
+
 TEST(narrow, spans_are_rounded_where_they_lie) {
   std::vector<float> x{1 + 0x1p-9F, 3.0F, 0x1p-30F, 1e30F};
   narrow(std::span<float>(x).subspan(0, 3), {bf16});

@@ -74,9 +74,11 @@ class machine {
   matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
   /// Moves each sum as options_.noise_ulps says.
   void disturb(std::span<Real> sums);
-  /// What an approximate unit adds to y, uniform within the variant's exp2_ulps.
-  [[nodiscard]] Real unit_error(Real y);
+  /// Adds what an approximate unit errs on y = 2^exponents, uniform within the variant's exp2_ulps.
+  void unit_errors(std::span<Real> y, std::span<const Real> exponents);
   [[nodiscard]] Real exp2_of(Real x);
+  void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
+  void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);  ///< row_c 2^(to_c - from_c)
   [[nodiscard]] Real exp_of(Real x);
   void see(formed what, Real x) {
     double& most = range_[static_cast<std::size_t>(what)];
@@ -99,10 +101,9 @@ class machine {
   philox noise_;
   sum_rule rule_;
   range_seen range_{};
+  std::vector<Real> exponents_;  // scratch of exp2_of_all
   Real largest_exponent_ = 0;  // of the gates: formed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
-  std::uint64_t noise_bits_ = 0;
-  int noise_left_ = 0;
   head_output out_;
 };
 

@@ -4,7 +4,10 @@
 // The stages of `machine`. Included by the two files that compile it, one for each precision.
 #pragma once
 
+#include <array>
 #include <bit>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numbers>
 #include <type_traits>
@@ -87,30 +90,60 @@ void machine<Real>::disturb(std::span<Real> sums) {
   }
 }
 
+// 2^0 is exact in every unit.
 template <class Real>
-Real machine<Real>::unit_error(Real y) {
-  if (noise_left_ == 0) {
-    noise_bits_ = noise_();
-    noise_left_ = 4;
-  }
-  const auto draw = static_cast<std::int16_t>(noise_bits_ & 0xffff);
-  noise_bits_ >>= 16;
-  --noise_left_;
+void machine<Real>::unit_errors(std::span<Real> y, std::span<const Real> exponents) {
   using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr bits exponent_field = ~((bits{1} << (std::numeric_limits<Real>::digits - 1)) - 1) & (~bits{0} >> 1);
-  const Real power = std::bit_cast<Real>(static_cast<bits>(std::bit_cast<bits>(y) & exponent_field));
-  return power * std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps) * (static_cast<Real>(draw) * Real(0x1p-15));
+  const Real unit = std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps) * Real(0x1p-15);
+  std::array<std::int16_t, 64> draws{};
+  for (std::size_t first = 0; first < y.size(); first += draws.size()) {
+    const std::size_t count = std::min(draws.size(), y.size() - first);
+    for (std::size_t i = 0; i < count; i += 4) {
+      const std::uint64_t four = noise_();
+      std::memcpy(draws.data() + i, &four, sizeof four);
+    }
+    Real* const values = y.data() + first;
+    const Real* const at = exponents.data() + first;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bits power = std::bit_cast<bits>(values[i]) & exponent_field;
+      // Without branches: a masked error of 0 is added where there is none.
+      const bits errs = static_cast<bits>(-static_cast<std::make_signed_t<bits>>(static_cast<bits>(at[i] != 0) & static_cast<bits>(power != exponent_field)));
+      const Real error = std::bit_cast<Real>(power) * unit * static_cast<Real>(draws[i]);
+      values[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
+    }
+  }
+}
+
+/// The largest of what was seen; a NaN stays.
+template <class Real>
+void see_largest(Real& largest, std::span<const Real> x) {
+  unsigned above = 0;
+  for (const Real value : x) above |= static_cast<unsigned>(!(value <= largest));
+  if (above == 0) return;
+  for (const Real value : x) {
+    if (!(value <= largest)) largest = largest == largest ? value : largest;
+  }
 }
 
 template <class Real>
 Real machine<Real>::exp2_of(Real x) {
   if (x == 0) return 1;  // exact in every unit
-  Real y = std::exp2(x);
-  if (inexact_units_ && site_.plan.exp2_ulps > 0 && y < std::numeric_limits<Real>::infinity()) y += unit_error(y);
-  if (site_.plan.flush_to_zero && y < std::numeric_limits<float>::min()) y = 0;
-  if (!(x <= largest_exponent_)) largest_exponent_ = largest_exponent_ == largest_exponent_ ? x : largest_exponent_;
-  if (!(y <= largest_factor_)) largest_factor_ = largest_factor_ == largest_factor_ ? y : largest_factor_;
-  return y;
+  exp2_of_all({&x, 1});
+  return x;
+}
+
+template <class Real>
+void machine<Real>::exp2_of_all(std::span<Real> x) {
+  const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
+  if (inexact) exponents_.assign(x.begin(), x.end());
+  see_largest<Real>(largest_exponent_, x);
+  exp2_all(x);
+  if (inexact) unit_errors(x, exponents_);
+  if (site_.plan.flush_to_zero) {
+    for (Real& y : x) y = y < std::numeric_limits<float>::min() ? Real(0) : y;
+  }
+  see_largest<Real>(largest_factor_, x);
 }
 
 template <class Real>
@@ -281,28 +314,45 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     }
     place(times(narrow_copy(x, operand), transpose(narrow_copy(k, operand)), operand.to, accumulate), 0, 0);
     if (!gated) return out;
+    std::vector<Real> decays;
     for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t j = 0; j < columns[i]; ++j) out(i, j) *= exp2_of(G(row_of[i], 0) - G(j, 0));
+      decays.resize(columns[i]);
+      for (std::size_t j = 0; j < columns[i]; ++j) decays[j] = G(row_of[i], 0) - G(j, 0);
+      exp2_of_all(decays);
+      for (std::size_t j = 0; j < columns[i]; ++j) out(i, j) *= decays[j];
     }
     return out;
   }
 
+  // Columns side by side: the sum of each stays in the order of the channels.
+  std::vector<Real> decays;
+  const matrix<Real> keys = transpose(k), gates = transpose(G);
   const auto term_by_term = [&](std::size_t i, std::size_t first, std::size_t last) {
-    for (std::size_t j = first; j < std::min(last, columns[i]); ++j) {
-      Real sum = 0;
-      for (std::size_t ch = 0; ch < channels; ++ch) sum += x(i, ch) * k(j, ch) * exp2_of(G(row_of[i], ch) - G(j, ch));
-      out(i, j) = sum;
+    last = std::min(last, columns[i]);
+    if (first >= last) return;
+    const std::size_t width = last - first;
+    decays.resize(channels * width);
+    for (std::size_t ch = 0; ch < channels; ++ch) {
+      const Real own = G(row_of[i], ch);
+      const Real* const others = gates.row(ch).data() + first;
+      for (std::size_t j = 0; j < width; ++j) decays[ch * width + j] = own - others[j];
+    }
+    exp2_of_all(decays);
+    Real* const sums = out.row(i).data() + first;
+    for (std::size_t ch = 0; ch < channels; ++ch) {
+      const Real own = x(i, ch);
+      const Real* const others = keys.row(ch).data() + first;
+      const Real* const decay = decays.data() + ch * width;
+      for (std::size_t j = 0; j < width; ++j) sums[j] += own * others[j] * decay[j];
     }
   };
   const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last, const std::vector<Real>& reference) {
     if (begin == end || first >= last) return;
     matrix<Real> left = rows_of(x, begin, end - begin), right = rows_of(k, first, last - first);
     for (std::size_t i = begin; i < end; ++i) {
-      for (std::size_t ch = 0; ch < channels; ++ch) left(i - begin, ch) *= exp2_of(G(row_of[i], ch) - reference[ch]);
+      decay_row(left.row(i - begin), G.row(row_of[i]), reference);
     }
-    for (std::size_t j = first; j < last; ++j) {
-      for (std::size_t ch = 0; ch < channels; ++ch) right(j - first, ch) *= exp2_of(reference[ch] - G(j, ch));
-    }
+    for (std::size_t j = first; j < last; ++j) decay_row(right.row(j - first), reference, G.row(j));
     place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate), begin, first);
   };
   const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
@@ -344,6 +394,14 @@ void machine<Real>::overlaps(chunk_state<Real>& c) {
   narrow(std::span<Real>(c.A.data(), c.A.size()), {site_.plan.A.store, false});
 }
 
+template <class Real>
+void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from) {
+  std::vector<Real> decays(to.begin(), to.end());
+  for (std::size_t ch = 0; ch < from.size(); ++ch) decays[ch] -= from[ch];
+  exp2_of_all(decays);
+  for (std::size_t ch = 0; ch < row.size(); ++ch) row[ch] *= decays[ch];
+}
+
 // w = Ai (b e^G k).
 template <class Real>
 void machine<Real>::transform_keys(chunk_state<Real>& c) {
@@ -359,7 +417,7 @@ void machine<Real>::transform_keys(chunk_state<Real>& c) {
       const Real e = exp2_of(c.G(r, 0));
       for (Real& x : c.key_operand.row(r)) x *= e;
     } else {
-      for (std::size_t ch = 0; ch < c.k.cols(); ++ch) c.key_operand(r, ch) *= exp2_of(c.G(r, ch));
+      decay_row(c.key_operand.row(r), c.G.row(r), {});
     }
   }
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
@@ -410,7 +468,7 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const bool on_query = all.channels && all.gated;
   if (on_query) {
     for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t ch = 0; ch < query.cols(); ++ch) query(t, ch) *= exp2_of(c.span_G(c.last_row[t], ch));
+      decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
     }
   }
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
@@ -438,7 +496,7 @@ void machine<Real>::update(chunk_state<Real>& c) {
   const std::size_t last = c.rows - 1;
   for (std::size_t r = 0; r < c.rows && gated; ++r) {
     if (on_keys) {
-      for (std::size_t ch = 0; ch < keys.cols(); ++ch) keys(r, ch) *= exp2_of(c.G(last, ch) - c.G(r, ch));
+      decay_row(keys.row(r), c.G.row(last), c.G.row(r));
     } else {
       const Real e = exp2_of(c.G(last, 0) - c.G(r, 0));
       for (Real& x : values.row(r)) x *= e;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/emulate/lane_exp2.hpp"
 #include "kernel/emulate/lane_rounding.hpp"
 #include "kernel/emulate/products.hpp"
 
@@ -43,6 +44,7 @@ struct kernels {
   void (*multiply_blocks)(const core_operands&);
   void (*narrow_floats)(float*, std::size_t, const rounding<float>&, bool toward_zero);
   void (*narrow_doubles)(double*, std::size_t, const rounding<double>&, bool toward_zero);
+  void (*exp2_floats)(float*, std::size_t);
 };
 
 [[nodiscard]] const kernels& kernels_of(instruction_set set);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -105,6 +106,10 @@ void narrow(std::span<float> x, const narrowing& to) {
 }
 void narrow(std::span<double> x, const narrowing& to) {
   best_kernels().narrow_doubles(x.data(), x.size(), rounding<double>(to.to), to.toward_zero);
+}
+void exp2_all(std::span<float> x) { best_kernels().exp2_floats(x.data(), x.size()); }
+void exp2_all(std::span<double> x) {
+  for (double& value : x) value = std::exp2(value);
 }
 float narrowed(float x, const narrowing& to) { return rounding<float>(to.to)(x, to.toward_zero); }
 double narrowed(double x, const narrowing& to) { return rounding<double>(to.to)(x, to.toward_zero); }

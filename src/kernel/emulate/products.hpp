@@ -25,6 +25,10 @@ void narrow(std::span<double> x, const narrowing& to);
 [[nodiscard]] float narrowed(float x, const narrowing& to);
 [[nodiscard]] double narrowed(double x, const narrowing& to);
 
+/// 2^x in place. Rounds: floats to nearest but for one in millions (lane_exp2.hpp), whatever the CPU; doubles as the library.
+void exp2_all(std::span<float> x);
+void exp2_all(std::span<double> x);
+
 /// How a sum of products is made. The last three members are read by the order tensor_core only.
 struct sum_rule {
   sum_order order = sum_order::sequential;

@@ -17,6 +17,7 @@
 
 namespace deltaproof::emulation_detail {
 
+using emulation::exp2_all;
 using emulation::multiply;
 using emulation::narrow;
 using emulation::narrowed;

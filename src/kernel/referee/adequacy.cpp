@@ -17,7 +17,7 @@ namespace deltaproof::referee_detail {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// FIELD's policy: a plan may cost this many times what its formats alone cost.
+/// A convention, not a theorem: a plan may cost this many times what its formats alone cost, three bits of them.
 constexpr double allowed_ratio = 8;
 
 std::string digits(double x) { return detail::general(x, 4); }

@@ -212,6 +212,7 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     if (applies(f, t.p, t.path)) out.all.push_back(&f);
   }
   const std::size_t V = t.variants.size();
+  // 24 runs leave at least near_pool_degrees behind the spread of a projection for up to eight variants.
   const std::size_t per_variant = std::max<std::size_t>(3, (24 + V - 1) / V);
   const auto lanes = choose(t, out.all.size(), 2 * per_variant * V);
   if (lanes.empty()) return out;

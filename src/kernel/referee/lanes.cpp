@@ -140,8 +140,9 @@ std::vector<double> truth_rms(const problem& p, const reference& truth, const la
 double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens) {
   const double K = static_cast<double>(p.key_dim()), V = static_cast<double>(p.value_dim()), C = static_cast<double>(variant.chunk);
   const double rows = static_cast<double>(tokens * p.num_householder);
-  // Multiply-adds of the products of a chunk, or of a token; the reference of a draw adds 3 K V of its own. Measured by
-  // bench/emulate.cpp to lie near half a nanosecond each with all that is done around them.
+  // Multiply-adds of the products of a chunk, or of a token; the reference of a draw adds 3 K V of its own. Half a
+  // nanosecond each, all around them included, is on the high side and only chooses the slice, which is stated; double-doubles
+  // are taken to cost twenty times that.
   const double own = variant.path == path_kind::chunk ? 2 * C * K + 2 * C * (K + V) + 3 * K * V : 3 * K * V;
   const double gates = p.gate_per_channel() ? 8 * C * K : 0;
   return rows * (own + gates + 3 * K * V) * 0.5e-9 * (measured_by_fp64(variant) ? 1 : 20);

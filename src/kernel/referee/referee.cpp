@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "deltaproof/kernel/check.hpp"
 #include "kernel/referee/parts.hpp"
 #include "number/text.hpp"
 
@@ -146,7 +147,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     }
     s.bias = m.bias.mean;
     for (signed_statistic& b : bias) {
-      if (b.name != m.name || m.bias.count < 256) continue;
+      if (b.name != m.name) continue;
       b.floor = m.bias.allowance + z * m.bias.standard_error;
       s.bias_limit = signed_thresholds({&b, 1}, alarm).front();
       if (s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
@@ -195,7 +196,7 @@ verdict combined(const plan_report& report) {
 
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
                        const std::vector<bool>& skip_state, const referee_options& options) {
-  const path_kind path = r.path.value_or(r.chunk_size ? path_kind::chunk : path_kind::recurrent);
+  const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
   trial t{p, r, declared, truth, options, path, chunk, variants(declared, p, path, chunk), lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The first tier of the oracle: value rows of one lowered head in fp64, a row to a SIMD lane, each with the row-norm
+// radius. Without a decay and with one step a token two steps share one pass over the state. Bits may differ between
+// machines (fused or separate multiply-add); the radius covers both. Source: proofs/notes/oracle-radius.md,
+// "The vectorised tiers", lines G and H beside D W S R O N U F.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+
+#include "oracle/tiers/head.hpp"
+
+namespace deltaproof::tiers {
+
+/// Rows columns[0..] of the head into `out`, whose memory is kept between calls. With `stop` set the run is given up
+/// and the tables are void.
+/// Reads: `in` with its error constants in units of 2^-53. Throws: shape_error (sequence::validate).
+void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out,
+              const std::atomic<bool>* stop = nullptr);
+
+/// The same values without any radius: what the certificate costs is measured against it.
+void run_fp64_uncertified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out);
+
+/// Coefficients of the certificate of `in` for run_fp64; `paired` as that run would have it.
+[[nodiscard]] step_coefficients fp64_coefficients(const lowered<double>& in, bool paired);
+
+/// Whether two steps share one pass.
+[[nodiscard]] inline bool runs_in_pairs(const sequence<double>& s) { return s.decay.empty() && s.steps_per_token == 1; }
+
+}  // namespace deltaproof::tiers
