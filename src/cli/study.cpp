@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "cli/program.hpp"
@@ -23,7 +24,9 @@ struct study_arguments {
 int run(const study_arguments& args, const common_options& common) {
   std::vector<const study*> chosen;
   for (const std::string& name : args.names) chosen.push_back(&study_named(name));
-  if (chosen.empty()) chosen.assign(studies().begin(), studies().end());
+  if (chosen.empty()) {
+    std::copy_if(studies().begin(), studies().end(), std::back_inserter(chosen), [&](const study* s) { return args.full || !s->hours; });
+  }
 
   run_options options;
   options.seed = common.seed;
@@ -83,7 +86,7 @@ registered_verb add_study(CLI::App& app, common_options& common) {
 }
 
 registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("report", "Run every study and write the stability report");
+  auto* command = app.add_subcommand("report", "Run every study (those of hours only with --full) and write the stability report");
   const auto args = std::make_shared<study_arguments>();
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
   add_shared(command, args);

@@ -170,6 +170,8 @@ void collinear_keys(draft& d);
 void elu1_keys(draft& d);
 void silu_keys(draft& d);
 void repeated_keys(draft& d);
+void near_repeated_keys(draft& d);
+void correlated_keys(draft& d);
 void alternating_keys(draft& d);
 void tiny_keys(draft& d);
 void huge_keys(draft& d);

@@ -43,6 +43,19 @@ void one_key(draft& d, Sign sign) {
   });
 }
 
+// One direction for each head plus noise * N(0,1) in each entry, scaled to `norm`.
+void noisy_keys(draft& d, double noise, double norm) {
+  philox random = d.random(stream::k);
+  philox heads = d.random(stream::heads);
+  const vocabulary directions(d.key_heads, d.key_dim, heads);
+  d.for_each_key([&](std::size_t b, std::size_t row, std::size_t h, std::size_t) {
+    const std::span<double> key = d.k_at(b, row, h);
+    fill_normal(key, random);
+    for (std::size_t c = 0; c < d.key_dim; ++c) key[c] = directions[h][c] + noise * key[c];
+    scale_to(key, norm);
+  });
+}
+
 bool task_sets_beta(const draft& d) { return d.spec.beta == beta_of_task; }
 
 void read_with(draft& d, std::size_t b, std::size_t row, std::size_t head, std::span<const double> query) {
@@ -57,18 +70,12 @@ void unit_keys(draft& d) {
 }
 
 // One direction for each head, and noise that turns keys by about 3 degrees: pairs have cosine 1/(1 + 0.05^2).
-void collinear_keys(draft& d) {
-  philox random = d.random(stream::k);
-  philox heads = d.random(stream::heads);
-  const vocabulary directions(d.key_heads, d.key_dim, heads);
-  const double noise = 0.05 / std::sqrt(static_cast<double>(d.key_dim));
-  d.for_each_key([&](std::size_t b, std::size_t row, std::size_t h, std::size_t) {
-    const std::span<double> key = d.k_at(b, row, h);
-    fill_normal(key, random);
-    for (std::size_t c = 0; c < d.key_dim; ++c) key[c] = directions[h][c] + noise * key[c];
-    scale_to(key, 1);
-  });
-}
+void collinear_keys(draft& d) { noisy_keys(d, 0.05 / std::sqrt(static_cast<double>(d.key_dim)), 1); }
+
+void near_repeated_keys(draft& d) { noisy_keys(d, 0.001, 1); }
+
+// Pairs have cosine 1/(1 + 0.08/0.92) = 0.92.
+void correlated_keys(draft& d) { noisy_keys(d, std::sqrt(0.08 / 0.92 / static_cast<double>(d.key_dim)), 0.9); }
 
 void elu1_keys(draft& d) {
   feature_keys(d, [&](double x) { return x > 0 ? x + 1 : d.math.exp(x); });

@@ -69,7 +69,7 @@ void random_gates(draft& d, Law law) {
   d.fill_gate([&](std::size_t, std::size_t, std::size_t) { return law(random, d.math); });
 }
 
-constexpr std::array<gate_law, 9> gate_table{{
+constexpr std::array<gate_law, 10> gate_table{{
     {{"none", "no tensor g"}, [](draft&) {}},
     {{"zero", "g = 0 exactly: no decay, through all the code of the decay"},
      [](draft& d) { d.fill_gate([](std::size_t, std::size_t, std::size_t) { return 0.0; }); }},
@@ -79,6 +79,8 @@ constexpr std::array<gate_law, 9> gate_table{{
      [](draft& d) { random_gates(d, [](philox& r, elementary& m) { return -0.001 * m.exp(r.normal()); }); }},
     {{"strong", "uniform in (-25, -5]: a memory of less than one token"},
      [](draft& d) { random_gates(d, [](philox& r, elementary&) { return -5 - 20 * r.uniform(); }); }},
+    {{"narrow", "uniform in (-0.034, -0.012]: a memory of about 40 tokens"},
+     [](draft& d) { random_gates(d, [](philox& r, elementary&) { return -0.012 - 0.022 * r.uniform(); }); }},
     {{"alternating", "0 and -20 in turn from token to token, and from channel to channel"},
      [](draft& d) { d.fill_gate([](std::size_t t, std::size_t, std::size_t c) { return (t + c) % 2 == 0 ? 0.0 : -20.0; }); }},
     {{"reset", "0, and -inf (the state is forgotten) once in 32 tokens or so"},

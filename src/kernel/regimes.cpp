@@ -43,7 +43,7 @@ constexpr op_kind gated = op_kind::gated_delta_rule;
 constexpr bool unit = true;
 constexpr bool not_unit = false;
 
-constexpr std::array<regime, 21> regime_table{{
+constexpr std::array<regime, 23> regime_table{{
     {.info = {"typical", "unit keys of random direction, steps in (0, 1)",
               "what kernels test themselves with: failing here is failing everywhere, passing shows little", unit, -0.05, 0.05}},
     {.info = {"slow-decay", "random unit keys, log decays of about -0.001",
@@ -134,6 +134,19 @@ constexpr std::array<regime, 21> regime_table{{
               "any bit that differs is an error of logic, none of rounding", unit, -0.1, 0.1},
      .keys = exact_task,
      .beta = beta_of_task},
+    {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
+              "the law on which inverses by powers were found wrong in public: as repeated, with keys that a model could have", unit,
+              0.99, 1.01},
+     .keys = near_repeated_keys,
+     .beta = "0.99966464986953",
+     .gate = "-0.001",
+     .op = gated},
+    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
+              "what a trained layer gave that broke an inverse: milder than repeated, and enough", not_unit, 0.9, 0.94},
+     .keys = correlated_keys,
+     .beta = "1",
+     .gate = "narrow",
+     .op = gated},
 }};
 
 const regime& row_named(std::string_view name) {

@@ -252,7 +252,7 @@ std::string to_text(const suite_report& r) {
   name_width = std::min<std::size_t>(name_width, 48);
   const auto row = [&](std::string_view mark, const std::string& name, std::string_view judged, std::string_view expected,
                        const std::string& plan, const std::string& rest) {
-    return detail::padded(std::string(mark), 6) + detail::padded(name, name_width + 2) + detail::padded(std::string(judged), 11) +
+    return detail::padded(std::string(mark), 6) + detail::padded(name + "  ", name_width + 2) + detail::padded(std::string(judged), 11) +
            detail::padded(std::string(expected), 11) + detail::padded(plan, plan_width + 2) + rest + "\n";
   };
   std::string out = row("", "case", "verdict", "expected", "plan", "what decided");

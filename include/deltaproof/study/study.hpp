@@ -39,6 +39,7 @@ struct study {
   std::string_view name;      ///< as in the file name, with '-' for '_'
   std::string_view question;  ///< one sentence that ends with '?'
   report (*run)(const run_options&);
+  bool hours = false;  ///< takes more than minutes: `report` leaves it out unless asked for everything
 };
 
 /// Every study, by name.

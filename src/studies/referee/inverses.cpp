@@ -9,8 +9,6 @@
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/kernel/slice.hpp"
-#include "deltaproof/number/convert.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
@@ -36,33 +34,6 @@ constexpr std::array<pairing, 8> pairings{{
     {"bf16-between-steps", "fla-chunk-gdn", op_kind::gated_delta_rule, 64, false},
     {"fla-chunk-gdn", "fla-chunk-gdn", op_kind::gated_delta_rule, 64, true},
 }};
-
-tensor bf16_tensor(std::vector<std::size_t> shape, std::vector<double> values, const char* name) {
-  for (double& x : values) x = lift<double>(round_to<bf16>(x));
-  return tensor::from_doubles(bf16, std::move(shape), values, name);
-}
-
-std::vector<double> keys_of(const key_law& law, std::size_t tokens, philox& random) {
-  std::vector<double> direction(dim), fresh(dim), out;
-  shared::draw(random, direction);
-  shared::normalise(direction);
-  const bool one = law.id == key_laws.front().id;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    shared::draw(random, fresh);
-    if (one) {
-      for (std::size_t i = 0; i < dim; ++i) fresh[i] = direction[i] + 1e-3 * fresh[i];
-      shared::normalise(fresh);
-    } else {
-      // Orthogonal parts of the weights' squares 0.92 and 0.08 but for the little that `fresh` has along the direction.
-      shared::normalise(fresh);
-      for (std::size_t i = 0; i < dim; ++i) fresh[i] = std::sqrt(0.92) * direction[i] + std::sqrt(0.08) * fresh[i];
-      shared::normalise(fresh);
-      for (double& x : fresh) x *= 0.9;
-    }
-    out.insert(out.end(), fresh.begin(), fresh.end());
-  }
-  return out;
-}
 
 check_report judged(const problem& p, const result& r, const plan& by, const run_options& options) {
   check_options how;
@@ -95,27 +66,14 @@ void measure_run(const problem& p, const plan& of, std::size_t chunk, const refe
 
 problem make_problem(const key_law& law, op_kind op, std::size_t tokens, std::uint64_t seed) {
   generation g;
-  g.regime = "typical";
+  g.regime = law.regime;
   g.op = op;
   g.seed = seed;
   g.tokens = tokens;
   g.key_heads = g.value_heads = 1;
   g.key_dim = g.value_dim = dim;
   g.initial_state = "none";
-  const bool one = law.id == key_laws.front().id;
-  g.beta = one ? "0.99966464986953" : "1";
-  g.gate = "-0.001";
-  problem p = generate(g);
-  philox random(seed, 77);
-  p.k = bf16_tensor({1, tokens, 1, dim}, keys_of(law, tokens, random), "k");
-  if (!one) {
-    std::vector<double> gates(p.g->size());
-    for (double& x : gates) x = lift<double>(round_to<fp32>(-0.034 + 0.022 * random.uniform()));
-    p.g = tensor::from_doubles(fp32, p.g->shape(), gates, "g");
-  }
-  p.note = std::string(law.id) + ", seed " + std::to_string(seed);
-  validate(p, p.note);
-  return p;
+  return generate(g);
 }
 
 inverse_survey run_inverses(const run_options& options) {

@@ -19,13 +19,14 @@ namespace deltaproof::detail::referee_study {
 
 struct key_law {
   std::string_view id;
+  std::string_view regime;
   std::string_view what;
   std::size_t tokens;
 };
 inline constexpr std::array<key_law, 2> key_laws{{
-    {"one key", "one unit key, 1e-3 N(0,1) added to each entry anew at each token; beta = sigmoid(8); every log decay -0.001",
+    {"one key", "near-repeated", "one unit key, 1e-3 N(0,1) added to each entry anew at each token; beta = sigmoid(8); every log decay -0.001",
      16384},
-    {"cosine 0.92", "keys of length 0.9 with mean cosine 0.92; beta = 1; log decays uniform in [-0.034, -0.012]", 8192},
+    {"cosine 0.92", "correlated", "keys of length 0.9 with mean cosine 0.92; beta = 1; log decays uniform in [-0.034, -0.012]", 8192},
 }};
 /// B = H = HV = 1, K = V = 128, bf16 (gates fp32), q unit, v N(0,1), no initial state, scale 1/sqrt(128).
 [[nodiscard]] problem make_problem(const key_law& law, op_kind op, std::size_t tokens, std::uint64_t seed);

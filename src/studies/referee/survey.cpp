@@ -5,65 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <mutex>
 
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/oracle/reference.hpp"
+#include "studies/referee/bench.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
-
-/// A case ready to judge results in.
-struct bench {
-  problem p;
-  plan declared;
-  std::vector<plan_variant> allowed;
-  result correct;      ///< of the first variant, stages included
-  double o_error = 0;  ///< rms, of the correct run
-  double state_error = 0;
-  check_options options;
-};
-
-result emulated(const bench& b, const trial_case& c, const plan_variant& v, const emulation_options& options) {
-  result r = emulate(b.p, v, options, 1);
-  r.kernel = b.declared.kernels.empty() ? b.declared.name : b.declared.kernels.front();
-  r.path = c.path;
-  if (c.path == path_kind::chunk) r.chunk_size = c.chunk;
-  return r;
-}
-
-double rms_error(const tensor& got, const reference_tensor& want) {
-  const std::vector<double> x = got.to_doubles();
-  double squares = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) squares += (x[i] - want.value[i]) * (x[i] - want.value[i]);
-  return std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, x.size())));
-}
-
-bench make_bench(const trial_case& c) {
-  bench b;
-  b.p = generate(c.inputs);
-  b.declared = plan_named(c.plan);
-  b.allowed = variants(b.declared, b.p, c.path, c.chunk);
-  emulation_options with_stages;
-  with_stages.stages = true;
-  b.correct = emulated(b, c, b.allowed.front(), with_stages);
-  const reference truth = solve(b.p, {});
-  b.o_error = rms_error(b.correct.o, truth.o);
-  b.state_error = rms_error(*b.correct.final_state, truth.final_state);
-  b.options.plans = {b.declared};
-  b.options.threads = 1;
-  b.options.referee.memory = make_referee_memory();
-  // The inputs are the same for every result, so is the truth.
-  b.options.solver = [kept = std::make_shared<std::map<double, reference>>(), lock = std::make_shared<std::mutex>()](
-                         const problem& p, const question& q) {
-    const std::lock_guard guard(*lock);
-    const auto at = kept->find(q.relative_radius);
-    return at != kept->end() ? at->second : kept->emplace(q.relative_radius, solve(p, q)).first->second;
-  };
-  return b;
-}
 
 /// rms(got - correct) / rms(correct - exact); infinite where got is not finite.
 double relative_change(const tensor& got, const tensor& correct, double error_rms) {
