@@ -346,5 +346,19 @@ TEST(referee, json_has_the_promised_keys) {
   }
 }
 
+// Its keys differ by so little that moving each number by an ulp or two halves the error of a kernel: limits from moved inputs
+// alone refuted this run.
+TEST(referee, inputs_special_by_less_than_they_are_moved_are_judged_by_runs_on_them) {
+  const testing::correct_result run = testing::correct_run(preset("fla-chunk-delta"), 234, testing::build::ordinary);
+  ASSERT_EQ(run.made.regime, "collinear");
+  check_options options;
+  options.plans = {preset("fla-chunk-delta")};
+  options.threads = 1;
+  options.referee.seed = 234;
+  options.referee.power = false;
+  const check_report report = check(run.p, run.r, options);
+  EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
+}
+
 }  // namespace
 }  // namespace deltaproof

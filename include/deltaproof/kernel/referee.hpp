@@ -57,7 +57,7 @@ struct judged_statistic {
   std::size_t last_token = 0;   ///< past the end
   norm_kind norm = norm_kind::rms;
   double got = 0;
-  threshold limit;
+  threshold limit;  ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
   verdict judged = verdict::holds;
 };
 
@@ -125,7 +125,7 @@ struct plan_report {
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by
-  std::size_t runs = 0;
+  std::size_t runs = 0;   ///< of each variant on the given inputs, and as many on inputs moved by an ulp or two
   std::string slice;  ///< of heads that were emulated more than once
   std::string argument;
 };

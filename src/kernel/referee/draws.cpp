@@ -24,13 +24,23 @@ result recorded_alike(result run, const result& like) {
   return run;
 }
 
+lane_errors errors_on_given_inputs(const trial& t, const head_input& in, const plan_variant& variant, std::uint64_t seed, const lane& at, range_seen* range) {
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  const head_output run = emulate_head(in, variant, options);
+  *range = run.range;
+  return errors_of_run(t.p, run, t.truth, at);
+}
+
 }  // namespace
 
 drawn draw_runs(const trial& t) {
   drawn out;
   struct job {
-    std::size_t lane, variant, run;
+    std::size_t lane, law, run;
   };
+  const std::size_t laws = laws_of_runs(t.variants.size());
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size());
   const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
@@ -56,12 +66,13 @@ drawn draw_runs(const trial& t) {
         out.places.push_back(place);
         const double radius = floors[state ? 1 : 0];
         statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
-        s.samples.assign(t.variants.size(), std::vector<double>(runs, 0.0));
+        s.samples.assign(laws, std::vector<double>(runs, 0.0));
         out.statistics.push_back(std::move(s));
       }
     }
-    for (std::size_t v = 0; v < t.variants.size(); ++v) {
-      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, v, r});
+    // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
+    for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
+      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
     }
   }
   const std::string key = "runs " + t.lanes_key();
@@ -74,20 +85,28 @@ drawn draw_runs(const trial& t) {
   std::size_t done = 0;
   parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
     if (t.stopped()) return;
-    const auto [i, v, r] = jobs[j];
+    const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
     const auto where = buckets(at.judged, t.unit);
     const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
     range_seen range{};
-    lane_errors e = errors_of_draw(in, t.variants[v], t.seed(1, i, v * 4096 + r), &range);
+    const plan_variant& variant = t.variants[law / 2];
+    const std::uint64_t seed = t.seed(1, i, law * 1024 + r);
+    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t, in, variant, seed, at, &range) : errors_of_draw(in, variant, seed, &range);
     if (!at.state) e.state = matrix<double>();
     const lane_norms n = norms(e, where, at.judged);
     const std::lock_guard guard(lock);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
     if (at.judged == at.range.tokens) widen(out.range, range);
     for (std::size_t b = 0; b < n.rms.size(); ++b) {
-      out.statistics[first_place[i] + 2 * b].samples[v][r] = n.rms[b];
-      out.statistics[first_place[i] + 2 * b + 1].samples[v][r] = n.max[b];
+      auto& rms = out.statistics[first_place[i] + 2 * b].samples;
+      auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;
+      rms[law][r] = n.rms[b];
+      max[law][r] = n.max[b];
+      if (rms[law].size() == 1) {
+        rms[law + 1] = rms[law];
+        max[law + 1] = max[law];
+      }
     }
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
@@ -109,9 +128,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
   const stage_report got = measure_stages(p, r, roundings);
 
-  // Draws on moved inputs, and runs on the same ones: repeated inputs repeat their errors, and only the latter know.
   const head_input in = take_head(p, 0, 0);
-  const std::size_t laws = 2 * t.variants.size();
+  const std::size_t laws = laws_of_runs(t.variants.size());
   const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
   std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
   for (const auto& stage : r.stages) key += " " + stage.first;
@@ -125,7 +143,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     options.stages = true;
     options.noise_ulps = 1;
     options.seed = seed;
-    if (law % 2 == 0) {
+    if (law % 2 == 1) {
       const problem moved = problem_of(perturbed(in, seed), p);
       reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
     } else {

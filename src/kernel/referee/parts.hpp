@@ -41,6 +41,11 @@ void keep(const referee_options& options, const std::string& key, T value) {
   options.memory->kept.emplace(key, std::shared_ptr<const T>(std::make_shared<T>(std::move(value))));
 }
 
+/// Each variant runs by two laws, 2v on the given inputs and 2v + 1 on inputs moved by an ulp or two. Moved inputs show how
+/// errors scatter; but repeated inputs repeat their errors, and an input can be special by less than an ulp: only runs on
+/// the given ones know. The kernel is one more run of an even law.
+[[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t variants) { return 2 * variants; }
+
 /// What is judged, and how much of it is emulated how often.
 struct trial {
   const problem& p;
@@ -54,7 +59,7 @@ struct trial {
   std::vector<lane> lanes;
   std::size_t unit;  ///< tokens of the first bucket
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
-  std::size_t runs = 1;            ///< of each variant on those
+  std::size_t runs = 1;            ///< of each law of runs on those
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {

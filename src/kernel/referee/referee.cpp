@@ -42,12 +42,12 @@ void plan_runs(trial& t) {
   // Each tensor has its own pool of residuals: the one with the fewest places decides how often a head is run.
   const auto enough = [&](std::size_t o_places, std::size_t states) {
     const std::size_t places = std::max<std::size_t>(1, states > 0 ? std::min(o_places, states) : o_places);
-    return std::max<std::size_t>(4, runs_needed(places, t.variants.size()));
+    return std::max<std::size_t>(4, runs_needed(places, laws_of_runs(t.variants.size())));
   };
   for (const lane& at : t.lanes) {
     all_buckets += buckets(at.judged, t.unit).size();
     all_states += at.state ? 1 : 0;
-    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(t.variants.size()));
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws_of_runs(t.variants.size())));
     total += cost.back();
   }
   const double allowed = t.options.seconds * (t.options.power ? 0.35 : 0.7);
