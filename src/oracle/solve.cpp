@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 
 #include "deltaproof/number/rounding.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
+#include "oracle/tiers/double_double_rows.hpp"
+#include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/lower_double_double.hpp"
 
 namespace deltaproof {
 namespace {
@@ -115,24 +119,196 @@ void make_void(head_answer& head) {
   head.answered = false;
 }
 
-head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
-  constexpr int tiers[] = {53, 128, 256, 512, 1024};
+constexpr int double_double_bits = 106;
+
+/// The rows of one head that a question leaves open, answered tier after tier; a row that is decided stays as it is.
+class row_by_row {
+ public:
+  row_by_row(const question& q, const sequence<double>& scan)
+      : q_{q}, tokens_{scan.tokens}, keys_{scan.key_dim}, cols_{scan.value_dim} {
+    open_.resize(cols_);
+    std::iota(open_.begin(), open_.end(), std::size_t{0});
+    for (const auto& [part, count] : {std::pair{&out_.o, tokens_}, std::pair{&out_.state, keys_}}) {
+      part->value.assign(count * cols_, std::numeric_limits<double>::quiet_NaN());
+      part->radius.assign(count * cols_, infinity);
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::size_t>& open() const { return open_; }
+  [[nodiscard]] head_answer& answer() { return out_; }
+
+  /// Whether the rows of a table certainly stay within `range` and none left its tier.
+  [[nodiscard]] bool within(const range_limits& range, const tiers::tier_rows& rows) const {
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      if (rows.left[r] != 0 || !(rows.largest_norm[r] <= range.state)) return false;
+    }
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      for (std::size_t t = 0; t < tokens_; ++t) {
+        if (!(std::fabs(rows.o[tiers::tier_rows::panel(t, r, tokens_)]) + rows.radius(t, r) <= range.output)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Rows of a table replace the open ones; those that left their tier stay as they were.
+  void adopt(const tiers::tier_rows& rows, std::string tier) {
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      if (rows.left[r] != 0) continue;
+      const auto radius = [&](std::size_t t) { return rows.radius(t, r); };
+      const auto state_radius = [&](std::size_t) { return rows.state_radius[r]; };
+      adopt_column(out_.o, open_[r], tokens_, rows.o, rows.o_low, radius, r);
+      adopt_column(out_.state, open_[r], keys_, rows.final_state, rows.final_state_low, state_radius, r);
+    }
+    settle(std::move(tier));
+  }
+
+  /// Columns of parts as wide as the open rows replace them.
+  void adopt(const head_part& o, const head_part& state, std::string tier) {
+    for (std::size_t r = 0; r < open_.size(); ++r) {
+      copy_column(out_.o, o, open_[r], r, tokens_);
+      copy_column(out_.state, state, open_[r], r, keys_);
+    }
+    settle(std::move(tier));
+  }
+
+ private:
+  template <class Radius>
+  void adopt_column(head_part& part, std::size_t column, std::size_t count, const tiers::table& high, const tiers::table& low,
+                    const Radius& radius, std::size_t r) {
+    if (!low.empty() && part.low.empty()) part.low.emplace_back(part.value.size(), 0.0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t from = tiers::tier_rows::panel(i, r, count), to = i * cols_ + column;
+      part.value[to] = high[from];
+      part.radius[to] = radius(i);
+      if (!low.empty()) part.low[0][to] = low[from];
+    }
+  }
+
+  void copy_column(head_part& to, const head_part& from, std::size_t column, std::size_t r, std::size_t count) {
+    const std::size_t width = open_.size();
+    while (to.low.size() < from.low.size()) to.low.emplace_back(to.value.size(), 0.0);
+    for (std::size_t i = 0; i < count; ++i) {
+      to.value[i * cols_ + column] = from.value[i * width + r];
+      to.radius[i * cols_ + column] = from.radius[i * width + r];
+      for (std::size_t c = 0; c < to.low.size(); ++c) {
+        to.low[c][i * cols_ + column] = c < from.low.size() ? from.low[c][i * width + r] : 0.0;
+      }
+    }
+  }
+
+  /// Keeps the rows open that do not answer the question yet.
+  void settle(std::string tier) {
+    out_.tier = std::move(tier);
+    std::vector<std::size_t> open;
+    const double o = largest(out_.o), state = largest(out_.state);
+    for (const std::size_t column : open_) {
+      const bool both = decided(out_.o, o, column, tokens_, q_.round_output) && decided(out_.state, state, column, keys_, q_.round_state);
+      if (!both) open.push_back(column);
+    }
+    open_ = std::move(open);
+    out_.answered = open_.empty();
+  }
+
+  [[nodiscard]] static double largest(const head_part& part) {
+    double most = 0;
+    for (const double x : part.value) most = std::max(most, std::fabs(x));
+    return most;
+  }
+
+  [[nodiscard]] bool decided(const head_part& part, double most, std::size_t column, std::size_t count,
+                             const std::optional<format>& to) const {
+    for (std::size_t i = column; i < count * cols_; i += cols_) {
+      const double radius = part.radius[i];
+      const bool small = q_.relative_radius == infinity ? radius < infinity : radius <= q_.relative_radius * most || radius == 0;
+      if (!small || (to && !decided_rounding(part, i, *to))) return false;
+    }
+    return true;
+  }
+
+  const question& q_;
+  std::size_t tokens_;
+  std::size_t keys_;
+  std::size_t cols_;
+  std::vector<std::size_t> open_;
+  head_answer out_;
+};
+
+/// The head with these columns only.
+lowered<mpfr_value> columns_of(lowered<mpfr_value> in, const std::vector<std::size_t>& columns) {
+  auto& s = in.scan;
+  if (columns.size() == s.value_dim) return in;
+  std::vector<mpfr_value> v;
+  v.reserve(s.rows() * columns.size());
+  for (std::size_t r = 0; r < s.rows(); ++r) {
+    for (const std::size_t c : columns) v.push_back(s.v[r * s.value_dim + c]);
+  }
+  matrix<mpfr_value> start(s.key_dim, columns.size());
+  for (std::size_t j = 0; j < s.key_dim; ++j) {
+    for (std::size_t i = 0; i < columns.size(); ++i) start(j, i) = s.initial_state(j, columns[i]);
+  }
+  s.v = std::move(v);
+  s.initial_state = std::move(start);
+  s.value_dim = columns.size();
+  return in;
+}
+
+constexpr int mpfr_tiers[] = {128, 256, 512, 1024};
+
+/// A head whose magnitudes may leave its formats or the vectorised tiers: entry by entry, all rows at one precision.
+head_answer answer_whole(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
   std::optional<head_answer> best;
-  for (const int bits : tiers) {
-    if (bits < q.min_bits || bits > std::max(q.max_bits, 53)) continue;
-    if (q.stop && q.stop->load()) break;
-    if (bits == 53) {
-      const auto in = lower(p, sequence_index, value_head);
-      if (in.underflowed && q.max_bits > bits) continue;
+  if (q.min_bits <= 53) {
+    const auto in = lower(p, sequence_index, value_head);
+    if (!in.underflowed || q.max_bits <= 53) {
       best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64");
       if (in.underflowed) make_void(*best);
-    } else {
-      best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
-                         "mpfr-" + std::to_string(bits));
+      if (best->answered) return std::move(*best);
     }
+  }
+  for (const int bits : mpfr_tiers) {
+    if (bits < q.min_bits || bits > q.max_bits) continue;
+    if (q.stop && q.stop->load()) break;
+    best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
+                       "mpfr-" + std::to_string(bits));
     if (best->answered) break;
   }
   return best ? std::move(*best) : head_answer{};
+}
+
+head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
+  const int most = std::max(q.max_bits, 53);
+  const bool in_fp64 = q.min_bits <= 53, in_pairs = q.min_bits <= double_double_bits && most >= double_double_bits;
+  if (!in_fp64 && !in_pairs) return answer_whole(p, q, sequence_index, value_head);
+  const auto head = tiers::lower_double_double(p, sequence_index, value_head);
+  if (head.underflowed) return answer_whole(p, q, sequence_index, value_head);
+  row_by_row rows(q, head.high.scan);
+  tiers::tier_rows table;
+  bool bounded = false;  // the first tier that ran says that no magnitude leaves its format
+  if (in_fp64) {
+    tiers::run_fp64(head.high, rows.open(), table, q.stop);
+    if (q.stop && q.stop->load()) return {};
+    if (!rows.within(q.range, table)) return answer_whole(p, q, sequence_index, value_head);
+    bounded = true;
+    rows.adopt(table, "fp64");
+  }
+  if (in_pairs && !rows.open().empty()) {
+    tiers::run_double_double(head, rows.open(), table, q.stop);
+    if (q.stop && q.stop->load()) return {};
+    if (!bounded && !rows.within(q.range, table)) return answer_whole(p, q, sequence_index, value_head);
+    rows.adopt(table, "double-double");
+  }
+  for (const int bits : mpfr_tiers) {
+    if (rows.open().empty() || bits < q.min_bits || bits > most) continue;
+    if (q.stop && q.stop->load()) return {};
+    const auto in = columns_of(lower_mpfr(p, sequence_index, value_head, bits), rows.open());
+    certifier<mpfr_field> engine(mpfr_field{bits}, std::ldexp(1.0, -bits), in);
+    auto run = engine.run({}, q.stop);
+    if (q.stop && q.stop->load()) return {};
+    const std::size_t entries = in.scan.key_dim * in.scan.value_dim;
+    const head_part state = gather(run.final_state, spread(run.state_radius, entries));
+    rows.adopt(gather(run.o, run.o_radius), state, "mpfr-" + std::to_string(bits));
+  }
+  return std::move(rows.answer());
 }
 
 /// Nearest-even rounding to a format known at run time.

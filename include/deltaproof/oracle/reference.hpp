@@ -3,7 +3,7 @@
 //
 // The true outputs of a problem, each with a rigorous radius: `solve(problem, question)` is the oracle's one entry.
 // A question says how small the radius must be, or to which format every output must be roundable without doubt;
-// precision rises head by head (fp64, then MPFR with 128, 256, 512, 1024 bits) until it is answered. Nothing here
+// precision rises value row by value row (fp64, double-double, then MPFR with 128, 256, 512, 1024 bits) until it is answered. Nothing here
 // is trusted further than its radius. Shapes are those of the exchange format: o [B, T, HV, V],
 // final_state [N, HV, K, V].
 #pragma once
@@ -64,7 +64,7 @@ struct reference {
   reference_tensor o;
   reference_tensor final_state;
   std::vector<divergence> divergences;        ///< by sequence, then head
-  std::map<std::string, std::size_t> tiers;   ///< tier -> heads it answered: "fp64", "mpfr-128", ...
+  std::map<std::string, std::size_t> tiers;   ///< highest tier a row of the head needed -> heads: "fp64", "double-double", "mpfr-128", ...
   std::size_t unanswered = 0;                 ///< heads whose question max_bits did not answer
   bool stopped = false;
 };

@@ -7,9 +7,10 @@
 // Source of every coefficient: proofs/notes/oracle-radius.md, "The vectorised tiers"; the letters are its lines.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <new>
 #include <vector>
 
 #include "deltaproof/oracle/lower.hpp"
@@ -22,55 +23,82 @@ inline constexpr double pair_unit = 0x1p-106;
 
 /// A head whose numbers are unevaluated sums high + low, |low| <= ulp(high)/2. An empty low part stands for zeros;
 /// values, initial state and scale are given, so they have none. `error` is in units of 2^-106.
-struct head_of_pairs {
+struct double_double_head {
   lowered<double> high;
   std::vector<double> q_low;
   std::vector<double> k_low;
   std::vector<double> step_low;
   std::vector<double> decay_low;
   lowering_error error;
+  /// A derived key, query or step is too small for a low part: nothing is known of this head here.
+  bool underflowed = false;
 };
 
-/// Row r of a selection is column r of these tables, `stride` apart; what lies beyond `rows` is padding.
+/// Whole cache lines: a vector of eight that crosses two costs twice.
+template <class T>
+struct line_allocator {
+  using value_type = T;
+  line_allocator() = default;
+  template <class U>
+  line_allocator(const line_allocator<U>&) noexcept {}
+  [[nodiscard]] T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, std::align_val_t{64}); }
+  friend bool operator==(const line_allocator&, const line_allocator&) = default;
+};
+using table = std::vector<double, line_allocator<double>>;
+
+/// The answer for selected rows, in panels of eight: whole cache lines, in the order in which they are computed. Row
+/// r of the selection at token t is o[panel(t, r, T)], its state entry j final_state[panel(j, r, K)]; rows beyond
+/// `rows` are padding.
 struct tier_rows {
   std::size_t rows = 0;
-  std::size_t stride = 0;
-  std::vector<double> o, o_low, o_radius;           ///< T x stride; o_low only from the pair tier
-  std::vector<double> final_state, final_state_low;  ///< K x stride
-  std::vector<double> state_radius;                  ///< stride
-  std::vector<double> largest_norm;                  ///< stride: no |S| of that row exceeds it at any step
-  /// The row left the tier's range (magnitudes, NaN) and all its numbers are void.
+  std::size_t tokens = 0;
+  table o, o_low;  ///< o_low only from the double-double tier
+  /// Radii of o: each on its own, or (where o_radius is empty) from a factor for each token and one for each row and 64
+  /// tokens, which costs neither memory nor time.
+  table o_radius, query_factor, row_factor;
+  table final_state, final_state_low;
+  table state_radius;                  ///< by row
+  table largest_norm;                  ///< by row: no exact |S| of it exceeds this at any step
+  /// By row: it left the tier's range (magnitudes, NaN) and all its numbers are void.
   std::vector<std::uint8_t> left;
 
+  [[nodiscard]] static std::size_t panel(std::size_t i, std::size_t row, std::size_t count) {
+    return (row / 8 * count + i) * 8 + row % 8;
+  }
+  [[nodiscard]] double radius(std::size_t t, std::size_t row) const {
+    if (row_factor.empty()) return o_radius[panel(t, row, tokens)];
+    const double own = std::fabs(o[panel(t, row, tokens)]) * fp64_unit;
+    return (own + query_factor[t] * row_factor[panel(t / 64, row, (tokens + 63) / 64)]) * (1 + 0x1p-46);
+  }
   /// Sizes the tables; keeps what memory there is and clears nothing.
-  void shape(const sequence<double>& scan, std::size_t selected, bool pairs);
+  void shape(const sequence<double>& scan, std::size_t selected, bool pairs, bool by_block = false);
 };
 
-/// Steps between two exact evaluations of the norms: pairs of steps without decay, single steps, the pair tier.
-inline constexpr std::size_t paired_block = 64;
+/// Steps whose coefficients are made at one time, and after which the first tier evaluates the norms anew.
+inline constexpr std::size_t block_steps = 64;
+/// The same where steps are not paired and the norms are carried by each step.
 inline constexpr std::size_t single_refresh = 16;
-inline constexpr std::size_t pair_tier_block = 64;
 
-/// Coefficients of one step's lines, in units of the tier's u, by step number r = t*n + j.
-/// |e_after| <= rho e + from_norm M_before + from_write |w| + M_after + constant.
-struct step_coefficients {
-  std::vector<double> step;         ///< the step, 0 where the key is 0: then nothing happens
-  std::vector<double> half_square;  ///< a bound on |k|^2 / 2
-  std::vector<double> norm;         ///< kappa
-  std::vector<double> gram;         ///< k_r . k_(r-1) for odd r, computed; 0 where steps are not paired
-  std::vector<double> rho;
-  std::vector<double> from_norm;
-  std::vector<double> from_write;
-  std::vector<double> constant;
-  std::vector<double> query;        ///< chi^+, by token; 0 for a zero query
-  // Decays, by token; empty without a gate.
-  std::vector<double> decay_largest;  ///< max |alpha|
-  std::vector<double> decay_factor;   ///< a of line D
-  double decay_local = 0;             ///< factor of M_d
-  double decay_floor = 0;             ///< factor of M_s
-  double dot = 0;                     ///< gamma / u
-  double read = 0;                    ///< gamma / u + epsilon_q
-  bool fits = true;                   ///< every key, step and query is 0 or within 2^+-300
+/// What the certificate needs of the head alone, for the steps [from, from + 64) and their tokens, in units of the
+/// tier's u: |e_after| <= rho e + from_norm M_before + from_write |w| + (M_after) + constant.
+struct block_coefficients {
+  static constexpr std::size_t room = block_steps + 8;
+  alignas(64) double step[room];         ///< b; 0 where the key is 0: then nothing happens
+  alignas(64) double half_square[room];  ///< a bound on |k|^2 / 2
+  alignas(64) double norm[room];         ///< kappa
+  alignas(64) double gram[room];         ///< k_r . k_(r-1) for odd r, computed
+  alignas(64) double rho[room];
+  alignas(64) double from_norm[room];
+  alignas(64) double from_write[room];
+  alignas(64) double constant[room];
+  alignas(64) double query[room];        ///< chi^+ by token, the block's first token at 0; 0 for a zero query
+  double decay_largest[room];            ///< max |alpha| by token
+  double decay_factor[room];             ///< a of line D by token
+  double decay_local = 0;                ///< factor of M_d
+  double decay_floor = 0;                ///< factor of M_s
+  double read = 0;                       ///< gamma / u + epsilon_q
+  bool fits = true;                      ///< every key, step, query and decay is 0 or within 2^+-300
 };
 
 }  // namespace deltaproof::tiers

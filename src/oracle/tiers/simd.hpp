@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which instruction sets the vectorised tiers are compiled for. Read before Highway's headers; scalable vectors cannot
-// be kept in arrays, and what lies between SSE2 and AVX2 adds nothing here, so they are left out.
+// be kept in arrays, and what lies between plain x86-64 and AVX2 adds nothing here, so they are left out.
 #pragma once
 
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_RVV | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
