@@ -333,7 +333,8 @@ std::string budget_argument(const false_alarm& alarm) {
          std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +
          "; the larger limit counts), times the noise of the variant; a head run once is no\n"
          "noisier than the noisiest head that was run more often.\n"
-         "Assumed: what is at or below its floor in every run is so always.";
+         "Assumed: what is at or below its floor in every run is so always.\n"
+         "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
 }
 
 }  // namespace deltaproof

@@ -66,6 +66,13 @@ json tensor_json(const tensor_report& t) {
   return j;
 }
 
+/// What stands behind a decision, by its name in the index of proofs/README.md. Limits from emulated runs have no theorem: their
+/// provenance says how they were measured.
+constexpr std::string_view radius_because =
+    "proofs/notes/oracle-radius.md; its lines but underflow are machine-checked: float.oracle_radius.output_radius, state_radius";
+constexpr std::string_view stage_because =
+    "derived (src/kernel/stages); the sums in it are machine-checked: float.standard_model.dot_error, the composition is not";
+
 /// Text from files, on one line: a control character could fake a line of ours.
 std::string one_line(std::string text) {
   for (char& c : text) {
@@ -158,7 +165,7 @@ json stages_json(const plan_report& plan) {
   json list = json::array();
   for (const judged_stage& s : plan.stages) {
     const stage_measurement& m = *plan.measured_stages->find(s.name);
-    json j{{"name", s.name}, {"dtype", m.dtype}, {"verdict", name_of(s.judged)}, {"rounding", m.rounding}, {"elements", m.judged},
+    json j{{"name", s.name}, {"because", stage_because}, {"dtype", m.dtype}, {"verdict", name_of(s.judged)}, {"rounding", m.rounding}, {"elements", m.judged},
            {"skipped", m.skipped}, {"unbounded", m.unbounded}, {"nonfinite", m.nonfinite}, {"bad", m.bad},
            {"worst", place_json(m.worst)}, {"first_bad", place_json(m.first_bad)}, {"rms_ratio", detail::json_number(s.rms_ratio)},
            {"bias", detail::json_number(s.bias)}, {"exactly_bf16", m.exactly_bf16}};
@@ -262,7 +269,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   known["flash_attention_factor"] = optional_number(report.flash_attention_factor);
   known["attention_gym_factor"] = optional_number(report.attention_gym_factor);
   j["known_metrics"] = std::move(known);
-  j["oracle"] = {{"tiers", report.tiers}, {"tier", tier_text(report)}, {"radius", largest_radius(report)}};
+  j["oracle"] = {{"tiers", report.tiers}, {"tier", tier_text(report)}, {"radius", largest_radius(report)}, {"because", radius_because}};
   conformance_json(report, j);
   j["problem"] = {{"path", identity.problem_path}, {"sha256", identity.problem_sha256}};
   j["result"] = {{"path", identity.result_path}, {"sha256", identity.result_sha256}, {"kernel", identity.kernel},

@@ -70,7 +70,7 @@ void rule_findings(const rule_survey& survey, const run_options& options, report
        euler_error == 0 ? "`euler` forms its step without rounding, so λ = R(x) = 1 − β|k|² exactly for the k and β it is given: "
                           "all of its error is in the key."
                         : "`euler` misses R(x) by up to " + number(euler_error, 3) + " u although its step needs no rounding.",
-       evidence::proved(),
+       evidence::proved("algebra.rank_one.step_eigenvector"),
        {{"largest_error_in_u", euler_error}, {"steps_checked", total(eulers, steps)}},
        "φ = 1, so b = β; no operation rounds. Every step looked at agrees."});
 
@@ -83,7 +83,7 @@ void rule_findings(const rule_survey& survey, const run_options& options, report
            (beyond == 0 ? "none of " + count(once_steps) + " steps contradicts it."
                         : count(beyond) + " of " + count(once_steps) +
                               " steps contradict it, so the arithmetic of this run is at fault."),
-       evidence::proved(),
+       evidence::proved("float.formats.standard_model"),
        {{"steps_checked", once_steps}, {"steps_beyond", beyond}},
        "Rounding to nearest moves b by at most ub, below the normal range by at most h/2, and 1 − λ = b|k|²."});
 
@@ -204,7 +204,7 @@ void norm_findings(const norm_survey& survey, const run_options& options, report
                                                     "rounded elementwise to the format. For bf16 that is β ≤ 1.984375, "
                                                     "two numbers below 2; for fp32 β ≤ 1.9999997615814209."
                                                   : "β ≤ 2(1 − 2u) is not safe for every rounded unit vector.",
-                           evidence::proved(),
+                           evidence::proved("float.key_norm.safe_step"),
                            {{"keys_checked", keys}, {"keys_that_leave", at_safe}, {"condition_holds", proved}},
                            "|k̂ᵢ| ≤ (1 + u)|kᵢ|, or |kᵢ| + h/2 below the normal range, so |k̂|² ≤ (1 + u)² + d h(2^emin + h/4); (1 "
                            "− 2u) times that is at most 1, checked in rationals for each format and d. "
@@ -214,7 +214,7 @@ void norm_findings(const norm_survey& survey, const run_options& options, report
                                    "that rounds to |k|² ≥ 1 + " +
                                        number(least_excess, 3) + " u, so that 2(1 − u), the next number, gives λ < −1."
                                  : "For some format or d the constructed key does not make 2(1 − u) leave.",
-                           evidence::proved(),
+                           evidence::proved("float.key_norm.safe_step_sharp"),
                            {{"keys_constructed", witnesses}, {"least_excess_in_u", least_excess}, {"all_verified", sharp}},
                            "Up to 15 entries just above the midpoint (1 + u)/4, the others equal; each rounding and β|k|² > 2 "
                            "are confirmed in rationals."});
@@ -293,10 +293,10 @@ void saturation_findings(const saturation_survey& survey, report& into) {
       {"sigmoid-saturates-wide",
        "In fp32 it is 1 from x = " + text(s32.one_from, 9) + ", in fp64 from x = " + text(s64.one_from, 17) +
            "; it is 0 up to x = " + text(s32.zero_until, 9) + " and " + text(s64.zero_until, 17) + ".",
-       evidence::proved(),
+       evidence::proved("float.sigmoid.fp32_sigmoid_saturates"),
        {{"fp32_one", *s32.one_from}, {"fp64_one", *s64.one_from}, {"fp32_zero", *s32.zero_until}, {"fp64_zero", *s64.zero_until}},
        "The function and rounding are monotone, so two neighbouring inputs on either side of the step prove it; found by "
-       "bisection over the ordered numbers."});
+       "bisection over the ordered numbers. (The theorem is fp32 at 1.)"});
 }
 
 void transition_findings(const transition_survey& survey, const run_options& options, report& into) {
@@ -340,7 +340,7 @@ void transition_findings(const transition_survey& survey, const run_options& opt
        "entry forces radius > 1, whatever b > 0 is. That decides " +
            count(proved) + " of the " + count(matrices) + " matrices without an eigenvalue" +
            (contradicting == 0 ? "." : ", and contradicts the computed eigenvalues."),
-       evidence::proved(),
+       evidence::proved("algebra.materialised.unit_diagonal_exceeds_one"),
        {{"decided", proved}, {"matrices", matrices}, {"contradicting", contradicting}},
        "The 2 × 2 principal part (1 c; c m), c ≠ 0, has an eigenvalue above 1, and interlacing hands it to the whole matrix."});
 }

@@ -58,6 +58,7 @@ json evidence_value(const evidence& e) {
   if (e.n > 0) result["n"] = e.n;
   if (e.kind == evidence_kind::worst_found || e.kind == evidence_kind::sampled) result["seed"] = e.seed;
   if (!e.spread.empty()) result["spread"] = e.spread;
+  if (!e.theorem.empty()) result["theorem"] = e.theorem;
   return result;
 }
 
@@ -140,6 +141,7 @@ evidence evidence_from(const json& j, const std::string& where) {
   if (j.contains("n")) result.n = at(j, "n", json::value_t::number_unsigned, where).get<std::uint64_t>();
   if (j.contains("seed")) result.seed = at(j, "seed", json::value_t::number_unsigned, where).get<std::uint64_t>();
   if (j.contains("spread")) result.spread = text_at(j, "spread", where);
+  if (j.contains("theorem")) result.theorem = text_at(j, "theorem", where);
   return result;
 }
 

@@ -12,7 +12,7 @@ namespace {
 std::string evidence_text(const evidence& e) {
   switch (e.kind) {
     case evidence_kind::proved:
-      return "proved";
+      return e.theorem.empty() ? "proved on paper" : "proved: `" + e.theorem + "`";
     case evidence_kind::exhaustive:
       return "exhaustive, " + count(e.n) + " cases";
     case evidence_kind::worst_found:

@@ -4,7 +4,8 @@
 // Says how large the matrices of one chunk can be: entries of (I + L)^-1 and of T, the norm of w_r, of the transition,
 // and the condition of I + L, for keys of length at most 1 and steps in [0, beta], beta <= 2, in exact arithmetic
 // (`exact_chunk_bounds`) and after rounding (`rounded_chunk_bounds`). The proofs are in proofs/notes/chunk-bounds.md,
-// lines B1-B5 and R1-R4; where a line says nothing the bound is infinite. None of them bounds what an algorithm
+// lines B1-B5 and R1-R4 (B1-B5 machine-checked: proofs/theories/algebra/ut_bounds.v and non_expansive.v); where a line
+// says nothing the bound is infinite. None of them bounds what an algorithm
 // forms on the way to the inverse: algebra/growth.hpp does.
 #pragma once
 

@@ -95,17 +95,18 @@ struct evidence {
   std::uint64_t n = 0;      ///< cases looked at (exhaustive, worst_found, sampled)
   std::uint64_t seed = 0;   ///< where the cases come from (worst_found, sampled)
   std::string spread = {};  ///< of a sampled number: "standard deviation 0.02"
+  std::string theorem = {};  ///< of what is proved: its name in the index of proofs/README.md; empty: no machine has checked it
   friend bool operator==(const evidence&, const evidence&) = default;
 
-  /// True for all inputs by a theorem; `because` names it.
-  static evidence proved() { return {evidence_kind::proved}; }
+  /// True for all inputs; `because` says why, and the theorem, where there is one, has been checked by machine.
+  static evidence proved(std::string theorem = {}) { return {evidence_kind::proved, 0, 0, {}, std::move(theorem)}; }
   /// All `n` cases were decided exactly.
   static evidence exhaustive(std::uint64_t n) { return {evidence_kind::exhaustive, n}; }
   /// The worst of `n` cases that were searched; a worse one may exist.
   static evidence worst_found(std::uint64_t n, std::uint64_t seed) { return {evidence_kind::worst_found, n, seed}; }
   /// An estimate from `n` random cases.
   static evidence sampled(std::uint64_t n, std::uint64_t seed, std::string spread) {
-    return {evidence_kind::sampled, n, seed, std::move(spread)};
+    return {evidence_kind::sampled, n, seed, std::move(spread), {}};
   }
   /// A computed value inside a rigorous enclosure; the values name the radius.
   static evidence certified() { return {evidence_kind::certified}; }

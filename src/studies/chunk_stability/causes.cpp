@@ -111,7 +111,7 @@ void add_origins(const run_options& options, const settings& size, std::span<con
                         "(2 − x). So a chunk whose only rounding is the "
                         "stored inverse cannot explode up to these x: " +
                             list + ". Below x = 1 it cannot while C u ≤ 1.",
-                        evidence::proved(), safe,
+                        evidence::proved("algebra.repeated_keys.stored_inverse_moves_eigenvalue"), safe,
                         "Ai has ones on its diagonal, stored exactly, and −x (1 − x)^(i−j−1) below it, each stored within a "
                         "relative u, underflow aside; a "
                         "row moves w·k by at most u x · x Σ (x − 1)^m ≤ u x² / (2 − x), and the eigenvalue is 1 minus the sum "

@@ -161,7 +161,7 @@ void add_single_chunks(const run_options& options, const settings& size, const c
                                       "kernel's doing. The largest norm computed for an exact chunk of 64 is 1 + " +
                                           number(survey.largest_exact - 1, 1) + ", the accuracy of the norm."
                                     : "Some keys have |k|² > 1: growth at β = 2 may be the inputs'.",
-                        evidence::proved(),
+                        evidence::proved("algebra.non_expansive.run_non_expansive"),
                         {{"largest_squared_norm", survey.largest_square}, {"largest_exact_norm", survey.largest_exact}},
                         "|k|² is decided exactly: entries are multiples of 2⁻²⁴. I − β k kᵀ is symmetric with eigenvalues 1 and "
                         "1 − β|k|² in [−1, 1]; the "

@@ -341,7 +341,7 @@ void add_exponents(const run_options& options, const settings& size, report& r) 
       {"sufficient-norm",
        "max |λ| ≤ 1 at each step is sufficient where the factors are symmetric, and with gates per channel where β|k|² ≤ 2 and "
        "every gate lies in [0, 1]: then |(I − b k kᵀ) diag(α)| ≤ 1. It is the norm that decides, not the eigenvalues.",
-       evidence::proved(),
+       evidence::proved("algebra.non_expansive.decayed_step_non_expansive"),
        {},
        "A symmetric matrix has norm max |λ|; the norm of a product is at most the product of the norms."});
   r.findings.push_back(
@@ -352,7 +352,7 @@ void add_exponents(const run_options& options, const settings& size, report& r) 
            (pair.inside_disc ? ", both eigenvalues inside the unit disc" : ", not inside the disc") +
            "; with A′, its two channels exchanged, A′A is upper triangular with corner " + pair.pair_entry.str() +
            ", so the product of T tokens in turn has norm at least 2^T (T even).",
-       evidence::proved(),
+       evidence::proved("algebra.non_expansive.gated_steps_in_turn_grow"),
        {{"trace", pair.trace.str()},
         {"determinant", pair.determinant.str()},
         {"eigenvalues_inside_disc", pair.inside_disc},

@@ -159,7 +159,7 @@ void add_maps(const run_options& options, const settings&, report& r) {
        "The axes fit: at its fixed point u = 1 the Euler logistic map has multiplier 1 − a h and the exact map e^(−a h), the "
        "stability functions R(x) of Euler and of EFLA at x = a h. Both Euler maps lose their fixed point at x = 2, that is r = "
        "3.",
-       evidence::proved(),
+       evidence::proved("ode.logistic.euler_map_multiplier"),
        {},
        "d/du (u + x u (1 − u)) = 1 + x (1 − 2u), at u = 1 equal to 1 − x; likewise e^(−x) for u / (u + (1 − u) e^(−x))."});
   r.findings.push_back({"logistic-parts",
@@ -173,7 +173,7 @@ void add_maps(const run_options& options, const settings&, report& r) {
                         "For given keys and steps the delta rule cannot be chaotic in exact arithmetic: the difference of two "
                         "states is the product of transitions times their first difference, whatever the states are. It shrinks, "
                         "stays or diverges; nothing folds it back.",
-                        evidence::proved(),
+                        evidence::proved("algebra.wy.state_is_affine"),
                         {},
                         "S′ = (I − b k kᵀ) S + b k vᵀ is affine in S."});
   r.figures.push_back(maps_figure());

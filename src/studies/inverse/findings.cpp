@@ -76,7 +76,7 @@ void add_theorems(report& r) {
                         "With unit keys the entries of (I + L)⁻¹ below its diagonal are at most β_r ≤ 2 in absolute value, at "
                         "most 1 for β ≤ 1, whatever the keys. This "
                         "bounds the result of every algorithm and the intermediates of none.",
-                        evidence::proved(),
+                        evidence::proved("algebra.ut_bounds.inverse_entry_bound"),
                         {},
                         "The entry (r, j) is −β_r k_rᵀ M k_j, M the product of the transitions I − β_i k_i k_iᵀ, j < i < r; each "
                         "has norm max(1, |1 − β_i|) = 1, and keys have norm 1."});
@@ -92,7 +92,7 @@ void add_theorems(report& r) {
                         "diagonal is (βc)^p C(n−1, p−1). Summing powers by "
                         "doubling over b rows forms p = 1, 2, 4 … < b, so its largest intermediate at βc = 0.9 is " +
                             text + ".",
-                        evidence::proved(), std::move(values),
+                        evidence::proved("algebra.repeated_keys.powers_are_binomials"), std::move(values),
                         "L = βc N with N strictly lower triangular of ones, and N^p counts paths of p steps; a test compares "
                         "every entry in rationals."});
 }
