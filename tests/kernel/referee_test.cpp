@@ -177,6 +177,18 @@ TEST(referee, a_plan_that_cannot_invert_these_keys_is_inadequate_though_it_is_ke
   EXPECT_TRUE(easy.judge(easy.run()).conformance->adequacy.adequate);
 }
 
+// Powers that reach 1e17 leave entries of 100 in an inverse whose entries are at most 1, in fp64 too: no budget comes from them.
+TEST(referee, the_budget_of_an_inverse_is_that_of_its_true_entries) {
+  const bench b(small(op_kind::delta_rule, "repeated", 64), "neumann-64", 64);
+  const check_report report = b.judge(b.run());
+  const auto& ranges = report.conformance->adequacy.ranges;
+  const auto at = std::find_if(ranges.begin(), ranges.end(),
+                               [](const range_report& r) { return r.what == "inverse intermediate" && r.known == "predicted"; });
+  ASSERT_NE(at, ranges.end());
+  EXPECT_GT(at->reaches, 1e15);
+  EXPECT_EQ(at->limit, 8) << at->says;
+}
+
 TEST(referee, fp16_powers_of_collinear_keys_are_inadequate_and_their_repair_is_not) {
   generation g;
   g.regime = "collinear";
