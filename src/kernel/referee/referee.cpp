@@ -223,6 +223,15 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   if (has_stages && !t.stopped()) {
     roundings = roundings_of(declared, p, path, chunk);
     stages = draw_stages(t, roundings);
+    // The slice of the stages is short: runs of the whole heads may overflow after it.
+    const bool plan_overflows = std::any_of(runs.statistics.begin(), runs.statistics.end(), [](const statistic& s) {
+      return std::any_of(s.samples.begin(), s.samples.end(), [](const auto& law) {
+        return std::any_of(law.begin(), law.end(), [](double x) { return !std::isfinite(x); });
+      });
+    });
+    for (const auto& stage : r.stages) {
+      if (plan_overflows) stages.overflowing.insert(stage.first);
+    }
   }
   // The number of faults is known before any is run; each is tested in at most two tensors.
   std::size_t planted = 0;
