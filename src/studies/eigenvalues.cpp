@@ -293,10 +293,10 @@ void saturation_findings(const saturation_survey& survey, report& into) {
       {"sigmoid-saturates-wide",
        "In fp32 it is 1 from x = " + text(s32.one_from, 9) + ", in fp64 from x = " + text(s64.one_from, 17) +
            "; it is 0 up to x = " + text(s32.zero_until, 9) + " and " + text(s64.zero_until, 17) + ".",
-       evidence::proved("float.sigmoid.fp32_sigmoid_saturates"),
+       evidence::proved("float.sigmoid.sigmoid_saturates_from"),
        {{"fp32_one", *s32.one_from}, {"fp64_one", *s64.one_from}, {"fp32_zero", *s32.zero_until}, {"fp64_zero", *s64.zero_until}},
        "The function and rounding are monotone, so two neighbouring inputs on either side of the step prove it; found by "
-       "bisection over the ordered numbers. (The theorem is fp32 at 1.)"});
+       "bisection over the ordered numbers. (The theorem is any format at 1.)"});
 }
 
 void transition_findings(const transition_survey& survey, const run_options& options, report& into) {
