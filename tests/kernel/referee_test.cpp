@@ -189,6 +189,23 @@ TEST(referee, the_budget_of_an_inverse_is_that_of_its_true_entries) {
   EXPECT_EQ(at->limit, 8) << at->says;
 }
 
+// The state overflows only after the chunks that the stages of the plan's own runs are drawn from.
+TEST(referee, a_plan_that_overflows_late_is_inadequate_and_its_kernel_keeps_it) {
+  generation g;
+  g.regime = "correlated";
+  g.tokens = 448;
+  g.key_dim = 32;
+  g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "none";
+  g.seed = 1;
+  const bench b(generate(g), "neumann-64", 64);
+  const check_report report = b.judge(b.run());
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_NE(report.conformance->conforms, verdict::refuted) << report.conformance->reason;
+  EXPECT_FALSE(report.conformance->adequacy.adequate);
+}
+
 TEST(referee, fp16_powers_of_collinear_keys_are_inadequate_and_their_repair_is_not) {
   generation g;
   g.regime = "collinear";

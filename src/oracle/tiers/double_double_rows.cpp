@@ -49,26 +49,8 @@ struct pair_job {
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaproof::tiers::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<double>;
-using V = hn::Vec<D>;
-constexpr D d{};
-HWY_INLINE std::size_t lanes() { return hn::Lanes(d); }
+#include "oracle/tiers/lanes.inc"
 
-/// x y + z rounded once, wherever this is compiled.
-HWY_INLINE V fused(V x, V y, V z) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(x, y, z);
-#else
-  constexpr std::size_t room = HWY_MAX_BYTES / sizeof(double);
-  alignas(64) double a[room], b[room], c[room];
-  hn::Store(x, d, a);
-  hn::Store(y, d, b);
-  hn::Store(z, d, c);
-  for (std::size_t i = 0; i < lanes(); ++i) a[i] = std::fma(a[i], b[i], c[i]);
-  return hn::Load(d, a);
-#endif
-}
 /// x y - z rounded once.
 HWY_INLINE V fused_minus(V x, V y, V z) {
 #if HWY_NATIVE_FMA

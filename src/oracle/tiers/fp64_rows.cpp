@@ -48,11 +48,7 @@ struct fp64_job {
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaproof::tiers::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<double>;
-using V = hn::Vec<D>;
-constexpr D d{};
-HWY_INLINE std::size_t lanes() { return hn::Lanes(d); }
+#include "oracle/tiers/lanes.inc"
 
 /// The sums of all lanes of a and of b, to out[0] and out[step].
 HWY_INLINE void sums_of_two(V a, V b, double* out, std::size_t step) {

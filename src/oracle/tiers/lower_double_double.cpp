@@ -43,24 +43,7 @@ struct exponential_table {
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaproof::tiers::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<double>;
-using V = hn::Vec<D>;
-constexpr D d{};
-
-HWY_INLINE V fused(V x, V y, V z) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(x, y, z);
-#else
-  constexpr std::size_t room = HWY_MAX_BYTES / sizeof(double);
-  alignas(64) double a[room], b[room], c[room];
-  hn::Store(x, d, a);
-  hn::Store(y, d, b);
-  hn::Store(z, d, c);
-  for (std::size_t i = 0; i < hn::Lanes(d); ++i) a[i] = std::fma(a[i], b[i], c[i]);
-  return hn::Load(d, a);
-#endif
-}
+#include "oracle/tiers/lanes.inc"
 
 struct pair {
   V high;
