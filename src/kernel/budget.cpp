@@ -6,6 +6,7 @@
 #include <boost/math/distributions/gamma.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -317,6 +318,21 @@ std::vector<signed_threshold> signed_thresholds(std::span<const signed_statistic
   return result;
 }
 
+double projection_limit(const signed_threshold& cosine, const threshold& size) {
+  if (!cosine.finite || !size.finite) return infinity;
+  if (size.at_floor || cosine.upper <= 0) return std::max(0.0, cosine.upper) * size.value;
+  // In units of their limits' distances from the means cosine and log size are normal and independent, and what lies beyond a
+  // limit on the product is a convex set: kept off the unit disk, it lies behind a tangent, as far out as either limit.
+  const double turn = cosine.upper - cosine.largest_mean, grow = std::log(size.value / size.typical);
+  const auto at = [&](double angle) {
+    return std::min(1.0, cosine.largest_mean + turn * std::cos(angle)) * size.typical * std::exp(grow * std::sin(angle));
+  };
+  // Its logarithm is concave where the cosine is positive: one maximum.
+  constexpr double quarter = 1.5707963267948966;
+  const auto [where, least] = boost::math::tools::brent_find_minima([&](double angle) { return -at(angle); }, 0.0, quarter, 24);
+  return std::max({-least, at(0), at(quarter)});
+}
+
 double signed_threshold::z_score(double value) const {
   if (value >= least_mean && value <= largest_mean) return 0;
   return (value - (value < least_mean ? least_mean : largest_mean)) / predictive;
@@ -333,6 +349,7 @@ std::string budget_argument(const false_alarm& alarm) {
          std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +
          "; the larger limit counts), times the noise of the variant; a head run once is no\n"
          "noisier than the noisiest head that was run more often.\n"
+         "Assumed: biases of stages and cosines of the error with planted faults are normal.\n"
          "Assumed: what is at or below its floor in every run is so always.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
 }

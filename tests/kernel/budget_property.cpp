@@ -308,6 +308,61 @@ TEST(signed_intervals, are_left_as_rarely_as_declared) {
   }
 }
 
+// An error whose size scatters on the log scale and whose direction scatters about that of a fault, independently.
+struct projected_error {
+  std::string name;
+  double size_sigma, cosine_sigma;
+  double mean_cosine = 0;
+
+  [[nodiscard]] double beyond(double limit) const {
+    // E over the size of the normal tail of the cosine; a cosine of 1 at most, sizes to 12 sigmas by the midpoint rule.
+    if (size_sigma == 0) return tail(limit);
+    double sum = 0;
+    constexpr int points = 4000;
+    for (int i = 0; i < points; ++i) {
+      const double y = -12 + 24 * (i + 0.5) / points;
+      sum += std::exp(-y * y / 2) * tail(limit * std::exp(-size_sigma * y));
+    }
+    return sum * (24.0 / points) / std::sqrt(2 * 3.14159265358979323846);
+  }
+  [[nodiscard]] double tail(double cosine) const { return cosine >= 1 ? 0 : normal_tail((cosine - mean_cosine) / cosine_sigma); }
+};
+
+TEST(projection_limits, are_exceeded_as_rarely_as_declared_whatever_the_size_does) {
+  for (const projected_error& law : {projected_error{"steady", 0, 0.01}, projected_error{"0.05", 0.05, 0.01}, projected_error{"0.3", 0.3, 0.02},
+                                     projected_error{"a leaning error", 0.2, 0.03, 0.2}, projected_error{"few directions", 0.5, 0.3},
+                                     projected_error{"a factor of e", 1, 0.01}}) {
+    for (const double alpha : {1e-3, 1e-5, 1e-8}) {
+      double mean = 0, student = 0;
+      const std::size_t n = scaled(200);
+      for (std::size_t i = 0; i < n; ++i) {
+        philox random(8, i);
+        signed_statistic cosine{"cosine", false, 0, std::vector(2, std::vector<double>(12))}, share = cosine;
+        statistic size{"o", 0, 0, norm_kind::rms, 0, std::vector(2, std::vector<double>(12))};
+        for (std::size_t v = 0; v < 2; ++v) {
+          for (std::size_t r = 0; r < 12; ++r) {
+            size.samples[v][r] = std::exp(law.size_sigma * random.normal());
+            cosine.samples[v][r] = std::clamp(law.mean_cosine + law.cosine_sigma * random.normal(), -1.0, 1.0);
+            share.samples[v][r] = size.samples[v][r] * cosine.samples[v][r];
+          }
+        }
+        const auto along = signed_thresholds(std::vector{cosine}, {alpha, 1}).front();
+        mean += law.beyond(projection_limit(along, thresholds(std::vector{size}, {alpha, 1}).front())) / static_cast<double>(n);
+        student += law.beyond(signed_thresholds(std::vector{share}, {alpha, 1}).front().upper) / static_cast<double>(n);
+      }
+      std::cout << "projection, size " << law.name << ": declared " << alpha << ", beyond the limit " << mean << ", beyond Student's " << student
+                << " (seed 8, " << n << " emulations)\n";
+      EXPECT_LE(mean, alpha) << law.name;
+      if (law.name == "steady") {
+        EXPECT_GE(mean, alpha / 200) << "the limit says nothing";
+      }
+      if (law.name == "a factor of e") {
+        EXPECT_GE(student, 10 * alpha) << "Student's limit would do";
+      }
+    }
+  }
+}
+
 // A check with one to three variants of one to six runs on a few keys, some samples at the floor.
 std::vector<statistic> draw_statistics() {
   const auto in = [](int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); };

@@ -311,6 +311,26 @@ TEST(signed_numbers, that_do_not_vary_or_say_nothing) {
   EXPECT_THROW((void)interval({"bias", true, -1, {{1, 2}}}), domain_error);
 }
 
+TEST(projection_limit, of_an_error_without_scatter_is_size_times_cosine) {
+  const threshold size = thresholds(std::vector{statistic{"o", 0, 0, norm_kind::rms, 0, {{3, 3, 3}}}}, one_percent).front();
+  EXPECT_NEAR(projection_limit(interval({"cosine", false, 0, {{0.25, 0.25, 0.25}}}), size), 0.75, 1e-12);
+  EXPECT_NEAR(projection_limit(interval({"cosine", false, 0, {{1, 1, 1}}}), size), 3, 1e-12);
+  EXPECT_LE(projection_limit(interval({"cosine", false, 0, {{-0.25, -0.25, -0.25}}}), size), 0);
+}
+
+TEST(projection_limit, is_at_most_the_limit_of_the_size_and_infinite_without_a_budget) {
+  const threshold size = thresholds(std::vector{statistic{"o", 0, 0, norm_kind::rms, 0, {{1, 2, 3, 4}}}}, one_percent).front();
+  const auto wild = interval({"cosine", false, 0, {{-0.9, 0.9, 0.5, -0.5}}});
+  EXPECT_GT(wild.upper, 1);
+  EXPECT_LE(projection_limit(wild, size), size.value * (1 + 1e-9));
+  EXPECT_GE(projection_limit(wild, size), size.value / 2);
+  EXPECT_EQ(projection_limit(interval({"cosine", false, 0, {{0.5}}}), size), infinity);
+  const threshold none = thresholds(std::vector{statistic{"o", 0, 0, norm_kind::rms, 0, {{1, infinity}}}}, one_percent).front();
+  EXPECT_EQ(projection_limit(wild, none), infinity);
+  const threshold floor = thresholds(std::vector{statistic{"o", 0, 0, norm_kind::rms, 2, {{0, 0}}}}, one_percent).front();
+  EXPECT_NEAR(projection_limit(interval({"cosine", false, 0, {{0.5, 0.5}}}), floor), 1, 1e-12);
+}
+
 TEST(the_argument, names_the_probability_and_what_is_assumed) {
   const std::string text = budget_argument({1e-4, 250});
   EXPECT_THAT(text, HasSubstr("at most 0.0001: 4e-07 for each of 250 statistics"));

@@ -4,7 +4,7 @@
 // Turns emulated runs of a precision plan into limits with a declared false-alarm probability. Give `thresholds` the errors
 // (rms and max, for each tensor, horizon bucket and head) of every run of every variant of the plan, and it answers with one
 // one-sided limit each: a kernel that keeps the plan exceeds any of them with probability at most `false_alarm::family`.
-// `signed_thresholds` does it for numbers with a sign (biases, projections of the error). Shapes: samples are
+// `signed_thresholds` does it for numbers with a sign (biases, cosines of the error with a planted fault). Shapes: samples are
 // [variant][run], in the same order of variants throughout; numbers of runs may differ. Rounds: fp64; nothing here is
 // rigorous arithmetic. Knows no tensors and no problems. It exists because "worst of n runs" alarms once in n + 1 times for
 // each statistic. What the limits rest on is derived, and what they do not, in proofs/notes/false-alarm.md.
@@ -112,6 +112,11 @@ struct signed_threshold {
 /// Throws: domain_error for a floor that is negative or not finite; shape_error where a variant has no run.
 [[nodiscard]] std::vector<signed_threshold> signed_thresholds(std::span<const signed_statistic> statistics,
                                                               const false_alarm& alarm);
+
+/// Limit on |e| cos(e, d), the projection of an error e on the direction d, from those of its cosine and of its size: a kernel
+/// that keeps the plan exceeds it with probability at most their alpha, where size and cosine are independent. Infinite
+/// without a finite budget. Source: false-alarm.md, L6.
+[[nodiscard]] double projection_limit(const signed_threshold& cosine, const threshold& size);
 
 /// What the limits assume, a few lines for the program to print.
 [[nodiscard]] std::string budget_argument(const false_alarm& alarm);

@@ -46,6 +46,12 @@ struct part {
   std::vector<std::vector<flat>> same;     ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;    ///< [variant][run]: errors of draws
   flat mean_same;                          ///< of same
+  std::vector<std::vector<double>> same_size, moved_size;  ///< sums of squares of the errors of these runs
+};
+
+/// Sums over lanes for one tensor: squared sizes of errors, [variant][run].
+struct error_sizes {
+  std::vector<std::vector<double>> same, moved;
 };
 
 /// Sums over lanes for one (fault, tensor).
@@ -57,7 +63,6 @@ struct sums {
   double deviation_size = 0;
   std::vector<std::vector<double>> same, moved;
 };
-
 
 /// One planted fault in one lane; `difference` is faulty - plain in o and in the state.
 struct fault_run {
@@ -187,6 +192,15 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     }
   });
   for (part& x : out.parts) {
+    const double base = inner(x.base, x.base);
+    x.same_size = x.moved_size = std::vector<std::vector<double>>(V, std::vector<double>(per_variant, 0.0));
+    for (std::size_t v = 0; v < V; ++v) {
+      for (std::size_t r = 0; r < per_variant; ++r) {
+        const flat &same = x.same[v][r], &moved = x.moved[v][r];
+        if (!same.empty()) x.same_size[v][r] = std::max(0.0, base + 2 * inner(x.base, same) + inner(same, same));
+        x.moved_size[v][r] = inner(moved, moved);
+      }
+    }
     x.mean_same.assign(x.base.size(), 0.0F);
     const float weight = 1.0F / static_cast<float>(V * per_variant);
     for (const auto& variant : x.same) {
@@ -202,6 +216,11 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     });
   }
   return out;
+}
+
+/// <x, y> / (|x| |y|) from the product and the squared norms; 0 where one of them is.
+double cosine(double product, double x, double y) {
+  return x > 0 && y > 0 ? std::clamp(product / std::sqrt(x * y), -1.0, 1.0) : 0;
 }
 
 }  // namespace
@@ -223,6 +242,8 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
   for (auto& pair : all) {
     for (sums& s : pair) s.same = s.moved = shaped();
   }
+  std::array<error_sizes, 2> sizes_of;
+  for (error_sizes& s : sizes_of) s.same = s.moved = shaped();
 
   for (const choice& c : lanes) {
     if (t.stopped()) return out;
@@ -246,6 +267,14 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
       for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].mean_same[i];
     }
     const std::array<double, 2> sizes{inner(deviation[0], deviation[0]), inner(deviation[1], deviation[1])};
+    for (std::size_t k = 0; k < 2; ++k) {
+      for (std::size_t v = 0; v < V; ++v) {
+        for (std::size_t r = 0; r < per_variant; ++r) {
+          sizes_of[k].same[v][r] += parts[k].same_size[v][r];
+          sizes_of[k].moved[v][r] += parts[k].moved_size[v][r];
+        }
+      }
+    }
     // The limits of this lane, in the order of norms().
     std::vector<const threshold*> rms_limits, max_limits;
     for (std::size_t i = 0; i < runs.places.size(); ++i) {
@@ -296,19 +325,32 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
       x.tensor = tensors[k];
       x.got = s.got / s.own;
       x.of_fault = 1 + s.base / s.own;
-      x.cosine = s.deviation_size > 0 ? s.deviation / std::sqrt(s.own * s.deviation_size) : 0;
+      x.fault_size = std::sqrt(s.own);
+      x.score = cosine(s.deviation, s.deviation_size, s.own);
       x.same_inputs.name = x.draws.name = std::string(x.planted->name) + " in " + x.tensor;
       x.same_inputs.two_sided = x.draws.two_sided = false;
-      for (auto& variant : s.same) {
-        for (double& y : variant) y = (s.base + y) / s.own;
-      }
-      for (auto& variant : s.moved) {
-        for (double& y : variant) y /= s.own;
+      for (std::size_t v = 0; v < V; ++v) {
+        for (std::size_t r = 0; r < per_variant; ++r) {
+          s.same[v][r] = cosine(s.base + s.same[v][r], sizes_of[k].same[v][r], s.own);
+          s.moved[v][r] = cosine(s.moved[v][r], sizes_of[k].moved[v][r], s.own);
+        }
       }
       x.same_inputs.samples = std::move(s.same);
       x.draws.samples = std::move(s.moved);
       out.projections.push_back(std::move(x));
     }
+  }
+  const auto roots = [](std::vector<double> squares) {
+    for (double& x : squares) x = std::sqrt(x);
+    return squares;
+  };
+  for (std::size_t k = 0; k < 2; ++k) {
+    statistic size{.tensor = tensors[k], .samples = {}};
+    for (std::size_t v = 0; v < V; ++v) {
+      size.samples.push_back(roots(sizes_of[k].same[v]));
+      size.samples.push_back(roots(sizes_of[k].moved[v]));
+    }
+    out.sizes.push_back(std::move(size));
   }
   return out;
 }

@@ -93,18 +93,20 @@ struct stage_draws {
 };
 [[nodiscard]] stage_draws draw_stages(const trial& t, const stage_roundings& roundings);
 
-/// Projections of errors on each planted fault.
+/// Projections of errors on each planted fault, in shares of it.
 struct fault_draws {
   struct projection {
     const fault* planted = nullptr;
     std::string tensor;
-    double got = 0;        ///< of the kernel's error
-    double of_fault = 0;   ///< of the faulty run's error
-    double cosine = 0;
-    signed_statistic same_inputs;  ///< of correct runs on the same inputs
+    double got = 0;         ///< of the kernel's error
+    double of_fault = 0;    ///< of the faulty run's error
+    double score = 0;       ///< cosine of (error - mean error of correct runs)
+    double fault_size = 0;  ///< norm of (faulty - correct)
+    signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs
     signed_statistic draws;        ///< of correct draws
   };
   std::vector<projection> projections;
+  std::vector<statistic> sizes;  ///< norm of the error over all lanes projected, of o and of final_state; by two laws, as `drawn`
   std::vector<const fault*> all;      ///< that apply
   std::vector<const fault*> by_norm;  ///< those whose error is beyond a threshold by itself
   std::string slice;

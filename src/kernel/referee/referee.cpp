@@ -160,6 +160,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
   }
 }
 
+/// Statistics behind the limits on projections, beside two for each fault: the size of the error in each tensor.
+constexpr std::size_t sizes_tested = 2;
+
 void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
   std::vector<signed_statistic> same, moved;
   for (const auto& x : draws.projections) {
@@ -167,15 +170,16 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     moved.push_back(x.draws);
   }
   const auto same_limits = signed_thresholds(same, alarm), moved_limits = signed_thresholds(moved, alarm);
+  const auto sizes = thresholds(draws.sizes, alarm);
   std::set<const fault*> seen(draws.by_norm.begin(), draws.by_norm.end());
   for (std::size_t i = 0; i < draws.projections.size(); ++i) {
     const auto& x = draws.projections[i];
+    const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
     // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
-    const bool finite = same_limits[i].finite && moved_limits[i].finite;
-    const double limit = finite ? std::max({0.5, same_limits[i].upper, moved_limits[i].upper}) : std::numeric_limits<double>::infinity();
+    const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
+    const double limit = std::max(0.5, projects / x.fault_size);
     if (x.of_fault > limit) seen.insert(x.planted);
-    suspect s{x.planted, x.got, limit, x.cosine, x.tensor};
-    if (x.got > limit || x.cosine >= 0.5) out.suspects.push_back(s);
+    if (x.got > limit || x.score >= 0.5) out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor});
   }
   std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
     return std::tuple(-a.score, a.planted->name, a.tensor) < std::tuple(-b.score, b.planted->name, b.tensor);
@@ -238,7 +242,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   if (options.power) {
     for (const fault& f : faults()) planted += applies(f, p, path) ? 2 : 0;
   }
-  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, runs.statistics.size() + stages.rms.size() + stages.bias.size() + 2 * planted)};
+  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, runs.statistics.size() + stages.rms.size() + stages.bias.size() + (planted > 0 ? 2 * planted + sizes_tested : 0))};
   out.tests = alarm.statistics;
   out.argument = budget_argument(alarm);
   const auto limits = thresholds(runs.statistics, alarm);
