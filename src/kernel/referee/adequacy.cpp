@@ -124,8 +124,16 @@ void judge_contract(const trial& t, adequacy_report& out) {
                             std::to_string(all) + " are outside (down to " + digits(worst) + "; the first at " + where + ")"});
 }
 
-/// The rigorous bound on what the inverse of one chunk may form, whatever the signs of its entries. It only warns: it may be
-/// far above what is reached.
+/// As `explain` names it; sums of powers have two names in public, Neumann and doubling.
+std::string inverse_text(const inverse_method& method) {
+  return name_of(method) + (method.diagonal == diagonal_kind::neumann ? ": sums of powers by doubling" : "");
+}
+
+/// Tokens of a head of the slice that say what its inverses form: a few chunks.
+std::size_t inspected_tokens(const trial& t, const lane& at) { return std::min(at.judged, 16 * t.unit); }
+
+/// The rigorous bound on what the inverses of those chunks may form, through |A|, whatever the signs of its entries. It only
+/// warns: it may be far above what is reached.
 void warn_of_bound(const trial& t, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
   if (v.path != path_kind::chunk || t.slice.empty()) return;
@@ -136,24 +144,28 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
   } catch (const format_error&) {
     return;  // formats for which no bound is compiled
   }
-  const lane& at = t.lanes[t.slice.front()];
-  emulation_options stages;
-  stages.stages = true;
-  const head_output run = emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), std::min(at.judged, t.unit)), exact_intermediates(v), stages);
-  const std::size_t rows = std::min(v.chunk, run.A.rows());
+  // The bound grows with each |A_ij|: the largest of all chunks stand for them all.
   inverse_case one;
-  one.lower = matrix<double>(rows, rows, 0.0);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!std::isfinite(run.A(i, j))) return;
-      one.lower(i, j) = emulation::narrowed(run.A(i, j), v.inverse.operand);
+  one.lower = matrix<double>(v.chunk, v.chunk, 0.0);
+  for (const std::size_t i : t.slice) {
+    const lane& at = t.lanes[i];
+    emulation_options stages;
+    stages.stages = true;
+    const head_output run = emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at)), exact_intermediates(v), stages);
+    for (std::size_t row = 0; row < run.A.rows(); ++row) {
+      const std::size_t r = row % v.chunk;
+      for (std::size_t j = 0; j < r; ++j) {
+        const double entry = std::fabs(emulation::narrowed(run.A(row, j), v.inverse.operand));
+        if (!std::isfinite(entry)) return;
+        one.lower(r, j) = std::max(one.lower(r, j), entry);
+      }
     }
   }
   const growth bound = bound_growth(plan, {&one, 1});
   const double most = std::min(largest(v.inverse.operand.to), largest(v.inverse.accumulate));
   if (bound.largest <= most) return;
   out.ranges.push_back({"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
-                        "proved for the first chunk through |A|, an intermediate of the inverse may reach " + digits(bound.largest) + "; " +
+                        "proved through |A| for the first 16 chunks of the heads emulated, an intermediate of the inverse may reach " + digits(bound.largest) + "; " +
                             std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
 }
 
@@ -175,8 +187,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     std::mutex lock;
     parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
       const lane& at = t.lanes[t.slice[i]];
-      const std::size_t tokens = std::min(at.judged, 16 * t.unit);
-      head_input in = first_tokens(take_head(t.p, at.sequence, at.head), tokens);
+      head_input in = first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at));
       const plan_variant exact = exact_intermediates(v);
       const head_output run = emulate_head(in, exact);
       // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
@@ -199,7 +210,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
     if (growth > 0) {
       out.ranges.push_back({"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", costs || overflows,
-                            "an intermediate of the inverse (" + name_of(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
+                            "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
                                 (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
                                            : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " + digits(budget) +
                                                  " = 8 u max(1, largest entry " + digits(entry) + "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
