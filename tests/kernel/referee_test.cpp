@@ -389,6 +389,19 @@ TEST(referee, inputs_special_by_less_than_they_are_moved_are_judged_by_runs_on_t
   EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
 }
 
+// The stages of this plan round about the middle of a block; a slice that cut a block refuted this run.
+TEST(referee, stages_are_compared_on_whole_chunks) {
+  const testing::correct_result run = testing::correct_run(preset("fla-chunk-kda-safe-gate"), 798, testing::build::ordinary);
+  ASSERT_EQ(run.p.tokens() % run.chunk, 4U);
+  check_options options;
+  options.plans = {preset("fla-chunk-kda-safe-gate")};
+  options.threads = 1;
+  options.referee.seed = 798;
+  options.referee.power = false;
+  const check_report report = check(run.p, run.r, options);
+  EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
+}
+
 // The plan amplifies its own roundings: sizes of errors differ by factors from run to run, and projections on planted faults
 // with them. Student's limit on projections refuted this run.
 TEST(referee, a_plan_that_amplifies_its_roundings_has_projections_as_unsteady_as_its_errors) {

@@ -121,7 +121,9 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
   if (longest == t.lanes.end() || longest->judged == 0) return out;
   const std::size_t n = t.p.num_householder;
-  const std::size_t tokens = std::min(longest->judged, std::max<std::size_t>(1, 4 * t.chunk / n) + longest->range.tokens % std::max<std::size_t>(1, t.chunk / n));
+  // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
+  const std::size_t chunk = std::max<std::size_t>(1, t.chunk / n);
+  const std::size_t tokens = longest->judged < 5 * chunk ? longest->judged : 4 * chunk;
   const head_slice at{longest->sequence, longest->head, tokens};
   const problem p = slice(t.p, at);
   const result r = slice(t.r, t.p, at);
