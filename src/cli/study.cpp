@@ -6,6 +6,7 @@
 #include <iterator>
 #include <thread>
 
+#include "cli/problem_report.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/study/report.hpp"
 #include "deltaproof/study/study.hpp"
@@ -86,11 +87,19 @@ registered_verb add_study(CLI::App& app, common_options& common) {
 }
 
 registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("report", "Run every study (those of hours only with --full) and write the stability report");
+  auto* command = app.add_subcommand("report", "Run every study (those of hours only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
+  const auto own = std::make_shared<problem_report_arguments>();
+  command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)");
+  command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number");
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
+  add_problem_report_options(*command, *own);
   add_shared(command, args);
-  return {command, [args, &common] { return run(*args, common); }};
+  return {command, [args, own, &common] {
+            if (own->problem.empty()) return run(*args, common);
+            own->output = args->output;
+            return run_problem_report(*own, common);
+          }};
 }
 
 }  // namespace deltaproof::cli

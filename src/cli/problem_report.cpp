@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "cli/problem_report.hpp"
+
+#include <cctype>
+#include <filesystem>
+#include <thread>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/study/problem_report.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+/// The file's name as a report may be called: lower case letters, digits, '-'.
+std::string report_name(const std::string& path) {
+  std::string stem = std::filesystem::path(path).filename().string();
+  for (const char* suffix : {".safetensors", ".problem"}) {
+    if (stem.ends_with(suffix)) stem.resize(stem.size() - std::string_view(suffix).size());
+  }
+  std::string name;
+  for (const char c : stem) {
+    const auto u = static_cast<unsigned char>(c);
+    if (u < 128 && std::isalnum(u) != 0) {
+      name += static_cast<char>(std::tolower(u));
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name.empty() ? "problem" : name;
+}
+
+verdict verdict_of(const finding& f) {
+  const auto* word = std::get_if<std::string>(&f.values.at("verdict").value());
+  for (const verdict v : {verdict::holds, verdict::measured, verdict::vacuous, verdict::undecided, verdict::refuted}) {
+    if (word != nullptr && *word == name_of(v)) return v;
+  }
+  return verdict::undecided;
+}
+
+}  // namespace
+
+void add_problem_report_options(CLI::App& command, problem_report_arguments& args) {
+  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN");
+  command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
+  command.add_flag("--no-power", args.no_power, "With PROBLEM: do not run the planted faults");
+  command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(CLI::Range(1e-12, 0.1));
+  command.add_option("--chunk", args.chunk, "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")->type_name("C")->check(CLI::Range(1, 1024));
+}
+
+int run_problem_report(const problem_report_arguments& args, const common_options& common) {
+  notes_list notes;
+  const safetensors_file file = read_safetensors(args.problem);
+  const problem p = parse_problem(file, notes);
+  const std::string hash = sha256_hex(file.bytes());
+  std::vector<named_result> results;
+  for (const std::string& path : args.results) {
+    named_result r{path, read_result(path, p, hash, notes), {}};
+    if (!args.plan.empty()) {
+      r.plans.push_back(plan_named(args.plan));
+      require_fit(r.plans.back(), p, path_of(r.values), r.values.chunk_size.value_or(0));
+    } else if (!args.no_plan) {
+      r.plans = plans_of(r.values, p);
+    }
+    results.push_back(std::move(r));
+  }
+  problem_report_options options;
+  options.run.seed = common.seed;
+  options.run.threads = common.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : common.threads;
+  options.run.interrupted = &stop_requested();
+  options.chunk = args.chunk;
+  options.power = !args.no_power;
+  options.false_alarm = args.false_alarm;
+  report r;
+  {
+    progress_line line("report");
+    options.run.on_progress = [&line](std::string_view stage, double fraction) {
+      line.stage(std::string(stage));
+      line.update(fraction);
+    };
+    r = report_on(p, {report_name(args.problem), args.problem, command_line(common)}, results, options);
+  }
+  if (options.run.stopped()) {
+    say(common, "report: interrupted; nothing was written\n");
+    return 3;
+  }
+  write_report(r, args.output);
+  write_index(args.output);
+  std::string text = r.answer + "\n";
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  text += "written to " + args.output + "/" + r.study + ".md\n";
+  publish(common, {"report", text, to_json(r), to_markdown(r)});
+  int code = 0;
+  for (const finding& f : r.findings) {
+    if (f.id.starts_with("result-")) code = std::max(code, exit_code(verdict_of(f)));
+  }
+  return code;
+}
+
+}  // namespace deltaproof::cli

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The page of one's own tensors, on inputs whose answer is known by hand.
+#include "deltaproof/study/problem_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/kernel/regimes.hpp"
+
+namespace deltaproof {
+namespace {
+
+using ::testing::HasSubstr;
+
+problem made(generation g) {
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  return generate(g);
+}
+
+const finding& found(const report& r, std::string_view id) {
+  for (const finding& f : r.findings) {
+    if (f.id == id) return f;
+  }
+  throw domain_error("no finding " + std::string(id));
+}
+double value(const report& r, std::string_view id, const std::string& key) {
+  const cell& c = found(r, id).values.at(key);
+  if (const auto* x = std::get_if<double>(&c.value())) return *x;
+  if (const auto* n = std::get_if<std::uint64_t>(&c.value())) return static_cast<double>(*n);
+  return static_cast<double>(std::get<std::int64_t>(c.value()));
+}
+
+report page(const problem& p, std::span<const named_result> results = {}, std::size_t chunk = 64) {
+  problem_report_options options;
+  options.chunk = chunk;
+  return report_on(p, {"mine", "mine.problem.safetensors", "deltaproof report mine.problem.safetensors -o pages"}, results, options);
+}
+
+TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one) {
+  generation g;
+  g.regime = "repeated";
+  g.op = op_kind::delta_rule;
+  g.tokens = 128;
+  g.beta = "1";
+  g.initial_state = "none";
+  const report r = page(made(g));
+  // |L^p| of a strictly lower matrix of ones: C(63, 31) is about 9.2e17; the rounded key makes it (|k|^2)^p of that.
+  EXPECT_GT(value(r, "chunk-inverses", "powers_on_chunks"), 1e17);
+  EXPECT_LT(value(r, "chunk-inverses", "powers_on_chunks"), 1e19);
+  EXPECT_NEAR(value(r, "chunk-inverses", "largest_entry"), 1, 0.05);
+  EXPECT_EQ(value(r, "chunk-inverses", "chunks"), 2);
+  EXPECT_THAT(found(r, "chunk-inverses").statement, HasSubstr("beyond fp16"));
+  EXPECT_EQ(r.command, "deltaproof report mine.problem.safetensors -o pages");
+}
+
+TEST(problem_report, of_constant_gates_adds_them_up) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 128;
+  g.gate = "-2";
+  const report r = page(made(g), {}, 64);
+  EXPECT_NEAR(value(r, "gate-factors", "chunk_bits"), 64 * 2 / std::log(2.0), 1e-9);
+  EXPECT_NEAR(value(r, "gate-factors", "block_bits"), 16 * 2 / std::log(2.0), 1e-9);
+  EXPECT_THAT(found(r, "gate-factors").statement, HasSubstr("overflows fp32 over a chunk, not in blocks of 16"));
+  EXPECT_NEAR(value(r, "gate-factors", "fp32_ratio_error"), 128 * 0x1p-24, 1e-12);
+  // The gate alone forgets 2 nats a token; steps only add to that.
+  EXPECT_LE(value(r, "forgetting", "largest_rate"), -2 + 1e-9);
+}
+
+TEST(problem_report, counts_expansive_steps) {
+  generation g;
+  g.op = op_kind::delta_rule;
+  g.tokens = 32;
+  problem p = made(g);
+  const auto keys = p.k.to_doubles();
+  std::vector<double> longer(keys);
+  for (double& x : longer) x *= 2;
+  p.k = tensor::from_doubles(bf16, p.k.shape(), longer, "k");
+  std::vector<double> steps(p.beta.size(), 0.25);
+  steps[7] = steps[9] = 0.75;  // x = 4 * 0.75 = 3
+  p.beta = tensor::from_doubles(p.beta.element_format(), p.beta.shape(), steps, "beta");
+  const report r = page(p);
+  EXPECT_EQ(value(r, "steps", "expansive"), 2);
+  EXPECT_THAT(found(r, "steps").statement, HasSubstr("expansive in 2 of 32 rows"));
+  EXPECT_LT(value(r, "steps", "margin"), -0.9);
+}
+
+TEST(problem_report, judges_results_as_check_does) {
+  generation g;
+  g.op = op_kind::delta_rule;
+  g.tokens = 100;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  const problem p = generate(g);
+  const plan& declared = plan_named("fla-chunk-delta");
+  const auto law = variants(declared, p, path_kind::chunk, 64).front();
+  std::vector<named_result> results;
+  results.push_back({"right.safetensors", emulate(p, law, {}, 1), {declared}});
+  emulation_options wrong;
+  wrong.planted = &fault_named("scale-missing");
+  results.push_back({"wrong.safetensors", emulate(p, law, wrong, 1), {declared}});
+  results.push_back({"measured.safetensors", results.front().values, {}});
+  const report r = page(p, results);
+  EXPECT_EQ(found(r, "result-1").values.at("verdict"), cell("holds"));
+  EXPECT_EQ(found(r, "result-2").values.at("verdict"), cell("refuted"));
+  EXPECT_EQ(found(r, "result-3").values.at("verdict"), cell("measured"));
+  EXPECT_EQ(found(r, "result-2").replay, "deltaproof check mine.problem.safetensors wrong.safetensors");
+  EXPECT_LT(value(r, "result-1", "error_o"), 0.02);
+  EXPECT_GT(value(r, "result-2", "error_o"), 0.5);
+  const figure* horizon = nullptr;
+  for (const figure& f : r.figures) {
+    if (f.id == "horizon") horizon = &f;
+  }
+  ASSERT_NE(horizon, nullptr);
+  ASSERT_EQ(horizon->panels.size(), 2U);
+  EXPECT_EQ(horizon->panels[0].curves.size(), 3U);
+  for (const double share : horizon->panels[1].curves[0].y) EXPECT_LT(share, 1);
+  for (const double share : horizon->panels[1].curves[1].y) EXPECT_GT(share, 1);
+  EXPECT_NO_THROW((void)to_markdown(r));
+}
+
+TEST(problem_report, of_no_tokens_says_what_there_is) {
+  generation g;
+  g.op = op_kind::delta_rule;
+  g.tokens = 1;
+  const report r = page(made(g));
+  EXPECT_EQ(value(r, "chunk-inverses", "largest_entry"), 1);
+  EXPECT_NO_THROW(validate(r));
+}
+
+}  // namespace
+}  // namespace deltaproof
