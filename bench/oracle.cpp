@@ -2,27 +2,40 @@
 // SPDX-License-Identifier: MIT
 //
 // The certified oracle's tiers on one head of random unit keys (fp32-valued), d = K = V, against the measured peak of
-// multiply-adds, an fp64 token loop in Eigen and MPFR rows of 128 bits. First a table of ratios: every row is timed in
-// turn, round after round, by the processor time of this thread, and the median and the best of the rounds are printed,
-// so that what else the machine does falls on all rows alike. Then the same rows as ordinary benchmarks.
-// MPFR runs 2 of the d value rows; its time is printed times d/2. The peak is 3 d^2 multiply-adds a step without memory.
+// multiply-adds, fp64 token loops (Eigen, numpy, torch) and rows of MPFR and Arb with 128 bits. Every row of a table is timed
+// in turn, round after round, by the processor time of its thread, and medians are printed, so that what else the machine
+// does falls on all rows alike. Then whole questions by wall clock, the goals beside what was measured, and the same rows as
+// ordinary benchmarks. MPFR and Arb run 2 of the d value rows; their time is printed times d/2. The peak is 3 d^2
+// multiply-adds a step without memory. `--page DIR` writes the report oracle-bench there; `--tables-only` ends after it.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#ifdef DELTAPROOF_ARB
+#include <arb.h>
+#endif
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "bench/token_loop.hpp"
+#include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/oracle/certify.hpp"
+#include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/study/report.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/tiers/peak.hpp"
 
 namespace {
@@ -71,13 +84,15 @@ double eigen_loop(const sequence<double>& s) {
   return sum;
 }
 
+constexpr std::size_t slow_rows = 2;
+
 lowered<mpfr_value> two_rows_in_mpfr(const lowered<double>& in, int bits) {
   lowered<mpfr_value> out;
   out.scale = in.scale;
   sequence<double> two = in.scan;
-  two.value_dim = 2;
-  two.v.resize(two.rows() * 2);
-  two.initial_state = matrix<double>(two.key_dim, 2);
+  two.value_dim = slow_rows;
+  two.v.resize(two.rows() * slow_rows);
+  two.initial_state = matrix<double>(two.key_dim, slow_rows);
   out.scan = convert<mpfr_value>(two, [&](double x) {
     mpfr_value y(bits);
     mpfr_set_d(y.get(), x, MPFR_RNDN);
@@ -86,19 +101,70 @@ lowered<mpfr_value> two_rows_in_mpfr(const lowered<double>& in, int bits) {
   return out;
 }
 
-double thread_seconds() {
+#ifdef DELTAPROOF_ARB
+/// Two rows of balls of 128 bits, entry by entry.
+double arb_loop(const sequence<double>& s) {
+  constexpr slong precision = 128;
+  const auto K = static_cast<slong>(s.key_dim);
+  arb_ptr state = _arb_vec_init(K * static_cast<slong>(slow_rows)), k = _arb_vec_init(K), q = _arb_vec_init(K);
+  arb_t w, o;
+  arb_init(w);
+  arb_init(o);
+  double width = 0;
+  for (std::size_t t = 0; t < s.tokens; ++t) {
+    for (slong j = 0; j < K; ++j) {
+      arb_set_d(k + j, s.k[t * s.key_dim + static_cast<std::size_t>(j)]);
+      arb_set_d(q + j, s.q[t * s.key_dim + static_cast<std::size_t>(j)]);
+    }
+    for (std::size_t r = 0; r < slow_rows; ++r) {
+      arb_ptr row = state + static_cast<slong>(r) * K;
+      arb_set_d(w, s.v[t * s.value_dim + r]);
+      arb_dot(w, w, 1, row, 1, k, 1, K, precision);  // v - S k
+      arb_set_d(o, s.step[t]);
+      arb_mul(w, w, o, precision);
+      for (slong j = 0; j < K; ++j) arb_addmul(row + j, k + j, w, precision);
+      arb_dot(o, nullptr, 0, row, 1, q, 1, K, precision);
+      width = mag_get_d(arb_radref(o));
+    }
+  }
+  arb_clear(w);
+  arb_clear(o);
+  _arb_vec_clear(state, K * static_cast<slong>(slow_rows));
+  _arb_vec_clear(k, K);
+  _arb_vec_clear(q, K);
+  return width;
+}
+#endif
+
+double seconds_on(clockid_t clock) {
   timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// One row of the table: what runs, and how many times its time stands for a whole head.
+double median(std::vector<double> x) {
+  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
+/// One row of a table: what runs and answers with its seconds, and how many times those stand for a whole head.
 struct contender {
   std::string name;
-  std::function<void()> run;
+  std::function<double()> seconds;
   double factor = 1;
   int every = 1;  ///< rounds between two turns: slow ones take part in few
 };
+
+/// Timed by the processor time of this thread.
+contender here(std::string name, std::function<void()> run, double factor = 1, int every = 1) {
+  return {std::move(name),
+          [run = std::move(run)] {
+            const double start = seconds_on(CLOCK_THREAD_CPUTIME_ID);
+            run();
+            return seconds_on(CLOCK_THREAD_CPUTIME_ID) - start;
+          },
+          factor, every};
+}
 
 struct bench_case {
   std::size_t d, T;
@@ -119,79 +185,291 @@ struct bench_case {
     pairs_kda = pairs_low;
     pairs_kda.high = kda;
     pairs_kda.decay_low.assign(kda.scan.decay.size(), 0.0);
-    mpfr = two_rows_in_mpfr(plain, 128);
+    if (T <= 1024) mpfr = two_rows_in_mpfr(plain, 128);
   }
 
-  std::vector<contender> contenders() {
-    return {
-        {"peak", [this] { tiers::run_multiply_adds(3 * d * d * T, sink); }},
-        {"fp64_without_radius", [this] { tiers::run_fp64_uncertified(plain, columns, rows); }},
-        {"fp64", [this] { tiers::run_fp64(plain, columns, rows); }},
-        {"fp64_gate", [this] { tiers::run_fp64(gated, columns, rows); }},
-        {"fp64_kda", [this] { tiers::run_fp64(kda, columns, rows); }},
-        {"double_double", [this] { tiers::run_double_double(pairs, columns, rows); }, 1, 4},
-        {"double_double_low_keys", [this] { tiers::run_double_double(pairs_low, columns, rows); }, 1, 4},
-        {"double_double_kda", [this] { tiers::run_double_double(pairs_kda, columns, rows); }, 1, 4},
-        {"eigen_fp64", [this] { sink += eigen_loop(plain.scan); }, 1, 2},
-        {"mpfr_128",
-         [this] {
-           certifier<mpfr_field> engine(mpfr_field{128}, std::ldexp(1.0, -128), mpfr);
-           sink += engine.run({}).o_radius[0];
-         },
-         static_cast<double>(d) / 2, 1000},
-    };
+  /// Ratios to fp64 of the slow ones hardly depend on T: they take part at T = 1024 only.
+  std::vector<contender> contenders(bench::token_loop_worker* loops) {
+    std::vector<contender> all{
+        here("multiply-adds, peak", [this] { tiers::run_multiply_adds(3 * d * d * T, sink); }),
+        here("fp64 without radius", [this] { tiers::run_fp64_uncertified(plain, columns, rows); }),
+        here("fp64", [this] { tiers::run_fp64(plain, columns, rows); }),
+        here("fp64, scalar gate", [this] { tiers::run_fp64(gated, columns, rows); }),
+        here("fp64, gate by channel", [this] { tiers::run_fp64(kda, columns, rows); }),
+        here("double-double", [this] { tiers::run_double_double(pairs, columns, rows); }, 1, 4),
+        here("double-double, normalised keys", [this] { tiers::run_double_double(pairs_low, columns, rows); }, 1, 4),
+        here("double-double, gate by channel", [this] { tiers::run_double_double(pairs_kda, columns, rows); }, 1, 4),
+        here("Eigen fp64 loop", [this] { sink += eigen_loop(plain.scan); }, 1, 2)};
+    if (loops != nullptr) {
+      for (const char* loop : {"numpy", "torch_naive", "torch_in_place"}) {
+        const std::string name = loop;
+        const std::string package = name.substr(0, name.find('_'));
+        if (!loops->has(package)) continue;
+        all.push_back({name + " fp64 loop", [this, loops, name] { return loops->seconds(name, d, T); }, 1, 4});
+      }
+    }
+    if (T > 1024) return all;
+    const double factor = static_cast<double>(d) / static_cast<double>(slow_rows);
+    all.push_back(here("MPFR 128 bits, radius", [this] { sink += certifier<mpfr_field>(mpfr_field{128}, 0x1p-128, mpfr).run({}).o_radius[0]; }, factor, 1000));
+#ifdef DELTAPROOF_ARB
+    all.push_back(here("Arb 128 bits", [this] { sink += arb_loop(plain.scan); }, factor, 20));
+#endif
+    return all;
   }
 };
 
-void print_table(bench_case& c, int rounds) {
-  auto rows = c.contenders();
+/// Medians of seconds of a head, in the order of `rows`.
+std::vector<double> timed(const std::vector<contender>& rows, int rounds) {
   std::vector<std::vector<double>> times(rows.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (round % rows[i].every != 0) continue;
-      const double start = thread_seconds();
-      rows[i].run();
-      times[i].push_back((thread_seconds() - start) * rows[i].factor);
+      if (round % rows[i].every == 0) times[i].push_back(rows[i].seconds() * rows[i].factor);
     }
   }
-  const auto median = [](std::vector<double> x) {
-    std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
-    return x[x.size() / 2];
-  };
-  const auto best = [](const std::vector<double>& x) { return *std::min_element(x.begin(), x.end()); };
-  const double peak = median(times[0]), peak_best = best(times[0]), fp64 = median(times[2]), fp64_best = best(times[2]);
-  std::printf("d = %zu, T = %zu, %d rounds\n%-24s %12s %10s %10s %10s %10s\n", c.d, c.T, rounds, "", "ns a step", "of peak", "best", "x fp64", "best");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double m = median(times[i]), b = best(times[i]);
-    std::printf("%-24s %12.1f %9.1f%% %9.1f%% %10.3f %10.3f\n", rows[i].name.c_str(), m / static_cast<double>(c.T) * 1e9, 100 * peak / m,
-                100 * peak_best / b, m / fp64, b / fp64_best);
+  std::vector<double> out;
+  for (const auto& x : times) out.push_back(median(x));
+  return out;
+}
+
+void print(const table& t) {
+  std::printf("\n%s\n", t.title.c_str());
+  std::vector<std::size_t> width;
+  const auto text = [&](const std::vector<cell>& row, std::size_t c) { return row[c].text(t.columns[c].digits); };
+  for (std::size_t c = 0; c < t.columns.size(); ++c) {
+    width.push_back(t.columns[c].name.size());
+    for (const auto& row : t.rows) width[c] = std::max(width[c], text(row, c).size());
   }
+  const auto put = [&](std::size_t c, const std::string& x) {
+    std::printf(c == 0 ? "%-*s" : "  %*s", static_cast<int>(width[c]), x.c_str());
+  };
+  for (std::size_t c = 0; c < t.columns.size(); ++c) put(c, t.columns[c].name);
+  for (const auto& row : t.rows) {
+    std::printf("\n");
+    for (std::size_t c = 0; c < t.columns.size(); ++c) put(c, text(row, c));
+  }
+  std::printf("\n");
   std::fflush(stdout);
+}
+
+/// Goals of the tiers, each with what was measured.
+struct goals {
+  table t{"goals", "Goals", {"what", {"measured", 3}, "goal", "met"}, {}};
+
+  void at_most(const std::string& what, double got, double goal) { t.rows.push_back({what, got, "at most " + number(goal), got <= goal}); }
+  void at_least(const std::string& what, double got, double goal) { t.rows.push_back({what, got, "at least " + number(goal), got >= goal}); }
+};
+
+double of(const std::vector<contender>& rows, const std::vector<double>& times, const std::string& name) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name == name) return times[i];
+  }
+  return std::nan("");
+}
+
+void add_ratios(bench_case& c, bench::token_loop_worker& loops, int rounds, report& page, goals& wanted) {
+  const auto rows = c.contenders(&loops);
+  const auto times = timed(rows, rounds);
+  const std::string d = std::to_string(c.d), T = std::to_string(c.T);
+  table t{"ratios-d" + d + "-t" + T, "One head, d = " + d + ", T = " + T, {"", {"ns a step", 4}, {"% of the peak", 3}, {"times fp64", 3}}, {}};
+  const double peak = times[0], fp64 = of(rows, times, "fp64");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    t.rows.push_back({rows[i].name, times[i] / static_cast<double>(c.T) * 1e9, 100 * peak / times[i], times[i] / fp64});
+  }
+  print(t);
+  page.tables.push_back(std::move(t));
+  const std::string at = ", d = " + d + ", T = " + T;
+  if (c.T == 4096 && c.d <= 128) {
+    wanted.at_least("fp64 with radius, % of the peak" + at, 100 * peak / fp64, 85);
+    wanted.at_most("fp64: time with radius / without" + at, fp64 / of(rows, times, "fp64 without radius"), 1.05);
+    wanted.at_most("fp64: scalar gate / none" + at, of(rows, times, "fp64, scalar gate") / fp64, 1.6);
+    wanted.at_most("fp64: gate by channel / none" + at, of(rows, times, "fp64, gate by channel") / fp64, 1.6);
+    wanted.at_most("double-double / fp64" + at, of(rows, times, "double-double") / fp64, 6);
+  }
+  if (c.T == 4096 && c.d == 64) {
+    tiers::run_double_double(c.pairs, c.columns, c.rows);
+    double radius = 0;
+    for (std::size_t r = 0; r < c.rows.rows; ++r) {
+      for (std::size_t token = 0; token < c.T; ++token) radius = std::max(radius, c.rows.radius(token, r));
+    }
+    wanted.at_most("double-double: largest radius of o" + at, radius, 2e-22);
+  }
+}
+
+void add_growth(int rounds, report& page) {
+  table t{"growth", "Growth with T, d = 64: ns a step", {{"T", 6}, {"fp64", 4}, {"double-double", 4}}, {}};
+  series fp64{"fp64", {}, {}}, pairs{"double-double", {}, {}};
+  for (std::size_t T = 1024; T <= 32768; T *= 2) {
+    bench_case c(64, T);
+    const std::vector<contender> all = c.contenders(nullptr);
+    std::vector<contender> two{all[2], all[5]};
+    two[1].every = 2;
+    auto times = timed(two, rounds);
+    for (double& x : times) x *= 1e9 / static_cast<double>(T);
+    t.rows.push_back({T, times[0], times[1]});
+    fp64.x.push_back(static_cast<double>(T));
+    pairs.x.push_back(static_cast<double>(T));
+    fp64.y.push_back(times[0]);
+    pairs.y.push_back(times[1]);
+  }
+  print(t);
+  page.tables.push_back(std::move(t));
+  panel p{"", {"tokens T", axis_scale::logarithmic}, {"ns a step", axis_scale::logarithmic}, {fp64, pairs}};
+  page.figures.push_back({"growth", "Time a step against T", "Time a step does not grow with T: both tiers are linear in it.",
+                          "Two curves, fp64 and double-double, of nanoseconds a step over T from 1024 to 32768.", {p}});
+}
+
+double wall(const problem& p, const question& q) {
+  const double start = seconds_on(CLOCK_MONOTONIC);
+  benchmark::DoNotOptimize(solve(p, q).unanswered);
+  return seconds_on(CLOCK_MONOTONIC) - start;
+}
+
+/// Heads and threads: one question, wall time, the median of rounds taken in turn.
+void add_threads(int rounds, report& page, goals& wanted) {
+  table t{"threads", "`solve` with any radius, T = 4096, K = V = 128: seconds of wall time", {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}}, {}};
+  double one_head = 0;
+  for (const std::size_t heads : {1U, 2U, 4U, 8U}) {
+    generation g;
+    g.op = op_kind::delta_rule;
+    g.tokens = 4096;
+    g.key_dim = g.value_dim = 128;
+    g.key_heads = g.value_heads = heads;
+    g.initial_state = "none";
+    const problem p = generate(g);
+    std::vector<double> one, two;
+    for (int round = 0; round < rounds; ++round) {
+      question q;
+      q.threads = 1;
+      one.push_back(wall(p, q));
+      q.threads = 2;
+      two.push_back(wall(p, q));
+    }
+    const double a = median(one), b = median(two);
+    t.rows.push_back({heads, a, b, a / b});
+    if (heads == 1) one_head = a;
+    if (heads == 1 || heads == 8) wanted.at_least("two threads against one, " + std::to_string(heads) + (heads == 1 ? " head" : " heads"), a / b, 1.85);
+    if (heads == 8) wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1);
+  }
+  print(t);
+  page.tables.push_back(std::move(t));
+}
+
+/// The program itself on B = 1, H = 4, T = 4096, K = V = 128: wall time and peak memory of the child.
+void add_program(const std::string& program, report& page, goals& wanted) {
+  table t{"program", "`deltaproof oracle`, B = 1, H = 4, T = 4096, K = V = 128, two threads", {"op", "rounded to", {"seconds", 3}, {"peak memory, MB", 4}}, {}};
+  const std::string folder = std::filesystem::temp_directory_path() / ("deltaproof-bench-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  for (const char* op : {"delta_rule", "gated_delta_rule", "kda"}) {
+    const std::string problem = folder + "/p.safetensors";
+    const std::string make = "'" + program + "' gen --regime typical --op " + op + " --T 4096 --K 128 --V 128 --H 4 --HV 4 -o '" + problem + "' > /dev/null 2>&1";
+    if (std::system(make.c_str()) != 0) continue;
+    for (const char* to : {"bf16", "fp32"}) {
+      std::vector<double> seconds;
+      long peak = 0;
+      for (int round = 0; round < 3; ++round) {
+        const double start = seconds_on(CLOCK_MONOTONIC);
+        const pid_t child = fork();
+        if (child == 0) {
+          if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr) _exit(127);
+          execl(program.c_str(), program.c_str(), "oracle", problem.c_str(), "--round", to, "-o", (folder + "/r.safetensors").c_str(), "--threads", "2", nullptr);
+          _exit(127);
+        }
+        int status = 0;
+        rusage use{};
+        wait4(child, &status, 0, &use);
+        seconds.push_back(seconds_on(CLOCK_MONOTONIC) - start);
+        peak = std::max(peak, use.ru_maxrss);
+      }
+      const double s = median(seconds), megabytes = static_cast<double>(peak) / 1e3;
+      t.rows.push_back({op, to, s, megabytes});
+      const std::string what = std::string("`deltaproof oracle`, ") + op + " to " + to;
+      wanted.at_most(what + ", seconds", s, std::string(op) == "kda" ? 3 : 2);
+      wanted.at_most(what + ", peak MB", megabytes, 200);
+    }
+  }
+  std::filesystem::remove_all(folder);
+  print(t);
+  page.tables.push_back(std::move(t));
+}
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "an unnamed processor";
+}
+
+/// Takes `name` (and its value) out of the arguments.
+bool option(std::vector<char*>& arguments, const std::string& name, std::string* value) {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (name != arguments[i]) continue;
+    const std::size_t count = value != nullptr ? 2 : 1;
+    if (i + count > arguments.size()) return false;
+    if (value != nullptr) *value = arguments[i + 1];
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.begin() + static_cast<std::ptrdiff_t>(i + count));
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  std::string folder;
+  const bool with_page = option(arguments, "--page", &folder), tables_only = option(arguments, "--tables-only", nullptr);
+  bench::token_loop_worker loops(DELTAPROOF_SOURCE_DIR "/bench/token_loop.py");
+  std::printf("python loops: %s\n", loops.found().empty() ? "neither numpy nor torch is there; skipped" : loops.found().c_str());
+#ifndef DELTAPROOF_ARB
+  std::printf("Arb was not there when this was built; skipped\n");
+#endif
+  report page;
+  goals wanted;
+  // First: a child's peak memory counts that of the process it was forked from.
+  const std::string program = (std::filesystem::path(argv[0]).parent_path() / "deltaproof").string();
+  if (std::filesystem::exists(program)) add_program(program, page, wanted);
   std::vector<std::unique_ptr<bench_case>> cases;
-  for (const std::size_t d : {64U, 128U}) {
-    for (const std::size_t T : {1024U, 4096U}) cases.push_back(std::make_unique<bench_case>(d, T));
+  for (const std::size_t d : {64U, 128U, 256U}) {
+    for (const std::size_t T : {1024U, 4096U}) {
+      cases.push_back(std::make_unique<bench_case>(d, T));
+      add_ratios(*cases.back(), loops, d == 256 ? 12 : 40, page, wanted);
+    }
   }
-  for (auto& c : cases) print_table(*c, 40);
+  add_growth(12, page);
+  add_threads(7, page, wanted);
+  print(wanted.t);
+  if (with_page) {
+    const auto met = static_cast<std::size_t>(std::count_if(wanted.t.rows.begin(), wanted.t.rows.end(), [](const auto& row) { return row.back() == cell(true); }));
+    page.study = "oracle-bench";
+    page.question = "How fast is the certified oracle beside the loops it replaces?";
+    page.answer = std::to_string(met) + " of " + std::to_string(wanted.t.rows.size()) + " goals are met on " + processor() + ".";
+    page.method = "Rows of one table were timed in turn, round after round, by the processor time of their thread; medians. One thread but where the table says otherwise. Python: " +
+                  (loops.found().empty() ? "not there" : loops.found()) + ".";
+    page.findings.push_back({"goals", page.answer, evidence::measured(), {{"met", met}, {"of", wanted.t.rows.size()}}, "the table of goals, one run on one machine", "./run bench"});
+    page.tables.insert(page.tables.begin(), wanted.t);
+    page.not_claimed = {"Times are of one run on one machine; they are not compared with other machines, and no test depends on them.",
+                        "Rows of MPFR and Arb are two of d, scaled; they are entrywise enclosures, whose radius grows by a constant factor a step."};
+    page.command = "./run bench --page reports";
+    page.parameters = {{"processor", processor()}};
+    write_report(page, folder);
+    write_index(folder);
+  }
+  if (tables_only) return 0;
   for (auto& c : cases) {
-    for (const contender& row : c->contenders()) {
+    for (const contender& row : c->contenders(nullptr)) {
       const std::string name = row.name + "/d=" + std::to_string(c->d) + "/T=" + std::to_string(c->T);
       const std::size_t T = c->T;
-      const double factor = row.factor;
-      const auto run = row.run;
-      benchmark::RegisterBenchmark(name.c_str(), [run, T, factor](benchmark::State& state) {
-        for (auto _ : state) run();
-        state.counters["s_per_head"] = benchmark::Counter(1 / factor, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+      const auto run = row.seconds;
+      benchmark::RegisterBenchmark(name.c_str(), [run, T](benchmark::State& state) {
+        for (auto _ : state) benchmark::DoNotOptimize(run());
         state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(T));
       })->Unit(benchmark::kMillisecond);
     }
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  auto count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/study.hpp"
 #include "number/text.hpp"
 
@@ -28,6 +29,8 @@ struct entry {
   std::string line;                                            ///< one sentence
   std::vector<std::pair<std::string, std::string>> facts = {};
   std::string toml = {};                                       ///< what `explain` prints to be copied
+  json fields = json::object();                                ///< of JSON alone
+  std::string mark = {};                                       ///< of the list alone: "[holds] "
 };
 
 std::vector<entry> list_rules() {
@@ -137,6 +140,60 @@ std::vector<entry> list_studies() {
   return out;
 }
 
+json evidence_json(const claim& c) {
+  json all = json::array();
+  for (const claim_evidence& e : c.evidence) {
+    json one{{"kind", name_of(e.kind)}, {"title", title_of(e)}, {"because", e.because}};
+    if (!e.name.empty()) one["name"] = e.name;
+    if (!e.study.empty()) one["study"] = e.study;
+    if (e.n > 0) one["n"] = e.n;
+    if (e.n > 0) one["seed"] = e.seed;
+    all.push_back(std::move(one));
+  }
+  if (all.empty()) all.push_back({{"kind", "none"}, {"because", c.conditions}});
+  return all;
+}
+
+/// "equal = yes, library_equal = yes"
+std::string values_text(const claim_values& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += (text.empty() ? "" : ", ") + name + " = " + value.text();
+  return text;
+}
+
+std::vector<entry> list_claims() {
+  std::vector<entry> out;
+  for (const claim& c : claims()) {
+    entry row{std::string(c.id),
+              std::string(c.statement),
+              {{"source", sources_of(c)}, {"sentences", sentences_of(c)}, {"kind", std::string(name_of(c.kind))}, {"verdict", std::string(name_of(c.verdict))}, {"conditions", std::string(c.conditions)}}};
+    row.fields = {{"id", c.id}, {"evidence", evidence_json(c)}};
+    row.mark = "[" + std::string(name_of(c.verdict)) + "] ";
+    if (!c.evidence.empty()) row.fields["test"] = test_of(c);
+    for (std::size_t i = 0; i < claim_documents().size(); ++i) {
+      if ((c.sources >> i & 1U) != 0) row.fields["files"].push_back(claim_documents()[i].file);
+    }
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+/// What `explain` adds to a claim: its evidence, evaluated where it is evaluated here.
+std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const claim& c) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const claim_evidence& e : c.evidence) {
+    if (e.evaluate == nullptr) {
+      facts.emplace_back("evidence", title_of(e) + (e.kind == claim_evidence_kind::finding ? " (" + std::string(e.because) + "); deltaproof study " + std::string(e.study) : "; proofs/README.md"));
+      continue;
+    }
+    const claim_values values = e.evaluate();
+    facts.emplace_back("evidence", title_of(e) + " (" + std::string(e.because) + ")");
+    facts.emplace_back("evaluated now", values_text(values) + ": " + (e.holds(values) ? "as claimed" : "NOT as claimed"));
+  }
+  if (!c.evidence.empty()) facts.emplace_back("test", test_of(c));
+  return facts;
+}
+
 std::vector<entry> list_metrics() {
   return {{"max_abs", "largest |error|"},
           {"rel_fro", "|error|_F / |exact|_F"},
@@ -161,6 +218,7 @@ constexpr axis axes[] = {
     {"initial-state-laws", [] { return list_laws(initial_state_laws()); }},
     {"metrics", list_metrics},
     {"studies", list_studies},
+    {"claims", list_claims},
 };
 
 std::string axis_names() {
@@ -180,8 +238,9 @@ int run_list(const std::string& wanted, const common_options& common) {
     for (const entry& e : entries) {
       json item{{"name", e.name}, {"statement", e.line}};
       for (const auto& [name, value] : e.facts) item[name] = value;
+      item.update(e.fields);
       j[std::string(a.name)].push_back(std::move(item));
-      text += e.name + std::string(width + 2 - e.name.size(), ' ') + e.line + "\n";
+      text += e.name + std::string(width + 2 - e.name.size(), ' ') + e.mark + e.line + "\n";
     }
     publish(common, {"list", text, j.dump(2) + "\n"});
     return 0;
@@ -214,6 +273,10 @@ int run_explain(const std::string& wanted, const common_options& common) {
         text += "  " + name + ": " + value + "\n";
         item[name] = value;
       }
+      if (a.entries == list_claims) {
+        for (const auto& [name, value] : claim_evidence_facts(claim_named(wanted))) text += "  " + name + ": " + value + "\n";
+      }
+      item.update(e.fields);
       j["entries"].push_back(std::move(item));
     }
   }

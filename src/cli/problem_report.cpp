@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
+#include "cli/page.hpp"
 #include "cli/problem_report.hpp"
 
 #include <cctype>
@@ -87,9 +88,10 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   }
   write_report(r, args.output);
   write_index(args.output);
+  write_page(args.output, {});
   std::string text = r.answer + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
-  text += "written to " + args.output + "/" + r.study + ".md\n";
+  text += "written to " + args.output + "/index.html and " + r.study + ".md\n";
   publish(common, {"report", text, to_json(r), to_markdown(r)});
   int code = 0;
   for (const finding& f : r.findings) {

@@ -6,8 +6,10 @@
 #include <iterator>
 #include <thread>
 
+#include "cli/page.hpp"
 #include "cli/problem_report.hpp"
 #include "cli/program.hpp"
+#include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/report.hpp"
 #include "deltaproof/study/study.hpp"
 
@@ -21,6 +23,16 @@ struct study_arguments {
   bool full = false;
   bool quick = false;
 };
+
+std::vector<ledger_row> ledger() {
+  std::vector<ledger_row> rows;
+  for (const claim& c : claims()) {
+    std::string evidence;
+    for (const claim_evidence& e : c.evidence) evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + std::string(e.because);
+    rows.push_back({std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c), std::move(evidence)});
+  }
+  return rows;
+}
 
 int run(const study_arguments& args, const common_options& common) {
   std::vector<const study*> chosen;
@@ -61,7 +73,9 @@ int run(const study_arguments& args, const common_options& common) {
     for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
   }
   if (!args.output.empty()) {
+    if (args.names.empty()) write_file_atomically(std::filesystem::path(args.output) / "claims.md", claims_markdown());
     write_index(args.output);
+    write_page(args.output, args.names.empty() ? ledger() : std::vector<ledger_row>{});
     text += "written to " + args.output + "\n";
   }
   // One study is one report; several are an array of them.

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Claims about the logistic equation and what it is an example of.
+
+#include <cmath>
+
+#include "claims/parts.hpp"
+
+namespace deltaproof::claim_detail {
+namespace {
+
+using kind = claim_kind;
+using verdict = claim_verdict;
+
+/// x E / (1 + (b/a) x (E − 1)) for a = b = 1: the exactly discretised map, E = e^h a free number above 1.
+rational exact_map(const rational& x, const rational& e) { return x * e / (1 + x * (e - 1)); }
+
+/// Both maps over a grid of starts, a = b = 1 and steps whose E runs from 2 to 10^6: order kept, range kept.
+claim_values exact_map_is_tame() {
+  bool monotone = true;
+  bool inside = true;
+  for (long exponent = 1; exponent <= 20; ++exponent) {
+    const rational e = rational(1L << exponent);
+    for (long i = 1; i < 40; ++i) {
+      monotone = monotone && exact_map(fraction(i, 40), e) < exact_map(fraction(i + 1, 40), e);
+      inside = inside && exact_map(fraction(i, 40), e) > 0 && exact_map(fraction(i, 40), e) <= 1;
+    }
+  }
+  // Euler with step 3: u + 3 u (1 − u) folds the interval.
+  const auto euler_map = [](const rational& u) { return u + 3 * u * (1 - u); };
+  return {
+      {"monotone", monotone}, {"inside", inside}, {"euler_keeps_order", euler_map(fraction(2, 3)) < euler_map(fraction(9, 10))}};
+}
+
+/// The difference of two runs of the delta rule, β‖k‖² = 3, against the same run from the difference without values.
+claim_values differences_are_linear() {
+  fraction_matrix a = sample_matrix(2, 2, 50);
+  fraction_matrix b = sample_matrix(2, 2, 51);
+  fraction_matrix difference = combined(a, -1, b);
+  for (unsigned t = 0; t < 4; ++t) {
+    const fraction_vector k = sample_vector(2, 60 + t);
+    const fraction_vector v = sample_vector(2, 70 + t);
+    const rational beta = 3 / inner(k, k);
+    a = delta_step(a, k, v, beta);
+    b = delta_step(b, k, v, beta);
+    difference = delta_step(difference, k, fraction_vector(2), beta);
+  }
+  return {{"equal", combined(a, -1, b) == difference}};
+}
+
+/// A difference of 2^−40 at r = 4: |x_n − y_n| after n steps, in fractions.
+claim_values sensitive() {
+  rational x = fraction(1, 3);
+  rational y = x + fraction(1, 1L << 40);
+  double largest = 0;
+  for (int n = 0; n < 12; ++n) {
+    x = 4 * x * (1 - x);
+    y = 4 * y * (1 - y);
+    const double gap = std::abs(approximate(x - y));
+    largest = gap > largest ? gap : largest;
+  }
+  return {{"first_difference", 0x1p-40}, {"largest_over_first", largest / 0x1p-40}};
+}
+
+}  // namespace
+
+claim_table logistic_claims() {
+  return {
+      {"logistic-function-solves",
+       blog,
+       kind::identity,
+       verdict::holds,
+       "dx/dt = αx − βx² is solved by the logistic function.",
+       "x(0) > 0 and α, β > 0",
+       {theorem("ode.logistic.logistic_flow_solves"), theorem("ode.logistic.logistic_flow_start"),
+        theorem("ode.logistic.logistic_flow_range")}},
+      {"logistic-difference-is-chaotic",
+       blog,
+       kind::conclusion,
+       verdict::conditional,
+       "The difference equation x′ = x + αx − βx² can be chaotic.",
+       "beyond r = 1 + α = 3.5699…, in windows not; the theorems give period three at r = 3.84 and the doubling of angles at r = "
+       "4",
+       {theorem("ode.logistic.euler_map_conjugate"), theorem("ode.logistic.period_three"), theorem("ode.logistic.orbit_at_four"),
+        exact_check("a difference of 2⁻⁴⁰ at r = 4 over 12 steps, in fractions", sensitive,
+                    [](const claim_values& v) { return number_at(v, "largest_over_first") > 1000; }),
+        finding_of("horizon", "logistic-parts", "the exponent of the map at αh = 3, against ln 2",
+                   [](const claim_values& v) { return within(number_at(v, "logistic_exponent_at_3"), 0.693147, 1e-3); })}},
+      {"flow-avoids-abnormal-behaviour",
+       blog,
+       kind::conclusion,
+       verdict::conditional,
+       "Starting from a differential equation avoids chaotic behaviour.",
+       "of the exact solution: its map is monotone for every step length. A discretisation of the same equation may still be "
+       "chaotic, as this example shows",
+       {theorem("ode.logistic.logistic_flow_monotone"),
+        exact_check("the exact map on 39 starts and 20 step lengths, and Euler's at step 3, in fractions", exact_map_is_tame,
+                    [](const claim_values& v) {
+                      return truth_at(v, "monotone") && truth_at(v, "inside") && !truth_at(v, "euler_keeps_order");
+                    })}},
+      {"logistic-example-fits-the-delta-rule",
+       blog,
+       kind::conclusion,
+       verdict::conditional,
+       "The logistic equation is an example of what happens to the delta rule.",
+       "up to the loss of the fixed point at β‖k‖² = 2, where the multipliers are the same; beyond it the delta rule, linear in "
+       "S, diverges and cannot be chaotic",
+       {theorem("ode.logistic.euler_map_multiplier"), theorem("algebra.wy.state_is_affine"),
+        exact_check("the difference of two runs with β‖k‖² = 3 against the run from their difference", differences_are_linear,
+                    is_equal)}},
+  };
+}
+
+}  // namespace deltaproof::claim_detail
