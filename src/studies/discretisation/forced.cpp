@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/discretisation/forced.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof::detail::discretisation {
+namespace {
+
+enum stream : std::uint64_t { of_fresh_keys = 0x6469736300000000U, of_random_values = 0x6469736400000000U };
+
+double square(const matrix<double>& m) {
+  double sum = 0;
+  for (const double x : m.entries()) sum += x * x;
+  return sum;
+}
+
+}  // namespace
+
+std::vector<double> adversary(double r, std::size_t tokens) {
+  const double b = 1 - r;
+  recurrence<double> machine(2, 1);
+  const std::array<double, 1> v{1};
+  std::vector<double> result;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const double x = machine.state()(0, 0);
+    const double y = machine.state()(1, 0);
+    const double length = std::sqrt(x * x + y * y);
+    const double wanted = std::fabs(r) < 1 ? r * b / (1 - r * r) : (r < 0 ? -length : 0);
+    std::array<double, 2> k{1, 0};
+    if (length > 0) {
+      const double c = std::clamp(wanted / length, -1.0, 1.0);
+      const double s = std::sqrt(1 - c * c);
+      k = {(c * x - s * y) / length, (c * y + s * x) / length};
+    }
+    machine.step(k, v, b);
+    result.push_back(square(machine.state()));
+  }
+  return result;
+}
+
+std::vector<double> worst_values(double r, std::size_t tokens) {
+  std::vector<double> result;
+  double s = 0;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    s = r * s + (1 - r) * (r < 0 && t % 2 != 0 ? -1 : 1);
+    result.push_back(std::fabs(s));
+  }
+  return result;
+}
+
+mean_square fresh_keys(double r, std::size_t key_dim, std::size_t tokens, std::size_t streams, std::uint64_t seed) {
+  double sum = 0;
+  double squares = 0;
+  std::vector<double> k(key_dim);
+  std::array<double, 1> v{};
+  for (std::size_t i = 0; i < streams; ++i) {
+    philox random(seed, of_fresh_keys + i);
+    recurrence<double> machine(key_dim, 1);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      shared::draw(random, k);
+      (void)shared::normalise(k);
+      v[0] = random.normal();
+      machine.step(k, v, 1 - r);
+    }
+    const double value = square(machine.state());
+    sum += value;
+    squares += value * value;
+  }
+  const auto n = static_cast<double>(streams);
+  const double mean = sum / n;
+  return {mean, std::sqrt(std::max(0.0, squares / n - mean * mean) / (n - 1)), streams};
+}
+
+double fresh_keys_expected(double r, std::size_t key_dim, std::size_t tokens) {
+  // E|S'|^2 = (1 - (1 - R^2)/d) E|S|^2 + b^2, step by step: no cancellation as R approaches -1.
+  const double kept = 1 - (1 - r * r) / static_cast<double>(key_dim);
+  double mean = 0;
+  for (std::size_t t = 0; t < tokens; ++t) mean = kept * mean + (1 - r) * (1 - r);
+  return mean;
+}
+
+double largest_share_of_bound(double r, std::size_t key_dim, std::size_t tokens, std::size_t streams, std::uint64_t seed) {
+  double worst = 0;
+  std::vector<double> k(key_dim);
+  std::array<double, 1> v{};
+  for (std::size_t i = 0; i < streams; ++i) {
+    philox random(seed, of_random_values + i);
+    recurrence<double> machine(key_dim, 1);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      shared::draw(random, k);
+      (void)shared::normalise(k);
+      v[0] = random.uniform() < 0.5 ? -1 : 1;
+      machine.step(k, v, 1 - r);
+      worst = std::max(worst, square(machine.state()) / (static_cast<double>(t + 1) * energy_gain(r)));
+    }
+  }
+  return worst;
+}
+
+}  // namespace deltaproof::detail::discretisation

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The logistic map r x (1 - x) in number formats: its Lyapunov exponent, how long an orbit in a format follows the true one,
+// and all cycles of the map on the finitely many numbers of a 16-bit format. The product is formed as r (x (1 - x)), every
+// operation rounded once.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace deltaproof::detail::logistic {
+
+// ---- Lyapunov exponent ----
+
+struct estimate {
+  double mean = 0;
+  double deviation = 0;  ///< of one stream
+  std::size_t n = 0;
+  [[nodiscard]] double standard_error() const;
+};
+
+/// Mean of ln|r (1 - 2x)| over `steps` steps of fp64 orbits after 1000, from `streams` random starts.
+[[nodiscard]] estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_t seed);
+
+// ---- Decorrelation ----
+
+/// The formats of the race: bf16, fp16, fp32, fp64 and two of MPFR.
+struct runner {
+  std::string name;
+  int precision = 0;
+};
+[[nodiscard]] std::vector<runner> runners();
+
+inline constexpr double far = 0.1;
+
+struct race {
+  double r = 0;
+  std::string format_name;
+  int precision = 0;
+  estimate steps;  ///< first step at which |x - true x| > far
+  double smallest = 0;
+  double largest = 0;
+  std::uint64_t never = 0;  ///< starts that stayed nearer for all steps; in no other number
+};
+
+/// Starts are random bf16 numbers in (1/8, 7/8), so that every format has them. The true orbit has 2200 bits: it loses at
+/// most 2 a step, |r (1 - 2x)| <= 4, so that after 800 steps it is right to 2^-500. Throws: domain_error unless r is a number of
+/// bf16 in (0, 4].
+[[nodiscard]] std::vector<race> decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed);
+
+/// Slope and intercept of y against x by least squares.
+struct line {
+  double slope = 0;
+  double intercept = 0;
+};
+[[nodiscard]] line fit(const std::vector<double>& x, const std::vector<double>& y);
+
+// ---- Cycles ----
+
+/// What all starts in [0, 1] of one format end in, for one r.
+struct cycle_census {
+  double r = 0;
+  std::size_t starts = 0;
+  std::size_t cycles = 0;
+  std::size_t longest_cycle = 0;
+  std::size_t longest_transient = 0;  ///< steps before the cycle is reached
+  double mean_transient = 0;
+  std::size_t ends_at_zero = 0;         ///< starts whose cycle is {0}
+  std::size_t largest_basin_cycle = 0;  ///< length of the cycle that most starts end in
+  double largest_basin = 0;             ///< their share
+  std::vector<double> on_cycles;        ///< the numbers on cycles, ascending
+};
+
+/// All numbers of bf16 or fp16 in [0, 1]. Throws: format_error for another format, domain_error unless r is one of its
+/// numbers in (0, 4].
+[[nodiscard]] cycle_census census(std::string_view format_name, double r);
+/// All bf16 numbers in [1, 4], ascending.
+[[nodiscard]] std::vector<double> bf16_parameters();
+
+// ---- The exact flow of x' = a x - b x^2 ----
+
+/// naive: x E/(1 + (b/a) x (E - 1)), E = e^(ah). safe: x/(e^(-ah) + b h phi(ah) x), phi the gain of the exact rule: it
+/// cannot overflow for a, b, h, x >= 0 unless b h x does, and holds at a = 0.
+enum class flow_form { naive, safe };
+struct flow_census {
+  std::string format_name;
+  std::uint64_t cases = 0;
+  std::uint64_t naive_not_finite = 0;
+  std::uint64_t safe_not_finite = 0;
+  double naive_fails_from = 0;  ///< the smallest a h at which the naive form is not finite
+  double naive_worst = 0;       ///< relative error where finite
+  double safe_worst = 0;
+  bool holds_at_zero = true;         ///< at a = 0 the safe form is x/(1 + b h x), bit for bit
+  std::uint64_t safe_decreases = 0;  ///< neighbouring x whose images are in the wrong order
+};
+/// a = b = 1; h from 2^-12 to 2^10 by factors of 2^(1/8) rounded to the format, x over all powers of two times 1 ... 15/8 in
+/// [2^-12, 2^3]. Truth: 256 bits. Formats: bf16, fp16, fp32, fp64.
+[[nodiscard]] flow_census survey_flow(std::string_view format_name);
+
+}  // namespace deltaproof::detail::logistic

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/negative_eigenvalues/words.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/number/real.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+
+namespace deltaproof::detail::negative_eigenvalues {
+namespace {
+
+using wide = real<256>;
+
+permutation identity_permutation(std::size_t n) {
+  permutation p(n);
+  for (std::size_t i = 0; i < n; ++i) p[i] = i;
+  return p;
+}
+
+template <class S>
+matrix<S> matrix_of(const permutation& p) {
+  matrix<S> m(p.size(), p.size(), zero<S>());
+  for (std::size_t i = 0; i < p.size(); ++i) m(i, p[i]) = one<S>();
+  return m;
+}
+
+template <class S>
+std::uint64_t exact_steps(std::size_t n) {
+  std::uint64_t exact = 0;
+  const std::vector<S> nothing(n, zero<S>());
+  for (const permutation& p : all_permutations(n)) {
+    for (const transposition& t : all_transpositions(n)) {
+      std::vector<S> key = nothing;
+      key[t.i] = one<S>();
+      key[t.j] = -one<S>();
+      recurrence<S> machine(matrix_of<S>(p));
+      machine.step(key, nothing, one<S>());
+      permutation expected = p;
+      std::swap(expected[t.i], expected[t.j]);
+      if (machine.state() == matrix_of<S>(expected)) ++exact;
+    }
+  }
+  return exact;
+}
+
+template <class S>
+S lead_of(const matrix<S>& state, const permutation& expected) {
+  S least = one<S>();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      if (j == expected[i]) continue;
+      const S lead = state(i, expected[i]) - state(i, j);
+      if (!(lead >= least)) least = lead;
+    }
+  }
+  return least;
+}
+
+template <class S, class Store>
+horizon follow(std::size_t n, const S& entry, const S& step, std::size_t tokens, philox random, Store&& store) {
+  const std::vector<permutation> elements = all_permutations(n);
+  std::vector<std::vector<transposition>> steps;
+  for (const permutation& p : elements) steps.push_back(as_transpositions(p));
+  recurrence<S> machine(matrix_of<S>(identity_permutation(n)));
+  permutation expected = identity_permutation(n);
+  const std::vector<S> nothing(n, zero<S>());
+  std::vector<S> key = nothing;
+  horizon result;
+  for (std::size_t t = 1; t <= tokens; ++t) {
+    const auto element = static_cast<std::size_t>(random.below(elements.size()));
+    for (const transposition& swap : steps[element]) {
+      key[swap.i] = entry;
+      key[swap.j] = -entry;
+      machine.step(key, nothing, step);
+      machine.store(store);
+      key[swap.i] = zero<S>();
+      key[swap.j] = zero<S>();
+      std::swap(expected[swap.i], expected[swap.j]);
+    }
+    const S lead = lead_of(machine.state(), expected);
+    result.lead = round_to<double>(lead);
+    if (result.faint == 0 && !(result.lead >= 0.5)) result.faint = t;
+    if (lead > zero<S>()) continue;
+    result.wrong = t;
+    break;
+  }
+  return result;
+}
+
+// 1 / sqrt 2 to 256 bits.
+wide inverse_root() { return 1 / sqrt(wide(2)); }
+
+double rounded_root(const format& f) {
+  const wide x = inverse_root();
+  if (f == bf16) return round_to<bf16>(x).value();
+  if (f == fp16) return round_to<fp16>(x).value();
+  if (f == fp32) return round_to<fp32>(x).value();
+  if (f == fp64) return round_to<double>(x);
+  throw domain_error("negative-eigenvalues: keys are bf16, fp16, fp32 or fp64, not " + std::string(name_of(f)));
+}
+
+}  // namespace
+
+std::vector<permutation> all_permutations(std::size_t n) {
+  std::vector<permutation> result;
+  permutation p = identity_permutation(n);
+  do result.push_back(p);
+  while (std::next_permutation(p.begin(), p.end()));
+  return result;
+}
+
+std::vector<transposition> all_transpositions(std::size_t n) {
+  std::vector<transposition> result;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) result.push_back({i, j});
+  }
+  return result;
+}
+
+std::vector<transposition> as_transpositions(const permutation& p) {
+  std::vector<transposition> result;
+  permutation now = identity_permutation(p.size());
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (now[i] == p[i]) continue;
+    const auto at = static_cast<std::size_t>(std::find(now.begin(), now.end(), p[i]) - now.begin());
+    std::swap(now[i], now[at]);
+    result.push_back({i, at});
+  }
+  return result;
+}
+
+exactness check_every_step(std::size_t n) {
+  exactness result;
+  result.cases = 4 * all_permutations(n).size() * all_transpositions(n).size();
+  result.exact =
+      exact_steps<rational>(n) + exact_steps<rounded<bf16>>(n) + exact_steps<rounded<fp16>>(n) + exact_steps<rounded<e4m3>>(n);
+  return result;
+}
+
+horizon follow_word(const execution& how, std::size_t n, double step, bool unit_key, std::size_t tokens, std::uint64_t seed,
+                    std::uint64_t word) {
+  const philox random(seed, 40 + word);
+  if (how.reference) {
+    const wide entry = unit_key ? inverse_root() : wide(1);
+    return follow<wide>(n, entry, wide(unit_key ? step : step / 2), tokens, random, [](const wide& x) { return x; });
+  }
+  const double entry = unit_key ? rounded_root(how.key) : 1;
+  const double b = unit_key ? step : step / 2;
+  if (how.state == fp64) return follow<double>(n, entry, b, tokens, random, [](double x) { return x; });
+  const auto in_float = [&](auto&& store) {
+    return follow<float>(n, static_cast<float>(entry), static_cast<float>(b), tokens, random, store);
+  };
+  if (how.state == bf16) return in_float([](float x) { return static_cast<float>(round_to<bf16>(x).value()); });
+  if (how.state == fp16) return in_float([](float x) { return static_cast<float>(round_to<fp16>(x).value()); });
+  return in_float([](float x) { return x; });
+}
+
+rational unit_key_square(const format& f) {
+  const rational x = exact(rounded_root(f));
+  return 2 * x * x;
+}
+
+double half_life(const rational& lambda) {
+  const rational size = lambda < 0 ? rational(-lambda) : lambda;
+  if (size == 1) return std::numeric_limits<double>::infinity();
+  if (size == 0) return 0;
+  // log1p: |lambda| may be within 2^-53 of 1, and the difference is exact.
+  const wide away = log1p(round_to<wide>(rational(size - 1)));
+  return round_to<double>(wide(-log(wide(2)) / away));
+}
+
+}  // namespace deltaproof::detail::negative_eigenvalues

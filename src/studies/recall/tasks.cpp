@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/recall/tasks.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/number/real.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof::detail::recall {
+namespace {
+
+using wide = real<256>;
+
+wide pi() {
+  wide result;
+  mpfr_const_pi(result.backend().data(), MPFR_RNDN);
+  return result;
+}
+
+// sum_m sign^m a^(2m + shift) / (2m + shift)! E k^(2m + 2 shift), shift 0 or 1, without its first term if `later`. Terms fall by
+// half from some m on, so the rest is below twice the first term left out.
+double series(const wide& a, int sign, int shift, bool later, std::size_t key_dim, double& radius) {
+  wide sum = 0;
+  wide power = shift == 0 ? wide(1) : a;
+  wide largest = 1;
+  for (int m = 0;; ++m) {
+    const wide term = power * round_to<wide>(even_moment(key_dim, m + shift));
+    if (!(later && m == 0)) sum += (sign < 0 && m % 2 != 0) ? wide(-term) : term;
+    if (term > largest) largest = term;
+    const wide n(2 * m + shift);
+    const wide factor = a * a / ((n + 1) * (n + 2));
+    if (factor < wide(0.5) && term < wide(1e-40)) break;
+    power *= factor;
+  }
+  const auto result = round_to<double>(sum);
+  // The tail, 2^10 operations on terms of at most `largest`, and the rounding to double.
+  radius = std::max(radius, 2e-40 + round_to<double>(largest) * 0x1p-240 + std::fabs(result) * 0x1p-53);
+  return result;
+}
+
+void unit_rows(matrix<double>& x) {
+  for (std::size_t t = 0; t < x.rows(); ++t) shared::normalise(x.row(t));
+}
+
+matrix<double> unit_gaussian(philox random, std::size_t tokens, std::size_t key_dim) {
+  matrix<double> result(tokens, key_dim);
+  for (std::size_t t = 0; t < tokens; ++t) shared::draw(random, result.row(t));
+  unit_rows(result);
+  return result;
+}
+
+void average(matrix<double>& x, std::size_t width) {
+  const matrix<double> before = x;
+  for (std::size_t t = 0; t < x.rows(); ++t) {
+    for (std::size_t i = 0; i < x.cols(); ++i) {
+      double sum = 0;
+      for (std::size_t back = 0; back < width && back <= t; ++back) sum += before(t - back, i);
+      x(t, i) = sum / static_cast<double>(width);
+    }
+  }
+}
+
+}  // namespace
+
+double portable_exp(double x) {
+  // e^x = (e^(x / 2^s))^(2^s) with |x| / 2^s below 1/8, and e^y by its series.
+  int squarings = 0;
+  while (std::fabs(x) > 0.125) {
+    x /= 2;
+    ++squarings;
+  }
+  double sum = 1;
+  for (int m = 12; m >= 1; --m) sum = 1 + x / m * sum;
+  for (int s = 0; s < squarings; ++s) sum *= sum;
+  return sum;
+}
+
+double sine_of_turns(double x) {
+  double turn = x - std::nearbyint(x);  // exact
+  if (turn > 0.25) turn = 0.5 - turn;
+  if (turn < -0.25) turn = -0.5 - turn;
+  const double y = 6.283185307179586477 * turn;
+  double sum = 1;
+  for (int m = 12; m >= 1; --m) sum = 1 - y * y / ((2 * m) * (2 * m + 1)) * sum;
+  return y * sum;
+}
+
+double apply(relation f, double k) {
+  switch (f) {
+    case relation::identity:
+      return k;
+    case relation::quadratic:
+      return k * k;
+    case relation::cubic:
+      return k * k * k;
+    case relation::quartic:
+      return k * k * (k * k);
+    case relation::exponential:
+      return portable_exp(k);
+    case relation::sine:
+      return sine_of_turns(5 * k);
+  }
+  return k;
+}
+
+rational even_moment(std::size_t key_dim, int m) {
+  rational result(1);
+  for (int j = 0; j < m; ++j) {
+    result *= rational(2 * j + 1) / rational(static_cast<std::int64_t>(key_dim) + 2 * j);
+  }
+  return result;
+}
+
+moments moments_of(relation f, std::size_t key_dim) {
+  if (key_dim == 0) throw domain_error("recall: key_dim is 0, needs at least 1");
+  moments result;
+  const auto even = [&](int m) {
+    const auto value = round_to<double>(even_moment(key_dim, m));
+    result.radius = std::max(result.radius, value * 0x1p-53);
+    return value;
+  };
+  switch (f) {
+    case relation::identity:
+      result.square = result.with_key = even(1);
+      break;
+    case relation::quadratic:
+      result.mean = even(1);
+      result.square = even(2);
+      break;
+    case relation::cubic:
+      result.square = even(3);
+      result.with_key = even(2);
+      break;
+    case relation::quartic:
+      result.mean = even(2);
+      result.square = even(4);
+      break;
+    case relation::exponential:
+      result.mean = series(wide(1), 1, 0, false, key_dim, result.radius);
+      result.square = series(wide(2), 1, 0, false, key_dim, result.radius);
+      result.with_key = series(wide(1), 1, 1, false, key_dim, result.radius);
+      break;
+    case relation::sine:  // sin^2 x = (1 - cos 2x) / 2
+      result.square = -0.5 * series(20 * pi(), -1, 0, true, key_dim, result.radius);
+      result.with_key = series(10 * pi(), -1, 1, false, key_dim, result.radius);
+      break;
+  }
+  return result;
+}
+
+inputs make_inputs(const task& t, std::uint64_t seed, std::uint64_t run) {
+  inputs in;
+  in.k = unit_gaussian(philox(seed, 2 * run + 100), t.tokens, t.key_dim);
+  in.q = unit_gaussian(philox(seed, 2 * run + 101), t.tokens, t.key_dim);
+  in.v = matrix<double>(t.tokens, t.key_dim);
+  for (std::size_t i = 0; i < in.k.size(); ++i) in.v.data()[i] = apply(t.f, in.k.data()[i]);
+  if (t.conv.width > 1) {
+    if (t.conv.on_keys) {
+      average(in.k, t.conv.width);
+      unit_rows(in.k);
+    }
+    if (t.conv.on_values) average(in.v, t.conv.width);
+  }
+  if (t.normalise_values) unit_rows(in.v);
+  return in;
+}
+
+}  // namespace deltaproof::detail::recall

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "studies/state_precision/runs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof::detail::state_precision {
+namespace {
+
+constexpr std::size_t longest_block = 4096;
+
+double rounded_to(const format& f, double x) {
+  if (f == bf16) return round_to<bf16>(x).value();
+  if (f == fp16) return round_to<fp16>(x).value();
+  if (f == fp32) return round_to<fp32>(x).value();
+  throw domain_error("state-precision keeps numbers in bf16, fp16 or fp32, not in " + std::string(name_of(f)));
+}
+
+double exp64(double x) { return exp(rounded<fp64>::from_exact(x)).value(); }
+double exp32(double x) { return exp(rounded<fp32>::from_exact(x)).value(); }
+// ln(1 + e^x).
+double softplus(double x) { return x > 30 ? x : shared::ln(1 + exp64(x)); }
+
+/// One executed recurrence.
+class machine {
+ public:
+  machine(const choice& c, const shape& s, std::uint64_t seed, std::uint64_t stream)
+      : choice_{c}, shape_{s}, state_(s.key_dim, s.value_dim), mode_(seed, stream) {}
+
+  void run(const tokens& t) {
+    const std::size_t n = t.beta.size();
+    std::vector<float> k(shape_.key_dim);
+    std::vector<float> v(shape_.value_dim);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < k.size(); ++j) k[j] = static_cast<float>(t.k[i * k.size() + j]);
+      for (std::size_t j = 0; j < v.size(); ++j) v[j] = static_cast<float>(t.v[i * v.size() + j]);
+      const auto decay = static_cast<float>(decay_of(t, i));
+      const auto beta = static_cast<float>(rounded_to(choice_.beta, t.beta[i]));
+      state_.decay({&decay, 1});
+      state_.step(k, v, beta);
+      store();
+    }
+  }
+  [[nodiscard]] const matrix<float>& state() const { return state_.state(); }
+
+ private:
+  double decay_of(const tokens& t, std::size_t i) const {
+    if (choice_.place == decay_place::logarithm) return exp32(rounded_to(choice_.decay, t.g[i]));
+    return rounded_to(choice_.decay, t.decay[i]);
+  }
+  void store() {
+    if (choice_.state == fp32) return;
+    const bool wide = choice_.state == fp16;
+    if (choice_.stochastic) {
+      state_.store([&](float x) {
+        return static_cast<float>(wide ? round_to<fp16>(x, mode_).value() : round_to<bf16>(x, mode_).value());
+      });
+    } else if (wide) {
+      state_.store([](float x) { return static_cast<float>(round_to<fp16>(x).value()); });
+    } else {
+      state_.store([](float x) { return static_cast<float>(round_to<bf16>(x).value()); });
+    }
+  }
+
+  choice choice_;
+  shape shape_;
+  recurrence<float> state_;
+  stochastic mode_;
+};
+
+double frobenius(std::span<const double> x) {
+  double sum = 0;
+  for (const double e : x) sum += e * e;
+  return std::sqrt(sum) * (1 + 0x1p-40);
+}
+
+/// Carries state and radius over one block by the oracle.
+void advance(matrix<double>& state, double& radius, const tokens& t, const shape& s) {
+  const std::size_t n = t.beta.size();
+  problem p;
+  p.op = op_kind::gated_delta_rule;
+  p.k = tensor::from_doubles(bf16, {1, n, 1, s.key_dim}, t.k, "k");
+  p.q = tensor::from_doubles(bf16, {1, n, 1, s.key_dim}, t.k, "q");
+  p.v = tensor::from_doubles(bf16, {1, n, 1, s.value_dim}, t.v, "v");
+  p.beta = tensor::from_doubles(fp32, {1, n, 1}, t.beta, "beta");
+  p.g = tensor::from_doubles(fp32, {1, n, 1}, t.g, "g");
+  p.initial_state = tensor::from_doubles(fp64, {1, 1, s.key_dim, s.value_dim}, state.entries(), "initial_state");
+  question q;
+  q.threads = 1;
+  const reference result = solve(p, q);
+  double dropped = 0;  // what the oracle knows beyond one double
+  for (const std::vector<double>& low : result.final_state.low) dropped += frobenius(low);
+  double kept = 1;
+  for (std::size_t i = 0; i < n; ++i) {
+    double square = 0;
+    for (std::size_t j = 0; j < s.key_dim; ++j) square += t.k[i * s.key_dim + j] * t.k[i * s.key_dim + j];
+    // Sum and product are off by less than 2^-40; only then does no step expand.
+    if (!(t.beta[i] * square <= 2 - 0x1p-30)) {
+      throw domain_error("state-precision: beta |k|^2 = " + std::to_string(t.beta[i] * square) +
+                         " > 2; the radius would not add up");
+    }
+    kept *= std::min(1.0, t.decay[i] * (1 + 0x1p-22));
+  }
+  state = matrix<double>(s.key_dim, s.value_dim, result.final_state.value);
+  radius = (radius * kept + frobenius(result.final_state.radius) + dropped) * (1 + 0x1p-40);
+}
+
+void compare(const matrix<float>& found, const matrix<double>& exact, measured_run& run) {
+  double difference = 0;
+  double square = 0;
+  double overlap = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double e = exact.data()[i];
+    const auto x = static_cast<double>(found.data()[i]);
+    difference += (x - e) * (x - e);
+    square += e * e;
+    overlap += x * e;
+  }
+  const bool finite = std::isfinite(difference);
+  run.error.push_back(finite ? std::sqrt(difference / square) : std::numeric_limits<double>::infinity());
+  run.kept.push_back(finite ? overlap / square : std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace
+
+token_source::token_source(const head& h, const shape& s, std::uint64_t seed)
+    : head_{h}, shape_{s}, choice_(seed, 21), gate_(seed, 22), step_(seed, 23), noise_(seed, 24) {
+  // softplus(b) = dt: b = dt + ln(1 - e^-dt).
+  bias_ = h.dt + shared::ln(1 - exp64(-h.dt));
+  philox words(seed, 25);
+  words_.resize(s.words * s.key_dim);
+  values_.resize(s.words * s.value_dim);
+  for (std::size_t w = 0; w < s.words; ++w) {
+    const std::span<double> key(words_.data() + w * s.key_dim, s.key_dim);
+    shared::draw(words, key);
+    shared::normalise(key);
+    for (double& x : key) x = rounded_to(bf16, x);
+    shared::draw(words, {values_.data() + w * s.value_dim, s.value_dim});
+    frequency_.push_back((frequency_.empty() ? 0 : frequency_.back()) + 1 / static_cast<double>(w + 1));
+  }
+}
+
+tokens token_source::next(std::size_t count) {
+  tokens t;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double at = choice_.uniform() * frequency_.back();
+    const auto word = static_cast<std::size_t>(std::upper_bound(frequency_.begin(), frequency_.end(), at) - frequency_.begin());
+    const auto key = words_.begin() + static_cast<std::ptrdiff_t>(word * shape_.key_dim);
+    t.k.insert(t.k.end(), key, key + static_cast<std::ptrdiff_t>(shape_.key_dim));
+    for (std::size_t j = 0; j < shape_.value_dim; ++j) {
+      t.v.push_back(rounded_to(bf16, values_[word * shape_.value_dim + j] + 0.5 * noise_.normal()));
+    }
+    t.beta.push_back(rounded_to(fp32, 1 / (1 + exp64(-(step_.normal() + head_.logit)))));
+    const double drawn = gate_.normal();
+    t.g.push_back(head_.rate == 0 ? 0 : rounded_to(fp32, -head_.rate * softplus(drawn + bias_)));
+    t.decay.push_back(t.g.back() == 0 ? 1 : exp32(t.g.back()));
+  }
+  return t;
+}
+
+head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at, std::uint64_t seed) {
+  head_run result;
+  result.reference.at.assign(at.begin(), at.end());
+  result.runs.resize(choices.size());
+  std::vector<machine> machines;
+  for (std::size_t c = 0; c < choices.size(); ++c) machines.emplace_back(choices[c], s, seed, 1000 + c);
+  token_source source(h, s, seed);
+  matrix<double> state(s.key_dim, s.value_dim);
+  double radius = 0;
+  double gates = 0;
+  std::size_t done = 0;
+  for (const std::size_t target : at) {
+    while (done < target) {
+      const tokens t = source.next(std::min(target - done, longest_block));
+      advance(state, radius, t, s);
+      for (machine& m : machines) m.run(t);
+      for (const double g : t.g) gates -= g;
+      done += t.beta.size();
+    }
+    result.reference.states.push_back(state);
+    result.reference.radius.push_back(radius);
+    for (std::size_t c = 0; c < machines.size(); ++c) compare(machines[c].state(), state, result.runs[c]);
+  }
+  result.half_life =
+      gates > 0 ? 0.69314718055994530942 * static_cast<double>(done) / gates : std::numeric_limits<double>::infinity();
+  return result;
+}
+
+}  // namespace deltaproof::detail::state_precision

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/gates/ratios.hpp"
+#include "studies/gates/sections.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::gates;
+
+TEST(gates_edges, lie_between_neighbours) {
+  // ln of the largest number and half a unit more.
+  EXPECT_NEAR(overflow_exponent(fp32), 88.72283905206835, 1e-5);
+  EXPECT_NEAR(overflow_exponent(fp16), 11.090354888959125, 1e-3);
+  EXPECT_LT(overflow_exponent(bf16), overflow_exponent(fp32));
+  EXPECT_NEAR(subnormal_exponent(fp32), -87.33654475, 1e-4);
+  for (const format& f : {bf16, fp16, fp32}) {
+    const rounding_to_one edge = rounds_to_one(f);
+    EXPECT_LT(edge.last_below, edge.first_one);
+    EXPECT_NEAR(edge.last_below / (-unit_roundoff(f) / 2), 1, 2 * unit_roundoff(f));
+  }
+  EXPECT_EQ(round_to<bf16>(exp(rounded<fp32>::from_exact(rounds_to_one(bf16).first_one)).value()).value(), 1);
+  EXPECT_THROW((void)rounds_to_one(e4m3), domain_error);
+}
+
+TEST(gates_ratios, of_no_gate_are_one_in_every_form) {
+  const std::vector<double> g(40, 0.0);
+  for (const named_factorisation& f : factorisations) {
+    const matrix<double> r = ratios(f.id, g, fp32);
+    for (std::size_t i = 0; i < 40; ++i) {
+      for (std::size_t j = 0; j < 40; ++j) EXPECT_EQ(r(i, j), i >= j ? 1 : 0) << f.name;
+    }
+  }
+}
+
+TEST(gates_ratios, agree_with_the_exact_ones_where_nothing_overflows) {
+  philox random(4);
+  for (const std::size_t n : {1U, 7U, 16U, 23U, 48U}) {
+    std::vector<double> g(n);
+    for (double& x : g) x = round_to<fp32>(-random.uniform()).value();
+    const matrix<double> exact = exact_ratios(g);
+    for (const named_factorisation& f : factorisations) {
+      const comparison c = compare(ratios(f.id, g, fp32), exact, 0);
+      EXPECT_EQ(c.not_finite, 0U);
+      EXPECT_LT(c.worst, 1e-5) << f.name;
+      // Sixteen bits: a rounding for each factor, one for each of up to n decays.
+      EXPECT_LT(compare(ratios(f.id, g, bf16), exact, 0).worst, static_cast<double>(n + 2) * 0x1p-8) << f.name;
+    }
+  }
+  // Three gates by hand.
+  const std::vector<double> g{-1, -2, -0.5};
+  EXPECT_NEAR(exact_ratios(g)(2, 0), std::exp(-2.5), 1e-16);
+  EXPECT_EQ(exact_ratios(g)(1, 1), 1);
+}
+
+TEST(gates_ratios, of_a_reset) {
+  std::vector<double> g(20, -0.01);
+  g[3] = -HUGE_VAL;
+  const matrix<double> exact = exact_ratios(g);
+  EXPECT_EQ(exact(5, 1), 0);
+  EXPECT_NEAR(exact(5, 4), std::exp(-0.01), 1e-9);
+  EXPECT_EQ(compare(ratios(factorisation::product, g, fp32), exact, 0.1).not_finite, 0U);
+  EXPECT_LT(compare(ratios(factorisation::product, g, fp32), exact, 0.1).worst, 1e-6);
+  EXPECT_GT(compare(ratios(factorisation::difference, g, fp32), exact, 0.1).not_finite, 100U);
+}
+
+// Just inside the limit everything is finite, the next fp32 number is not; and the limit is the derived one.
+TEST(gates_limits, are_the_derived_ones_and_sharp) {
+  for (const named_factorisation& f : factorisations) {
+    for (const std::size_t chunk : {16U, 32U}) {
+      for (const format& store : {fp32, fp16}) {
+        const double limit = measured_limit(f.id, chunk, store);
+        const auto times = static_cast<double>(largest_exponent(f.id, chunk));
+        if (times == 0) {
+          EXPECT_EQ(limit, 1024) << f.name;
+          continue;
+        }
+        EXPECT_NEAR(limit * times / overflow_exponent(store), 1, 1e-5) << f.name;
+        const auto not_finite = [&](double size) {
+          const std::vector<double> g(chunk, -size);
+          return compare(ratios(f.id, g, store), exact_ratios(g), 0).not_finite;
+        };
+        EXPECT_EQ(not_finite(limit), 0U);
+        EXPECT_GT(not_finite(static_cast<double>(std::nextafter(static_cast<float>(limit), 2000.0F))), 0U);
+      }
+    }
+  }
+}
+
+settings small() { return {{16}, 8, 64, 1}; }
+
+report run_small(const run_options& options, const settings& size) {
+  report r;
+  r.study = "gates";
+  r.question = "?";
+  r.answer = "a";
+  r.not_claimed = {"b"};
+  add_limits(options, size, r);
+  add_sums(options, size, r);
+  add_decays(options, size, r);
+  return r;
+}
+
+const finding& find(const report& r, const std::string& id) {
+  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
+}
+
+TEST(gates_study, sections_make_a_valid_report_that_threads_do_not_change) {
+  run_options two;
+  two.threads = 2;
+  const report a = run_small({}, small());
+  EXPECT_NO_THROW(validate(a));
+  EXPECT_EQ(to_json(a), to_json(run_small(two, small())));
+  EXPECT_EQ(find(a, "difference-is-safe").values.at("unbounded"), cell(true));
+  EXPECT_EQ(find(a, "reset-gates").values.at("infinite_is_nan"), cell(true));
+  EXPECT_EQ(find(a, "sums-lose-their-size").values.at("inside"), cell(true));
+}
+
+TEST(gates_study, findings_follow_the_gates_drawn) {
+  run_options other;
+  other.seed = 2;
+  const report a = run_small({}, small());
+  const report b = run_small(other, small());
+  EXPECT_NE(find(a, "reset-gates").statement, find(b, "reset-gates").statement);
+  EXPECT_NE(find(a, "model-gates-round-to-one").statement, find(b, "model-gates-round-to-one").statement);
+  EXPECT_EQ(find(a, "limits-found-by-hand").statement, find(b, "limits-found-by-hand").statement);
+}
+
+TEST(gates_study, interrupted_says_what_is_missing) {
+  std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("gates"), options);
+  EXPECT_EQ(r.unfinished.size(), 3U);
+  EXPECT_NE(r.answer.find("not computed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace deltaproof

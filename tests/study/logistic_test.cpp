@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/rounded.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/horizon/sections.hpp"
+#include "studies/logistic/constants.hpp"
+#include "studies/logistic/orbits.hpp"
+#include "studies/logistic/sections.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::logistic;
+using detail::horizon::find;
+using detail::horizon::value_of;
+using wide = real<256>;
+
+settings small() { return {24, 12, 10, 4, 20, 2000, 4, 40}; }
+
+bool starts_with(const std::string& text, const std::string& start) { return text.compare(0, start.size(), start) == 0; }
+
+TEST(logistic_constants, are_the_known_ones_to_the_digits_stated) {
+  const universal u = universal_constants(40, 22, false);
+  EXPECT_GE(u.delta.digits, 40);
+  EXPECT_GE(u.alpha.digits, 40);
+  EXPECT_GE(u.r_infinity.digits, 40);
+  EXPECT_TRUE(starts_with(u.delta.text, "4.669201609102990671853203820466201617258"));
+  EXPECT_TRUE(starts_with(u.alpha.text, "2.502907875095892822283902873218215786381"));
+  EXPECT_TRUE(starts_with(u.r_infinity.text, "3.569945671870944901842005151386498936763"));
+  // Text and count belong together: the digits and the point.
+  EXPECT_EQ(u.delta.text.size(), static_cast<std::size_t>(u.delta.digits) + 1);
+}
+
+TEST(logistic_constants, state_no_digit_that_a_finer_truncation_changes) {
+  const universal coarse = universal_constants(20, 10, false);
+  const universal fine = universal_constants(34, 20, false);
+  EXPECT_TRUE(starts_with(fine.delta.text, coarse.delta.text));
+  EXPECT_TRUE(starts_with(fine.alpha.text, coarse.alpha.text));
+  EXPECT_TRUE(starts_with(fine.r_infinity.text, coarse.r_infinity.text));
+  EXPECT_GT(fine.delta.digits, coarse.delta.digits);
+}
+
+TEST(logistic_constants, superstable_orbits_tend_to_the_same_point) {
+  const cascade c = superstable_cascade(12);
+  EXPECT_EQ(c.superstable[0], 2);
+  EXPECT_LT(abs(wide(c.superstable[1] - 1 - sqrt(wide(5)))), 1e-70);
+  // R_2: 1/2 has period 4. Known to twelve digits.
+  EXPECT_NEAR(round_to<double>(c.superstable[2]), 3.498561699327, 1e-12);
+  EXPECT_GE(c.r_infinity.digits, 15);
+  EXPECT_TRUE(starts_with("3.569945671870944901842005151386498936763", c.r_infinity.text));
+  EXPECT_TRUE(starts_with("4.669201609102990671853", c.delta.text));
+}
+
+TEST(logistic_constants, orbits_double_and_open_where_algebra_says) {
+  const wide half = wide(1) / 2;
+  const cascade c = superstable_cascade(4);
+  EXPECT_LT(abs(wide(orbit_of_multiplier(1, -1, half, c.superstable[0]).r - 3)), 1e-60);
+  EXPECT_LT(abs(wide(orbit_of_multiplier(2, -1, half, c.superstable[1]).r - 1 - sqrt(wide(6)))), 1e-60);
+  EXPECT_NEAR(round_to<double>(orbit_of_multiplier(4, -1, half, c.superstable[2]).r), 3.5440903595519229, 1e-15);
+  const auto three = superstable_parameters(3);
+  ASSERT_EQ(three.size(), 1U);
+  EXPECT_NEAR(round_to<double>(three[0]), 3.8318740552833156, 1e-15);
+  const orbit_point opens = orbit_of_multiplier(3, 1, half, three[0]);
+  EXPECT_TRUE(opens.converged);
+  EXPECT_LT(abs(wide(opens.r - 1 - sqrt(wide(8)))), 1e-60);
+  // (2^(p-1) - 1)/p of prime period; of period 4 one from doubling and one of its own.
+  EXPECT_EQ(superstable_parameters(5).size(), 3U);
+  EXPECT_EQ(superstable_parameters(7).size(), 9U);
+  EXPECT_EQ(superstable_parameters(4).size(), 2U);
+}
+
+TEST(logistic_constants, agreement_counts_what_two_numbers_share) {
+  EXPECT_EQ(agreement(wide("1.23456789"), wide("1.23456999")).text, "1.2345");
+  EXPECT_EQ(agreement(wide("1.23456789"), wide("1.23456999")).digits, 5);
+  EXPECT_EQ(agreement(wide(-3), wide(-4)).digits, 0);
+  EXPECT_EQ(agreement(wide("3.1"), wide("3.2")).text, "3");
+}
+
+TEST(logistic_orbits, exponent_at_four_is_ln_two) {
+  const estimate e = lyapunov(4, 5000, 40, 3);
+  EXPECT_GT(e.standard_error(), 0);
+  EXPECT_NEAR(e.mean, std::log(2), 4 * e.standard_error() + 1e-6);
+  // A stable cycle: the fixed point 1 - 1/r has multiplier 2 - r.
+  EXPECT_NEAR(lyapunov(2.5, 500, 3, 1).mean, std::log(0.5), 1e-12);
+}
+
+TEST(logistic_orbits, every_bit_buys_ln_two_over_the_exponent) {
+  const auto races = decorrelation(4, 40, 400, 5);
+  ASSERT_EQ(races.size(), runners().size());
+  double before = 0;
+  for (const race& one : races) {
+    EXPECT_EQ(one.never, 0U);
+    EXPECT_EQ(one.steps.n, 40U);
+    EXPECT_GT(one.steps.mean, before);
+    EXPECT_NEAR(one.steps.mean, one.precision, 8) << one.format_name;
+    before = one.steps.mean;
+  }
+  EXPECT_EQ(races[0].steps.mean, decorrelation(4, 40, 400, 5)[0].steps.mean);
+  EXPECT_NE(races[0].steps.mean, decorrelation(4, 40, 400, 6)[0].steps.mean);
+  EXPECT_THROW((void)decorrelation(3.9, 1, 1, 1), domain_error);
+  const line l = fit({1, 2, 3}, {5, 7, 9});
+  EXPECT_EQ(l.slope, 2);
+  EXPECT_EQ(l.intercept, 3);
+}
+
+TEST(logistic_cycles, census_is_what_following_each_start_finds) {
+  const auto map = [](double r, double x) {
+    const auto value = rounded<bf16>::from_exact(x);
+    return (rounded<bf16>::from_exact(r) * (value * (rounded<bf16>(1) - value))).value();
+  };
+  for (const double r : {2.0, 3.25, 3.640625, 4.0}) {
+    const cycle_census c = census("bf16", r);
+    EXPECT_EQ(c.starts, 16257U);
+    const std::set<double> on(c.on_cycles.begin(), c.on_cycles.end());
+    EXPECT_EQ(on.size(), c.on_cycles.size());
+    std::size_t longest = 0;
+    for (const double x : on) {
+      double y = map(r, x);
+      std::size_t length = 1;
+      while (y != x && length <= on.size()) {
+        ASSERT_TRUE(on.contains(y));
+        y = map(r, y);
+        ++length;
+      }
+      longest = std::max(longest, length);
+    }
+    EXPECT_EQ(longest, c.longest_cycle);
+    // A sample of starts reaches a cycle within the longest transient.
+    std::size_t worst = 0;
+    for (int i = 1; i < 400; ++i) {
+      double x = round_to<bf16>(i / 400.0).value();
+      std::size_t steps = 0;
+      while (!on.contains(x)) {
+        x = map(r, x);
+        ++steps;
+        ASSERT_LE(steps, c.longest_transient);
+      }
+      worst = std::max(worst, steps);
+    }
+    EXPECT_GT(worst, 0U);
+  }
+  EXPECT_EQ(census("bf16", 3.25).largest_basin_cycle, 2U);
+  EXPECT_EQ(census("fp16", 3.5).largest_basin_cycle, 4U);
+  EXPECT_THROW((void)census("fp32", 3.5), format_error);
+  EXPECT_THROW((void)census("bf16", 3.3), domain_error);
+  EXPECT_EQ(bf16_parameters().size(), 257U);
+}
+
+TEST(logistic_flow, safe_form_is_finite_and_accurate_where_the_other_is_not) {
+  for (const char* name : {"bf16", "fp16", "fp32", "fp64"}) {
+    const flow_census c = survey_flow(name);
+    const double u = unit_roundoff(format_named(name));
+    EXPECT_EQ(c.safe_not_finite, 0U) << name;
+    EXPECT_TRUE(c.holds_at_zero) << name;
+    EXPECT_GT(c.naive_not_finite, 0U) << name;
+    EXPECT_LT(c.safe_worst, 4 * u) << name;
+    EXPECT_GT(c.safe_worst, u) << name;
+    // e^h leaves the range at (emax + 1) ln 2, its product with x somewhat earlier.
+    const double edge = (format_named(name).emax + 1) * std::log(2);
+    EXPECT_LT(c.naive_fails_from, edge * 1.1) << name;
+    EXPECT_GT(c.naive_fails_from, edge * 0.8) << name;
+  }
+}
+
+report run_small(const run_options& options) {
+  report r;
+  r.study = "logistic";
+  r.question = "?";
+  r.answer = "a";
+  r.not_claimed = {"b"};
+  add_constants(options, small(), r);
+  add_chaos(options, small(), r);
+  add_cycles(options, small(), r);
+  add_flow(options, small(), r);
+  add_analogy(options, small(), r);
+  return r;
+}
+
+TEST(logistic_study, sections_make_a_valid_report_that_threads_do_not_change) {
+  run_options two;
+  two.threads = 2;
+  const report a = run_small({});
+  EXPECT_NO_THROW(validate(a));
+  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  EXPECT_TRUE(a.unfinished.empty());
+  const auto is = [&](const char* id, const char* key, const cell& expected) {
+    ASSERT_NE(find(a, id), nullptr) << id;
+    EXPECT_EQ(find(a, id)->values.at(key), expected) << id << ' ' << key;
+  };
+  is("accumulation-point", "methods_agree", true);
+  is("doubling-points", "second_is_one_plus_root_six", true);
+  is("windows", "is_one_plus_root_eight", true);
+  is("windows", "counts_agree", true);
+  is("lyapunov-at-four", "agrees", true);
+  is("finite-cycles", "bf16_longest_cycle", 32);
+  is("finite-cycles", "fp16_longest_cycle", 88);
+  is("exact-map-safe", "safe_not_finite", 0);
+  EXPECT_EQ(find(a, "euler-map-is-logistic")->values.at("equal"), find(a, "euler-map-is-logistic")->values.at("cases"));
+  EXPECT_LT(value_of(a, "decorrelation-law", "largest_deviation_of_slope"), 0.1);
+}
+
+/// The same report with one value changed.
+report with(report r, const std::string& id, const std::string& key, const cell& value) {
+  for (finding& f : r.findings) {
+    if (f.id == id) f.values.at(key) = value;
+  }
+  return r;
+}
+
+TEST(logistic_study, answer_is_chosen_by_the_findings) {
+  const report r = run_small({});
+  const std::string before = answer(r);
+  EXPECT_NE(before.find("r = 3.5699456718"), std::string::npos);
+  EXPECT_NE(answer(with(r, "accumulation-point", "r_infinity", "3.6000000000")), before);
+  EXPECT_NE(answer(with(r, "finite-cycles", "bf16_longest_cycle", 1000)), before);
+  EXPECT_EQ(answer(with(r, "decorrelation-law", "largest_deviation_of_slope", 0.5)).find("ln 2"), std::string::npos);
+}
+
+TEST(logistic_study, interrupted_says_what_is_missing) {
+  const std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("logistic"), options);
+  EXPECT_EQ(r.unfinished.size(), 5U);
+  EXPECT_FALSE(r.answer.empty());
+}
+
+}  // namespace
+}  // namespace deltaproof

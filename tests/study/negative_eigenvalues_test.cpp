@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "deltaproof/rule/baselines.hpp"
+#include "deltaproof/study/study.hpp"
+#include "studies/negative_eigenvalues/sections.hpp"
+#include "studies/negative_eigenvalues/words.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::negative_eigenvalues;
+
+TEST(negative_eigenvalues_words, permutations_are_made_of_transpositions) {
+  for (const std::size_t n : {1U, 2U, 3U, 5U}) {
+    const auto elements = all_permutations(n);
+    std::size_t factorial = 1;
+    for (std::size_t i = 2; i <= n; ++i) factorial *= i;
+    EXPECT_EQ(elements.size(), factorial);
+    for (const permutation& p : elements) {
+      permutation rows(n);
+      for (std::size_t i = 0; i < n; ++i) rows[i] = i;
+      const auto steps = as_transpositions(p);
+      EXPECT_LT(steps.size(), n);
+      for (const transposition& t : steps) std::swap(rows[t.i], rows[t.j]);
+      EXPECT_EQ(rows, p);
+    }
+  }
+  EXPECT_EQ(all_transpositions(5).size(), 10U);
+}
+
+TEST(negative_eigenvalues_words, every_step_is_exact) {
+  for (const std::size_t n : {2U, 3U, 4U}) {
+    const exactness e = check_every_step(n);
+    EXPECT_EQ(e.exact, e.cases);
+    EXPECT_EQ(e.cases, 4 * all_permutations(n).size() * all_transpositions(n).size());
+  }
+}
+
+// e_i - e_j at b = 1 never errs, in any execution; a projection (b = 1 with unit keys) errs at the first exchange.
+TEST(negative_eigenvalues_words, exact_keys_never_err_and_projections_always_do) {
+  for (const execution& how : executions) {
+    const horizon exact_keys = follow_word(how, 5, 2, false, 500, 3, 0);
+    EXPECT_EQ(exact_keys.wrong, 0U) << how.name;
+    EXPECT_EQ(exact_keys.faint, 0U);
+    EXPECT_EQ(exact_keys.lead, 1);
+    const horizon projections = follow_word(how, 5, 1, false, 500, 3, 0);
+    EXPECT_GT(projections.wrong, 0U);
+    EXPECT_LT(projections.wrong, 10U);
+    EXPECT_LE(projections.lead, 0);
+  }
+}
+
+TEST(negative_eigenvalues_words, the_lead_of_parity_is_a_power) {
+  // In S2 every exchange multiplies the lead by -(1 - b) = b - 1; with b = 1.5 it is below 1/2 after the second.
+  const horizon h = follow_word(executions[5], 2, 1.5, true, 40, 1, 0);
+  EXPECT_EQ(h.wrong, 0U);
+  EXPECT_GT(h.faint, 0U);
+  const double halvings = -std::log2(h.lead);
+  EXPECT_NEAR(halvings, std::round(halvings), 1e-9);
+  EXPECT_GT(halvings, 5);
+}
+
+TEST(negative_eigenvalues_words, margins_shorten_the_horizon) {
+  std::size_t before = 1U << 20U;
+  for (const double b : {1.875, 1.75, 1.5}) {
+    const horizon h = follow_word(executions[5], 5, b, true, 4000, 1, 1);
+    ASSERT_GT(h.wrong, 0U) << b;
+    EXPECT_LT(h.wrong, before);
+    EXPECT_LT(h.faint, h.wrong);
+    before = h.wrong;
+  }
+}
+
+TEST(negative_eigenvalues_half_life, is_what_one_counts) {
+  EXPECT_EQ(half_life(rational(1) / rational(2)), 1);
+  EXPECT_EQ(half_life(rational(-1) / rational(4)), 0.5);
+  EXPECT_TRUE(std::isinf(half_life(rational(-1))));
+  EXPECT_EQ(half_life(rational(0)), 0);
+  EXPECT_NEAR(half_life(rational(63) / rational(64)), 44.0139, 1e-4);
+  EXPECT_LT(half_life(rational(-2)), 0);  // doubles
+  // Its own inverse: |lambda|^t = 1/2.
+  EXPECT_NEAR(std::pow(0.984375, half_life(rational(63) / rational(64))), 0.5, 1e-13);
+}
+
+TEST(negative_eigenvalues_half_life, of_a_rounded_unit_key) {
+  // 181/256 is the bf16 and the fp16 number nearest to 1/sqrt 2.
+  const rational expected = rational(2 * 181 * 181) / rational(256 * 256);
+  EXPECT_EQ(unit_key_square(bf16), expected);
+  EXPECT_EQ(unit_key_square(fp16), expected);
+  EXPECT_GT(unit_key_square(fp64), rational(1));
+  EXPECT_THROW((void)unit_key_square(e4m3), domain_error);
+}
+
+settings small() {
+  settings size;
+  size.tokens = 300;
+  size.reference_tokens = 2000;
+  size.words = 3;
+  size.reference_words = 1;
+  size.steps = {2, 1.984375, 1.75, 1};
+  size.groups = {2, 3};
+  return size;
+}
+
+report run_small(const run_options& options, const settings& size) {
+  report r;
+  r.study = "negative-eigenvalues";
+  r.question = "?";
+  r.answer = "a";
+  r.not_claimed = {"b"};
+  add_words(options, size, r);
+  add_margins(options, size, r);
+  add_conventions(options, size, r);
+  return r;
+}
+
+const finding& find(const report& r, const std::string& id) {
+  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
+}
+
+TEST(negative_eigenvalues_study, sections_make_a_valid_report_that_threads_do_not_change) {
+  run_options two;
+  two.threads = 2;
+  const report a = run_small({}, small());
+  EXPECT_NO_THROW(validate(a));
+  EXPECT_EQ(to_json(a), to_json(run_small(two, small())));
+  EXPECT_EQ(find(a, "conventions-differ-by-half-the-value").values.at("agree"), cell(200));
+  EXPECT_EQ(find(a, "fixed-points").values.at("cycles"), cell(true));
+  EXPECT_EQ(find(a, "logit-margin").values.at("first_one"), cell(6.25));
+}
+
+// Every sentence is chosen by its runs: other groups and lengths, other numbers.
+TEST(negative_eigenvalues_study, findings_turn_red_on_other_words) {
+  settings size = small();
+  const report before = run_small({}, size);
+  EXPECT_EQ(find(before, "rounding-freezes-the-decay").values.at("freezes"), cell(true));
+  size.groups = {2, 5};
+  size.tokens = 30;
+  const report after = run_small({}, size);
+  EXPECT_NE(find(before, "rounding-freezes-the-decay").statement, find(after, "rounding-freezes-the-decay").statement);
+}
+
+TEST(negative_eigenvalues_study, medians_count_none_as_longest) {
+  EXPECT_EQ(median_horizon({0, 5, 3}), 5U);
+  EXPECT_EQ(median_horizon({0, 0, 3}), 0U);
+  EXPECT_EQ(median_horizon({}), 0U);
+}
+
+TEST(negative_eigenvalues_study, interrupted_says_what_is_missing) {
+  std::atomic<bool> stop{true};
+  run_options options;
+  options.interrupted = &stop;
+  const report r = run_study(study_named("negative-eigenvalues"), options);
+  EXPECT_EQ(r.unfinished.size(), 1U);
+}
+
+}  // namespace
+}  // namespace deltaproof
