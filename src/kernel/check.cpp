@@ -255,7 +255,8 @@ check_report check(const problem& p, const result& r, const check_options& optio
       if (t.judged != verdict::vacuous || named) judged = judged ? combine(*judged, t.judged) : t.judged;
     }
     out.judged = out.stopped ? verdict::undecided : judged.value_or(verdict::vacuous);
-    const bool finest = ref.tiers.size() == 1 && ref.tiers.count("mpfr-1024") == 1;
+    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
+                                    [](const auto& tier) { return tier.first == "exact" || tier.first.ends_with("-1024"); });
     if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) break;
     ask.relative_radius *= 0x1p-60;
   }

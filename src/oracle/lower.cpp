@@ -17,8 +17,8 @@ namespace deltaproof {
 namespace {
 
 constexpr int guard_bits = 64;
-// Precision at which gains are evaluated: one instantiation of the rules, above every tier's bits + guard_bits.
-constexpr int gain_bits = 1152;
+// Precision at which gains are evaluated: one instantiation of the rules, above every tier's derived numbers + guard_bits.
+constexpr int gain_bits = 1280;
 using gain_real = real<gain_bits>;
 
 [[noreturn]] void irrational(const char* what) {
@@ -114,15 +114,6 @@ class workspace {
   mpfr_value millionth_;
 };
 
-/// beta after its activation: sigmoid(x) = 1 / (1 + e^-x).
-void activate(mpfr_ptr beta, activation_kind activation) {
-  if (activation == activation_kind::none) return;
-  mpfr_neg(beta, beta, MPFR_RNDN);
-  mpfr_exp(beta, beta, MPFR_RNDN);
-  mpfr_add_ui(beta, beta, 1, MPFR_RNDN);
-  mpfr_ui_div(beta, activation == activation_kind::two_sigmoid ? 2 : 1, beta, MPFR_RNDN);
-}
-
 /// Sum of the absolute values of the terms of phi at x: what the rounding errors of its evaluation are relative to.
 template <class Rule>
 double gain_amplification(double x, double phi) {
@@ -138,7 +129,16 @@ double gain_amplification(double x, double phi) {
   }
 }
 
-/// beta <- beta phi(x). Returns the amplification of phi's evaluation at x; throws where phi has a pole.
+}  // namespace
+
+void activate_step(mpfr_ptr beta, activation_kind activation) {
+  if (activation == activation_kind::none) return;
+  mpfr_neg(beta, beta, MPFR_RNDN);
+  mpfr_exp(beta, beta, MPFR_RNDN);
+  mpfr_add_ui(beta, beta, 1, MPFR_RNDN);
+  mpfr_ui_div(beta, activation == activation_kind::two_sigmoid ? 2 : 1, beta, MPFR_RNDN);
+}
+
 double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, const std::string& where) {
   double amplification = 0;
   visit_rule(name_of(rule), [&](auto rule_tag) {
@@ -156,6 +156,8 @@ double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, const std::strin
   });
   return amplification;
 }
+
+namespace {
 
 template <class Target>
 lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head) {
@@ -233,7 +235,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
       out.error.step = 0;
     } else {
       mpfr_set_d(beta.get(), given_beta, MPFR_RNDN);
-      activate(beta.get(), p.beta_activation);
+      activate_step(beta.get(), p.beta_activation);
       if (p.rule != rule_kind::euler) {
         const double step_length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
         mpfr_mul(stretched.get(), beta.get(), squared_norm.get(), MPFR_RNDN);

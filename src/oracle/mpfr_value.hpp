@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// An MPFR number with run-time precision that owns its limbs, and the field of rows made of such numbers: the
-// oracle's second tier. Assignment takes the other's precision; arithmetic is written out as MPFR calls, so that
-// every rounding is visible. Source of the field's contract: oracle/certify.hpp.
+// An MPFR number with run-time precision that owns its limbs, and the field of rows made of such numbers: they answer for
+// heads that may leave their range, and for the tests of the other tiers. Assignment takes the other's precision;
+// arithmetic is written out as MPFR calls, so that every rounding is visible. Source of the field's contract:
+// oracle/certify.hpp.
 #pragma once
 
 #include <mpfr.h>

@@ -4,10 +4,19 @@
 #include <mpfr.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <thread>
 
+#include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounding.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/lower_mpfr.hpp"
@@ -15,6 +24,8 @@
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/integer_rows.hpp"
+#include "oracle/tiers/integer_steps.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 
 namespace deltaproof {
@@ -24,12 +35,16 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// One tensor of one head, elements in the order o: T x V, state: K x V; no shape.
 using head_part = reference_tensor;
+using counts = std::map<std::string, std::size_t>;
 
 struct head_answer {
   head_part o;
   head_part state;
+  std::vector<double> rounded_o;
+  std::vector<double> rounded_state;
   std::optional<std::size_t> diverges_at;
   std::string tier;
+  counts o_decided, state_decided, fallbacks;
   bool answered = false;
 };
 
@@ -37,28 +52,31 @@ struct head_answer {
 constexpr std::size_t most_components = 20;
 
 /// |x| > radius / 64, and not 0.
-bool exceeds(mpfr_srcptr x, double radius) {
-  return mpfr_zero_p(x) == 0 && std::fabs(mpfr_get_d(x, MPFR_RNDA)) > radius / 64;
-}
+bool exceeds(mpfr_srcptr x, double radius) { return mpfr_zero_p(x) == 0 && std::fabs(mpfr_get_d(x, MPFR_RNDA)) > radius / 64; }
 
-/// Element i as an unevaluated sum; what is left out is small beside the radius, or joins it.
-void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double radius) {
+/// Element i as an unevaluated sum of at most 1 + `most` doubles; what is left out is small beside the radius, or joins it.
+void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double radius, std::size_t most = most_components) {
   part.value[i] = mpfr_get_d(x, MPFR_RNDN);
+  for (auto& low : part.low) low[i] = 0;
   if (!std::isfinite(part.value[i])) {
     part.radius[i] = infinity;
     return;
   }
   mpfr_sub_d(rest, x, part.value[i], MPFR_RNDN);  // exact: the leading bits of x are gone
-  for (std::size_t c = 0; c < most_components && exceeds(rest, radius); ++c) {
+  for (std::size_t c = 0; c < most && exceeds(rest, radius); ++c) {
+    const double low = mpfr_get_d(rest, MPFR_RNDN);
+    if (low == 0) break;
     if (c == part.low.size()) part.low.emplace_back(part.value.size(), 0.0);
-    part.low[c][i] = mpfr_get_d(rest, MPFR_RNDN);
-    mpfr_sub_d(rest, rest, part.low[c][i], MPFR_RNDN);
+    part.low[c][i] = low;
+    mpfr_sub_d(rest, rest, low, MPFR_RNDN);
   }
   const double left = std::fabs(mpfr_get_d(rest, MPFR_RNDA));
   part.radius[i] = left == 0 ? radius : detail::finite_or_infinite((radius + left) * detail::radius_slack);
 }
 
-head_part gather(std::vector<double> values, std::vector<double> radius) { return {{}, std::move(values), {}, std::move(radius)}; }
+head_part gather(std::vector<double> values, std::vector<double> radius) {
+  return {{}, std::move(values), {}, std::move(radius)};
+}
 
 head_part gather(const std::vector<mpfr_value>& values, const std::vector<double>& radius) {
   head_part part{{}, std::vector<double>(values.size()), {}, std::vector<double>(values.size())};
@@ -74,27 +92,60 @@ std::vector<double> spread(const std::vector<double>& column_radius, std::size_t
   return radius;
 }
 
-bool small_enough(const head_part& part, double relative, std::size_t count) {
-  double largest = 0, radius = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    largest = std::max(largest, std::fabs(part.value[i]));
-    radius = std::max(radius, part.radius[i]);
-  }
-  // Infinite magnitudes cannot be compared; an infinite radius answers only the question that asks for none.
-  if (relative == infinity) return radius < infinity;
-  return radius <= relative * largest || radius == 0;
+/// Nearest-even rounding to a format known at run time.
+double round_nearest(const detail::unrounded& x, const format& to) {
+  nearest_even mode;
+  if (to == bf16) return detail::round_unrounded<bf16>(x, mode);
+  if (to == fp16) return detail::round_unrounded<fp16>(x, mode);
+  if (to == fp32) return detail::round_unrounded<fp32>(x, mode);
+  if (to == fp64) return detail::round_unrounded<fp64>(x, mode);
+  throw format_error("solve: outputs are rounded to bf16, fp16, fp32 or fp64, not to " + std::string(name_of(to)));
 }
 
-bool all_decided(const head_part& part, const std::optional<format>& to, std::size_t count) {
-  if (!to) return true;
+/// An exact number, rounded once; a zero is +0.
+double round_nearest(mpfr_srcptr x, const format& to) {
+  if (mpfr_zero_p(x) != 0) return 0;
+  tiers::integer m;
+  const mpfr_exp_t exponent = mpfr_get_z_2exp(m.get(), x);
+  detail::unrounded wide = detail::leading_bits(m.get());
+  wide.exponent += static_cast<int>(std::clamp<mpfr_exp_t>(exponent, -1000000, 1000000));
+  const double rounded = round_nearest(wide, to);
+  return rounded == 0 ? 0.0 : rounded;
+}
+
+/// Whether a radius answers the part of a question that is about radii; `most` is the largest magnitude of its tensor.
+/// Infinite magnitudes cannot be compared; an infinite radius answers only the question that asks for none.
+bool small_enough(double radius, double relative, double most) {
+  return relative == infinity ? radius < infinity : radius <= relative * most || radius == 0;
+}
+
+double largest_of(const head_part& part, std::size_t count) {
+  double most = 0;
+  for (std::size_t i = 0; i < count; ++i) most = std::max(most, std::fabs(part.value[i]));
+  return most;
+}
+
+/// The first `count` elements against the question: how many it leaves open. Fills `rounded` where it asks for that.
+std::size_t left_open(const head_part& part, const question& q, const std::optional<format>& to, std::size_t count,
+                      std::vector<double>& rounded) {
+  const double most = largest_of(part, count);
+  if (to) rounded.assign(part.value.size(), std::numeric_limits<double>::quiet_NaN());
+  std::size_t open = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!decided_rounding(part, i, *to)) return false;
+    bool answered = small_enough(part.radius[i], q.relative_radius, most);
+    if (to) {
+      const auto value = decided_rounding(part, i, *to);
+      if (value) rounded[i] = *value;
+      answered = answered && value;
+    }
+    open += answered ? 0 : 1;
   }
-  return true;
+  return open;
 }
 
 template <class Field>
-head_answer answer_with(const Field& field, double u, const lowered<typename Field::value>& in, const question& q, std::string tier) {
+head_answer answer_with(const Field& field, double u, const lowered<typename Field::value>& in, const question& q,
+                        std::string tier) {
   certifier<Field> engine(field, u, in);
   auto run = engine.run(q.range, q.stop);
   head_answer out;
@@ -103,12 +154,15 @@ head_answer answer_with(const Field& field, double u, const lowered<typename Fie
   const std::size_t judged = run.diverges_at.value_or(in.scan.tokens) * in.scan.value_dim;
   const std::size_t entries = in.scan.key_dim * in.scan.value_dim;
   out.o = gather(std::move(run.o), std::move(run.o_radius));
-  bool answered = !run.divergence_undecided && small_enough(out.o, q.relative_radius, judged) && all_decided(out.o, q.round_output, judged);
+  std::size_t open = left_open(out.o, q, q.round_output, judged, out.rounded_o);
+  out.o_decided[out.tier] = judged - open;
   if (!run.diverges_at && run.final_state.size() == entries) {
     out.state = gather(std::move(run.final_state), spread(run.state_radius, entries));
-    answered = answered && small_enough(out.state, q.relative_radius, entries) && all_decided(out.state, q.round_state, entries);
+    const std::size_t open_entries = left_open(out.state, q, q.round_state, entries, out.rounded_state);
+    out.state_decided[out.tier] = entries - open_entries;
+    open += open_entries;
   }
-  out.answered = answered;
+  out.answered = !run.divergence_undecided && open == 0;
   return out;
 }
 
@@ -120,109 +174,200 @@ void make_void(head_answer& head) {
 }
 
 constexpr int double_double_bits = 106;
+constexpr int fixed_tiers[] = {128, 256, 512, 1024};
+/// Components that show the sign of what is left of a number beside a tie.
+constexpr std::size_t rounding_components = 3;
 
 /// The rows of one head that a question leaves open, answered tier after tier; a row that is decided stays as it is.
 class row_by_row {
  public:
-  row_by_row(const question& q, const sequence<double>& scan)
-      : q_{q}, tokens_{scan.tokens}, keys_{scan.key_dim}, cols_{scan.value_dim} {
+  row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols)
+      : q_{q}, tokens_{tokens}, keys_{keys}, cols_{cols} {
     open_.resize(cols_);
     std::iota(open_.begin(), open_.end(), std::size_t{0});
+    until_.assign(cols_, tokens_ + 1);
+    bounded_.assign(cols_, 0);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const auto& [part, count] : {std::pair{&out_.o, tokens_}, std::pair{&out_.state, keys_}}) {
-      part->value.assign(count * cols_, std::numeric_limits<double>::quiet_NaN());
+      part->value.assign(count * cols_, nan);
       part->radius.assign(count * cols_, infinity);
     }
+    if (q.round_output) out_.rounded_o.assign(out_.o.value.size(), nan);
+    if (q.round_state) out_.rounded_state.assign(out_.state.value.size(), nan);
+    open_o_ = tokens_ * cols_;
+    open_state_ = keys_ * cols_;
   }
 
   [[nodiscard]] const std::vector<std::size_t>& open() const { return open_; }
+  /// By open row: the tokens that must still be read; more than T where the final state is open.
+  [[nodiscard]] const std::vector<std::size_t>& until() const { return until_; }
+  [[nodiscard]] bool all_bounded() const {
+    return std::all_of(bounded_.begin(), bounded_.end(), [](std::uint8_t b) { return b != 0; });
+  }
   [[nodiscard]] head_answer& answer() { return out_; }
+  /// Magnitude of what is known, for estimates.
+  [[nodiscard]] double largest() const {
+    return std::max(largest_of(out_.o, out_.o.value.size()), largest_of(out_.state, out_.state.value.size()));
+  }
 
-  /// Whether the rows of a table certainly stay within `range` and none left its tier.
-  [[nodiscard]] bool within(const range_limits& range, const tiers::tier_rows& rows) const {
-    for (std::size_t r = 0; r < rows.rows; ++r) {
-      if (rows.left[r] != 0 || !(rows.largest_norm[r] <= range.state)) return false;
-    }
-    for (std::size_t r = 0; r < rows.rows; ++r) {
-      for (std::size_t t = 0; t < tokens_; ++t) {
-        if (!(std::fabs(rows.o[tiers::tier_rows::panel(t, r, tokens_)]) + rows.radius(t, r) <= range.output)) return false;
+  /// Rows [from, from + rows.rows) of the open ones are replaced by those of a table; rows that left their tier stay as
+  /// they were. Returns whether every row that did not leave certainly stays within the range.
+  bool adopt(const tiers::tier_rows& rows, std::size_t from) {
+    bool all_inside = true;
+    for (std::size_t at = 0; at < rows.rows; at += 8) {  // a panel of the table
+      std::array<std::size_t, 8> row{}, column{};
+      std::size_t count = 0;
+      for (std::size_t r = at; r < std::min(at + 8, rows.rows); ++r) {
+        if (rows.left[r] != 0) continue;
+        row[count] = r;
+        column[count++] = open_[from + r];
+      }
+      const auto each = [&](std::size_t length, const auto& f) {
+        for (std::size_t i = 0; i < length; ++i) {
+          for (std::size_t n = 0; n < count; ++n) f(i, n, tiers::tier_rows::panel(i, row[n], length), i * cols_ + column[n]);
+        }
+      };
+      std::array<bool, 8> inside{};
+      for (std::size_t n = 0; n < count; ++n) inside[n] = rows.largest_norm[row[n]] <= q_.range.state;
+      each(tokens_, [&](std::size_t t, std::size_t n, std::size_t i, std::size_t to) {
+        out_.o.value[to] = rows.o[i];
+        out_.o.radius[to] = rows.radius(t, row[n]);
+        if (!rows.o_low.empty()) out_.o.low[0][to] = rows.o_low[i];
+        inside[n] = inside[n] && std::fabs(out_.o.value[to]) + out_.o.radius[to] <= q_.range.output;
+      });
+      each(keys_, [&](std::size_t, std::size_t n, std::size_t i, std::size_t to) {
+        out_.state.value[to] = rows.final_state[i];
+        out_.state.radius[to] = rows.state_radius[row[n]];
+        if (!rows.final_state_low.empty()) out_.state.low[0][to] = rows.final_state_low[i];
+      });
+      for (std::size_t n = 0; n < count; ++n) {
+        if (inside[n]) bounded_[column[n]] = 1;
+        all_inside = all_inside && inside[n];
       }
     }
-    return true;
+    return all_inside;
   }
-
-  /// Rows of a table replace the open ones; those that left their tier stay as they were.
-  void adopt(const tiers::tier_rows& rows, std::string tier) {
-    for (std::size_t r = 0; r < rows.rows; ++r) {
-      if (rows.left[r] != 0) continue;
-      const auto radius = [&](std::size_t t) { return rows.radius(t, r); };
-      const auto state_radius = [&](std::size_t) { return rows.state_radius[r]; };
-      adopt_column(out_.o, open_[r], tokens_, rows.o, rows.o_low, radius, r);
-      adopt_column(out_.state, open_[r], keys_, rows.final_state, rows.final_state_low, state_radius, r);
-    }
-    settle(std::move(tier));
-  }
-
-  /// Columns of parts as wide as the open rows replace them.
-  void adopt(const head_part& o, const head_part& state, std::string tier) {
-    for (std::size_t r = 0; r < open_.size(); ++r) {
-      copy_column(out_.o, o, open_[r], r, tokens_);
-      copy_column(out_.state, state, open_[r], r, keys_);
-    }
-    settle(std::move(tier));
-  }
-
- private:
-  template <class Radius>
-  void adopt_column(head_part& part, std::size_t column, std::size_t count, const tiers::table& high, const tiers::table& low,
-                    const Radius& radius, std::size_t r) {
-    if (!low.empty() && part.low.empty()) part.low.emplace_back(part.value.size(), 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t from = tiers::tier_rows::panel(i, r, count), to = i * cols_ + column;
-      part.value[to] = high[from];
-      part.radius[to] = radius(i);
-      if (!low.empty()) part.low[0][to] = low[from];
-    }
-  }
-
-  void copy_column(head_part& to, const head_part& from, std::size_t column, std::size_t r, std::size_t count) {
-    const std::size_t width = open_.size();
-    while (to.low.size() < from.low.size()) to.low.emplace_back(to.value.size(), 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      to.value[i * cols_ + column] = from.value[i * width + r];
-      to.radius[i * cols_ + column] = from.radius[i * width + r];
-      for (std::size_t c = 0; c < to.low.size(); ++c) {
-        to.low[c][i * cols_ + column] = c < from.low.size() ? from.low[c][i * width + r] : 0.0;
-      }
+  /// Room for low parts, made before several threads adopt.
+  void reserve_low() {
+    for (head_part* part : {&out_.o, &out_.state}) {
+      if (part->low.empty()) part->low.emplace_back(part->value.size(), 0.0);
     }
   }
 
   /// Keeps the rows open that do not answer the question yet.
-  void settle(std::string tier) {
-    out_.tier = std::move(tier);
-    std::vector<std::size_t> open;
-    const double o = largest(out_.o), state = largest(out_.state);
-    for (const std::size_t column : open_) {
-      const bool both = decided(out_.o, o, column, tokens_, q_.round_output) && decided(out_.state, state, column, keys_, q_.round_state);
-      if (!both) open.push_back(column);
+  void settle(std::string tier, unsigned threads) {
+    const double most_o = q_.relative_radius < infinity ? largest_of(out_.o, out_.o.value.size()) : 0;
+    const double most_state = q_.relative_radius < infinity ? largest_of(out_.state, out_.state.value.size()) : 0;
+    struct remains {
+      std::size_t o = 0, state = 0, until = 0;
+    };
+    std::vector<remains> left(open_.size());
+    // Neighbouring columns together: they share cache lines.
+    parallel_for((open_.size() + 7) / 8, threads, [&](std::size_t group) {
+      const std::size_t from = 8 * group, to = std::min(from + 8, open_.size());
+      for (std::size_t t = 0; t < tokens_; ++t) {
+        for (std::size_t r = from; r < to; ++r) {
+          if (answers(out_.o, most_o, t * cols_ + open_[r], q_.round_output, out_.rounded_o)) continue;
+          ++left[r].o;
+          left[r].until = t + 1;
+        }
+      }
+      for (std::size_t j = 0; j < keys_; ++j) {
+        for (std::size_t r = from; r < to; ++r) {
+          if (!answers(out_.state, most_state, j * cols_ + open_[r], q_.round_state, out_.rounded_state)) ++left[r].state;
+        }
+      }
+      for (std::size_t r = from; r < to; ++r) {
+        if (left[r].state > 0) left[r].until = tokens_ + 1;
+      }
+    });
+    std::vector<std::size_t> open, until;
+    std::size_t open_o = 0, open_state = 0;
+    for (std::size_t r = 0; r < open_.size(); ++r) {
+      open_o += left[r].o;
+      open_state += left[r].state;
+      if (left[r].until == 0) continue;
+      open.push_back(open_[r]);
+      until.push_back(left[r].until);
     }
+    if (open_o_ > open_o) out_.o_decided[tier] += open_o_ - open_o;
+    if (open_state_ > open_state) out_.state_decided[tier] += open_state_ - open_state;
+    open_o_ = open_o;
+    open_state_ = open_state;
+    out_.tier = std::move(tier);
     open_ = std::move(open);
+    until_ = std::move(until);
     out_.answered = open_.empty();
   }
 
-  [[nodiscard]] static double largest(const head_part& part) {
-    double most = 0;
-    for (const double x : part.value) most = std::max(most, std::fabs(x));
-    return most;
+  /// Runs the open rows as integers, with `bits` or (0) exactly. Returns whether everything that was reached certainly
+  /// stays within the range.
+  bool run_integers(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits, unsigned threads) {
+    tiers::integer_request ask;
+    ask.bits = bits;
+    ask.columns = open_;
+    ask.until = until_;
+    ask.range = q_.range;
+    ask.threads = threads;
+    ask.stop = q_.stop;
+    // Rows are split by the threads that compute them, then joined: a component more is a table more for all.
+    std::vector<head_part> o(open_.size()), state(open_.size());
+    for (std::size_t r = 0; r < open_.size(); ++r) {
+      for (const auto& [part, count] :
+           {std::pair{&o[r], std::min(until_[r], tokens_)}, std::pair{&state[r], until_[r] > tokens_ ? keys_ : 0}}) {
+        part->value.resize(count);
+        part->radius.resize(count);
+      }
+    }
+    const bool rounds = q_.relative_radius == infinity && (q_.round_output || q_.round_state);
+    const auto into = [&](std::vector<head_part>& rows, std::vector<double>& rounded, const std::optional<format>& to) {
+      return [&, rounds, bits](std::size_t r, std::size_t at, mpfr_srcptr x, double radius) {
+        mpfr_value rest(mpfr_get_prec(x));
+        split(rows[r], at, x, rest.get(), radius, rounds ? rounding_components : most_components);
+        if (bits == 0 && to) rounded[at * cols_ + open_[r]] = round_nearest(x, *to);
+      };
+    };
+    const auto outcome = tiers::run_integers(p, sequence_index, value_head, ask, into(o, out_.rounded_o, q_.round_output),
+                                             into(state, out_.rounded_state, q_.round_state));
+    if (q_.stop && q_.stop->load()) return false;
+    for (std::size_t r = 0; r < open_.size(); ++r) {
+      join(out_.o, o[r], open_[r], std::min(outcome.reached[r], tokens_));
+      if (outcome.reached[r] > tokens_) {
+        join(out_.state, state[r], open_[r], keys_);
+        if (outcome.within) bounded_[open_[r]] = 1;
+      }
+    }
+    const auto note = [&](const char* what, std::size_t count) {
+      if (count > 0) out_.fallbacks[what] += count;
+    };
+    note("fixed point: grids moved up", outcome.moved);
+    if (bits != 0) note("fixed point: keys and queries of several limbs", outcome.wide);
+    note("fixed point: keys and queries rounded", outcome.rounded);
+    settle(bits == 0 ? "exact" : "fixed-" + std::to_string(bits), threads);
+    return outcome.within;
   }
 
-  [[nodiscard]] bool decided(const head_part& part, double most, std::size_t column, std::size_t count,
-                             const std::optional<format>& to) const {
-    for (std::size_t i = column; i < count * cols_; i += cols_) {
-      const double radius = part.radius[i];
-      const bool small = q_.relative_radius == infinity ? radius < infinity : radius <= q_.relative_radius * most || radius == 0;
-      if (!small || (to && !decided_rounding(part, i, *to))) return false;
+ private:
+  /// The first `count` elements of one row replace those of a column.
+  void join(head_part& to, const head_part& from, std::size_t column, std::size_t count) {
+    while (to.low.size() < from.low.size()) to.low.emplace_back(to.value.size(), 0.0);
+    for (std::size_t i = 0; i < count; ++i) {
+      to.value[i * cols_ + column] = from.value[i];
+      to.radius[i * cols_ + column] = from.radius[i];
+      for (std::size_t c = 0; c < to.low.size(); ++c) to.low[c][i * cols_ + column] = c < from.low.size() ? from.low[c][i] : 0.0;
     }
-    return true;
+  }
+
+  /// Whether element i answers the question; keeps its rounding. What the exact tier rounded stays.
+  [[nodiscard]] bool answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to,
+                             std::vector<double>& rounded) const {
+    const bool small = small_enough(part.radius[i], q_.relative_radius, most);
+    if (!to) return small;
+    if (std::isnan(rounded[i])) {
+      const auto value = decided_rounding(part, i, *to);
+      if (value) rounded[i] = *value;
+    }
+    return small && !std::isnan(rounded[i]);
   }
 
   const question& q_;
@@ -230,27 +375,12 @@ class row_by_row {
   std::size_t keys_;
   std::size_t cols_;
   std::vector<std::size_t> open_;
+  std::vector<std::size_t> until_;
+  std::vector<std::uint8_t> bounded_;  // no magnitude of this row leaves the range
+  std::size_t open_o_ = 0;
+  std::size_t open_state_ = 0;
   head_answer out_;
 };
-
-/// The head with these columns only.
-lowered<mpfr_value> columns_of(lowered<mpfr_value> in, const std::vector<std::size_t>& columns) {
-  auto& s = in.scan;
-  if (columns.size() == s.value_dim) return in;
-  std::vector<mpfr_value> v;
-  v.reserve(s.rows() * columns.size());
-  for (std::size_t r = 0; r < s.rows(); ++r) {
-    for (const std::size_t c : columns) v.push_back(s.v[r * s.value_dim + c]);
-  }
-  matrix<mpfr_value> start(s.key_dim, columns.size());
-  for (std::size_t j = 0; j < s.key_dim; ++j) {
-    for (std::size_t i = 0; i < columns.size(); ++i) start(j, i) = s.initial_state(j, columns[i]);
-  }
-  s.v = std::move(v);
-  s.initial_state = std::move(start);
-  s.value_dim = columns.size();
-  return in;
-}
 
 constexpr int mpfr_tiers[] = {128, 256, 512, 1024};
 
@@ -262,63 +392,146 @@ head_answer answer_whole(const problem& p, const question& q, std::size_t sequen
     if (!in.underflowed || q.max_bits <= 53) {
       best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64");
       if (in.underflowed) make_void(*best);
-      if (best->answered) return std::move(*best);
     }
   }
   for (const int bits : mpfr_tiers) {
+    if (best && best->answered) break;
     if (bits < q.min_bits || bits > q.max_bits) continue;
     if (q.stop && q.stop->load()) break;
     best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
                        "mpfr-" + std::to_string(bits));
-    if (best->answered) break;
   }
-  return best ? std::move(*best) : head_answer{};
+  head_answer out = best ? std::move(*best) : head_answer{};
+  out.fallbacks["heads run whole"] = 1;
+  return out;
 }
 
-head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
+/// f(from, count, panel) for parts of `rows` rows, one to a thread, in whole vectors.
+template <class F>
+void in_panels(std::size_t rows, unsigned threads, const F& f) {
+  constexpr std::size_t vectors = 16;
+  const std::size_t groups = (rows + vectors - 1) / vectors,
+                    panels = std::max<std::size_t>(1, std::min<std::size_t>(threads, groups));
+  parallel_for(panels, threads, [&](std::size_t i) {
+    const std::size_t from = std::min(rows, groups * i / panels * vectors),
+                      to = std::min(rows, groups * (i + 1) / panels * vectors);
+    f(from, to - from, i);
+  });
+}
+
+/// The open rows by a vectorised tier. Returns whether those that did not leave it stay within the range.
+template <class Run>
+bool run_vectors(row_by_row& rows, const question& q, unsigned threads, std::string tier, const Run& run, bool& some_left) {
+  std::atomic<bool> within = true, left = false;
+  in_panels(rows.open().size(), threads, [&](std::size_t from, std::size_t count, std::size_t) {
+    tiers::tier_rows table;
+    run(std::span(rows.open()).subspan(from, count), table);
+    if (q.stop && q.stop->load()) return;
+    if (!rows.adopt(table, from)) within = false;
+    for (std::size_t r = 0; r < count; ++r) {
+      if (table.left[r] != 0) left = true;
+    }
+  });
+  some_left = left;
+  if (within && !(q.stop && q.stop->load())) rows.settle(std::move(tier), threads);
+  return within;
+}
+
+head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
   const int most = std::max(q.max_bits, 53);
   const bool in_fp64 = q.min_bits <= 53, in_pairs = q.min_bits <= double_double_bits && most >= double_double_bits;
-  if (!in_fp64 && !in_pairs) return answer_whole(p, q, sequence_index, value_head);
-  const auto head = tiers::lower_double_double(p, sequence_index, value_head);
-  if (head.underflowed) return answer_whole(p, q, sequence_index, value_head);
-  row_by_row rows(q, head.high.scan);
-  tiers::tier_rows table;
-  bool bounded = false;  // the first tier that ran says that no magnitude leaves its format
-  if (in_fp64) {
-    tiers::run_fp64(head.high, rows.open(), table, q.stop);
-    if (q.stop && q.stop->load()) return {};
-    if (!rows.within(q.range, table)) return answer_whole(p, q, sequence_index, value_head);
-    bounded = true;
-    rows.adopt(table, "fp64");
+  const bool in_integers = most >= fixed_tiers[0];
+  const bool ranged = q.range.output < infinity || q.range.state < infinity;
+  const auto stopped = [&] { return q.stop && q.stop->load(); };
+  const std::size_t tokens = p.sequences()[sequence_index].tokens;
+  row_by_row rows(q, tokens, p.key_dim(), p.value_dim());
+  bool tried = false;
+  if (in_fp64 || in_pairs) {
+    auto head = tiers::lower_double_double(p, sequence_index, value_head, threads);
+    if (head.underflowed && !in_integers) return answer_whole(p, q, sequence_index, value_head);
+    bool left = false;
+    if (!head.underflowed && in_fp64) {
+      tried = true;
+      const bool within = run_vectors(
+          rows, q, threads, "fp64", [&](auto columns, auto& table) { tiers::run_fp64(head.high, columns, table, q.stop); }, left);
+      if (stopped()) return {};
+      if (!within || (left && (ranged || !in_integers))) return answer_whole(p, q, sequence_index, value_head);
+    }
+    if (!head.underflowed && in_pairs && !rows.open().empty()) {
+      tried = true;
+      std::atomic<std::size_t> again = 0;
+      rows.reserve_low();
+      const bool within = run_vectors(
+          rows, q, threads, "double-double",
+          [&](auto columns, auto& table) { again += tiers::run_double_double(head, columns, table, q.stop); }, left);
+      if (stopped()) return {};
+      if (!within || (left && !rows.all_bounded() && (ranged || !in_integers)))
+        return answer_whole(p, q, sequence_index, value_head);
+      if (again > 0) rows.answer().fallbacks["double-double: blocks run again with a wider window"] = again;
+    }
   }
-  if (in_pairs && !rows.open().empty()) {
-    tiers::run_double_double(head, rows.open(), table, q.stop);
-    if (q.stop && q.stop->load()) return {};
-    if (!bounded && !rows.within(q.range, table)) return answer_whole(p, q, sequence_index, value_head);
-    rows.adopt(table, "double-double");
+  // Ties are decided by nothing but exact numbers: where those cost no more than what would be tried in vain, they come
+  // first. A radius alone is better asked of the next precision. ("The exact tier", Order.)
+  std::vector<int> fixed;
+  for (const int bits : fixed_tiers) {
+    if (bits >= q.min_bits && bits <= most) fixed.push_back(bits);
   }
-  for (const int bits : mpfr_tiers) {
-    if (rows.open().empty() || bits < q.min_bits || bits > most) continue;
-    if (q.stop && q.stop->load()) return {};
-    const auto in = columns_of(lower_mpfr(p, sequence_index, value_head, bits), rows.open());
-    certifier<mpfr_field> engine(mpfr_field{bits}, std::ldexp(1.0, -bits), in);
-    auto run = engine.run({}, q.stop);
-    if (q.stop && q.stop->load()) return {};
-    const std::size_t entries = in.scan.key_dim * in.scan.value_dim;
-    const head_part state = gather(run.final_state, spread(run.state_radius, entries));
-    rows.adopt(gather(run.o, run.o_radius), state, "mpfr-" + std::to_string(bits));
+  bool exact_left = in_integers || q.always_exact;
+  const auto exact_first = [&] {
+    if (fixed.empty()) return true;
+    const double size = rows.largest() > 0 ? std::log2(rows.largest()) + 2 : 0;
+    double vain = tiers::fixed_cost(rows.until(), fixed.front());
+    if (tried && (q.round_output || q.round_state) && q.relative_radius == infinity) {
+      vain = 0;
+      for (const int bits : fixed) vain += tiers::fixed_cost(rows.until(), bits);
+    }
+    return tiers::exact_cost(p, sequence_index, value_head, rows.until(), size, vain) <= vain;
+  };
+  const auto run = [&](int bits) {
+    const bool within = rows.run_integers(p, sequence_index, value_head, bits, threads);
+    return within || rows.all_bounded() || !ranged;
+  };
+  if (exact_left && !rows.open().empty() && exact_first()) {
+    exact_left = false;
+    if (!run(0)) return stopped() ? head_answer{} : answer_whole(p, q, sequence_index, value_head);
   }
+  for (const int bits : fixed) {
+    if (rows.open().empty()) break;
+    if (stopped()) return {};
+    if (!run(bits)) return stopped() ? head_answer{} : answer_whole(p, q, sequence_index, value_head);
+  }
+  if (exact_left && !rows.open().empty() && !stopped()) run(0);
+  if (stopped()) return {};
+  if (ranged && !rows.all_bounded() && in_integers) return answer_whole(p, q, sequence_index, value_head);
   return std::move(rows.answer());
 }
 
-/// Nearest-even rounding to a format known at run time.
-double round_nearest(const detail::unrounded& x, const format& to) {
-  nearest_even mode;
-  if (to == bf16) return detail::round_unrounded<bf16>(x, mode);
-  if (to == fp16) return detail::round_unrounded<fp16>(x, mode);
-  if (to == fp32) return detail::round_unrounded<fp32>(x, mode);
-  if (to == fp64) return detail::round_unrounded<fp64>(x, mode);
-  throw format_error("solve: outputs are rounded to bf16, fp16, fp32 or fp64, not to " + std::string(name_of(to)));
+/// What a number rounds to if it lies well inside the format's normal range and no tie is near; nothing where that takes a
+/// closer look. The interval looked at contains the one that is meant, so the answer is the same.
+std::optional<double> rounded_far_from_a_tie(const reference_tensor& t, std::size_t i, const format& to) {
+  constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
+  const double value = t.value[i];
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
+  if (to == tf32 || to.storage_bits == 8) return std::nullopt;
+  if (exponent <= to.emin + 1 || exponent >= to.emax - 1 || exponent < -900) return std::nullopt;
+  double off = t.radius[i];
+  for (const auto& low : t.low) off += std::fabs(low[i]);
+  off *= 1 + 0x1p-40;
+  if (to.precision == 53) {
+    // Half a unit, where the value is no power of two, below which units are smaller.
+    const double half = std::bit_cast<double>(bits & ~fraction & ~(std::uint64_t{1} << 63)) * 0x1p-53;
+    return (bits & fraction) != 0 && off < half ? std::optional(value) : std::nullopt;
+  }
+  off += std::fabs(value) * 0x1p-51;
+  const int dropped = 53 - to.precision;
+  const auto nearest = [dropped](double x) {
+    auto b = std::bit_cast<std::uint64_t>(x);
+    b += (std::uint64_t{1} << (dropped - 1)) - 1 + (b >> dropped & 1);
+    return b & ~((std::uint64_t{1} << dropped) - 1);
+  };
+  const auto below = nearest(value - off), above = nearest(value + off);
+  return below == above ? std::optional(std::bit_cast<double>(below)) : std::nullopt;
 }
 
 void reserve(reference_tensor& t, std::vector<std::size_t> shape) {
@@ -333,7 +546,8 @@ void place(reference_tensor& t, std::size_t at, const head_part& part, std::size
   std::copy_n(part.radius.begin() + static_cast<std::ptrdiff_t>(from), count, t.radius.begin() + static_cast<std::ptrdiff_t>(at));
   for (std::size_t c = 0; c < part.low.size(); ++c) {
     if (c == t.low.size()) t.low.emplace_back(t.value.size(), 0.0);
-    std::copy_n(part.low[c].begin() + static_cast<std::ptrdiff_t>(from), count, t.low[c].begin() + static_cast<std::ptrdiff_t>(at));
+    std::copy_n(part.low[c].begin() + static_cast<std::ptrdiff_t>(from), count,
+                t.low[c].begin() + static_cast<std::ptrdiff_t>(at));
   }
 }
 
@@ -342,6 +556,7 @@ void place(reference_tensor& t, std::size_t at, const head_part& part, std::size
 std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i, const format& to) {
   const double value = t.value[i], radius = t.radius[i];
   if (!std::isfinite(value) || !(radius < infinity)) return std::nullopt;
+  if (const auto far = rounded_far_from_a_tie(t, i, to)) return far;
   // An end of the interval: the last component moved by the radius and then outward by one step of its own last place,
   // the others added with rounding to odd, so that nothing is lost to the one rounding at the end.
   const auto end = [&](double direction) {
@@ -360,35 +575,59 @@ std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i,
   return below == 0 ? 0.0 : below;
 }
 
-reference solve(const problem& p, const question& q) {
-  const auto sequences = p.sequences();
-  const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
+reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink) {
+  const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
+  const unsigned workers = q.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : q.threads;
   reference out;
-  reserve(out.o, {p.batch(), p.tokens(), heads, cols});
-  reserve(out.final_state, {sequences.size(), heads, keys, cols});
-
   std::mutex lock;
   std::size_t done = 0;
-  const std::size_t jobs = sequences.size() * heads;
-  parallel_for(jobs, q.threads, [&](std::size_t job) {
+  const auto add = [](counts& to, const counts& from) {
+    for (const auto& [name, count] : from) to[name] += count;
+  };
+  const auto run = [&](std::size_t job, unsigned threads) {
     const std::size_t n = job / heads, h = job % heads;
     if (q.stop && q.stop->load()) return;
-    const head_answer head = answer(p, q, n, h);
+    const head_answer head = answer(p, q, n, h, threads);
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
-    const std::size_t first = sequences[n].batch * p.tokens() + sequences[n].first_token;
-    for (std::size_t t = 0; t < sequences[n].tokens; ++t) place(out.o, ((first + t) * heads + h) * cols, head.o, t * cols, cols);
-    if (!head.state.value.empty()) place(out.final_state, job * keys * cols, head.state, 0, keys * cols);
+    sink({n, h, head.o, head.state, head.rounded_o, head.rounded_state});
     if (head.diverges_at) out.divergences.push_back({n, h, *head.diverges_at});
     ++out.tiers[head.tier];
+    add(out.o_decided, head.o_decided);
+    add(out.state_decided, head.state_decided);
+    add(out.fallbacks, head.fallbacks);
     if (!head.answered) ++out.unanswered;
     ++done;
     if (q.progress) q.progress(done, jobs);
-  });
+  };
+  // A head to a thread as long as there is one for each; the last heads share the threads by rows.
+  const std::size_t whole = jobs / workers * workers;
+  parallel_for(whole, workers, [&](std::size_t job) { run(job, 1); });
+  for (std::size_t job = whole; job < jobs; ++job) run(job, workers);
   out.stopped = q.stop && q.stop->load();
   std::sort(out.divergences.begin(), out.divergences.end(), [](const divergence& a, const divergence& b) {
     return a.sequence != b.sequence ? a.sequence < b.sequence : a.value_head < b.value_head;
   });
+  return out;
+}
+
+reference solve(const problem& p, const question& q) {
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
+  reference_tensor o, state;
+  reserve(o, {p.batch(), p.tokens(), heads, cols});
+  reserve(state, {sequences.size(), heads, keys, cols});
+  reference out = solve_by_head(p, q, [&](const solved_head& head) {
+    const sequence_range& range = sequences[head.sequence];
+    const std::size_t first = range.batch * p.tokens() + range.first_token;
+    if (head.o.value.empty() && range.tokens > 0) return;  // no tier lies between the bits asked for
+    for (std::size_t t = 0; t < range.tokens; ++t)
+      place(o, ((first + t) * heads + head.value_head) * cols, head.o, t * cols, cols);
+    if (!head.final_state.value.empty())
+      place(state, (head.sequence * heads + head.value_head) * keys * cols, head.final_state, 0, keys * cols);
+  });
+  out.o = std::move(o);
+  out.final_state = std::move(state);
   return out;
 }
 

@@ -42,7 +42,7 @@ RC_GTEST_PROP(radius, is_never_below_the_true_error, ()) {
   RC_TAG(g.regime);
   question q;
   q.threads = 1;
-  q.min_bits = *rc::gen::element(53, 53, 128);
+  q.min_bits = *rc::gen::element(53, 106, 128, 512);
   const reference ref = solve(p, q);
   const auto want = testing::slow_solve(p);
   RC_ASSERT(contains(ref.o, want.o));

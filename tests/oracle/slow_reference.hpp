@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The recurrence of the exchange format written once more, plainly, in 1000-bit reals and straight from a problem's
-// tensors: an independent truth for the oracle's tests. Shares nothing with lowering, certificate or solver.
+// The recurrence of the exchange format written once more, plainly, in 1000-bit reals (or others asked for) and straight
+// from a problem's tensors: an independent truth for the oracle's tests. Shares nothing with lowering, certificate or
+// solver.
 #pragma once
 
 #include <boost/multiprecision/mpfr.hpp>
@@ -15,15 +16,18 @@ namespace deltaproof::testing {
 
 using slow_real = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<300>, boost::multiprecision::et_off>;
 
-struct slow_outputs {
-  std::vector<slow_real> o;            // [B, T, HV, V]
-  std::vector<slow_real> final_state;  // [N, HV, K, V]
+template <class Real>
+struct slow_results {
+  std::vector<Real> o;            // [B, T, HV, V]
+  std::vector<Real> final_state;  // [N, HV, K, V]
 };
+using slow_outputs = slow_results<slow_real>;
 
-inline slow_real slow_gain(rule_kind rule, const slow_real& x) {
+template <class Real>
+Real slow_gain(rule_kind rule, const Real& x) {
   switch (rule) {
     case rule_kind::euler: return 1;
-    case rule_kind::exact: return x == 0 ? slow_real(1) : slow_real((1 - exp(slow_real(-x))) / x);
+    case rule_kind::exact: return x == 0 ? Real(1) : Real((1 - exp(Real(-x))) / x);
     case rule_kind::implicit: return 1 / (1 + x);
     case rule_kind::crank_nicolson: return 2 / (2 + x);
     case rule_kind::rk2: return 1 - x / 2;
@@ -33,24 +37,25 @@ inline slow_real slow_gain(rule_kind rule, const slow_real& x) {
   return 0;
 }
 
-inline slow_outputs slow_solve(const problem& p) {
+template <class Real = slow_real>
+slow_results<Real> slow_solve(const problem& p) {
   const std::size_t K = p.key_dim(), V = p.value_dim(), H = p.key_heads(), HV = p.value_heads(), n = p.num_householder, T = p.tokens();
-  slow_outputs out{std::vector<slow_real>(p.batch() * T * HV * V), std::vector<slow_real>(p.sequence_count() * HV * K * V)};
+  slow_results<Real> out{std::vector<Real>(p.batch() * T * HV * V), std::vector<Real>(p.sequence_count() * HV * K * V)};
   std::size_t number = 0;
   for (const sequence_range& range : p.sequences()) {
     for (std::size_t h = 0; h < HV; ++h) {
       const std::size_t kh = h / (HV / H);
-      std::vector<slow_real> S(K * V);
+      std::vector<Real> S(K * V);
       for (std::size_t i = 0; i < K * V && p.initial_state; ++i) S[i] = p.initial_state->at((number * HV + h) * K * V + i);
       const auto row = [&](const tensor& x, std::size_t r) {
-        std::vector<slow_real> y(K);
-        slow_real sum = 0;
+        std::vector<Real> y(K);
+        Real sum = 0;
         for (std::size_t i = 0; i < K; ++i) {
           y[i] = x.at((r * H + kh) * K + i);
           sum += y[i] * y[i];
         }
         if (p.qk_l2norm) {
-          for (auto& yi : y) yi /= sqrt(slow_real(sum + slow_real(1) / 1000000));
+          for (auto& yi : y) yi /= sqrt(Real(sum + Real(1) / 1000000));
         }
         return y;
       };
@@ -59,26 +64,27 @@ inline slow_outputs slow_solve(const problem& p) {
         if (p.g) {
           for (std::size_t i = 0; i < K; ++i) {
             const double g = p.gate_per_channel() ? p.g->at((token * HV + h) * K + i) : p.g->at(token * HV + h);
-            for (std::size_t j = 0; j < V; ++j) S[i * V + j] *= g < -1e300 ? slow_real(0) : exp(slow_real(g));
+            const Real decay = g < -1e300 ? Real(0) : exp(Real(g));
+            for (std::size_t j = 0; j < V; ++j) S[i * V + j] *= decay;
           }
         }
         for (std::size_t s = 0; s < n; ++s) {
           const std::size_t r = token * n + s;
           const auto k = row(p.k, r);
-          slow_real beta = p.beta.at(r * HV + h), norm = 0;
-          if (p.beta_activation != activation_kind::none) beta = (p.beta_activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + exp(slow_real(-beta)));
+          Real beta = p.beta.at(r * HV + h), norm = 0;
+          if (p.beta_activation != activation_kind::none) beta = (p.beta_activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + exp(Real(-beta)));
           for (const auto& ki : k) norm += ki * ki;
-          const slow_real b = beta * slow_gain(p.rule, slow_real(beta * norm));
+          const Real b = beta * slow_gain(p.rule, Real(beta * norm));
           for (std::size_t j = 0; j < V; ++j) {
-            slow_real predicted = 0;
+            Real predicted = 0;
             for (std::size_t i = 0; i < K; ++i) predicted += k[i] * S[i * V + j];
-            const slow_real w = b * (slow_real(p.v.at((r * HV + h) * V + j)) - predicted);
+            const Real w = b * (Real(p.v.at((r * HV + h) * V + j)) - predicted);
             for (std::size_t i = 0; i < K; ++i) S[i * V + j] += k[i] * w;
           }
         }
         const auto q = row(p.q, token);
         for (std::size_t j = 0; j < V; ++j) {
-          slow_real sum = 0;
+          Real sum = 0;
           for (std::size_t i = 0; i < K; ++i) sum += q[i] * S[i * V + j];
           out.o[(token * HV + h) * V + j] = p.scale * sum;
         }

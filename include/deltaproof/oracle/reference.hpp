@@ -3,9 +3,9 @@
 //
 // The true outputs of a problem, each with a rigorous radius: `solve(problem, question)` is the oracle's one entry.
 // A question says how small the radius must be, or to which format every output must be roundable without doubt;
-// precision rises value row by value row (fp64, double-double, then MPFR with 128, 256, 512, 1024 bits) until it is answered. Nothing here
-// is trusted further than its radius. Shapes are those of the exchange format: o [B, T, HV, V],
-// final_state [N, HV, K, V].
+// precision rises value row by value row (fp64, double-double, fixed point with 128, 256, 512, 1024 bits, exact dyadic
+// numbers) until it is answered. Nothing here is trusted further than its radius. `solve_by_head` hands the same answers
+// over head by head and keeps none. Shapes are those of the exchange format: o [B, T, HV, V], final_state [N, HV, K, V].
 #pragma once
 
 #include <atomic>
@@ -54,6 +54,8 @@ struct question {
   int max_bits = 1024;
   /// Nothing below this tier is tried: 53 starts at fp64.
   int min_bits = 53;
+  /// The exact tier may answer whatever max_bits says; without it only from 128 bits on.
+  bool always_exact = false;
   unsigned threads = 0;  ///< 0: one for each core
   const std::atomic<bool>* stop = nullptr;
   /// Called with (heads done, heads in all), from any thread but never twice at a time.
@@ -64,7 +66,12 @@ struct reference {
   reference_tensor o;
   reference_tensor final_state;
   std::vector<divergence> divergences;        ///< by sequence, then head
-  std::map<std::string, std::size_t> tiers;   ///< highest tier a row of the head needed -> heads: "fp64", "double-double", "mpfr-128", ...
+  /// Last tier a row of the head needed -> heads: "fp64", "double-double", "fixed-128", ..., "exact"; "mpfr-128", ... where
+  /// a head may leave its range and is run whole.
+  std::map<std::string, std::size_t> tiers;
+  std::map<std::string, std::size_t> o_decided;      ///< tier -> elements of o for which it answered the question
+  std::map<std::string, std::size_t> state_decided;  ///< the same for final_state
+  std::map<std::string, std::size_t> fallbacks;      ///< what a tier had to do again or in a slower way -> how often
   std::size_t unanswered = 0;                 ///< heads whose question max_bits did not answer
   bool stopped = false;
 };
@@ -72,6 +79,22 @@ struct reference {
 /// The reference that answers `q`, as far as max_bits reaches.
 /// Error: as the radius says; proofs/notes/oracle-radius.md. Throws: domain_error as lower.
 [[nodiscard]] reference solve(const problem& p, const question& q = {});
+
+/// One head as it was answered. Elements in the order o: T x V, final_state: K x V, without shapes. Where a rounding was
+/// asked for, `rounded_o` and `rounded_state` hold each element's, NaN where it is not decided; final_state is empty where
+/// the head diverges.
+struct solved_head {
+  std::size_t sequence = 0;
+  std::size_t value_head = 0;
+  const reference_tensor& o;
+  const reference_tensor& final_state;
+  const std::vector<double>& rounded_o;
+  const std::vector<double>& rounded_state;
+};
+
+/// `solve` without the tensors: each head goes to `sink` when it is done, from any thread but never twice at a time.
+/// Memory: a lowered head and its answer for each thread; fixed-point and exact rows take their states and 128 tokens.
+reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink);
 
 /// Whether every number within radius[i] of element i of `t` rounds to one value of `to`, and which. The sign of a zero
 /// is not decided: +0 stands for both. Rounds: to nearest even, once.

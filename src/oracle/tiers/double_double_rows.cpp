@@ -202,7 +202,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
       hn::Store(hn::Add(hn::Sub(x, hn::Sub(biased, bias[r])), hn::Load(d, rows.saved_low + at)), d, rows.low + at);
     }
   }
-  const double renewal = std::sqrt(static_cast<double>(K)) * 3 * pair_slack;
+  // The first block starts from doubles: there is nothing to round.
+  const double renewal = from == 0 ? 0 : std::sqrt(static_cast<double>(K)) * 2 * pair_slack;
   for (std::size_t r = 0; r < B; ++r) e[r] = fused(window[r], hn::Set(d, renewal), e[r]);
   const auto certify_decay = [&](std::size_t t) HWY_ATTR {
     const double a = c.decay_largest[t];
@@ -244,6 +245,7 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
       h[r] = hn::Add(h[r], hn::Mul(w[r], hn::Add(hn::Mul(w[r], k2), hn::Add(predicted, predicted_low))));
       h[r] = hn::Add(hn::Max(hn::Add(h[r], hn::Mul(delta, grown)), zero), floor);
       e[r] = hn::Add(hn::Mul(e[r], hn::Set(d, c.rho[i])), hn::Mul(window[r], hn::Set(d, c.from_window[i])));
+      e[r] = hn::Add(e[r], hn::Mul(hn::Abs(w[r]), hn::Set(d, c.from_write[i])));
       e[r] = hn::Mul(hn::Add(e[r], hn::Mul(largest_v[r], hn::Set(d, c.from_value[i]))), hn::Set(d, 1 + 0x1p-46));
       watch(r);
     }
@@ -277,7 +279,7 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
         hn::StoreU(out, d, &job.out.o[at]);
         hn::StoreU(out_low, d, &job.out.o_low[at]);
         V radius = hn::Add(hn::Mul(chi, e[r]), hn::Mul(own, window[r]));
-        radius = hn::Add(radius, hn::Mul(hn::Abs(out), hn::Set(d, 3.0)));
+        radius = hn::Add(radius, hn::Mul(hn::Abs(out), hn::Set(d, 2.0)));
         hn::StoreU(hn::Mul(radius, hn::Set(d, pair_unit * (1 + 0x1p-44))), d, &job.out.o_radius[at]);
       }
     }
@@ -451,6 +453,13 @@ double norm_bound(const double* x, std::size_t n, bool& fits) {
   return norm;
 }
 
+/// u times it bounds the rounding of a number that is at most x: the largest power of two below x.
+double half_ulp(double x) {
+  if (x <= 0) return 0;
+  int exponent = 0;
+  return std::frexp(x, &exponent) == 0.5 ? std::ldexp(1.0, exponent - 2) : std::ldexp(1.0, exponent - 1);
+}
+
 double power_of_two_above(double x) {
   int exponent = 0;
   return x == 0 ? 1 : std::frexp(x, &exponent) == 0.5 ? x : std::ldexp(1.0, exponent);
@@ -468,8 +477,9 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
   const std::size_t channels = s.decay.empty() ? 0 : s.decay.size() == s.tokens ? 1 : K;
   c.fits = true;
   c.largest_write = 0;
+  const double dl = in.decay_low.empty() ? 0 : 1;
   // Line P4: |low part| <= ell grids.
-  double ell = 0.75;
+  double ell = from == 0 ? 0.5 : 0.625;
   const auto decay = [&](std::size_t t) {
     double largest = 0;
     for (std::size_t j = 0; j < channels; ++j) largest = std::max(largest, std::fabs(s.decay[t * channels + j]));
@@ -477,15 +487,20 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
     c.decay_largest[i] = largest;
     c.decay_factor[i] = (largest * (1 + le.decay * unit) + le.decay_floor * unit) * (1 + 0x1p-46);
     // Line P3.
-    c.decay_window[i] = (4 * root * (1.5 + 3 * largest * ell + 0.25 * largest) + le.decay * largest + le.decay_floor + 0x1p-480) * pair_slack;
-    ell = (largest * ell + 0.5 + 0.25 * largest) * pair_slack;
+    const double kept = (largest * ell + 0.5) * pair_slack;
+    const double rounded = 0.25 + half_ulp(kept) + dl * (half_ulp((kept + 0.25 * largest) * pair_slack) + largest * ell);
+    c.decay_window[i] = (4 * root * rounded + le.decay * largest + le.decay_floor + 0x1p-480) * pair_slack;
+    ell = (kept + dl * 0.25 * largest) * pair_slack;
     c.fits = c.fits && largest < 0x1p300;
   };
   // Line P1, in units of u g: the error of a product with a vector of norm x in the window x_scale.
   const auto rest_of = [&](double x, double x_scale) { return x * root * ell + n * x_scale / 2 + kl * x / 4; };
-  const auto product = [&](double x, double x_scale) {
-    const double rest = rest_of(x, x_scale);
-    return (n * x_scale / 2 + (1 + kl) * (x * root * ell + n * x_scale / 2) + kl * x / 4 + n * rest + kl * x * root * ell) * pair_slack;
+  const auto product = [&](double x, double x_scale, const double* entries) {
+    double inexact = 0;  // entries of at least a quarter of the scale leave nothing to round first
+    for (std::size_t j = 0; j < K; ++j) inexact += std::fabs(entries[j]) < 0.25 * x_scale ? 1 : 0;
+    const double outer = std::min(n * x_scale * half_ulp(ell + 0.5), x * root * ell + n * x_scale / 2);
+    const double low_part = std::min(n * x_scale * half_ulp((ell + 0.75) * pair_slack), rest_of(x, x_scale)) + x * root * ell;
+    return (inexact * x_scale / 4 + outer + kl * low_part + (n - 1) * half_ulp(rest_of(x, x_scale) * pair_slack)) * pair_slack;
   };
   if (from == 0 && channels > 0) decay(0);
   for (std::size_t row = from; row < to; ++row) {
@@ -509,22 +524,22 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
     c.rho[i] = std::max(1.0, (std::fabs(1 - x) + off) * (1 + 0x1p-46));
     if (kappa == 0) {
       c.rho[i] = 1;
-      c.from_window[i] = c.from_value[i] = 0;
+      c.from_window[i] = c.from_write[i] = c.from_value[i] = 0;
     } else {
       // Lines P1, P5 and P2.
-      const double dots = product(kappa, c.scale[i]) + rest_of(kappa, c.scale[i]);
-      const double write = 2 * (3 + 4 * kl + le.step + le.key) +
-                           kappa_plus * (4 * beta * dots + kappa * le.step_floor + beta_plus * le.key * kappa);
+      const double dots = product(kappa, c.scale[i], s.k.data() + row * K) + rest_of(kappa, c.scale[i]);
+      const double write = kappa_plus * (4 * beta * dots + kappa * le.step_floor + beta_plus * le.key * kappa);
       ell = (ell + 1 + 0.5 * kl) * pair_slack;
-      const double state = 4 * root * (1.5 + 1.5 * kl + ell) + 2 * kl;
+      const double state = 4 * root * (0.75 + kl + half_ulp(ell)) + 2 * kl;
       c.from_window[i] = (write + state + 0x1p-480 * (1 + kappa_plus) * (1 + beta_plus)) * pair_slack;
+      c.from_write[i] = (kappa_plus * (3 + 4 * kl + le.step) + kappa * le.key) * pair_slack;
       c.from_value[i] = kappa_plus * le.step_floor * pair_slack;
     }
     if (row % s.steps_per_token == s.steps_per_token - 1) {
       const double chi = norm_bound(s.q.data() + t * K, K, c.fits);
       c.query[t - token] = chi * (1 + 0x1p-52) * (1 + le.query * unit) * (1 + 0x1p-46);
       c.query_scale[t - token] = power_of_two_above(chi);
-      c.read[t - token] = (4 * product(chi, c.query_scale[t - token]) + le.query * chi + 0x1p-480 * (1 + chi)) * pair_slack;
+      c.read[t - token] = (4 * product(chi, c.query_scale[t - token], s.q.data() + t * K) + le.query * chi + 0x1p-480 * (1 + chi)) * pair_slack;
       if (chi == 0) c.read[t - token] = 0;
       if (channels > 0 && t + 1 < s.tokens) decay(t + 1);
     }

@@ -26,6 +26,7 @@ struct double_double_coefficients {
   double scale[room];         ///< power of two >= kappa: the window of k^T S is that times the row's
   double rho[room];
   double from_window[room];   ///< times the row's window W
+  double from_write[room];    ///< times |w|
   double from_value[room];    ///< times the largest |v| of the row in the block
   double query[room];         ///< chi^+ by token
   double query_scale[room];   ///< power of two >= chi

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 
 #include "deltaproof/number/double_double.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/parallel.hpp"
 #include "oracle/tiers/simd.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -222,7 +224,7 @@ bool normalise(std::span<double> x, double* high, double* low, std::vector<doubl
   return fits;
 }
 
-double_double_head lower_quickly(const problem& p, std::size_t sequence_index, std::size_t value_head) {
+double_double_head lower_quickly(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
   const head_place at{p, p.sequences().at(sequence_index), value_head};
   const std::size_t T = at.range.tokens, n = p.num_householder, rows = T * n, K = p.key_dim(), cols = p.value_dim();
   double_double_head out;
@@ -237,24 +239,35 @@ double_double_head lower_quickly(const problem& p, std::size_t sequence_index, s
   s.v.resize(rows * cols);
   s.step.resize(rows);
   s.initial_state = matrix<double>(K, cols);
-  bool fits = true;
+  std::atomic<bool> fits = true;
+  // f(from, to) for parts of [0, count), whole vectors each.
+  const auto in_parts = [&](std::size_t count, const auto& f) {
+    const std::size_t eights = (count + 7) / 8, parts = std::max<std::size_t>(1, std::min<std::size_t>(threads, eights / 64));
+    parallel_for(parts, threads, [&](std::size_t i) { f(std::min(count, eights * i / parts * 8), std::min(count, eights * (i + 1) / parts * 8)); });
+  };
   const auto keys = [&](const tensor& from, std::size_t count, const auto& place, std::vector<double>& to, std::vector<double>& low) {
     if (!p.qk_l2norm) {
-      for (std::size_t i = 0; i < count; ++i) from.read(at.key(place(i)), std::span(to).subspan(i * K, K));
+      in_parts(count, [&](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i) from.read(at.key(place(i)), std::span(to).subspan(i * K, K));
+      });
       return;
     }
     low.resize(to.size());
-    std::vector<double> x(K), room;
-    for (std::size_t i = 0; i < count; ++i) {
-      from.read(at.key(place(i)), x);
-      fits = normalise(x, to.data() + i * K, low.data() + i * K, room) && fits;
-    }
+    in_parts(count, [&](std::size_t first, std::size_t last) {
+      std::vector<double> x(K), room;
+      for (std::size_t i = first; i < last; ++i) {
+        from.read(at.key(place(i)), x);
+        if (!normalise(x, to.data() + i * K, low.data() + i * K, room)) fits = false;
+      }
+    });
   };
   keys(p.q, T, [&](std::size_t t) { return at.token(t); }, s.q, out.q_low);
   keys(p.k, rows, [&](std::size_t r) { return at.row(r); }, s.k, out.k_low);
   if (p.qk_l2norm) out.error.key = out.error.query = normalised_error(K);
+  in_parts(rows, [&](std::size_t first, std::size_t last) {
+    for (std::size_t r = first; r < last; ++r) p.v.read(at.value(at.row(r)) * cols, std::span(s.v).subspan(r * cols, cols));
+  });
   for (std::size_t r = 0; r < rows; ++r) {
-    p.v.read(at.value(at.row(r)) * cols, std::span(s.v).subspan(r * cols, cols));
     s.step[r] = p.beta.at(at.value(at.row(r)));
   }
   const exponential_table& table = table_of_exponentials();
@@ -263,15 +276,19 @@ double_double_head lower_quickly(const problem& p, std::size_t sequence_index, s
     x.resize((count + 7) / 8 * 8);
     high.resize(x.size());
     low.resize(x.size());
-    HWY_DYNAMIC_DISPATCH(exponentials)(x.data(), count, table, high.data(), low.data());
+    in_parts(x.size(), [&](std::size_t first, std::size_t last) {
+      HWY_DYNAMIC_DISPATCH(exponentials)(x.data() + first, last - first, table, high.data() + first, low.data() + first);
+    });
     for (auto* v : {&x, &high, &low}) v->resize(count);
   };
   if (p.beta_activation != activation_kind::none) {
     std::vector<double> x(rows), high;
     for (std::size_t r = 0; r < rows; ++r) {
       x[r] = -s.step[r];
-      fits = fits && std::fabs(x[r]) <= 600;
-      if (!(std::fabs(x[r]) <= 600)) x[r] = 0;
+      if (!(std::fabs(x[r]) <= 600)) {
+        fits = false;
+        x[r] = 0;
+      }
     }
     exponentials_of(x, high, out.step_low);
     const double top = p.beta_activation == activation_kind::two_sigmoid ? 2 : 1;
@@ -286,23 +303,31 @@ double_double_head lower_quickly(const problem& p, std::size_t sequence_index, s
   if (p.g) {
     const std::size_t channels = p.gate_per_channel() ? K : 1;
     std::vector<double> g(T * channels);
-    for (std::size_t t = 0; t < T; ++t) p.g->read(at.value(at.token(t)) * channels, std::span(g).subspan(t * channels, channels));
-    const std::vector<double> given = g;
-    bool derived = false;
-    for (double& x : g) {
-      derived = derived || (x != 0 && !std::isinf(x));
-      fits = fits && (x <= 600 || std::isinf(x));
-      if (!(std::fabs(x) <= 600)) x = 0;
-    }
-    exponentials_of(g, s.decay, out.decay_low);
-    for (std::size_t i = 0; i < given.size(); ++i) {
-      if (given[i] == 0) s.decay[i] = 1;
-      if (given[i] < -600) {  // nearly nothing becomes nothing, and the floor says what that leaves out
-        s.decay[i] = 0;
-        if (!std::isinf(given[i])) out.error.decay_floor = 0x1p-860 / pair_unit;
+    std::vector<double> given(g.size());
+    std::atomic<bool> derived = false, floored = false;
+    in_parts(T, [&](std::size_t first, std::size_t last) {
+      for (std::size_t t = first; t < last; ++t) p.g->read(at.value(at.token(t)) * channels, std::span(given).subspan(t * channels, channels));
+      bool any = false;
+      for (std::size_t i = first * channels; i < last * channels; ++i) {
+        const double x = given[i];
+        any = any || (x != 0 && !std::isinf(x));
+        if (x > 600 && !std::isinf(x)) fits = false;
+        g[i] = std::fabs(x) <= 600 ? x : 0;
       }
-      if (given[i] == 0 || given[i] < -600) out.decay_low[i] = 0;
-    }
+      if (any) derived = true;
+    });
+    exponentials_of(g, s.decay, out.decay_low);
+    in_parts(given.size(), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) {
+        if (given[i] == 0) s.decay[i] = 1;
+        if (given[i] < -600) {  // nearly nothing becomes nothing, and the floor says what that leaves out
+          s.decay[i] = 0;
+          if (!std::isinf(given[i])) floored = true;
+        }
+        if (given[i] == 0 || given[i] < -600) out.decay_low[i] = 0;
+      }
+    });
+    if (floored) out.error.decay_floor = 0x1p-860 / pair_unit;
     if (derived) out.error.decay = exponential_error;
     if (!derived) out.decay_low.clear();
   }
@@ -319,8 +344,8 @@ double_double_head lower_quickly(const problem& p, std::size_t sequence_index, s
 
 }  // namespace
 
-double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head) {
-  if (p.rule == rule_kind::euler) return lower_quickly(p, sequence_index, value_head);
+double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
+  if (p.rule == rule_kind::euler) return lower_quickly(p, sequence_index, value_head, threads);
   // The gain of another rule: by MPFR.
   double_double_head out;
   const auto fine = lower_mpfr(p, sequence_index, value_head, bits);

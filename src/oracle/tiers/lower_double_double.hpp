@@ -12,7 +12,8 @@
 namespace deltaproof::tiers {
 
 /// Head `value_head` of sequence `sequence_index`. Given values have no low part; `high.error` is in units of 2^-53,
-/// `error` in units of 2^-106. Throws: as lower.
-[[nodiscard]] double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head);
+/// `error` in units of 2^-106. The same bits with any number of threads. Throws: as lower.
+[[nodiscard]] double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head,
+                                                     unsigned threads = 1);
 
 }  // namespace deltaproof::tiers
