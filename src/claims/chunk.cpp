@@ -175,10 +175,12 @@ claim_values matrix_form() {
   }
   using plain = arithmetic<rational, rational, rational, sequential>;
   const auto stages = chunkwise<plain>(c.as_sequence(), tokens, inverse_method{});
+  const auto halves = chunkwise<plain>(c.as_sequence(), tokens / 2, inverse_method{});
   const fraction_matrix strict = lower_part(fraction_matrix(4, 4, rational(1)), true);
   return {{"state_equal", state == states.back()},
           {"outputs_equal", outputs == expected},
           {"library_equal", stages.o == expected && transpose(stages.final_state) == states.back()},
+          {"two_chunks_equal", halves.o == expected && transpose(halves.final_state) == states.back()},
           {"mask_equal", combined(lower_part(fraction_matrix(4, 4, rational(1)), false), -1, identity<rational>(4)) == strict}};
 }
 
@@ -224,7 +226,9 @@ claim_table chunk_claims() {
        verdict::holds,
        "The state r rows into a chunk is S P^r + H^r, with P^r the product of the transitions and H^r what the rows write.",
        "products in the order of time, from the left",
-       {theorem("algebra.wy.state_is_affine"), exact_check("every r of a chunk of six in fractions", chunk_state, is_equal)}},
+       {theorem("algebra.wy.state_is_affine"), exact_check("every r of a chunk of six in fractions", chunk_state, is_equal),
+        exact_check("six tokens as two chunks of three, the second from the state after the first", matrix_form,
+                    [](const claim_values& v) { return truth_at(v, "two_chunks_equal"); })}},
       {"state-is-a-sum-of-writes",
        notes,
        kind::identity,

@@ -5,6 +5,7 @@
 // identity must hold for any value of it, a free fraction E in (0, 1) stands for it; matrix exponentials are nilpotent or
 // truncated alike on both sides.
 
+#include <algorithm>
 #include <cmath>
 
 #include "claims/parts.hpp"
@@ -28,18 +29,6 @@ claim_values euler_step() {
   const fraction_matrix a = combined(fraction_matrix(3, 3), -1, outer(k, k));
   const fraction_matrix derivative = combined(product(s, a), 1, outer(v, k));
   return {{"equal", combined(s, eta, derivative) == delta_step(s, k, v, eta)}};
-}
-
-/// E stands for e^(−n/2): a step of length 1/2 multiplies by E, the whole interval between two tokens by E².
-claim_values time_between_tokens() {
-  const rational e = fraction(3, 5);
-  return {{"step_of_length_one_half", text_of(e)}, {"unit_of_time", text_of(e * e)}, {"equal", e == e * e}};
-}
-
-/// The Chinese post's S_{t+η} taken at its word: the state before the step would be the one after it.
-claim_values printed_start() {
-  const rational e = fraction(1, 2);
-  return {{"factor_of_the_solution", text_of(e)}, {"factor_as_printed", text_of(1 / e)}, {"equal", e == 1 / e}};
 }
 
 /// Coefficients of powers of t of S(t) = S0 Σ (tA)^n / n! + B Σ t^(n+1) A^n / (n+1)!, with A nilpotent of order 4.
@@ -80,6 +69,58 @@ claim_values nilpotent_solution() {
           {"starts_at_s0", forced[0] == s0},
           {"unforced_solves", solves(solution(s0, none, a), none, a)},
           {"order_of_nilpotency", order}};
+}
+
+/// The state a time `t` after `start`: the polynomial that `solution` gives, evaluated.
+fraction_matrix flow(const fraction_matrix& start, const fraction_matrix& b, const fraction_matrix& a, const rational& t) {
+  fraction_matrix state(start.rows(), start.cols());
+  rational power = 1;
+  for (const fraction_matrix& coefficient : solution(start, b, a)) {
+    state = combined(state, power, coefficient);
+    power *= t;
+  }
+  return state;
+}
+
+/// From the state after token t − 1 to time t under token t's equation: by the formula of a step of length η, and by the
+/// equation on the whole of (t − 1, t].
+claim_values time_between_tokens() {
+  const fraction_matrix a = lower_part(sample_matrix(4, 4, 11), true);
+  const fraction_matrix s = sample_matrix(2, 4, 12);
+  const fraction_matrix b = sample_matrix(2, 4, 13);
+  const fraction_matrix whole = flow(s, b, a, 1);
+  return {{"eta_one_half_equal", flow(s, b, a, fraction(1, 2)) == whole},
+          {"eta_one_equal", flow(flow(s, b, a, fraction(1, 2)), b, a, fraction(1, 2)) == whole}};
+}
+
+/// One solution at three times η apart: the step taken from the first, and, as the Chinese post prints it, from the last.
+claim_values printed_start() {
+  const fraction_matrix a = lower_part(sample_matrix(4, 4, 11), true);
+  const fraction_matrix b = sample_matrix(2, 4, 13);
+  const rational eta = fraction(1, 2);
+  const fraction_matrix before = sample_matrix(2, 4, 12);
+  const fraction_matrix now = flow(before, b, a, eta);
+  const fraction_matrix after = flow(now, b, a, eta);
+  return {{"from_t_minus_eta_equal", flow(before, b, a, eta) == now},
+          {"from_t_plus_eta_equal", flow(after, b, a, eta) == now},
+          {"back_from_t_plus_eta_equal", flow(after, b, a, -eta) == now}};
+}
+
+/// |R| of the exact step and of Euler's at step lengths from 1/16 to 25.
+claim_values exact_against_euler() {
+  const auto of_exact = [](long sixteenths) { return std::exp(-static_cast<double>(sixteenths) / 16); };
+  const auto of_euler = [](long sixteenths) { return approximate(abs(euler::stability(fraction(sixteenths, 16)))); };
+  double largest = 0;
+  bool larger_for_short_steps = true;
+  for (long i = 1; i <= 400; ++i) {
+    largest = std::max(largest, of_exact(i));
+    if (i <= 20) larger_for_short_steps = larger_for_short_steps && of_exact(i) > of_euler(i);
+  }
+  return {{"largest_exact", largest},
+          {"euler_at_3", of_euler(48)},
+          {"euler_at_1", of_euler(16)},
+          {"exact_at_1", of_exact(16)},
+          {"exact_is_larger_up_to_x_1.25", larger_for_short_steps}};
 }
 
 /// d(S + B A⁻¹)/dt = (S + B A⁻¹) A says S A + B on both sides, where A has an inverse.
@@ -202,13 +243,14 @@ claim_values order_or_stability() {
           {"rk3_order_3", size(rk3{})},     {"rk4_order_4", size(rk4{})}};
 }
 
-/// (1 − e^−x) as printed, each operation rounded, at x = u/4; and −expm1(−x).
+/// (1 − e^−x) as printed, each operation rounded, at x = u/2 and at the next number; and −expm1(−x).
 template <format F>
 bool printed_vanishes() {
   using number = rounded<F>;
-  const number x = number::from_exact(std::ldexp(1.0, -F.precision - 2));
-  const number printed = number(1) - exp(-x);
-  return printed == number(0) && !(expm1(-x) == number(0));
+  const auto printed = [](const number& x) { return number(1) - exp(-x); };
+  const number x = number::from_exact(std::ldexp(1.0, -F.precision - 1));
+  const number next = number::from_exact(x.value() * (1 + std::ldexp(1.0, 1 - F.precision)));
+  return printed(x) == number(0) && !(printed(next) == number(0)) && !(expm1(-x) == number(0));
 }
 
 claim_values printed_coefficient() {
@@ -258,29 +300,44 @@ claim_table flow_claims() {
        kind::definition,
        verdict::conditional,
        "Token t covers the time from t − η to t, and the state at t − η is the one after token t − 1.",
-       "the two agree for η = 1 only; otherwise the state must be taken to rest from t − 1 to t − η, or time to run by η per "
-       "token",
+       "the two agree for η = 1 only; below it the state must be taken to rest from t − 1 to t − η, or time to run by η per "
+       "token; for η > 1, which negative eigenvalues use, intervals overlap and only the second reading is left",
        {theorem("ode.exact_flow.flow_step_composition"),
-        exact_check("the factor of a step of length 1/2 and that of the unit of time between tokens, with a free fraction for "
-                    "the exponential",
+        exact_check("one frozen equation solved in fractions over the step of length 1/2, twice that, and the unit of time",
                     time_between_tokens,
-                    [](const claim_values& v) { return !truth_at(v, "equal") && text_at(v, "unit_of_time") == "9/25"; })}},
+                    [](const claim_values& v) { return !truth_at(v, "eta_one_half_equal") && truth_at(v, "eta_one_equal"); }),
+        finding_of("hippo", "intervals-assume-one",
+                   "distance of the last state under three other readings, η all 1 and η uniform in (0, 1)",
+                   [](const claim_values& v) {
+                     return truth_at(v, "only_at_one") && number_at(v, "largest_at_one") < 1e-12 &&
+                            number_at(v, "running") > 0.05;
+                   }),
+        finding_of("hippo", "clock-reading", "share of intervals that overlap the one before, η uniform in (0, 2)",
+                   [](const claim_values& v) { return number_at(v, "overlapping_share") > 0.3; })}},
       {"start-of-a-step-misprinted",
        blog_zh,
        kind::misprint,
        verdict::misprint,
        "The Chinese post renames the state at t + η to that of token t − 1.",
        "t − η is meant, as its own formula and both translations have it: the printed sign would invert every transition",
-       {exact_check("the factor of a step with either sign", printed_start,
-                    [](const claim_values& v) { return !truth_at(v, "equal") && text_at(v, "factor_as_printed") == "2"; })}},
+       {exact_check("a step in fractions from the solution a time η before, and η after", printed_start,
+                    [](const claim_values& v) {
+                      return truth_at(v, "from_t_minus_eta_equal") && !truth_at(v, "from_t_plus_eta_equal") &&
+                             truth_at(v, "back_from_t_plus_eta_equal");
+                    })}},
       {"frozen-coefficients",
        blog,
        kind::definition,
        verdict::conditional,
        "k and v are constant over a step, so the equation is linear with constant coefficients and its solution free of error.",
        "an assumption, not a finding: there is no path of keys between two tokens to compare with. Free of error as a solution "
-       "of that equation",
-       {theorem("ode.exact_flow.exact_flow_solves"), theorem("ode.exact_flow.exact_flow_unique")}},
+       "of that equation; against a key that turns, and is frozen at the end of each step, its order is 1, as Euler's",
+       {theorem("ode.exact_flow.exact_flow_solves"), theorem("ode.exact_flow.exact_flow_unique"),
+        finding_of("discretisation", "exact-for-frozen-keys",
+                   "order at a fixed time for a key that turns steadily, frozen at the end of each step",
+                   [](const claim_values& v) {
+                     return number_at(v, "order_frozen_at_end") > 0.9 && number_at(v, "order_frozen_at_end") < 1.1;
+                   })}},
       {"general-solution",
        blog,
        kind::identity,
@@ -289,7 +346,10 @@ claim_table flow_claims() {
        "A invertible, or A⁻¹(e^{tA} − I) read as its power series t φ₁(tA)",
        {exact_check("coefficients of the power series against the equation, A nilpotent of order 4 and so singular, in fractions",
                     nilpotent_solution,
-                    [](const claim_values& v) { return truth_at(v, "forced_solves") && truth_at(v, "starts_at_s0"); })}},
+                    [](const claim_values& v) { return truth_at(v, "forced_solves") && truth_at(v, "starts_at_s0"); }),
+        finding_of("hippo", "exact-needs-no-inverse",
+                   "e^(tA) and φ₁(tA) in double against enclosures, for HiPPO-LegS, −k kᵀ, nilpotent, singular and defective A",
+                   [](const claim_values& v) { return truth_at(v, "accurate") && number_at(v, "worst_phi") < 100; })}},
       {"homogeneous-solution",
        blog,
        kind::identity,
@@ -305,7 +365,14 @@ claim_table flow_claims() {
        "S + B A⁻¹ obeys the equation without B.",
        "an invertible A; −k kᵀ has no inverse beyond one channel, so for the delta rule this line proves nothing",
        {exact_check("an invertible A in fractions; −k kᵀ for a unit key in three channels", shifted_variable,
-                    [](const claim_values& v) { return truth_at(v, "equal") && !truth_at(v, "minus_k_kt_has_an_inverse"); })}},
+                    [](const claim_values& v) { return truth_at(v, "equal") && !truth_at(v, "minus_k_kt_has_an_inverse"); }),
+        finding_of("hippo", "inverse-formula",
+                   "elimination on −k kᵀ, nilpotent and singular A, 16 channels: refused or wrong, and HiPPO-LegS at a short "
+                   "step against a step of 1",
+                   [](const claim_values& v) {
+                     return number_at(v, "refused") + number_at(v, "unnoticed") == 3 &&
+                            number_at(v, "legs_smallest_step") > 10 * number_at(v, "legs_step_1");
+                   })}},
       {"no-inverse-needed",
        blog,
        kind::conclusion,
@@ -336,7 +403,9 @@ claim_table flow_claims() {
         exact_check("a polynomial of degree 4, with yᵀx not 0 and with 0", rank_one_function,
                     [](const claim_values& v) {
                       return truth_at(v, "equal") && truth_at(v, "inner_product_0_equal") && truth_at(v, "inner_product_is_0");
-                    })}},
+                    }),
+        finding_of("hippo", "rank-one-formula", "f = exp and φ₁ against their series over 512 bits, with yᵀx = 0 among the cases",
+                   [](const claim_values& v) { return truth_at(v, "holds") && number_at(v, "with_zero_product") > 0; })}},
       {"exponential-of-minus-k-kt",
        blog,
        kind::identity,
@@ -368,14 +437,28 @@ claim_table flow_claims() {
        kind::algorithm,
        verdict::fails_in_format,
        "EFLA's coefficient is (1 − e^{−x})/‖k‖².",
-       "evaluated as printed it is exactly 0 for x ≤ u/4 in bf16, fp16, fp32 and fp64, and in fp32 wrong by 1.3 % at x = 10⁻⁶: "
-       "use expm1",
+       "evaluated as printed it is exactly 0 for x ≤ u/2 and for no larger x in bf16, fp16, fp32 and fp64, nearly twice too "
+       "large "
+       "just above, and in fp32 wrong by 1.3 % at x = 10⁻⁶: use expm1",
        {theorem("float.alpha.one_minus_exp_condition"),
-        exact_check("1 − e^−x with each operation correctly rounded, at x = u/4 and 10⁻⁶, against expm1", printed_coefficient,
+        exact_check("1 − e^−x with each operation correctly rounded, at x = u/2, the next number, and 10⁻⁶, against expm1",
+                    printed_coefficient,
                     [](const claim_values& v) {
                       return truth_at(v, "bf16_vanishes") && truth_at(v, "fp16_vanishes") && truth_at(v, "fp32_vanishes") &&
                              truth_at(v, "fp64_vanishes") && std::abs(number_at(v, "fp32_relative_error_at_1e-6")) > 0.01;
-                    })}},
+                    }),
+        finding_of("efla", "dead-zone", "the largest x at which the printed form is 0, by bisection over the numbers of a format",
+                   [](const claim_values& v) { return truth_at(v, "as_predicted") && number_at(v, "bf16") == 0x1p-9; }),
+        finding_of("efla", "naive-error-exhaustive",
+                   "every bf16 and fp16 number from 10⁻¹² to 10³: just above the dead zone, and for x in [0.1, 1)",
+                   [](const claim_values& v) {
+                     return truth_at(v, "doubles_above_dead_zone") && number_at(v, "bf16_worst_in_tenths") > 0.01;
+                   }),
+        finding_of("efla", "expm1-error-exhaustive", "the same numbers through expm1: never 0, and the largest error in u",
+                   [](const claim_values& v) {
+                     return number_at(v, "zeros") == 0 && number_at(v, "bf16_worst_in_u") < 2 &&
+                            number_at(v, "fp16_worst_in_u") < 2;
+                   })}},
       {"efla-is-another-step-length",
        blog,
        kind::identity,
@@ -386,26 +469,26 @@ claim_table flow_claims() {
                     [](const claim_values& v) { return truth_at(v, "delta_step_equal"); })}},
       {"efla-normalises-keys",
        blog,
+       kind::identity,
+       verdict::holds,
+       "Multiplied by k kᵀ, the ‖k‖² in EFLA's denominator is exactly the L2 normalisation of the key.",
+       "of the transition, k not 0: it is that of k/‖k‖ with strength 1 − e^{−η‖k‖²}, in which the length remains",
+       {exact_check("transition of a key of length 7/3 against that of the unit key, a free fraction for the exponential",
+                    efla_forms, [](const claim_values& v) { return truth_at(v, "transition_is_of_the_unit_key"); })}},
+      {"efla-explains-normalisation",
+       blog,
        kind::conclusion,
        verdict::conditional,
-       "‖k‖² in the denominator acts exactly as L2 normalisation of the keys.",
-       "in the transition; what is written is v/‖k‖ at the unit key, so with v kept the step is not that of a normalised key",
+       "The exact solution can be seen as an explanation of the L2 normalisation of DeltaNet's keys.",
+       "of the direction in the transition, yes. It does not lead to the step with a normalised key: what is written is v/‖k‖ at "
+       "the unit key, and the strength depends on the length, which L2 normalisation discards",
        {exact_check("transition and step of a key of length 7/3 against those of the unit key", efla_forms,
                     [](const claim_values& v) {
                       return truth_at(v, "transition_is_of_the_unit_key") && truth_at(v, "unit_key_value_over_length_equal") &&
                              !truth_at(v, "unit_key_same_value_equal");
-                    })}},
-      {"efla-normalises-or-not",
-       blog,
-       kind::contradiction,
-       verdict::contradiction,
-       "EFLA is said to be exactly L2 normalisation of the keys, and later to owe its advantage to their length, which L2 "
-       "normalisation discards.",
-       "the first holds of the transition alone, the second of the written term",
-       {exact_check("the transition and the whole step against those of the unit key", efla_forms,
-                    [](const claim_values& v) {
-                      return truth_at(v, "transition_is_of_the_unit_key") && !truth_at(v, "unit_key_same_value_equal");
-                    })}},
+                    }),
+        exact_check("the written terms for lengths 1 and 2", length_matters,
+                    [](const claim_values& v) { return !truth_at(v, "equal"); })}},
       {"efla-depends-on-length",
        blog,
        kind::conclusion,
@@ -420,23 +503,45 @@ claim_table flow_claims() {
        verdict::conditional,
        "The freedom that EFLA keeps, the length of the key, raises the theoretical limit.",
        "not of the steps themselves: each EFLA step is the DeltaNet step on k/‖k‖ and v/‖k‖ with strength 1 − e^{−x} in [0, 1), "
-       "which a sigmoid gate and a free value reach. Of what projections learn nothing is claimed",
+       "which a sigmoid gate and a free value reach; strength 1, an exact overwrite, it does not reach, and where values ignore "
+       "the length of keys that length is noise. Of what projections learn nothing is claimed",
        {exact_check("an EFLA step against that DeltaNet step, in fractions", efla_forms,
-                    [](const claim_values& v) { return truth_at(v, "unit_key_value_over_length_equal"); })}},
+                    [](const claim_values& v) { return truth_at(v, "unit_key_value_over_length_equal"); }),
+        finding_of(
+            "efla", "efla-is-deltanet", "whole recurrences in rationals, EFLA against that DeltaNet",
+            [](const claim_values& v) { return number_at(v, "equal") == number_at(v, "cases") && number_at(v, "cases") >= 10; }),
+        finding_of("efla", "l2-caps-strength", "the part of a new value that EFLA writes with normalised keys and β below 1",
+                   [](const claim_values& v) { return within(number_at(v, "below_one"), 0.632121, 1e-5); }),
+        finding_of("recall", "spread-norms",
+                   "identity values on raw keys of spread norms: errors of EFLA and of DeltaNet with normalised keys",
+                   [](const claim_values& v) { return number_at(v, "normalised") < 1e-6 && number_at(v, "efla") > 0.1; })}},
       {"explosion-is-low-accuracy",
        blog,
        kind::conclusion,
        verdict::refuted,
        "Numerical explosion comes from a discretisation of too little accuracy.",
        "it is stability, not order: at η‖k‖² = 3 implicit Euler (order 1) and Crank–Nicolson (2) shrink, RK2, RK3 and RK4 "
-       "(orders 2 to 4) explode with Euler",
+       "(orders 2 to 4) explode with Euler. Among explicit methods an order more moves the limit by 0.37, and removes it never. "
+       "Read as precision of numbers, as the "
+       "translations have it, it is refuted too: Euler explodes in fractions",
        {theorem("ode.stability.implicit_euler_range"), theorem("ode.stability.rk4_limit"),
         exact_check("|R(3)| of six rules in fractions", order_or_stability,
                     [](const claim_values& v) {
                       return number_at(v, "implicit_order_1") < 1 && number_at(v, "crank_nicolson_order_2") < 1 &&
                              number_at(v, "euler_order_1") > 1 && number_at(v, "rk2_order_2") > 1 &&
                              number_at(v, "rk3_order_3") > 1 && number_at(v, "rk4_order_4") > 1;
-                    })}},
+                    }),
+        finding_of("discretisation", "order-or-stability",
+                   "pairs of equal order with different fates, and an explicit method of order 32 at x = 64",
+                   [](const claim_values& v) {
+                     return truth_at(v, "stability_decides") && number_at(v, "taylor_32_growth") > 0 &&
+                            number_at(v, "implicit_growth") < 0;
+                   }),
+        finding_of("discretisation", "order-buys-little", "the limit of stability of Taylor polynomials, by degree",
+                   [](const claim_values& v) {
+                     return number_at(v, "gain_per_order") < 0.5 &&
+                            number_at(v, "limit_of_largest_order") < number_at(v, "largest_order");
+                   })}},
       {"efla-eigenvalues-unit-interval",
        blog,
        kind::bound,
@@ -450,24 +555,48 @@ claim_table flow_claims() {
        verdict::fails_in_format,
        "EFLA's eigenvalues lie in (0, 1] as it is computed.",
        "bf16: where every operation rounds, the eigenvalue of the exact rule falls below 0 from x = 4.707 on by up to 2.86 u; "
-       "never below −1",
+       "never below −1. With the coefficient as printed it is exactly 1, nothing written, up to x = u/2",
        {theorem("float.gain.gain_robust"),
         finding_of("eigenvalues", "bf16-rules-outside-zero-one",
                    "steps that leave (0, 1], of all significands of β and ‖k‖² in bf16",
-                   [](const claim_values& v) { return number_at(v, "steps_negative") > 0 && number_at(v, "worst_in_u") < 8; })}},
+                   [](const claim_values& v) { return number_at(v, "steps_negative") > 0 && number_at(v, "worst_in_u") < 8; }),
+        finding_of("efla", "eigenvalue-ends",
+                   "pairs of bf16 significands of β and ‖k‖²: eigenvalues above 1, exactly 1, and the lowest",
+                   [](const claim_values& v) {
+                     return number_at(v, "above_one") == 0 && number_at(v, "naive_exactly_one") > 0 &&
+                            number_at(v, "expm1_exactly_one") == 0 && number_at(v, "lowest_in_u") > 0;
+                   })}},
+      {"exact-step-is-more-stable",
+       blog,
+       kind::conclusion,
+       verdict::conditional,
+       "The recursion from the exact solution is by nature more stable than DeltaNet's.",
+       "it has no limit of η‖k‖² where DeltaNet has 2: more stable for keys of any length. With normalised keys and η ≤ 1 both "
+       "are stable, and up to η‖k‖² = 1.278 DeltaNet damps the more: at 1 to 0 where EFLA keeps 0.368",
+       {theorem("ode.stability.exact_range"), theorem("ode.stability.euler_limit"),
+        certified("|R| of both at 400 step lengths from 1/16 to 25", exact_against_euler,
+                  [](const claim_values& v) {
+                    return number_at(v, "largest_exact") < 1 && number_at(v, "euler_at_3") == 2 &&
+                           number_at(v, "euler_at_1") == 0 && within(number_at(v, "exact_at_1"), 0.367879, 1e-5) &&
+                           truth_at(v, "exact_is_larger_up_to_x_1.25");
+                  })}},
       {"flow-is-stable",
        blog,
        kind::conclusion,
        verdict::conditional,
        "−k kᵀ is negative semi-definite, so the solution is stable.",
        "stable, not attracting: what is orthogonal to the key stays. With values the state that fits a frozen pair is v kᵀ/‖k‖², "
-       "of norm ‖v‖/‖k‖: bounded, but large for a short key",
+       "of norm ‖v‖/‖k‖: bounded, but large for a short key; and keys chosen against the state let it grow as √T",
        {theorem("algebra.non_expansive.run_non_expansive"),
         exact_check("50 vectors, one across the key, and the state that fits a key of length 1/1000", semidefinite,
                     [](const claim_values& v) {
                       return truth_at(v, "never_above_0") && truth_at(v, "zero_across_the_key") &&
                              number_at(v, "squared_norm_of_the_fixed_state_key_1e-3") == 1e6;
-                    })}},
+                    }),
+        finding_of(
+            "discretisation", "forced-all-rules",
+            "the norm that EFLA at x = 1 is driven to by values of length 1 and keys chosen against the state, 2000 tokens",
+            [](const claim_values& v) { return number_at(v, "exact_at_1") > 10; })}},
   };
 }
 

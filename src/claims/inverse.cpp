@@ -170,7 +170,7 @@ claim_table inverse_claims() {
        kind::definition,
        verdict::holds,
        "S_k is the sum of the first 2ᵏ powers of −L and G_k its power 2ᵏ.",
-       "they start at S₀ = I, G₀ = −L",
+       "they start at S₀ = I, G₀ = −L; S is no state here",
        {theorem("algebra.unit_lower.doubling_sums_powers"),
         exact_check("8 rows in fractions", doubling, [](const claim_values& v) { return truth_at(v, "closed_forms_equal"); })}},
       {"doubling-recursion-misprinted",

@@ -81,29 +81,49 @@ claim_table logistic_claims() {
        verdict::conditional,
        "The difference equation x′ = x + αx − βx² can be chaotic.",
        "beyond r = 1 + α = 3.5699…, in windows not; the theorems give period three at r = 3.84 and the doubling of angles at r = "
-       "4",
+       "4. Of real numbers: in bf16 every orbit ends in a cycle of at most 32",
        {theorem("ode.logistic.euler_map_conjugate"), theorem("ode.logistic.period_three"), theorem("ode.logistic.orbit_at_four"),
         exact_check("a difference of 2⁻⁴⁰ at r = 4 over 12 steps, in fractions", sensitive,
                     [](const claim_values& v) { return number_at(v, "largest_over_first") > 1000; }),
         finding_of("horizon", "logistic-parts", "the exponent of the map at αh = 3, against ln 2",
-                   [](const claim_values& v) { return within(number_at(v, "logistic_exponent_at_3"), 0.693147, 1e-3); })}},
+                   [](const claim_values& v) { return within(number_at(v, "logistic_exponent_at_3"), 0.693147, 1e-3); }),
+        finding_of("logistic", "accumulation-point", "where period doubling accumulates, by two methods that share no step",
+                   [](const claim_values& v) {
+                     return truth_at(v, "methods_agree") && text_at(v, "r_infinity").starts_with("3.569945671870944901842");
+                   }),
+        finding_of(
+            "logistic", "lyapunov-at-four", "the exponent at r = 4 against ln 2",
+            [](const claim_values& v) { return truth_at(v, "agrees") && within(number_at(v, "exponent"), 0.693147, 1e-3); }),
+        finding_of(
+            "logistic", "finite-cycles", "the longest cycle of all bf16 starts and parameters: in a format nothing is chaotic",
+            [](const claim_values& v) { return number_at(v, "bf16_longest_cycle") < 1000 && number_at(v, "cases") > 1e6; })}},
       {"flow-avoids-abnormal-behaviour",
        blog,
        kind::conclusion,
        verdict::conditional,
-       "Starting from a differential equation avoids chaotic behaviour.",
+       "Starting from a differential equation avoids some abnormal behaviour, chaos for one.",
        "of the exact solution: its map is monotone for every step length. A discretisation of the same equation may still be "
        "chaotic, as this example shows",
        {theorem("ode.logistic.logistic_flow_monotone"),
         exact_check("the exact map on 39 starts and 20 step lengths, and Euler's at step 3, in fractions", exact_map_is_tame,
                     [](const claim_values& v) {
                       return truth_at(v, "monotone") && truth_at(v, "inside") && !truth_at(v, "euler_keeps_order");
-                    })}},
+                    }),
+        finding_of("logistic", "exact-map-safe",
+                   "the exact map in formats, written so that it cannot overflow: cases that are not finite, error in u, "
+                   "neighbours out of order",
+                   [](const claim_values& v) {
+                     return number_at(v, "safe_not_finite") == 0 && number_at(v, "safe_worst_in_u") < 8 &&
+                            number_at(v, "out_of_order") < 0.01 * number_at(v, "cases");
+                   }),
+        finding_of(
+            "logistic", "euler-map-is-logistic", "Euler of the same equation against the logistic map, in rationals",
+            [](const claim_values& v) { return number_at(v, "equal") == number_at(v, "cases") && number_at(v, "cases") > 10; })}},
       {"logistic-example-fits-the-delta-rule",
        blog,
        kind::conclusion,
        verdict::conditional,
-       "The logistic equation is an example of what happens to the delta rule.",
+       "The logistic equation is an example to the point for what a difference equation makes of the delta rule.",
        "up to the loss of the fixed point at β‖k‖² = 2, where the multipliers are the same; beyond it the delta rule, linear in "
        "S, diverges and cannot be chaotic",
        {theorem("ode.logistic.euler_map_multiplier"), theorem("algebra.wy.state_is_affine"),

@@ -85,7 +85,9 @@ claim_values exponential_shape() {
           {"mean_square", m.square},
           {"mean_square_kept_without", m.with_key * m.with_key * recall_channels / m.square},
           {"variance_explained_with_intercept", m.with_key * m.with_key * recall_channels / variance},
-          {"sine_variance_explained", s.with_key * s.with_key * recall_channels / (s.square - s.mean * s.mean)}};
+          {"sine_variance_explained", s.with_key * s.with_key * recall_channels / (s.square - s.mean * s.mean)},
+          {"exponential_variance_over_that_of_the_key", variance * recall_channels},
+          {"sine_variance_over_that_of_the_key", (s.square - s.mean * s.mean) * recall_channels}};
 }
 
 /// Scaled values normalise to the same vector; lengths are rational here.
@@ -214,16 +216,57 @@ claim_table recall_moment_claims() {
                     [](const claim_values& v) {
                       return number_at(v, "cubic") > 0.6 && number_at(v, "quadratic") == 0 && number_at(v, "quartic") == 0;
                     })}},
+      {"signal-characteristics-decide",
+       recall,
+       kind::conclusion,
+       verdict::conditional,
+       "Variance, range and correlation structure tell more than the functional form.",
+       "correlation with the key does, exactly: it is the part that a linear map keeps. Variance and range do not, see "
+       "difficulty-is-variance",
+       {exact_check("explained part of the second moment from exact moments, k³ against k²", linear_part,
+                    [](const claim_values& v) {
+                      return within(number_at(v, "cubic"), 0.618, 0.01) && number_at(v, "quadratic") == 0 &&
+                             number_at(v, "identity") == 1;
+                    })}},
       {"exponential-has-large-range",
        recall,
        kind::conclusion,
        verdict::refuted,
        "eᵏ has a large dynamic range even when clipped.",
-       "unit keys: entries of eᵏ are 1.008 ± 0.126. Their mean square, 1.03, is that of a constant. Other keys were not "
-       "described",
+       "unit keys: entries of eᵏ are 1.008 ± 0.126. Their mean square, 1.03, is that of a constant, and there is nothing to "
+       "clip. "
+       "Keys that are not of unit length would have given 14.7 where 1.92 is printed",
        {certified("mean and deviation by quadrature over the law of a coordinate", exponential_shape,
                   [](const claim_values& v) {
                     return number_at(v, "standard_deviation") < 0.13 && within(number_at(v, "mean"), 1.0079, 1e-3);
+                  }),
+        finding_of("recall", "norm-before-f", "errors if f were applied before the norm, against those printed",
+                   [](const claim_values& v) { return truth_at(v, "excluded") && number_at(v, "raw_exponential") > 5; })}},
+      {"nonlinearity-before-and-after-the-norm",
+       recall,
+       kind::contradiction,
+       verdict::contradiction,
+       "The nonlinearity is said to act before the projections, normalisation after them; and powers are taken of keys that are "
+       "normalised already.",
+       "the numbers are those of powers of unit keys: the variance of k², 0.00046, and the errors; taken before the norm, k² of "
+       "standard Gaussian keys has variance 2",
+       {exact_check("variance of k² of a unit key beside the printed one", quadratic_moments, as_printed),
+        finding_of("recall", "norm-before-f", "the error of k² if f were applied before the norm, printed as 0.001",
+                   [](const claim_values& v) { return truth_at(v, "excluded") && number_at(v, "raw_quadratic") > 1; })}},
+      {"exponential-and-sine-keep-variance",
+       recall,
+       kind::conclusion,
+       verdict::holds,
+       "The exponential and the fast sine keep or amplify the variance of a key.",
+       "unit keys, 64 channels: 1.02 times for eᵏ, 32 times for sin(10πk). The 1.92 of eᵏ does not come from there: its variance "
+       "is "
+       "0.016, its mean square 1.03",
+       {certified("variances by quadrature over that of a coordinate", exponential_shape,
+                  [](const claim_values& v) {
+                    return within(number_at(v, "exponential_variance_over_that_of_the_key"), 1.02, 0.01) &&
+                           within(number_at(v, "sine_variance_over_that_of_the_key"), 32, 0.01) &&
+                           number_at(v, "mean_square") >
+                               60 * number_at(v, "standard_deviation") * number_at(v, "standard_deviation");
                   })}},
       {"exponential-is-not-linear",
        recall,
@@ -236,7 +279,9 @@ claim_table recall_moment_claims() {
                   [](const claim_values& v) {
                     return number_at(v, "variance_explained_with_intercept") > 0.99 &&
                            number_at(v, "mean_square_kept_without") < 0.02;
-                  })}},
+                  }),
+        finding_of("recall", "constant-feature", "what least squares leaves of eᵏ with one constant feature and without",
+                   [](const claim_values& v) { return number_at(v, "with") < 0.001 && number_at(v, "without") > 0.9; })}},
       {"sine-is-hard",
        recall,
        kind::conclusion,

@@ -69,9 +69,11 @@ claim_values saturated_step() {
 
 /// 1 - 2 η of a unit key: inside (-1, 1] for η < 1, and what η = 1 gives.
 claim_values range_at_one() {
+  const fraction_vector unit{fraction(2, 7), fraction(3, 7), fraction(6, 7)};
+  const auto eigenvalue = [&](const rational& eta) { return inner(unit, product(transition(unit, 2 * eta), unit)); };
   bool inside = true;
-  for (long i = 0; i < 100; ++i) inside = inside && 1 - 2 * fraction(i, 100) > -1 && 1 - 2 * fraction(i, 100) <= 1;
-  return {{"inside_below_one", inside}, {"at_one", text_of(rational(1) - 2)}, {"one_is_inside", 1 - 2 * rational(1) > -1}};
+  for (long i = 0; i < 100; ++i) inside = inside && eigenvalue(fraction(i, 100)) > -1 && eigenvalue(fraction(i, 100)) <= 1;
+  return {{"inside_below_one", inside}, {"at_one", text_of(eigenvalue(1))}, {"one_is_inside", eigenvalue(1) > -1}};
 }
 
 claim_values orthogonal() {
@@ -137,7 +139,9 @@ claim_values other_ways() {
     l1_inside = l1_inside && norm > 0 && norm <= 1;
   }
   const fraction_vector even(64, fraction(1, 64));
+  const fraction_vector rms_normalised(64, 1);  // a root mean square of 1
   return {{"squash_inside", squash},
+          {"rms_normalised_at_beta_1_inside", 1 - inner(rms_normalised, rms_normalised) >= -1},
           {"l1_at_least_l2", l1_longer},
           {"l1_normalised_at_most_1", l1_inside},
           {"least_squared_length_64_channels", text_of(inner(even, even))}};
@@ -148,9 +152,9 @@ claim_values below_one() {
   const fraction_vector unit{fraction(3, 5), fraction(4, 5)};
   const fraction_vector across{fraction(-4, 5), fraction(3, 5)};
   const bool stays = product(transition(unit, fraction(1, 2)), across) == across;
-  const rational long_key = 1 - inner(scaled(2, unit), scaled(2, unit));
+  const rational long_key = inner(unit, product(transition(scaled(2, unit), 1), unit));
   return {{"one_is_an_eigenvalue", stays},
-          {"beta_beyond_2", text_of(1 - fraction(5, 2))},
+          {"beta_beyond_2", text_of(inner(unit, product(transition(unit, fraction(5, 2)), unit)))},
           {"key_of_length_2", text_of(long_key)},
           {"key_of_length_2_inside", long_key >= -1}};
 }
@@ -250,11 +254,14 @@ claim_table stability_claims() {
        kind::conclusion,
        verdict::holds,
        "L2 normalisation is one way to meet the condition and not the only one.",
-       "Longhorn's squash, L1 normalisation and the exact flow meet it too",
+       "Longhorn's squash, L1 normalisation and the exact flow meet it too. RMS normalisation of keys does not: ‖k‖² is then the "
+       "number of channels",
        {theorem("ode.stability.implicit_euler_range"),
-        exact_check(
-            "x/(1 + x) for x up to 100, and 50 L1-normalised keys, in fractions", other_ways,
-            [](const claim_values& v) { return truth_at(v, "squash_inside") && truth_at(v, "l1_normalised_at_most_1"); })}},
+        exact_check("x/(1 + x) for x up to 100, 50 L1-normalised keys, and an RMS-normalised one, in fractions", other_ways,
+                    [](const claim_values& v) {
+                      return truth_at(v, "squash_inside") && truth_at(v, "l1_normalised_at_most_1") &&
+                             !truth_at(v, "rms_normalised_at_beta_1_inside");
+                    })}},
       {"longhorn-is-a-squash",
        blog,
        kind::identity,
@@ -287,7 +294,12 @@ claim_table stability_claims() {
        {exact_check("50 vectors, and the one with 64 equal entries, in fractions", other_ways,
                     [](const claim_values& v) {
                       return truth_at(v, "l1_normalised_at_most_1") && text_at(v, "least_squared_length_64_channels") == "1/64";
-                    })}},
+                    }),
+        finding_of("efla", "l1-writes-little",
+                   "‖k‖² of L1-normalised Gaussian keys in 128 channels: π/256, and what the exact rule writes at β = 1",
+                   [](const claim_values& v) {
+                     return within(number_at(v, "mean"), 0.01227, 0.02) && number_at(v, "written_at_one") < 0.02;
+                   })}},
       {"negative-range",
        blog,
        kind::bound,
@@ -301,17 +313,24 @@ claim_table stability_claims() {
         finding_of(
             "eigenvalues", "beta-two-leaves", "the share of random unit keys that leave at β = 2, over formats and lengths",
             [](const claim_values& v) { return number_at(v, "least_share") > 0.3 && number_at(v, "largest_share") < 0.6; })}},
-      {"eta-one-excluded-and-discussed",
+      {"eta-one-is-reached",
        blog,
-       kind::contradiction,
-       verdict::contradiction,
-       "The range is given as (−1, 1], from a sigmoid that never is 1; the next paragraph speaks of η = 1, where the eigenvalue "
-       "is −1.",
-       "both hold of different things: of real numbers and of a format in which the sigmoid rounds to 1",
-       {exact_check("1 − 2η for η below 1 and at 1, in fractions", range_at_one,
+       kind::bound,
+       verdict::conditional,
+       "η, a sigmoid, can be 1, where the eigenvalue is −1.",
+       "not of real numbers, where the range before it, (−1, 1], excludes −1; in a format the sigmoid rounds to 1, in bf16 from "
+       "a "
+       "logit of 6.25 on",
+       {exact_check("the eigenvalue of a unit key for η below 1 and at 1, in fractions", range_at_one,
                     [](const claim_values& v) {
                       return truth_at(v, "inside_below_one") && text_at(v, "at_one") == "-1" && !truth_at(v, "one_is_inside");
-                    })}},
+                    }),
+        exact_check("the sigmoid rounded to bf16 at 6.25 and at the number before", saturated_step,
+                    [](const claim_values& v) { return truth_at(v, "sigmoid_is_one") && !truth_at(v, "sigmoid_before_is_one"); }),
+        finding_of(
+            "negative-eigenvalues", "logit-margin",
+            "every bf16 logit in [1/2, 16]: the first whose sigmoid is 1, and the largest within the safe margin",
+            [](const claim_values& v) { return number_at(v, "first_one") == 6.25 && number_at(v, "largest_safe") == 5.125; })}},
       {"householder-is-orthogonal",
        blog,
        kind::identity,
@@ -359,24 +378,46 @@ claim_table stability_claims() {
        verdict::conditional,
        "Multiplied over a long time, transitions near a reflection can explode in bf16.",
        "of one key repeated, in exact arithmetic on the rounded inputs: growth (1 + c u)^T. Executed as a recurrence, rounding "
-       "limits it: within 0.5 % over 4096 tokens in bf16, fp16 and fp32",
+       "limits it: within 0.5 % over 4096 tokens in bf16, fp16 and fp32. Executed in chunks of 64 with the inverse stored in "
+       "bf16 "
+       "it does explode, first at 2η = 1.797; with an inverse in fp32 not. And driven by alternating values the state grows at "
+       "2η = 2 with no eigenvalue beyond −1",
        {theorem("bridge.rounded_steps.bf16_key_3_4_diverges"),
         finding_of("chunk-stability", "recurrence-survives", "the state at the end over its start, largest over all keys and β",
                    [](const claim_values& v) {
                      return number_at(v, "bf16") < 1.005 && number_at(v, "fp16") < 1.005 && number_at(v, "fp32") < 1.005;
-                   })}},
+                   }),
+        finding_of("chunk-stability", "one-key-explodes",
+                   "the 2η from which one key explodes with the inverse stored in bf16, by length of the chunk; and with fp32",
+                   [](const claim_values& v) {
+                     return number_at(v, "bf16_C64") < 2 && number_at(v, "bf16_C16") < 2 && !truth_at(v, "fp32_explodes");
+                   }),
+        finding_of("discretisation", "forced-repeated-key",
+                   "2000 alternating values of length 1 on one key at exactly 2η = 2: the norm of what is read",
+                   [](const claim_values& v) { return number_at(v, "alternating_at_two") > 1000; })}},
       {"eta-must-stay-below-one",
        blog,
        kind::bound,
        verdict::conditional,
        "η must be kept from coming too close to 1.",
-       "the margin is sharp: 2η ≤ 2(1 − 2u) is safe for every unit key rounded once, the next number is not; 1.984375 in bf16, "
-       "so η ≤ 0.9921875. Keys normalised inside the format need more",
+       "of products of transitions the margin is sharp: 2η ≤ 2(1 − 2u) is safe for every unit key rounded once, the next number "
+       "is "
+       "not; 1.984375 in bf16, so η ≤ 0.9921875. Keys normalised inside the format need more; chunks of 64 with the inverse "
+       "stored in bf16 far more: one key explodes first at 2η = 1.797, 1.464 is proved safe. The margin costs memory: a "
+       "reflected "
+       "direction halves in 44 steps",
        {theorem("float.key_norm.bf16_safe_step"), theorem("float.key_norm.bf16_safe_step_sharp"),
         theorem("bridge.rounded_steps.bf16_run_non_expansive"),
-        finding_of(
-            "eigenvalues", "safe-beta", "keys that leave at the safe β, of all that were drawn",
-            [](const claim_values& v) { return truth_at(v, "condition_holds") && number_at(v, "keys_that_leave") == 0; })}},
+        finding_of("eigenvalues", "safe-beta", "keys that leave at the safe β, of all that were drawn",
+                   [](const claim_values& v) { return truth_at(v, "condition_holds") && number_at(v, "keys_that_leave") == 0; }),
+        finding_of("negative-eigenvalues", "margin-costs-memory",
+                   "reflections until half of a direction is lost at the safe margin of bf16",
+                   [](const claim_values& v) { return within(number_at(v, "bf16"), 44.0139, 1e-4); }),
+        finding_of("chunk-stability", "one-key-explodes",
+                   "the 2η from which one key explodes in chunks of 64, inverse stored in bf16",
+                   [](const claim_values& v) { return number_at(v, "bf16_C64") < 1.984375 && number_at(v, "bf16_C64") > 1.4; }),
+        finding_of("chunk-stability", "proved-safe", "the 2η that is proved safe there",
+                   [](const claim_values& v) { return number_at(v, "bf16_C64") > 1.46 && number_at(v, "bf16_C64") < 1.47; })}},
   };
 }
 

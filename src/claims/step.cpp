@@ -122,6 +122,21 @@ claim_values gates_extend_the_step() {
           {"gate_of_one_half_equal", gated({fraction(1, 2)}) == ungated}};
 }
 
+/// The second difference of the loss along a direction, which is twice its curvature there, for three values and two keys.
+claim_values curvature_of_the_loss() {
+  const sample x;
+  const fraction_matrix direction = sample_matrix(width, channels, 17);
+  const auto curvature = [&](const rational& value_scale, const rational& key_scale) {
+    sample at = x;
+    at.v = scaled(value_scale, x.v);
+    at.k = scaled(key_scale, x.k);
+    return loss(combined(x.s, 1, direction), at) - 2 * loss(x.s, at) + loss(combined(x.s, -1, direction), at);
+  };
+  return {{"values_times_1000_equal", curvature(1000, 1) == curvature(1, 1)},
+          {"values_times_0_equal", curvature(0, 1) == curvature(1, 1)},
+          {"keys_times_2_over", text_of(curvature(1, 2) / curvature(1, 1))}};
+}
+
 claim_values two_conventions() {
   const sample x;
   negative_eigenvalues_erase<rational> erase(channels, width);
@@ -300,19 +315,40 @@ claim_table step_claims() {
                     [](const claim_values& v) {
                       return truth_at(v, "as_printed_is_half_the_values") && truth_at(v, "both_doubled_is_step_2_beta") &&
                              !truth_at(v, "conventions_equal");
-                    })}},
+                    }),
+        finding_of("negative-eigenvalues", "fixed-points",
+                   "one pair for ever: what each convention stores, and the alternation at β = 1, in rationals",
+                   [](const claim_values& v) {
+                     return truth_at(v, "erase_half") && truth_at(v, "both_whole") && truth_at(v, "cycles");
+                   }),
+        finding_of(
+            "recall", "two-conventions-recall",
+            "the error of identity at β = 0.9 over the mean square of the values, in each convention",
+            [](const claim_values& v) { return within(number_at(v, "erase"), 0.25, 0.01) && number_at(v, "both") < 1e-3; })}},
       {"negative-eigenvalues-track-state",
        blog,
        kind::conclusion,
        verdict::conditional,
        "Eigenvalues below 0 let DeltaNet follow a state that positive ones cannot.",
-       "of the recurrence, not of a trained model: parity and the permutations of three letters come out exactly with "
-       "reflections; with eigenvalues in [0, 1] the same read-out never changes its sign",
+       "of the recurrence, not of a trained model: parity and the permutations of three and of five letters come out exactly "
+       "with "
+       "reflections; with eigenvalues in [0, 1] the same read-out never changes its sign. Reflections must be exact: with the "
+       "margin that keeps bf16 safe the lead of the right answer in S₅ is below one half after 57 tokens",
        {exact_check("all words of up to 5 exchanges of 3 letters, all words of 10 bits, in fractions", words_by_reflections,
                     [](const claim_values& v) {
                       return number_at(v, "words") == 363 && truth_at(v, "permutations_exact") && truth_at(v, "parity_exact") &&
                              truth_at(v, "non_negative_never_flips");
-                    })}},
+                    }),
+        finding_of(
+            "negative-eigenvalues", "words-are-exact",
+            "every element of S₂, S₃, S₅ times every exchange, in rationals and three formats",
+            [](const claim_values& v) { return number_at(v, "exact") == number_at(v, "cases") && number_at(v, "cases") > 1000; }),
+        finding_of("negative-eigenvalues", "margin-costs-words",
+                   "tokens until the lead of the right answer in S₅ is below one half, at 2η = 1.984375 and 1.75",
+                   [](const claim_values& v) {
+                     return number_at(v, "faint_margin") > number_at(v, "faint_coarse") && number_at(v, "faint_margin") < 200 &&
+                            number_at(v, "faint_coarse") > 0;
+                   })}},
       {"gradient-follows-the-error",
        recall,
        kind::conclusion,
@@ -320,7 +356,27 @@ claim_table step_claims() {
        "Large errors (exponentials) make large gradients, small ones (polynomials) vanishing gradients.",
        "the gradient by the state has the norm ‖S k − v‖ ‖k‖: it scales with the values and says nothing of how hard they are; "
        "of training nothing is claimed",
-       {exact_check("squared norm of the gradient against that of the error times that of the key", gradient_size, is_equal)}},
+       {exact_check("squared norm of the gradient against that of the error times that of the key", gradient_size, is_equal),
+        finding_of("recall", "gradients", "norms of the gradient for eᵏ and k⁴, as they are and over the length of the values",
+                   [](const claim_values& v) {
+                     return number_at(v, "exponential") > 100 * number_at(v, "quartic") &&
+                            within(number_at(v, "relative_exponential"), number_at(v, "relative_quartic"), 0.1);
+                   })}},
+      {"values-set-the-learning-rate",
+       recall,
+       kind::conclusion,
+       verdict::conditional,
+       "Errors of such different size would call for very different learning rates.",
+       "not for the state: the curvature of its loss is k kᵀ whatever the values are, so that the limit 2/‖k‖² is that of the "
+       "keys. "
+       "In layers behind it gradients scale with the values; of training them nothing is claimed",
+       {theorem("ode.stability.euler_limit"),
+        exact_check("second differences of the loss for values times 0, 1 and 1000, and for a key twice as long, in fractions",
+                    curvature_of_the_loss,
+                    [](const claim_values& v) {
+                      return truth_at(v, "values_times_1000_equal") && truth_at(v, "values_times_0_equal") &&
+                             text_at(v, "keys_times_2_over") == "4";
+                    })}},
   };
 }
 
