@@ -30,6 +30,7 @@ p{margin:.35rem 0 .75rem}a{color:var(--accent)}code{font-family:ui-monospace,"De
 .answers{list-style:none;padding:0;margin:1rem 0}.answers>li{padding:.75rem 0;border-top:1px solid var(--line)}
 .findings{list-style:none;padding:0}.findings>li{margin:0 0 1rem;padding-left:.9rem;border-left:3px solid var(--line)}.findings p{margin:.1rem 0}
 .kind{display:inline-block;font-size:.78rem;border:1px solid var(--line);border-radius:3px;padding:0 .4em;margin-right:.4em;color:var(--soft)}
+.kind.v-refuted,.kind.v-fails_in_format,.kind.v-misprint,.kind.v-contradiction{color:var(--bad);border-color:currentColor}.kind.v-conditional,.kind.v-artefact{color:var(--open);border-color:currentColor}
 .kind.proved,.kind.certified,.kind.exhaustive{color:var(--good);border-color:currentColor}
 figure{margin:1.25rem 0}figure img{display:block;width:100%;max-width:60rem;height:auto}figcaption{color:var(--soft);font-size:.93rem;margin-top:.35rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.86rem;margin:.4rem 0}th,td{border-bottom:1px solid var(--line);padding:.28rem .6rem .28rem 0;text-align:left;vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
@@ -159,6 +160,17 @@ std::string section(const report& r, const std::filesystem::path& folder) {
          escaped(r.study) + ".md\">" + escaped(r.study) + ".md</a>.</p></section>\n";
 }
 
+/// The claims a reader may not expect, each with its verdict and what it depends on.
+std::string headlines_html(const std::vector<ledger_row>& ledger) {
+  std::string out;
+  for (const ledger_row& row : ledger) {
+    if (!row.first_to_read) continue;
+    out += "<li><p><span class=\"kind v-" + row.verdict + "\">" + spaced(row.verdict) + "</span><em>" + line(row.statement) + "</em></p><p class=\"soft\">" + line(row.conditions) + " <a href=\"#ledger\">" + escaped(row.id) +
+           "</a></p></li>\n";
+  }
+  return out.empty() ? out : "<h2>Said, and tried</h2>\n<ul class=\"findings\">\n" + out + "</ul>\n<h2>Answers</h2>\n";
+}
+
 std::string ledger_html(const std::vector<ledger_row>& ledger) {
   constexpr std::array<std::string_view, 8> order{"refuted", "misprint", "contradiction", "fails_in_format", "artefact", "conditional", "holds", "not_testable"};
   std::map<std::string, std::vector<const ledger_row*>, std::less<>> by_verdict;
@@ -199,7 +211,8 @@ void write_page(const std::filesystem::path& folder, const std::vector<ledger_ro
   std::sort(reports.begin(), reports.end(), [](const report& a, const report& b) { return a.study < b.study; });
   std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" + std::string(style) +
                     "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in finite precision: what holds, what does not, and how each sentence was found. Every number says its kind "
-                    "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it again.</p></header>\n<ul class=\"answers\">\n";
+                    "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it again.</p></header>\n" +
+                    headlines_html(ledger) + "<ul class=\"answers\">\n";
   for (const report& r : reports) {
     out += "<li><p class=\"question\">" + line(r.question) + "</p><p class=\"answer\">" + line(r.answer) + " <a href=\"#" + escaped(r.study) + "\">" + escaped(title_of(r)) + "</a></p></li>\n";
   }

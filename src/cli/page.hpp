@@ -20,6 +20,7 @@ struct ledger_row {
   std::string conditions;
   std::string source;
   std::string evidence;
+  bool first_to_read = false;  ///< shown before everything else
 };
 
 /// Reads: `<study>.json` and the figures named in them; other files are left alone. An empty ledger is left out.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <thread>
 
@@ -22,14 +23,32 @@ struct study_arguments {
   std::string recordings = "tests/recordings";
   bool full = false;
   bool quick = false;
+  bool resume = false;
 };
+
+/// Whether the folder has this study's whole report, made with the same seed and mode by this build of the program.
+bool is_made(const study& s, const std::string& folder, const run_options& options) {
+  const std::filesystem::path file = std::filesystem::path(folder) / (std::string(s.name) + ".json");
+  std::error_code none;
+  const auto made = std::filesystem::last_write_time(file, none);
+  if (none || made < std::filesystem::last_write_time("/proc/self/exe", none)) return false;
+  std::ifstream in(file);
+  try {
+    const report r = report_from_json(std::string(std::istreambuf_iterator<char>(in), {}));
+    const auto is = [&](const char* name, const cell& value) { return r.parameters.count(name) != 0 && r.parameters.at(name).text() == value.text(); };
+    return r.unfinished.empty() && is("seed", cell(options.seed)) && is("mode", cell(options.full ? "full" : "quick"));
+  } catch (const format_error&) {
+    return false;
+  }
+}
 
 std::vector<ledger_row> ledger() {
   std::vector<ledger_row> rows;
   for (const claim& c : claims()) {
     std::string evidence;
     for (const claim_evidence& e : c.evidence) evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + std::string(e.because);
-    rows.push_back({std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c), std::move(evidence)});
+    rows.push_back({std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c), std::move(evidence),
+                    std::find(first_claims_to_read().begin(), first_claims_to_read().end(), c.id) != first_claims_to_read().end()});
   }
   return rows;
 }
@@ -53,6 +72,10 @@ int run(const study_arguments& args, const common_options& common) {
   for (const study* s : chosen) {
     if (options.stopped()) {
       text += std::string(s->name) + ": not begun\n";
+      continue;
+    }
+    if (args.resume && is_made(*s, args.output, options)) {
+      text += std::string(s->name) + ": already there\n";
       continue;
     }
     report r;
@@ -107,6 +130,7 @@ registered_verb add_report(CLI::App& app, common_options& common) {
   command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)");
   command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number");
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
+  command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
   add_problem_report_options(*command, *own);
   add_shared(command, args);
   return {command, [args, own, &common] {

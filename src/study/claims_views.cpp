@@ -62,6 +62,8 @@ void add_section(std::string& page, claim_verdict verdict, std::string_view head
 
 }  // namespace
 
+std::span<const std::string_view> first_claims_to_read() { return first_read; }
+
 std::string claims_markdown() {
   std::string page =
       "# The claims on trial\n\nEvery sentence of five source documents that states something checkable has its row here: "

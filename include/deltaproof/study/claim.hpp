@@ -107,6 +107,8 @@ struct named_system {
 /// Throws: domain_error naming a claim that resembles it.
 [[nodiscard]] const claim& claim_named(std::string_view id);
 [[nodiscard]] std::span<const named_system> named_systems();
+/// What a reader who knows the field may not expect: ids of claims.
+[[nodiscard]] std::span<const std::string_view> first_claims_to_read();
 
 /// A row of the map from sentences to claims (src/claims/seed_map.inc): sentences first ... last of a document make these
 /// claims; none: nothing that could be checked (headings, navigation, questions, protocol, notation, taste).
