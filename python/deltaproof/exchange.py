@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""Problems and results as Python holds them, and as files of the exchange format. A file on disk and tensors in memory reach the
+library in one way: as the bytes of a file, which are hashed and judged. Tensors in memory are viewed without a copy and written
+into those bytes once, so that what another thread does to them meanwhile changes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, Union
+
+from . import _core, recorder
+from ._core import format_error
+from .tensors import converted, offsets, take
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclass
+class Problem:
+    """What a kernel was given. Shapes: q [B,T,H,K], k [B,T*n,H,K], v [B,T*n,HV,V], beta [B,T*n,HV], g [B,T,HV] or [B,T,HV,K],
+    initial_state [N,HV,K,V], cu_seqlens [N+1] (then B = 1). n is num_householder, HV a multiple of H."""
+
+    q: Any
+    k: Any
+    v: Any
+    beta: Any
+    g: Any = None  #: natural logarithm of the decay
+    op: str = "delta_rule"  #: delta_rule, gated_delta_rule, kda or gated_delta_product
+    scale: float | None = None  #: multiplies q in the read-out only; K ** -0.5 if absent
+    initial_state: Any = None
+    cu_seqlens: Any = None
+    qk_l2norm: bool = False  #: the kernel itself normalises q and k
+    rule: str = "euler"  #: exact for an EFLA kernel, implicit for a Longhorn kernel
+    beta_activation: str = "none"  #: sigmoid or two_sigmoid where the kernel itself applies it
+    num_householder: int = 1
+    note: str = ""
+
+    def torch(self) -> Problem:
+        """The same with torch tensors."""
+        return _converted(self, recorder.PROBLEM_TENSORS, "torch")
+
+    def numpy(self) -> Problem:
+        """The same with numpy arrays, where numpy has the dtypes."""
+        return _converted(self, recorder.PROBLEM_TENSORS, "numpy")
+
+
+@dataclass
+class Result:
+    """What came out: o [B,T,HV,V], final_state [N,HV,K,V] (or [N,HV,V,K] with state_layout="vk"), and of a chunk kernel whatever
+    stages it stored, by their names: g_cumsum_log2, A, Ai, w, u, h, v_new, Aqk."""
+
+    o: Any
+    final_state: Any = None
+    kernel: str = ""
+    path: str | None = None  #: chunk, recurrent or reference; chunk where a chunk_size is stated
+    chunk_size: int | None = None  #: C, in rows of k
+    stages: Mapping[str, Any] = field(default_factory=dict)
+    state_layout: str = "kv"
+    producer: str = ""
+    problem_sha256: str = ""
+
+    def torch(self) -> Result:
+        """The same with torch tensors."""
+        stages = {name: converted(t, "torch") for name, t in self.stages.items()}
+        return dataclasses.replace(_converted(self, ("o", "final_state"), "torch"), stages=stages)
+
+
+ProblemLike = Union[Problem, Mapping[str, Any], Path]
+ResultLike = Union[Result, Mapping[str, Any], Path]
+
+
+_Either = TypeVar("_Either", Problem, Result)
+
+
+def _converted(of: _Either, names: tuple[str, ...], to: str) -> _Either:
+    return dataclasses.replace(of, **{name: converted(getattr(of, name), to) for name in names})
+
+
+def _fields(given: Any, kind: type, what: str) -> dict[str, Any]:
+    if isinstance(given, kind):
+        return {f.name: getattr(given, f.name) for f in dataclasses.fields(kind)}
+    if isinstance(given, Mapping):
+        return dict(given)
+    raise format_error(
+        f"{what}: {type(given).__name__} is none; give a deltaproof.{kind.__name__}, a dict of tensors, or the path of a safetensors file"
+    )
+
+
+def _words(of: Any, given: dict[str, Any]) -> list[tuple[str, str]]:
+    try:
+        words = of(given)
+    except _core.error:
+        raise
+    except (ValueError, TypeError) as e:
+        raise format_error(str(e)) from None
+    return [(key, _core.decimal(float(given["scale"])) if key == "scale" else value) for key, value in words]
+
+
+def is_path(given: Any) -> bool:
+    return isinstance(given, (str, os.PathLike))
+
+
+def problem_file(given: ProblemLike | _core.file) -> _core.file:
+    """The file of a problem, checked. A Case stands for its problem."""
+    given = getattr(given, "problem", given)
+    if isinstance(given, _core.file):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return _core.opened(os.fspath(given))
+    fields = _fields(given, Problem, "problem")
+    if "op" not in fields:
+        fields["op"] = Problem.op
+    words = _words(recorder.problem_words, fields)
+    tensors = []
+    for name in recorder.PROBLEM_TENSORS:
+        x = fields.get(name)
+        if x is None:
+            if name in ("q", "k", "v", "beta"):
+                raise format_error(f"problem: tensor {name} is missing; it is required")
+            continue
+        tensors.append(_named(offsets(x, name) if name == "cu_seqlens" else take(x, name), name))
+    out = _core.made(words, tensors, "problem")
+    _core.validate(out)
+    return out
+
+
+def result_file(given: ResultLike | _core.file, problem: _core.file) -> _core.file:
+    """The file of a result of `problem`, checked. A result in memory is taken for one of this problem unless it says otherwise."""
+    if isinstance(given, _core.file):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return _core.opened(os.fspath(given))
+    fields = _fields(given, Result, "result")
+    stages = fields.get("stages") or {}
+    for name in stages:
+        if name not in recorder.STAGES:
+            raise format_error(f"result: no stage is called {name!r}; the stages are {', '.join(recorder.STAGES)}")
+    fields.update(stages)
+    if not fields.get("problem_sha256"):
+        fields["problem_sha256"] = problem.sha256
+    words = _words(recorder.result_words, fields)
+    if fields.get("o") is None:
+        raise format_error("result: tensor o is missing; it is required")
+    tensors = [
+        _named(take(fields[name], name), name) for name in recorder.RESULT_TENSORS if fields.get(name) is not None
+    ]
+    out = _core.made(words, tensors, "result")
+    _core.validate(problem, out)
+    return out
+
+
+def _named(t: _core.tensor, name: str) -> _core.tensor:
+    return t if t.name == name else t.named(name)
+
+
+def problem_of(file: _core.file, to: str | None = None) -> Problem:
+    """What a problem file holds."""
+    words = dict(file.metadata)
+    tensors = {t.name: converted(t, to) for t in file.tensors}
+    return Problem(
+        **{name: tensors.get(name) for name in recorder.PROBLEM_TENSORS},
+        op=words["op"],
+        scale=float(words["scale"]) if "scale" in words else None,
+        qk_l2norm=words.get("qk_l2norm") == "true",
+        rule=words.get("rule", "euler"),
+        beta_activation=words.get("beta_activation", "none"),
+        num_householder=int(words.get("num_householder", 1)),
+        note=words.get("note", ""),
+    )
+
+
+def result_of(file: _core.file, to: str | None = None) -> Result:
+    """What a result file holds."""
+    words = dict(file.metadata)
+    tensors = {t.name: converted(t, to) for t in file.tensors}
+    size = words.get("chunk_size")
+    return Result(
+        o=tensors["o"],
+        final_state=tensors.get("final_state"),
+        kernel=words.get("kernel", ""),
+        path=words.get("path"),
+        chunk_size=int(size) if size else None,
+        stages={name: tensors[name] for name in recorder.STAGES if name in tensors},
+        state_layout=words.get("state_layout", "kv"),
+        producer=words.get("producer", ""),
+        problem_sha256=words.get("problem_sha256", ""),
+    )
+
+
+def read_problem(path: Path, to: str | None = None) -> Problem:
+    """Reads a problem file; `to`: "torch", "numpy" or None for deltaproof.tensor."""
+    file = _core.opened(os.fspath(path))
+    _core.validate(file)
+    return problem_of(file, to)
+
+
+def read_result(path: Path, problem: ProblemLike, to: str | None = None) -> Result:
+    """Reads a result file and checks that it is one of `problem`, by the hash that it states."""
+    file = _core.opened(os.fspath(path))
+    _core.validate(problem_file(problem), file)
+    return dataclasses.replace(result_of(file, to), problem_sha256="")
+
+
+def record(path: Path, problem: ProblemLike, result: ResultLike | None = None) -> tuple[str, ...]:
+    """Writes `path`.problem.safetensors and, where there is a result, `path`.result.safetensors; returns their names.
+    `deltaproof check` judges them with the same verdict as `check` judges the tensors."""
+    stem = os.fspath(path)
+    if os.path.dirname(stem):
+        os.makedirs(os.path.dirname(stem), exist_ok=True)
+    p = problem_file(problem)
+    written = [f"{stem}.problem.safetensors"]
+    p.write(written[0])
+    if result is not None:
+        written.append(f"{stem}.result.safetensors")
+        result_file(result, p).write(written[1])
+    return tuple(written)

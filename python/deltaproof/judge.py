@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""`check`, `oracle` and `emulate`: the library's verbs on problems and results in memory or on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core
+from ._core import format_error
+from .exchange import ProblemLike, Result, ResultLike, is_path, problem_file, result_file
+from .tensors import converted
+
+
+class _not_held(AssertionError):
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.text)
+        self.verdict = verdict
+
+    def __reduce__(self) -> Any:
+        return (type(self), (self.verdict,))
+
+
+class refuted(_not_held):
+    """A result is refuted. The message is the verdict's text, `verdict` all of it."""
+
+
+class not_shown(_not_held):
+    """A result is neither refuted nor shown to hold: undecided, vacuous, or only measured."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` says. True where it holds, and only there: `measured` is no verdict on a kernel."""
+
+    word: str  #: holds, refuted, undecided, vacuous or measured
+    exit_code: int  #: of the program: 0 holds or measured, 1 refuted, 3 undecided or vacuous
+    reason: str
+    text: str  #: about a dozen lines
+    json_text: str  #: schema deltaproof.verdict/1
+    witness: str | None = None  #: the folder, where one was written
+
+    def __bool__(self) -> bool:
+        return self.word == "holds"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"deltaproof.Verdict({self.word}: {self.reason})"
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The verdict as the program writes it with --json."""
+        found: dict[str, Any] = json.loads(self.json_text)
+        return found
+
+    @property
+    def tensors(self) -> dict[str, dict[str, Any]]:
+        """By name: max_abs, rel_fro, radius, worst, budget, ..."""
+        return {t["name"]: t for t in self.json["tensors"]}
+
+    @property
+    def stages(self) -> dict[str, dict[str, Any]]:
+        return {s["name"]: s for s in self.json.get("stages") or []}
+
+    @property
+    def first_bad_stage(self) -> str | None:
+        return self.json.get("first_bad_stage")
+
+    @property
+    def diagnosis(self) -> list[dict[str, Any]]:
+        """The planted faults the error is like, the most alike first."""
+        return self.json.get("diagnosis") or []
+
+    @property
+    def power(self) -> dict[str, Any] | None:
+        """Which planted faults would have shown on these inputs, and which not."""
+        return self.json.get("power")
+
+    @property
+    def plan(self) -> str | None:
+        plan = self.json.get("plan")
+        return plan["name"] if plan else None
+
+    @property
+    def conforms(self) -> bool | None:
+        return self.json.get("conforms")
+
+    @property
+    def adequate(self) -> bool | None:
+        adequate = self.json.get("adequate")
+        return adequate["adequate"] if adequate else None
+
+    @property
+    def remedy(self) -> str | None:
+        return self.json.get("remedy")
+
+    @property
+    def known_metrics(self) -> dict[str, Any]:
+        """fla_ratio, nmse, allclose_violations, flash_attention_factor, attention_gym_factor."""
+        found: dict[str, Any] = self.json["known_metrics"]
+        return found
+
+    def raise_if_refuted(self) -> Verdict:
+        """Raises `refuted` with the text; returns itself otherwise, whatever the word."""
+        if self.word == "refuted":
+            raise refuted(self)
+        return self
+
+    def require(self) -> Verdict:
+        """Raises `refuted`, or `not_shown` where it is undecided, vacuous or only measured; returns itself where it holds."""
+        self.raise_if_refuted()
+        if not self:
+            raise not_shown(self)
+        return self
+
+
+def check(
+    problem: ProblemLike,
+    result: ResultLike,
+    plan: str | os.PathLike[str] | bool | None = None,
+    *,
+    max_error: str | Iterable[str] = (),
+    because: str = "",
+    false_alarm: float = 1e-4,
+    accuracy: float | None = None,
+    power: bool = True,
+    max_bits: int = 1024,
+    seed: int = 1,
+    threads: int = 0,
+    max_seconds: float = 0,
+    witness: str | os.PathLike[str] | None = None,
+) -> Verdict:
+    """Judges a kernel's result against its precision plan and the certified reference.
+
+    problem, result: a Problem or Result, a dict of tensors and words, or the path of a safetensors file.
+    plan: a name of `plans()` or the path of a .toml file; None: the preset that lists the result's kernel; False: measure only.
+    max_error, because: limits "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps) and where they come from.
+    false_alarm: the probability that a kernel which keeps its plan is refuted. accuracy: what the plan itself may err by.
+    power: run the planted faults; without them there is no diagnosis and no `vacuous`.
+    max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is.
+
+    The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.
+    """
+    p = problem_file(problem)
+    r = result_file(result, p)
+    limits = [max_error] if isinstance(max_error, str) else list(max_error)
+    if limits and not because:
+        raise format_error(
+            "check: max_error needs because: which theorem, measurement or agreement the limit comes from"
+        )
+    if because and not limits:
+        raise format_error("check: because without max_error; there is no limit to give a reason for")
+    if plan is True:
+        raise format_error(
+            "check: plan=True names none; give a name of deltaproof.plans() or a .toml file, or leave it out"
+        )
+    if not 1e-12 <= false_alarm <= 0.1:
+        raise format_error(f"check: false_alarm={false_alarm} is not within [1e-12, 0.1]")
+    if accuracy is not None and not accuracy > 0:
+        raise format_error(f"check: accuracy={accuracy} is no positive number")
+    if not 53 <= max_bits <= 1024:
+        raise format_error(f"check: max_bits={max_bits} is not within [53, 1024]")
+    named = os.fspath(plan) if plan is not None and plan is not False else None
+    options: list[str] = []
+    for limit in limits:
+        options += ["--max-error", limit]
+    options += ["--because", because] if because else []
+    options += ["--no-plan"] if plan is False else []
+    options += ["--plan", named] if named is not None else []
+    options += ["--false-alarm", repr(false_alarm)] if false_alarm != 1e-4 else []
+    options += ["--accuracy", repr(accuracy)] if accuracy is not None else []
+    options += ["--no-power"] if not power else []
+    options += ["--max-bits", str(max_bits)] if max_bits != 1024 else []
+    options += ["--seed", str(seed)] if seed != 1 else []
+    answer = _core.check(
+        p,
+        r,
+        plan=named,
+        no_plan=plan is False,
+        max_error=limits,
+        because=because,
+        false_alarm=false_alarm,
+        accuracy=accuracy,
+        power=power,
+        max_bits=max_bits,
+        seed=seed,
+        threads=threads,
+        max_seconds=max_seconds,
+        witness=os.fspath(witness) if witness is not None else "",
+        reproduce=_command(problem, result, options),
+        replay=shlex.join(["deltaproof", "replay", os.fspath(witness)]) if witness is not None else "",
+    )
+    written = os.fspath(witness) if witness is not None and answer.witness_says else None
+    return Verdict(answer.word, answer.exit_code, answer.reason, answer.text, answer.json, written)
+
+
+def _command(problem: Any, result: Any, options: Sequence[str]) -> str:
+    """The program's command line for the same verdict; of tensors in memory, once `record` has written them."""
+    paths = [
+        os.fspath(x) if is_path(x) else "case." + what + ".safetensors"
+        for x, what in ((problem, "problem"), (result, "result"))
+    ]
+    command = shlex.join(["deltaproof", "check", *paths, *options])
+    return (
+        command
+        if is_path(problem) and is_path(result)
+        else 'deltaproof.record("case", problem, result), then ' + command
+    )
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The true outputs, correctly rounded to `round`; NaN where no precision decided. radius: the largest bound on
+    |reference - exact| before rounding, undecided: how many elements, by the tensor's name; tiers: which precision how many heads
+    needed."""
+
+    o: Any
+    final_state: Any
+    round: str
+    radius: dict[str, float]
+    undecided: dict[str, int]
+    tiers: dict[str, int]
+    problem_sha256: str
+
+    def result(self) -> Result:
+        """As a Result, to record."""
+        return Result(
+            self.o,
+            self.final_state,
+            kernel="deltaproof oracle",
+            path="reference",
+            problem_sha256=self.problem_sha256,
+            producer=f"deltaproof {_core.version}, correctly rounded to {self.round}",
+        )
+
+
+def oracle(
+    problem: ProblemLike,
+    round: str = "fp64",
+    *,
+    max_bits: int = 1024,
+    threads: int = 0,
+    max_seconds: float = 0,
+    to: str | None = "torch",
+) -> Truth:
+    """The true outputs of a problem, correctly rounded to bf16, fp16, fp32 or fp64. `to`: "torch", "numpy" or None.
+
+    Raises TimeoutError where max_seconds ran out.
+    """
+    answer = _core.oracle(
+        problem_file(problem), round=round, max_bits=max_bits, threads=threads, max_seconds=max_seconds
+    )
+    if answer.stopped:
+        raise TimeoutError(f"oracle: {max_seconds} seconds ran out before the reference was complete")
+    o, state = (converted(t, to) for t in answer.tensors)
+    undecided = {name: answer.undecided.get(name, 0) for name in ("o", "final_state")}
+    return Truth(o, state, round, answer.radius, undecided, answer.tiers, answer.problem_sha256)
+
+
+def emulate(
+    problem: ProblemLike,
+    plan: str | os.PathLike[str],
+    fault: str | None = None,
+    *,
+    path: str | None = None,
+    chunk: int | None = None,
+    variant: int = 0,
+    noise_ulps: float = 0,
+    seed: int = 1,
+    stages: bool = True,
+    threads: int = 0,
+    to: str | None = "torch",
+) -> Result:
+    """The result a kernel that keeps the plan may give, bit for bit as it declares, or one with a planted fault of `faults()`.
+
+    chunk: rows of k, 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: move each
+    finished sum by up to this many units in its last place, from `seed`: another build of the same kernel.
+    """
+    answer = _core.emulate(
+        problem_file(problem),
+        plan=os.fspath(plan),
+        fault=fault or "",
+        path=path or "",
+        chunk=chunk or 0,
+        variant=variant,
+        noise=noise_ulps,
+        seed=seed,
+        stages=stages,
+        threads=threads,
+    )
+    tensors = {t.name: converted(t, to) for t in answer.tensors}
+    o, state = tensors.pop("o"), tensors.pop("final_state", None)
+    return Result(
+        o,
+        state,
+        kernel=answer.kernel,
+        path=answer.path,
+        chunk_size=answer.chunk_size,
+        stages=tensors,
+        producer=answer.producer,
+        problem_sha256=answer.problem_sha256,
+    )

@@ -1,0 +1,223 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""Records what a kernel was given and what came out, on the machine where it runs. Needs torch and nothing else: copy this one
+file there. `record` writes two safetensors files in the exchange format; `deltaproof check` judges them anywhere.
+
+    from recorder import record, taps
+    record("case1", dict(op="gated_delta_rule", q=q, k=k, v=v, beta=beta, g=g, scale=scale),
+           dict(o=o, final_state=ht, kernel="fla chunk_gated_delta_rule", path="chunk", chunk_size=64))
+
+With the stages of fla's kernels, which then are judged one by one:
+
+    with taps() as stages:
+        o, ht = chunk_gated_delta_rule(q, k, v, g, beta, scale=scale, output_final_state=True)
+    record("case1", dict(...), dict(o=o, final_state=ht, **stages, kernel=...))
+
+Three call sites of fla 0.5 leave the stages (delta_rule: wy_fast.py and chunk.py; gated_delta_rule: chunk.py or chunk_fwd.py;
+kda: chunk_fwd.py). `taps` wraps them by name for the length of the `with`; in a kernel of your own, keep the same tensors:
+
+  1. A, Ai    chunk_scaled_dot_kkt_fwd(k, g, beta) -> A;  solve_tril(A) -> Ai
+              fused: chunk_gated_delta_rule_fwd_intra(...) -> w, u, Ai;  KDA: chunk_kda_fwd_intra(...) -> w, u, .., Aqk, Ai
+  2. w, u     recompute_w_u_fwd(k, v, beta, A=Ai, g) -> w, u
+  3. h, v_new chunk_gated_delta_rule_fwd_h(k, w, u, g, initial_state) -> h, v_new, final_state
+
+Tensors may be on any device, strided, and may require grad: they are detached, moved and written bit for bit. Forward pass
+only. Shapes: q [B,T,H,K], k [B,T*n,H,K], v [B,T*n,HV,V], beta [B,T*n,HV], g [B,T,HV] or [B,T,HV,K] (natural logarithm of the
+decay, as given to the kernel, not its cumulative sum), initial_state [N,HV,K,V], cu_seqlens [N+1]; o [B,T,HV,V],
+final_state [N,HV,K,V] (state_layout="vk": [N,HV,V,K]).
+"""
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import json
+import math
+import os
+import struct
+import sys
+
+PROBLEM_TENSORS = ("q", "k", "v", "beta", "initial_state", "g", "cu_seqlens")
+PROBLEM_WORDS = ("op", "scale", "qk_l2norm", "rule", "beta_activation", "num_householder", "note")
+STAGES = ("g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk")
+RESULT_TENSORS = ("o", "final_state") + STAGES
+RESULT_WORDS = ("kernel", "path", "chunk_size", "state_layout", "problem_sha256", "producer")
+
+# Which of fla's functions returns which stages, in the order of its results; None: not recorded.
+CALL_SITES = {
+    "chunk_scaled_dot_kkt_fwd": ("A",),
+    "solve_tril": ("Ai",),
+    "chunk_gated_delta_rule_fwd_intra": ("w", "u", "Ai"),
+    "chunk_kda_fwd_intra": ("w", "u", None, None, "Aqk", "Ai"),
+    "recompute_w_u_fwd": ("w", "u"),
+    "chunk_gated_delta_rule_fwd_h": ("h", "v_new", None),
+    "chunk_local_cumsum": ("g_cumsum_log2",),  # where it is called with scale = 1/ln 2
+}
+
+
+def record(path, problem, result=None):
+    """Writes `path`.problem.safetensors and, where there is a result, `path`.result.safetensors; returns their names.
+
+    `problem` and `result` are dicts of tensors and words: PROBLEM_TENSORS and PROBLEM_WORDS, RESULT_TENSORS and RESULT_WORDS.
+    """
+    import torch
+
+    def bits(x):
+        if not isinstance(x, torch.Tensor):
+            x = torch.tensor(x, dtype=torch.int64)
+        x = x.detach().cpu().contiguous()
+        dtype = _dtypes(torch).get(x.dtype)
+        if x.dtype == torch.int32:
+            x, dtype = x.to(torch.int64), "I64"
+        if dtype is None:
+            raise ValueError(
+                f"{x.dtype} is no number format of the exchange files; use bfloat16, float16, float32 or float64"
+            )
+        flat = x.reshape(-1)
+        return (
+            dtype,
+            tuple(x.shape),
+            ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size()) if flat.numel() else b"",
+        )
+
+    folder = os.path.dirname(os.fspath(path))
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    names = [f"{os.fspath(path)}.problem.safetensors"]
+    image = _file(
+        problem_words(problem),
+        [(name, *bits(problem[name])) for name in PROBLEM_TENSORS if problem.get(name) is not None],
+    )
+    _write(names[0], image)
+    if result is not None:
+        result = {**result, **result.get("stages", {})}
+        result["problem_sha256"] = hashlib.sha256(image).hexdigest()
+        names.append(f"{os.fspath(path)}.result.safetensors")
+        _write(
+            names[1],
+            _file(
+                result_words(result),
+                [(name, *bits(result[name])) for name in RESULT_TENSORS if result.get(name) is not None],
+            ),
+        )
+    return tuple(names)
+
+
+@contextlib.contextmanager
+def taps(call_sites=None, prefix="fla"):
+    """Inside, every module of fla that uses one of `call_sites` has it wrapped; yields the dict that fills with stages.
+
+    Import the kernels first. Only the forward pass belongs inside: the backward pass calls the same functions.
+    """
+    stages = {}
+    undo = []
+
+    def wrapped(function, names):
+        @functools.wraps(function)
+        def recording(*args, **kwargs):
+            out = function(*args, **kwargs)
+            if names == ("g_cumsum_log2",) and abs((kwargs.get("scale") or 0) - 1 / math.log(2)) > 1e-6:
+                return out
+            for name, one in zip(names, out if isinstance(out, (tuple, list)) else (out,)):
+                if name is not None and one is not None:
+                    v_first = name == "h" and (kwargs.get("state_v_first") or kwargs.get("transpose_state_layout"))
+                    one = one.transpose(-1, -2) if v_first else one  # files have h as (K, V) always
+                    stages[name] = one.detach().clone()  # a later kernel may write over it
+            return out
+
+        return recording
+
+    sites = CALL_SITES if call_sites is None else call_sites
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__name__", "")
+        if not isinstance(name, str) or not (name == prefix or name.startswith(prefix + ".")):
+            continue
+        for site, names in sites.items():
+            function = vars(module).get(site)
+            if callable(function):
+                undo.append((module, site, function))
+                setattr(module, site, wrapped(function, names))
+    if not undo:
+        raise ValueError(f"taps: no loaded module of {prefix} has any of {', '.join(sites)}; import the kernel before")
+    try:
+        yield stages
+    finally:
+        for module, site, function in undo:
+            setattr(module, site, function)
+
+
+def problem_words(problem):
+    """The metadata of a problem file, in the order of the format."""
+    _known(problem, "problem", PROBLEM_TENSORS + PROBLEM_WORDS)
+    if not problem.get("op"):
+        raise ValueError(
+            "problem: op is absent; name the recurrence, one of delta_rule, gated_delta_rule, kda, gated_delta_product"
+        )
+    words = {"format": "deltaproof.problem/1", "op": problem["op"]}
+    if problem.get("scale") is not None:
+        words["scale"] = decimal(float(problem["scale"]))
+    words["qk_l2norm"] = "true" if problem.get("qk_l2norm") else "false"
+    words["rule"] = problem.get("rule") or "euler"
+    words["beta_activation"] = problem.get("beta_activation") or "none"
+    words["num_householder"] = problem.get("num_householder") or 1
+    words["note"] = problem.get("note") or None
+    return _words(words)
+
+
+def result_words(result):
+    """The metadata of a result file, in the order of the format. A chunk_size without a path is a chunk kernel's."""
+    _known(result, "result", RESULT_TENSORS + RESULT_WORDS + ("stages",))
+    words = {"format": "deltaproof.result/1"}
+    words.update({name: result.get(name) for name in RESULT_WORDS})
+    words["path"] = words["path"] or ("chunk" if words["chunk_size"] else None)
+    words["state_layout"] = words["state_layout"] or "kv"
+    return _words(words)
+
+
+def decimal(x):
+    """The shortest decimal that reads back as the same fp64."""
+    text = repr(x)
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _known(given, what, names):
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{what}: {name!r} is unknown; the names are {', '.join(names)}")
+
+
+def _words(words):
+    return [(name, str(value)) for name, value in words.items() if value is not None and value != ""]
+
+
+def _dtypes(torch):
+    found = {
+        torch.bfloat16: "BF16",
+        torch.float16: "F16",
+        torch.float32: "F32",
+        torch.float64: "F64",
+        torch.int64: "I64",
+    }
+    for name, dtype in (("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2")):
+        if hasattr(torch, name):
+            found[getattr(torch, name)] = dtype
+    return found
+
+
+def _file(words, tensors):
+    """The bytes of a safetensors file: 8 bytes of header length, a JSON header padded to a multiple of 8, the data."""
+    header = {"__metadata__": dict(words)}
+    at = 0
+    for name, dtype, shape, data in tensors:
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([struct.pack("<Q", len(text)), text] + [data for *_, data in tensors])
+
+
+def _write(path, data):
+    partial = f"{path}.{os.getpid()}.partial"
+    with open(partial, "wb") as out:
+        out.write(data)
+    os.replace(partial, path)

@@ -1,0 +1,23 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+PROBLEM_TENSORS: tuple[str, ...]
+PROBLEM_WORDS: tuple[str, ...]
+STAGES: tuple[str, ...]
+RESULT_TENSORS: tuple[str, ...]
+RESULT_WORDS: tuple[str, ...]
+CALL_SITES: dict[str, tuple[str | None, ...]]
+
+def record(
+    path: str | os.PathLike[str], problem: Mapping[str, Any], result: Mapping[str, Any] | None = ...
+) -> tuple[str, ...]: ...
+def taps(
+    call_sites: Mapping[str, tuple[str | None, ...]] | None = ..., prefix: str = ...
+) -> AbstractContextManager[dict[str, Any]]: ...
+def problem_words(problem: Mapping[str, Any]) -> list[tuple[str, str]]: ...
+def result_words(result: Mapping[str, Any]) -> list[tuple[str, str]]: ...
+def decimal(x: float) -> str: ...

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""Takes the tensors of other libraries: anything with DLPack or the buffer protocol, as it lies in the CPU's memory. What cannot
+be taken is refused with the call that helps; nothing is moved, converted or detached unasked."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _core
+from ._core import format_error, tensor
+
+# Formats that DLPack or numpy hide: taken by their bits.
+_BY_BITS = {"bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+_TAKEN = (*_BY_BITS, "float16", "float32", "float64", "int32", "int64")
+
+
+def take(x: Any, name: str) -> tensor:
+    """A tensor of the library over the memory of `x`: shared where that is contiguous, gathered once where it is strided."""
+    if isinstance(x, tensor):
+        return x
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    if getattr(x, "is_sparse", False) is True or getattr(x, "is_quantized", False) is True:
+        raise format_error(f"{name}: a sparse or quantized tensor; pass {name}.to_dense() or {name}.dequantize()")
+    device = getattr(x, "device", None)
+    if getattr(device, "type", None) == "meta":
+        raise format_error(
+            f"{name}: a tensor on the meta device has no values; run the kernel on a device that computes"
+        )
+    if getattr(x, "requires_grad", False) is True:
+        raise format_error(f"{name}: requires grad; pass {name}.detach()")
+    if getattr(device, "type", "cpu") not in ("cpu", None) and not isinstance(device, str):
+        raise format_error(f"{name}: lies on {device}; deltaproof reads the CPU's memory, pass {name}.cpu()")
+    dtype = str(getattr(x, "dtype", "")).rpartition(".")[2]
+    if kind == "numpy.ndarray":
+        if dtype in _BY_BITS:  # of ml_dtypes, unknown to the buffer protocol
+            return _core.from_buffer(x.view("uint16" if dtype == "bfloat16" else "uint8"), name, _BY_BITS[dtype])
+        if x.dtype.byteorder == ">":
+            raise format_error(
+                f"{name}: its numbers are big-endian; pass {name}.astype({name}.dtype.newbyteorder('='))"
+            )
+        try:
+            return _core.from_buffer(x, name)
+        except (ValueError, BufferError) as e:
+            raise (
+                e if isinstance(e, _core.error) else format_error(f"{name}: numpy does not hand this array out: {e}")
+            ) from None
+    if hasattr(x, "__dlpack__"):
+        if hasattr(x, "__dlpack_device__"):
+            where = int(x.__dlpack_device__()[0])
+            if where not in (1, 3):
+                raise format_error(
+                    f"{name}: lies in the memory of another device (DLPack type {where}); pass {name}.cpu()"
+                )
+        torch = sys.modules.get("torch")
+        if dtype in _BY_BITS and dtype != "bfloat16" and torch is not None and isinstance(x, torch.Tensor):
+            return _core.from_dlpack(x.view(torch.uint8).__dlpack__(), name, _BY_BITS[dtype])
+        if getattr(x, "is_conj", bool)() or getattr(x, "is_neg", bool)():
+            x = x.resolve_neg().resolve_conj()
+        if dtype and dtype not in _TAKEN:
+            raise format_error(
+                f"{name}: {dtype} is no number format of the exchange files; "
+                "use bfloat16, float16, float32 or float64 (offsets: int64)"
+            )
+        try:
+            return _core.from_dlpack(x.__dlpack__(), name)
+        except _core.error:
+            raise
+        except Exception as e:  # noqa: BLE001 - each library has its own
+            raise format_error(f"{name}: {kind} of dtype {dtype} does not hand itself out through DLPack: {e}") from e
+    raise format_error(f"{name}: {kind} is no tensor; give a torch tensor, a numpy array, or anything else with DLPack")
+
+
+def offsets(x: Any, name: str) -> tensor:
+    """Integers as int64: a tensor of int32 or int64, or any sequence of ints."""
+    if isinstance(x, (list, tuple, range)):
+        return _core.from_integers([int(i) for i in x], name)
+    out = take(x, name)
+    if out.dtype != "I64":
+        raise format_error(f"{name}: {out.dtype} where integers are read; pass int64")
+    return out
+
+
+def as_torch(t: Any) -> Any:
+    """The same bits as a torch tensor of its own memory."""
+    import torch
+
+    if isinstance(t, torch.Tensor):
+        return t
+    t = take(t, getattr(t, "name", None) or "tensor")
+    by_bits = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}.get(t.dtype)
+    if by_bits is not None:
+        return (
+            torch.frombuffer(bytearray(t.tobytes()), dtype=torch.uint8).view(getattr(torch, by_bits)).reshape(t.shape)
+        )
+    return torch.from_dlpack(t)
+
+
+def as_numpy(t: Any) -> Any:
+    """The same bits as a numpy array of its own memory, where numpy has the dtype."""
+    import numpy
+
+    t = take(t, getattr(t, "name", None) or "tensor")
+    dtype = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}.get(t.dtype)
+    if dtype is None:
+        raise format_error(f"{t.name}: numpy has no {t.dtype}; use torch, or a problem in fp16, fp32 or fp64")
+    return numpy.frombuffer(bytearray(t.tobytes()), dtype=dtype).reshape(t.shape)
+
+
+def converted(t: Any, to: str | None) -> Any:
+    """`to`: torch, numpy, or None for what it is."""
+    if to is None or t is None:
+        return t
+    if to not in ("torch", "numpy"):
+        raise format_error(f"to={to!r}; use 'torch', 'numpy' or None")
+    return as_torch(t) if to == "torch" else as_numpy(t)

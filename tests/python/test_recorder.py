@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""The recorder is one file that needs torch alone, and writes what the package writes."""
+
+import dataclasses
+import importlib.util
+import subprocess
+import sys
+from types import ModuleType
+
+import deltaproof
+import pytest
+import torch
+from conftest import ROOT
+
+RECORDER = ROOT / "python/deltaproof/recorder.py"
+
+
+@pytest.fixture
+def recorder():
+    spec = importlib.util.spec_from_file_location("recorder_alone", RECORDER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def fields(of):
+    return {f.name: getattr(of, f.name) for f in dataclasses.fields(of)}
+
+
+@pytest.mark.parametrize("op", ["delta_rule", "gated_delta_rule", "kda", "gated_delta_product"])
+def test_it_writes_the_package_s_bytes(recorder, tmp_path, op):
+    problem = next(deltaproof.cases(op, "varlen" if op == "kda" else "typical", K=16, V=16)).problem
+    result = deltaproof.emulate(problem, next(p.name for p in deltaproof.plans() if op in p.ops and "bf16" in p.dtypes))
+    ours = deltaproof.record(tmp_path / "ours", problem, result)
+    theirs = recorder.record(tmp_path / "theirs", fields(problem), {**fields(result), "problem_sha256": ""})
+    for a, b in zip(ours, theirs):
+        assert open(a, "rb").read() == open(b, "rb").read()
+
+
+def test_strides_gradients_and_scales(recorder, tmp_path):
+    x = torch.randn(1, 4, 8, 2, dtype=torch.float64).transpose(2, 3).requires_grad_()
+    for scale in (None, 1, 8**-0.5, 1e-5, 3.0):
+        problem = dict(op="delta_rule", q=x, k=x, v=x, beta=x[..., 0], scale=scale)
+        (theirs,) = recorder.record(tmp_path / "theirs", problem)
+        read = deltaproof.read_problem(theirs, to="torch")
+        assert torch.equal(read.k, x) and read.scale == scale
+        (ours,) = deltaproof.record(
+            tmp_path / "ours", {**problem, **{n: problem[n].detach() for n in ("q", "k", "v", "beta")}}
+        )
+        if scale != 1e-5:  # there are two shortest ways to write it
+            assert open(ours, "rb").read() == open(theirs, "rb").read()
+
+
+def test_what_it_does_not_know_it_refuses(recorder, tmp_path):
+    x = torch.zeros(1, 2, 1, 2)
+    for problem, says in (
+        (dict(q=x), "op is absent"),
+        (dict(op="kda", q=x, gate=x), "'gate' is unknown"),
+        (dict(op="kda", q=x.to(torch.int8)), "torch.int8"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            recorder.record(tmp_path / "x", problem)
+
+
+def test_it_needs_nothing_but_torch(tmp_path):
+    script = (
+        "import sys; sys.modules['numpy'] = None; sys.modules['deltaproof'] = None\n"
+        f"sys.path.insert(0, {str(RECORDER.parent)!r})\n"
+        "import torch, recorder\n"
+        "x = torch.ones(1, 2, 1, 2, dtype=torch.bfloat16)\n"
+        "p = dict(op='delta_rule', q=x, k=x, v=x, beta=x[..., 0], cu_seqlens=[0, 1, 2])\n"
+        f"recorder.record({str(tmp_path / 'x')!r}, p, dict(o=x, path='recurrent'))\n"
+    )
+    # torch itself may want numpy at import; then there is nothing to show.
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False)
+    if "numpy" in done.stderr and "recorder.py" not in done.stderr:
+        pytest.skip("this torch does not import without numpy")
+    assert done.returncode == 0, done.stderr
+    assert (
+        deltaproof.check(tmp_path / "x.problem.safetensors", tmp_path / "x.result.safetensors", plan=False).word
+        == "measured"
+    )
+
+
+def test_taps_fill_with_the_stages_of_three_call_sites(recorder, monkeypatch):
+    """Modules named as fla's, with its functions' names and results."""
+    small = next(deltaproof.cases("gated_delta_rule", "typical", T=80, K=16, V=8, H=1, HV=2)).problem
+    emulated = deltaproof.emulate(small, "fla-chunk-gdn")
+    s = emulated.stages
+    utils, chunk = ModuleType("fla.ops.utils"), ModuleType("fla.ops.gated_delta_rule.chunk")
+    utils.solve_tril = lambda A: s["Ai"]
+    chunk.solve_tril = utils.solve_tril
+    chunk.chunk_local_cumsum = lambda g, scale=None: s["g_cumsum_log2"] if scale else g
+    chunk.chunk_scaled_dot_kkt_fwd = lambda **_: s["A"]
+    chunk.recompute_w_u_fwd = lambda **_: (s["w"], s["u"])
+    chunk.chunk_gated_delta_rule_fwd_h = lambda **_: (s["h"], s["v_new"], emulated.final_state)
+    for module in (utils, chunk):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    original = chunk.solve_tril
+
+    def kernel():
+        chunk.chunk_local_cumsum(small.g, scale=1.4426950216)
+        chunk.chunk_local_cumsum(small.g)
+        chunk.solve_tril(chunk.chunk_scaled_dot_kkt_fwd(k=small.k))
+        chunk.recompute_w_u_fwd(k=small.k)
+        return emulated.o, chunk.chunk_gated_delta_rule_fwd_h(k=small.k)[2]
+
+    with recorder.taps() as stages:
+        o, final_state = kernel()
+    assert chunk.solve_tril is original
+    assert set(stages) == set(s) and all(torch.equal(stages[name], s[name]) for name in s)
+    assert deltaproof.check(
+        small, deltaproof.Result(o, final_state, chunk_size=64, stages=stages), plan="fla-chunk-gdn", power=False
+    )
+    chunk.chunk_gated_delta_rule_fwd_h = lambda **_: (s["h"].mT, s["v_new"], None)
+    with recorder.taps() as stages:
+        chunk.chunk_gated_delta_rule_fwd_h(k=small.k, state_v_first=True)
+    assert torch.equal(stages["h"], s["h"])
+    with pytest.raises(ValueError, match="no loaded module of nothing"), recorder.taps(prefix="nothing"):
+        pass
