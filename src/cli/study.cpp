@@ -98,7 +98,9 @@ int run(const study_arguments& args, const common_options& common) {
   if (!args.output.empty()) {
     if (args.names.empty()) write_file_atomically(std::filesystem::path(args.output) / "claims.md", claims_markdown());
     write_index(args.output);
-    write_page(args.output, args.names.empty() ? ledger() : std::vector<ledger_row>{});
+    // A study made again in a folder of the whole report leaves the ledger where it was.
+    const bool whole = std::filesystem::exists(std::filesystem::path(args.output) / "claims.md");
+    write_page(args.output, whole ? ledger() : std::vector<ledger_row>{});
     text += "written to " + args.output + "\n";
   }
   // One study is one report; several are an array of them.
