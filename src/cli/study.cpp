@@ -10,6 +10,7 @@
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
 #include "cli/program.hpp"
+#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/report.hpp"
 #include "deltaproof/study/study.hpp"

@@ -1,13 +1,15 @@
 #!/bin/sh
-# syntax.sh COMPILER ROOT EIGEN GENERATED headers|sources: every file alone, with the warnings of the build.
+# syntax.sh COMPILER ROOT EIGEN GENERATED headers|sources|questions: every file alone, with the warnings of the build.
+# questions: the studies and the checks of the claims; sources: all others.
 set -eu
 compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
 flags="-std=c++20 -fsyntax-only -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
 flags="$flags -DDELTAPROOF_VERSION=\"check\""
 case $what in
   headers) files=$(find "$root/include" -name '*.hpp'); flags="-x c++ -Wno-pragma-once-outside-header $flags" ;;
-  sources)
-    files=$(find "$root/src" "$generated" -name '*.cpp')
+  sources|questions)
+    files=$(find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*')
+    [ "$what" = sources ] || files=$(find "$root/src/studies" "$root/src/claims" -name '*.cpp')
     # Parsed once: most of the time goes into these.
     before=$(mktemp -d)
     trap 'rm -rf "$before"' EXIT
