@@ -4,6 +4,6 @@ set -eu
 python=$1
 shift
 for module in torch numpy pytest; do
-  "$python" -c "import $module" 2>/dev/null || { echo "python: skipped, $python has no $module (packages.txt, line \`test\`)"; exit 77; }
+  "$python" -c "import $module" 2>/dev/null || { echo "python: skipped, $python has no $module (packages.txt, line \`python\`)"; exit 77; }
 done
 exec "$python" -m pytest "$@"
