@@ -195,9 +195,123 @@ void judge_plans(const problem& p, const result& r, const reference& ref, const 
   if (chosen == reports.end()) chosen = reports.begin();
   for (auto other = reports.begin(); other != reports.end(); ++other) {
     if (other == chosen) continue;
-    out.other_plans.push_back(other->plan + ": " + std::string(name_of(combined(*other))) + ": " + (other->conforms == verdict::refuted ? other->reason : other->adequacy.adequate ? other->reason : other->adequacy.reason));
+    const bool plan_alone = other->conforms != verdict::refuted && !other->adequacy.adequate;
+    out.other_plans.push_back(other->plan + ": " + std::string(name_of(combined(*other))) + ": " +
+                              (plan_alone ? other->adequacy.reason : other->reason));
   }
   out.conformance = std::move(*chosen);
+}
+
+question question_of(const result& r, const check_options& options) {
+  question ask;
+  ask.relative_radius = first_radius(r);
+  ask.range.output = largest(r.o.element_format());
+  // The state lives in fp32 unless the result says wider.
+  ask.range.state = largest(r.final_state && r.final_state->element_format() == fp64 ? fp64 : fp32);
+  ask.max_bits = options.max_bits;
+  ask.threads = options.threads;
+  ask.stop = options.stop;
+  ask.progress = options.progress;
+  return ask;
+}
+
+tensor_report report_of(const problem& p, const pairing& pair, const reference& ref, const std::vector<tensor_bound>& bounds) {
+  const bool is_state = pair.name == "final_state";
+  tensor_report t;
+  t.name = pair.name;
+  t.dtype = pair.stored->dtype();
+  t.shape = pair.stored->shape();
+  for (const tensor_bound& b : bounds) {
+    if (b.tensor.empty() || b.tensor == t.name) t.bounds.push_back(b.limit);
+  }
+  t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+  t.judged = judge(t.errors, t.bounds);
+  if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
+  if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
+  return t;
+}
+
+/// A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it.
+verdict verdict_of(const std::vector<tensor_report>& tensors, const std::vector<tensor_bound>& bounds) {
+  std::optional<verdict> judged;
+  for (const tensor_report& t : tensors) {
+    const bool named = std::any_of(bounds.begin(), bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
+    if (t.judged != verdict::vacuous || named) judged = judged ? combine(*judged, t.judged) : t.judged;
+  }
+  return judged.value_or(verdict::vacuous);
+}
+
+/// Asks for a smaller radius until every tensor is decided or the last tier has answered.
+reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options, check_report& out) {
+  question ask = question_of(r, options);
+  for (;;) {
+    reference ref = options.solver ? options.solver(p, ask) : solve(p, ask);
+    out.tensors.clear();
+    out.tiers = ref.tiers;
+    out.stopped = ref.stopped;
+    mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
+    for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.bounds));
+    out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
+                                    [](const auto& tier) { return tier.first == "exact" || tier.first.ends_with("-1024"); });
+    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) return ref;
+    ask.relative_radius *= 0x1p-60;
+  }
+}
+
+std::optional<divergence_report> first_divergence(const problem& p, const reference& ref, std::size_t skipped) {
+  if (ref.divergences.empty()) return std::nullopt;
+  divergence_report d;
+  d.first = *std::min_element(ref.divergences.begin(), ref.divergences.end(),
+                              [](const divergence& a, const divergence& b) { return a.token < b.token; });
+  d.token = token_along_t(p, d.first);
+  d.heads = ref.divergences.size();
+  d.skipped = skipped;
+  return d;
+}
+
+/// The errors of o as FlashAttention's and Attention-Gym's rules see them.
+void compare_with_eager(const problem& p, const reference& ref, const std::vector<bool>& skip, unsigned threads, check_report& out) {
+  const auto& errors = out.tensors[0].errors;
+  const eager_errors eager = measure_eager(p, ref.o, skip, threads);
+  const auto factor = [&](double eager_error) -> std::optional<double> {
+    if (!(eager_error > 0) || std::isinf(eager_error) || errors.nonfinite > 0) return std::nullopt;
+    return errors.max_abs.value / eager_error;
+  };
+  out.flash_attention_factor = factor(eager.same_format_state);
+  out.attention_gym_factor = factor(eager.fp32_state);
+}
+
+/// Joins the plan's verdict to that of the errors alone.
+void join_plan(check_report& out) {
+  const plan_report& plan = *out.conformance;
+  const verdict alone = out.judged == verdict::measured ? verdict::holds : out.judged;
+  const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(),
+                                                                  [](const tensor_report& t) { return t.first_nonfinite.has_value(); });
+  out.judged = combine(alone, combined(plan));
+  if (!plan.adequacy.adequate) {
+    const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
+    out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: "
+                        : "the plan " + plan.plan + " is inadequate on these inputs: ") +
+                 plan.adequacy.reason + (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") +
+                 (nonfinite ? "; " + out.reason : "");
+  } else if (nonfinite) {
+    const bool earlier = plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o";
+    out.reason += earlier ? "; the first bad stage: " + plan.reason : "";
+  } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
+    out.reason = plan.reason;
+  }
+}
+
+std::string remedy_for(const check_report& out, int max_bits) {
+  if (out.judged == verdict::undecided) {
+    if (out.stopped) return "let it finish: a larger --max-seconds, or none";
+    return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
+                           : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
+  }
+  if (out.judged != verdict::vacuous) return "";
+  return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
+                                                    : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }
 
 }  // namespace
@@ -210,104 +324,23 @@ check_report check(const problem& p, const result& r, const check_options& optio
   }
   check_report out;
   out.preconditions = inspect(p);
-
   std::vector<pairing> pairs;
   pairs.push_back({"o", &r.o, r.o.to_doubles(), {}});
   if (r.final_state) pairs.push_back({"final_state", &*r.final_state, r.final_state_kv()->to_doubles(), {}});
-  pairing* state = r.final_state ? &pairs[1] : nullptr;
+  const reference ref = compare(p, r, pairs, options, out);
+  const auto& errors = out.tensors[0].errors;
 
-  question ask;
-  ask.relative_radius = first_radius(r);
-  ask.range.output = largest(r.o.element_format());
-  // The state lives in fp32 unless the result says wider.
-  ask.range.state = largest(r.final_state && r.final_state->element_format() == fp64 ? fp64 : fp32);
-  ask.max_bits = options.max_bits;
-  ask.threads = options.threads;
-  ask.stop = options.stop;
-  ask.progress = options.progress;
-
-  reference ref;
-  for (;;) {
-    ref = options.solver ? options.solver(p, ask) : solve(p, ask);
-    out.tensors.clear();
-    out.tiers = ref.tiers;
-    out.stopped = ref.stopped;
-    mark_skipped(p, r, ref, pairs[0], state);
-    for (const pairing& pair : pairs) {
-      const bool is_state = pair.name == "final_state";
-      tensor_report t;
-      t.name = pair.name;
-      t.dtype = pair.stored->dtype();
-      t.shape = pair.stored->shape();
-      for (const tensor_bound& b : options.bounds) {
-        if (b.tensor.empty() || b.tensor == t.name) t.bounds.push_back(b.limit);
-      }
-      t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
-      t.judged = judge(t.errors, t.bounds);
-      if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
-      if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
-      out.tensors.push_back(std::move(t));
-    }
-    // A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it.
-    std::optional<verdict> judged;
-    for (const tensor_report& t : out.tensors) {
-      const bool named = std::any_of(options.bounds.begin(), options.bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
-      if (t.judged != verdict::vacuous || named) judged = judged ? combine(*judged, t.judged) : t.judged;
-    }
-    out.judged = out.stopped ? verdict::undecided : judged.value_or(verdict::vacuous);
-    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
-                                    [](const auto& tier) { return tier.first == "exact" || tier.first.ends_with("-1024"); });
-    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) break;
-    ask.relative_radius *= 0x1p-60;
-  }
-
-  if (!ref.divergences.empty()) {
-    const auto first = std::min_element(ref.divergences.begin(), ref.divergences.end(),
-                                        [](const divergence& a, const divergence& b) { return a.token < b.token; });
-    divergence_report d;
-    d.first = *first;
-    d.token = token_along_t(p, *first);
-    d.heads = ref.divergences.size();
-    d.skipped = out.tensors[0].errors.skipped;
-    out.diverges = d;
-  }
-  if (!out.stopped && out.tensors[0].errors.elements > 0) {
-    const eager_errors eager = measure_eager(p, ref.o, pairs[0].skip, options.threads);
-    const auto factor = [&](double eager_error) -> std::optional<double> {
-      if (!(eager_error > 0) || std::isinf(eager_error) || out.tensors[0].errors.nonfinite > 0) return std::nullopt;
-      return out.tensors[0].errors.max_abs.value / eager_error;
-    };
-    out.flash_attention_factor = factor(eager.same_format_state);
-    out.attention_gym_factor = factor(eager.fp32_state);
-  }
+  out.diverges = first_divergence(p, ref, errors.skipped);
+  if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
   out.reason = reason_for(out);
-  if (!options.plans.empty() && !out.stopped && out.tensors[0].errors.elements > out.tensors[0].errors.unknown) {
-    judge_plans(p, r, ref, pairs[0].skip, state != nullptr ? state->skip : std::vector<bool>(), options, out);
-    const plan_report& plan = *out.conformance;
-    const verdict alone = out.judged == verdict::measured ? verdict::holds : out.judged;
-    const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) { return t.first_nonfinite.has_value(); });
-    out.judged = combine(alone, combined(plan));
-    if (!plan.adequacy.adequate) {
-      const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
-      out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: " : "the plan " + plan.plan + " is inadequate on these inputs: ") + plan.adequacy.reason +
-                   (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") + (nonfinite ? "; " + out.reason : "");
-    } else if (nonfinite) {
-      out.reason += plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o" ? "; the first bad stage: " + plan.reason : "";
-    } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
-      out.reason = plan.reason;
-    }
+  if (!options.plans.empty() && !out.stopped && errors.elements > errors.unknown) {
+    judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
+    join_plan(out);
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
     out.judged = verdict::vacuous;
     out.reason = "there is no element of o to ask a plan about";
   }
-  if (out.judged == verdict::undecided) {
-    out.remedy = out.stopped                ? "let it finish: a larger --max-seconds, or none"
-                 : options.max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
-                                           : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
-  } else if (out.judged == verdict::vacuous) {
-    out.remedy = out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
-                                                            : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
-  }
+  out.remedy = remedy_for(out, options.max_bits);
   return out;
 }
 

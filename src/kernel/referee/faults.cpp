@@ -14,6 +14,7 @@ namespace deltaproof::referee_detail {
 namespace {
 
 using flat = std::vector<float>;
+using by_run = std::vector<std::vector<double>>;  ///< [variant][run]
 
 /// Sum of x y; what is not finite in either counts as 0: a fault must show by its error.
 double inner(const flat& x, const flat& y) {
@@ -46,12 +47,12 @@ struct part {
   std::vector<std::vector<flat>> same;     ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;    ///< [variant][run]: errors of draws
   flat mean_same;                          ///< of same
-  std::vector<std::vector<double>> same_size, moved_size;  ///< sums of squares of the errors of these runs
+  by_run same_size, moved_size;            ///< sums of squares of the errors of these runs
 };
 
 /// Sums over lanes for one tensor: squared sizes of errors, [variant][run].
 struct error_sizes {
-  std::vector<std::vector<double>> same, moved;
+  by_run same, moved;
 };
 
 /// Sums over lanes for one (fault, tensor).
@@ -61,7 +62,7 @@ struct sums {
   double base = 0;
   double deviation = 0;    ///< <got - base - mean(same), d>
   double deviation_size = 0;
-  std::vector<std::vector<double>> same, moved;
+  by_run same, moved;
 };
 
 /// One planted fault in one lane; `difference` is faulty - plain in o and in the state.
@@ -193,7 +194,7 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
   });
   for (part& x : out.parts) {
     const double base = inner(x.base, x.base);
-    x.same_size = x.moved_size = std::vector<std::vector<double>>(V, std::vector<double>(per_variant, 0.0));
+    x.same_size = x.moved_size = by_run(V, std::vector<double>(per_variant, 0.0));
     for (std::size_t v = 0; v < V; ++v) {
       for (std::size_t r = 0; r < per_variant; ++r) {
         const flat &same = x.same[v][r], &moved = x.moved[v][r];
@@ -223,6 +224,105 @@ double cosine(double product, double x, double y) {
   return x > 0 && y > 0 ? std::clamp(product / std::sqrt(x * y), -1.0, 1.0) : 0;
 }
 
+/// The limits of one lane, in the order of norms().
+struct lane_limits {
+  std::vector<const threshold*> rms, max;
+};
+
+lane_limits limits_of(const lane& at, const drawn& runs, const std::vector<threshold>& limits) {
+  lane_limits out;
+  for (std::size_t i = 0; i < runs.places.size(); ++i) {
+    const judged_statistic& place = runs.places[i];
+    if (place.sequence != at.sequence || place.head != at.head) continue;
+    (place.norm == norm_kind::rms ? out.rms : out.max).push_back(&limits[i]);
+  }
+  return out;
+}
+
+/// By the norms alone; what is not finite is left to the projections, which do not see it either.
+bool is_beyond(const lane_norms& n, const lane_limits& limits) {
+  for (std::size_t b = 0; b < n.rms.size() && b < limits.rms.size(); ++b) {
+    if (n.rms[b] > limits.rms[b]->value || n.max[b] > limits.max[b]->value) return true;
+  }
+  return false;
+}
+
+void add(const by_run& x, by_run& to) {
+  for (std::size_t v = 0; v < to.size(); ++v) {
+    for (std::size_t r = 0; r < to[v].size(); ++r) to[v][r] += x[v][r];
+  }
+}
+
+/// The result's errors in one lane, and what they are beyond those of the plan's runs.
+struct result_errors {
+  std::array<flat, 2> got, deviation;
+  std::array<double, 2> deviation_size{};
+};
+
+result_errors errors_against(const trial& t, const choice& c, const std::array<part, 2>& parts) {
+  const lane_errors errors = errors_of_result(t.p, t.r, t.truth, t.lanes[c.lane]);
+  result_errors out;
+  out.got = {as_flat(errors.o.data(), c.tokens * t.p.value_dim()), as_flat(errors.state.data(), parts[1].base.size())};
+  out.deviation = out.got;
+  for (std::size_t k = 0; k < 2; ++k) {
+    flat& d = out.deviation[k];
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].base[i];
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].mean_same[i];
+    out.deviation_size[k] = inner(d, d);
+  }
+  return out;
+}
+
+void add_lane(const fault_run& run, const std::array<part, 2>& parts, const result_errors& result, std::array<sums, 2>& to) {
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (parts[k].base.empty()) continue;
+    const flat& d = run.difference[k];
+    sums& s = to[k];
+    s.own += run.own[k].own;
+    s.got += inner(result.got[k], d);
+    s.base += run.own[k].base;
+    s.deviation += inner(result.deviation[k], d);
+    s.deviation_size += result.deviation_size[k];
+    add(run.own[k].same, s.same);
+    add(run.own[k].moved, s.moved);
+  }
+}
+
+fault_draws::projection projection_on(const fault& planted, const char* tensor, sums s, const error_sizes& sizes) {
+  fault_draws::projection x;
+  x.planted = &planted;
+  x.tensor = tensor;
+  x.got = s.got / s.own;
+  x.of_fault = 1 + s.base / s.own;
+  x.fault_size = std::sqrt(s.own);
+  x.score = cosine(s.deviation, s.deviation_size, s.own);
+  x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
+  x.same_inputs.two_sided = x.draws.two_sided = false;
+  for (std::size_t v = 0; v < s.same.size(); ++v) {
+    for (std::size_t r = 0; r < s.same[v].size(); ++r) {
+      s.same[v][r] = cosine(s.base + s.same[v][r], sizes.same[v][r], s.own);
+      s.moved[v][r] = cosine(s.moved[v][r], sizes.moved[v][r], s.own);
+    }
+  }
+  x.same_inputs.samples = std::move(s.same);
+  x.draws.samples = std::move(s.moved);
+  return x;
+}
+
+/// The size of the error itself, from the sums of its squares.
+statistic size_of_error(const char* tensor, const error_sizes& squares) {
+  const auto roots = [](std::vector<double> x) {
+    for (double& xi : x) xi = std::sqrt(xi);
+    return x;
+  };
+  statistic size{.tensor = tensor, .samples = {}};
+  for (std::size_t v = 0; v < squares.same.size(); ++v) {
+    size.samples.push_back(roots(squares.same[v]));
+    size.samples.push_back(roots(squares.moved[v]));
+  }
+  return size;
+}
+
 }  // namespace
 
 fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
@@ -235,15 +335,13 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
   const std::size_t per_variant = std::max<std::size_t>(3, (24 + V - 1) / V);
   const auto lanes = choose(t, out.all.size(), 2 * per_variant * V);
   if (lanes.empty()) return out;
-  const char* const tensors[2] = {"o", "final_state"};
-  std::vector<std::array<sums, 2>> all(out.all.size());
+  const by_run none(V, std::vector<double>(per_variant, 0.0));
+  sums nothing;
+  nothing.same = nothing.moved = none;
+  std::vector<std::array<sums, 2>> all(out.all.size(), {nothing, nothing});
   std::vector<char> beyond(out.all.size(), 0);
-  const auto shaped = [&] { return std::vector<std::vector<double>>(V, std::vector<double>(per_variant, 0.0)); };
-  for (auto& pair : all) {
-    for (sums& s : pair) s.same = s.moved = shaped();
-  }
-  std::array<error_sizes, 2> sizes_of;
-  for (error_sizes& s : sizes_of) s.same = s.moved = shaped();
+  std::array<error_sizes, 2> sizes;
+  sizes.fill({none, none});
 
   for (const choice& c : lanes) {
     if (t.stopped()) return out;
@@ -252,106 +350,39 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     out.slice += (out.slice.empty() ? "" : "; ") + std::string("sequence ") + std::to_string(at.sequence) + " head " + std::to_string(at.head) +
                  (whole ? "" : " tokens 0-" + std::to_string(c.tokens - 1));
     const std::string key = "faults " + t.lanes_key() + " " + std::to_string(c.lane) + " " + std::to_string(c.tokens);
-    auto drawn_here = recall<lane_runs>(t.options, key);
-    const bool recalled = drawn_here != nullptr;
-    if (!drawn_here) drawn_here = std::make_shared<lane_runs>(run_lane(t, c, out.all, per_variant));
-    if (!recalled && t.options.memory && !t.stopped()) keep(t.options, key, lane_runs(*drawn_here));
-    const std::array<part, 2>& parts = drawn_here->parts;
-    const std::size_t o_count = c.tokens * t.p.value_dim();
-    const lane_errors errors = errors_of_result(t.p, t.r, t.truth, at);
-    std::array<flat, 2> got{as_flat(errors.o.data(), o_count), as_flat(errors.state.data(), parts[1].base.size())};
-    std::array<flat, 2> deviation = got;
+    auto lane_drawn = recall<lane_runs>(t.options, key);
+    const bool recalled = lane_drawn != nullptr;
+    if (!lane_drawn) lane_drawn = std::make_shared<lane_runs>(run_lane(t, c, out.all, per_variant));
+    if (!recalled && t.options.memory && !t.stopped()) keep(t.options, key, lane_runs(*lane_drawn));
+    const std::array<part, 2>& parts = lane_drawn->parts;
     for (std::size_t k = 0; k < 2; ++k) {
-      flat& d = deviation[k];
-      for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].base[i];
-      for (std::size_t i = 0; i < d.size(); ++i) d[i] -= parts[k].mean_same[i];
+      add(parts[k].same_size, sizes[k].same);
+      add(parts[k].moved_size, sizes[k].moved);
     }
-    const std::array<double, 2> sizes{inner(deviation[0], deviation[0]), inner(deviation[1], deviation[1])};
-    for (std::size_t k = 0; k < 2; ++k) {
-      for (std::size_t v = 0; v < V; ++v) {
-        for (std::size_t r = 0; r < per_variant; ++r) {
-          sizes_of[k].same[v][r] += parts[k].same_size[v][r];
-          sizes_of[k].moved[v][r] += parts[k].moved_size[v][r];
-        }
-      }
-    }
-    // The limits of this lane, in the order of norms().
-    std::vector<const threshold*> rms_limits, max_limits;
-    for (std::size_t i = 0; i < runs.places.size(); ++i) {
-      const judged_statistic& place = runs.places[i];
-      if (place.sequence != at.sequence || place.head != at.head) continue;
-      (place.norm == norm_kind::rms ? rms_limits : max_limits).push_back(&limits[i]);
-    }
+    const result_errors result = errors_against(t, c, parts);
+    const lane_limits limits_here = limits_of(at, runs, limits);
     std::mutex lock;
     std::size_t done = 0;
     parallel_for(out.all.size(), t.options.threads, [&](std::size_t i) {
       if (t.stopped()) return;
-      const fault_run fresh = drawn_here->faults.empty() ? run_fault(*out.all[i], t, c, *drawn_here) : fault_run{};
-      const fault_run& run = drawn_here->faults.empty() ? fresh : drawn_here->faults[i];
+      const fault_run fresh = lane_drawn->faults.empty() ? run_fault(*out.all[i], t, c, *lane_drawn) : fault_run{};
+      const fault_run& run = lane_drawn->faults.empty() ? fresh : lane_drawn->faults[i];
       if (run.lost_tokens) return;  // another shape, which no kernel's file has
-      for (std::size_t k = 0; k < 2; ++k) {
-        if (parts[k].base.empty()) continue;
-        const flat& d = run.difference[k];
-        sums& s = all[i][k];
-        s.own += run.own[k].own;
-        s.got += inner(got[k], d);
-        s.base += run.own[k].base;
-        s.deviation += inner(deviation[k], d);
-        s.deviation_size += sizes[k];
-        for (std::size_t v = 0; v < V; ++v) {
-          for (std::size_t r = 0; r < per_variant; ++r) {
-            s.same[v][r] += run.own[k].same[v][r];
-            s.moved[v][r] += run.own[k].moved[v][r];
-          }
-        }
-      }
-      // Its error by the norms alone; what is not finite is left to the projections, which do not see it either.
-      const lane_norms& n = run.finite_norms;
-      for (std::size_t b = 0; b < n.rms.size() && b < rms_limits.size(); ++b) {
-        if (n.rms[b] > rms_limits[b]->value || n.max[b] > max_limits[b]->value) beyond[i] = 1;
-      }
+      add_lane(run, parts, result, all[i]);
+      if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;
       const std::lock_guard guard(lock);
       if (t.options.progress) t.options.progress("planted faults", static_cast<double>(++done) / static_cast<double>(out.all.size()));
     });
   }
 
+  const char* const tensors[2] = {"o", "final_state"};
   for (std::size_t i = 0; i < out.all.size(); ++i) {
     if (beyond[i] != 0) out.by_norm.push_back(out.all[i]);
     for (std::size_t k = 0; k < 2; ++k) {
-      sums& s = all[i][k];
-      if (!(s.own > 0)) continue;
-      fault_draws::projection x;
-      x.planted = out.all[i];
-      x.tensor = tensors[k];
-      x.got = s.got / s.own;
-      x.of_fault = 1 + s.base / s.own;
-      x.fault_size = std::sqrt(s.own);
-      x.score = cosine(s.deviation, s.deviation_size, s.own);
-      x.same_inputs.name = x.draws.name = std::string(x.planted->name) + " in " + x.tensor;
-      x.same_inputs.two_sided = x.draws.two_sided = false;
-      for (std::size_t v = 0; v < V; ++v) {
-        for (std::size_t r = 0; r < per_variant; ++r) {
-          s.same[v][r] = cosine(s.base + s.same[v][r], sizes_of[k].same[v][r], s.own);
-          s.moved[v][r] = cosine(s.moved[v][r], sizes_of[k].moved[v][r], s.own);
-        }
-      }
-      x.same_inputs.samples = std::move(s.same);
-      x.draws.samples = std::move(s.moved);
-      out.projections.push_back(std::move(x));
+      if (all[i][k].own > 0) out.projections.push_back(projection_on(*out.all[i], tensors[k], std::move(all[i][k]), sizes[k]));
     }
   }
-  const auto roots = [](std::vector<double> squares) {
-    for (double& x : squares) x = std::sqrt(x);
-    return squares;
-  };
-  for (std::size_t k = 0; k < 2; ++k) {
-    statistic size{.tensor = tensors[k], .samples = {}};
-    for (std::size_t v = 0; v < V; ++v) {
-      size.samples.push_back(roots(sizes_of[k].same[v]));
-      size.samples.push_back(roots(sizes_of[k].moved[v]));
-    }
-    out.sizes.push_back(std::move(size));
-  }
+  for (std::size_t k = 0; k < 2; ++k) out.sizes.push_back(size_of_error(tensors[k], sizes[k]));
   return out;
 }
 
