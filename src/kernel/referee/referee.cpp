@@ -189,6 +189,82 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
   for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
 }
 
+/// A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
+drawn enough_runs(trial& t) {
+  drawn runs = draw_runs(t);
+  for (int more = 0; more < 3 && !t.stopped(); ++more) {
+    const auto limits = thresholds(runs.statistics, {t.options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; })) break;
+    t.runs *= 2;
+    runs = draw_runs(t);
+  }
+  return runs;
+}
+
+/// The slice of the stages is short: runs of the whole heads may overflow after it, and stages then say nothing.
+stage_draws draw_stages_beside(const trial& t, const stage_roundings& roundings, const drawn& runs) {
+  stage_draws stages = draw_stages(t, roundings);
+  const bool plan_overflows = std::any_of(runs.statistics.begin(), runs.statistics.end(), [](const statistic& s) {
+    return std::any_of(s.samples.begin(), s.samples.end(), [](const auto& law) {
+      return std::any_of(law.begin(), law.end(), [](double x) { return !std::isfinite(x); });
+    });
+  });
+  for (const auto& stage : t.r.stages) {
+    if (plan_overflows) stages.overflowing.insert(stage.first);
+  }
+  return stages;
+}
+
+/// The number of faults is known before any is run; each is tested in at most two tensors.
+std::size_t fault_tests(const trial& t) {
+  if (!t.options.power) return 0;
+  const auto planted = std::count_if(faults().begin(), faults().end(), [&](const fault& f) { return applies(f, t.p, t.path); });
+  return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
+}
+
+/// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
+void find_first_bad(plan_report& out) {
+  for (const judged_stage& s : out.stages) {
+    if (s.judged != verdict::refuted) continue;
+    const bool behind_v_new = s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages);
+    if (!out.first_bad_stage.empty() && !behind_v_new) continue;
+    out.first_bad_stage = s.name;
+    out.reason = s.reason;
+  }
+  for (const char* tensor : {"o", "final_state"}) {
+    const std::string reason = statistic_reason(out, tensor);
+    if (reason.empty()) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
+    if (out.reason.empty()) out.reason = reason;
+  }
+  for (const suspect& s : out.suspects) {
+    if (!(s.share > s.limit)) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
+    if (out.reason.empty()) {
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of the fault " + std::string(s.planted->name) + " (" +
+                   std::string(s.planted->what) + "); a kernel that keeps the plan stays below " + digits(s.limit);
+    }
+  }
+}
+
+void conclude(plan_report& out) {
+  out.judged = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
+  if (!out.first_bad_stage.empty()) {
+    out.conforms = verdict::refuted;
+  } else if (out.statistics.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing was left to judge";
+  } else if (!out.judged) {
+    out.conforms = verdict::undecided;
+    out.reason = "the plan's own emulated runs are not finite on these inputs: there is no budget";
+  } else if (out.power.ran && out.power.visible.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
+  } else {
+    out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
@@ -211,38 +287,17 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   plan_runs(t);
   out.slice = slice_text(t);
 
-  drawn runs = draw_runs(t);
-  // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
-  for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const auto first_limits = thresholds(runs.statistics, {options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
-    const bool short_of_runs = std::any_of(first_limits.begin(), first_limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; });
-    if (!short_of_runs) break;
-    t.runs *= 2;
-    runs = draw_runs(t);
-  }
+  const drawn runs = enough_runs(t);
   out.runs = t.runs;
   stage_draws stages;
   stage_roundings roundings;
   const bool has_stages = path == path_kind::chunk && !r.stages.empty();
   if (has_stages && !t.stopped()) {
     roundings = roundings_of(declared, p, path, chunk);
-    stages = draw_stages(t, roundings);
-    // The slice of the stages is short: runs of the whole heads may overflow after it.
-    const bool plan_overflows = std::any_of(runs.statistics.begin(), runs.statistics.end(), [](const statistic& s) {
-      return std::any_of(s.samples.begin(), s.samples.end(), [](const auto& law) {
-        return std::any_of(law.begin(), law.end(), [](double x) { return !std::isfinite(x); });
-      });
-    });
-    for (const auto& stage : r.stages) {
-      if (plan_overflows) stages.overflowing.insert(stage.first);
-    }
+    stages = draw_stages_beside(t, roundings, runs);
   }
-  // The number of faults is known before any is run; each is tested in at most two tensors.
-  std::size_t planted = 0;
-  if (options.power) {
-    for (const fault& f : faults()) planted += applies(f, p, path) ? 2 : 0;
-  }
-  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, runs.statistics.size() + stages.rms.size() + stages.bias.size() + (planted > 0 ? 2 * planted + sizes_tested : 0))};
+  const std::size_t tests = runs.statistics.size() + stages.rms.size() + stages.bias.size() + fault_tests(t);
+  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, tests)};
   out.tests = alarm.statistics;
   out.argument = budget_argument(alarm);
   const auto limits = thresholds(runs.statistics, alarm);
@@ -258,40 +313,8 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
     if (!t.stopped()) judge_faults(draws, alarm, out);
   }
   out.adequacy = judge_adequacy(t, runs, limits);
-
-  for (const judged_stage& s : out.stages) {
-    if (s.judged != verdict::refuted) continue;
-    if (!out.first_bad_stage.empty() && !(s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages))) continue;
-    out.first_bad_stage = s.name;
-    out.reason = s.reason;
-  }
-  for (const char* tensor : {"o", "final_state"}) {
-    const std::string reason = statistic_reason(out, tensor);
-    if (reason.empty()) continue;
-    if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
-    if (out.reason.empty()) out.reason = reason;
-  }
-  for (const suspect& s : out.suspects) {
-    if (!(s.share > s.limit)) continue;
-    if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
-    if (out.reason.empty()) {
-      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) +
-                   "); a kernel that keeps the plan stays below " + digits(s.limit);
-    }
-  }
-  const bool any = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
-  out.judged = any;
-  if (!out.first_bad_stage.empty()) {
-    out.conforms = verdict::refuted;
-  } else if (!any) {
-    out.conforms = out.statistics.empty() ? verdict::vacuous : verdict::undecided;
-    out.reason = out.statistics.empty() ? "nothing was left to judge" : "the plan's own emulated runs are not finite on these inputs: there is no budget";
-  } else if (options.power && out.power.ran && out.power.visible.empty()) {
-    out.conforms = verdict::vacuous;
-    out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
-  } else {
-    out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
-  }
+  find_first_bad(out);
+  conclude(out);
   return out;
 }
 
