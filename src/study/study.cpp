@@ -41,11 +41,13 @@ report run_study(const study& s, const run_options& options) {
   result.question = s.question;
   result.parameters["seed"] = options.seed;
   result.parameters["mode"] = options.full ? "full" : "quick";
-  result.command = "build/release/deltaproof study " + result.study + " --seed " + std::to_string(options.seed);
-  if (options.full) result.command += " --full";
-  // The program's default folder needs no word; another machine's absolute path helps nobody.
-  if (!options.recordings.empty() && options.recordings != "tests/recordings") {
-    result.command += " --recordings " + (options.recordings.is_absolute() ? "DIR" : options.recordings.generic_string());
+  if (result.command.empty()) {
+    result.command = "build/release/deltaproof study " + result.study + " --seed " + std::to_string(options.seed);
+    if (options.full) result.command += " --full";
+    // The program's default folder needs no word; another machine's absolute path helps nobody.
+    if (!options.recordings.empty() && options.recordings != "tests/recordings") {
+      result.command += " --recordings " + (options.recordings.is_absolute() ? "DIR" : options.recordings.generic_string());
+    }
   }
   if (options.stopped() && result.unfinished.empty()) {
     result.unfinished.emplace_back("The run was interrupted; some cases were left out.");

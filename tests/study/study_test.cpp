@@ -48,6 +48,15 @@ TEST(study, run_fills_in_what_makes_it_again) {
   EXPECT_EQ(to_json(r).find("/somewhere"), std::string::npos);
 }
 
+TEST(study, of_another_program_says_its_own_command) {
+  const study elsewhere{"elsewhere", "Whose command?", [](const run_options& options) {
+                          report r = small(options);
+                          r.command = "my_study --seed " + std::to_string(options.seed);
+                          return r;
+                        }};
+  EXPECT_EQ(run_study(elsewhere, {}).command, "my_study --seed 1");
+}
+
 TEST(study, interrupted_run_says_that_something_is_missing) {
   const std::atomic<bool> interrupted{true};
   run_options options;

@@ -135,7 +135,7 @@ struct report {
   std::vector<std::string> not_claimed = {};    ///< sentences; never empty
   std::vector<std::string> unfinished = {};     ///< what an interruption or missing input left out
   std::map<std::string, cell> parameters = {};  ///< run_study adds seed and mode
-  std::string command = {};                     ///< that makes it again; set by run_study
+  std::string command = {};                     ///< that makes it again; run_study fills it in unless the study has
 };
 
 /// Throws domain_error naming the first thing a report lacks or has twice: answer, reasons, `not_claimed`,

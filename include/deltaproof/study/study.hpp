@@ -47,7 +47,8 @@ struct study {
 /// Throws: domain_error with the names there are.
 [[nodiscard]] const study& study_named(std::string_view name);
 
-/// Runs a study, fills in its name, question, command, seed and mode, and validates the report.
+/// Runs a study, fills in its name, question, seed, mode and, unless the study has (one that is not part of this program), the
+/// command, and validates the report.
 [[nodiscard]] report run_study(const study&, const run_options&);
 
 /// Calls f(0) ... f(n - 1), each once, on `options.threads` threads, reporting `stage`; after an
