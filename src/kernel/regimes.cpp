@@ -43,7 +43,7 @@ constexpr op_kind gated = op_kind::gated_delta_rule;
 constexpr bool unit = true;
 constexpr bool not_unit = false;
 
-constexpr std::array<regime, 23> regime_table{{
+constexpr auto regime_table = std::to_array<regime>({
     {.info = {"typical", "unit keys of random direction, steps in (0, 1)",
               "what kernels test themselves with: failing here is failing everywhere, passing shows little", unit, -0.05, 0.05}},
     {.info = {"slow-decay", "random unit keys, log decays of about -0.001",
@@ -147,7 +147,7 @@ constexpr std::array<regime, 23> regime_table{{
      .beta = "1",
      .gate = "narrow",
      .op = gated},
-}};
+});
 
 const regime& row_named(std::string_view name) {
   std::string known;

@@ -56,7 +56,7 @@ struct named_inverse {
 };
 
 /// The algorithms by name; any block length may stand in the mixed ones (forward8+block2, ...).
-inline constexpr std::array<named_inverse, 8> inverse_methods{{
+inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     {"forward", {diagonal_kind::forward, 0, merge_kind::block}, "forward substitution, row after row"},
     {"neumann", {diagonal_kind::neumann, 0, merge_kind::block}, "sum of the powers of -L by doubling; its powers can be as large as binomials"},
     {"block2", {diagonal_kind::split, 1, merge_kind::block2}, "2 x 2 block inversion, recursive down to single rows"},
@@ -65,7 +65,7 @@ inline constexpr std::array<named_inverse, 8> inverse_methods{{
     {"forward16+block2", {diagonal_kind::forward, 16, merge_kind::block2}, "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
     {"neumann16+block", {diagonal_kind::neumann, 16, merge_kind::block}, "sum of powers up to 15 on 16 x 16 diagonal blocks, then block merges"},
     {"neumann8+block", {diagonal_kind::neumann, 8, merge_kind::block}, "sum of powers up to 7 on 8 x 8 diagonal blocks, then block merges"},
-}};
+});
 
 /// The method of that name: forward, neumann, block2, block, or (forward|neumann)N+(block2|block) with N >= 1.
 /// Throws: format_error that lists the names.

@@ -50,7 +50,7 @@ struct named_format {
   std::string_view dtype;
 };
 
-inline constexpr std::array<named_format, 7> formats{{
+inline constexpr auto formats = std::to_array<named_format>({
     {"bf16", bf16, "BF16"},
     {"fp16", fp16, "F16"},
     {"tf32", tf32, ""},
@@ -58,7 +58,7 @@ inline constexpr std::array<named_format, 7> formats{{
     {"e5m2", e5m2, "F8_E5M2"},
     {"fp32", fp32, "F32"},
     {"fp64", fp64, "F64"},
-}};
+});
 
 namespace detail {
 
