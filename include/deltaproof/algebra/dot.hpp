@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Sums products in a stated arithmetic: dot<A>(x, y) and dot<A>(x, y, start), A an `arithmetic<...>` (or
-// plain<S>). Shapes: x and y of one length, which may be 0; the result is then `start`. Every accumulator
+// Sums products in a stated arithmetic: `dot<A>(x, y)` and `dot<A>(x, y, start)`, A an `arithmetic<...>` (or
+// `plain<S>`). Shapes: x and y of one length, which may be 0; the result is then `start`. Every accumulator
 // begins at `start`, +0 unless given. Rounds: as A says and nowhere else; operands reach Product, and products
 // Sum, by exact lifts only, so an A that would have to narrow one does not compile. The result's bits depend on A and the
 // operands alone: not on the compiler, its optimisation or the width of its vectors.

@@ -43,7 +43,7 @@ namespace detail {
 inline thread_local operation_counts tally;
 }  // namespace detail
 
-/// What f() did with numbers of any counting<S> on this thread. An exception passes through; what was counted until then
+/// What f() did with numbers of any `counting<S>` on this thread. An exception passes through; what was counted until then
 /// stays with the count outside.
 template <std::invocable F>
 operation_counts count_operations(F&& f) {

@@ -69,7 +69,7 @@ enum class claim_evidence_kind {
   exact_check,  ///< decided in rationals, integers or the exact operations of a format
   certified,    ///< computed with more digits than the predicate's margin needs
   sampled,      ///< from `n` random cases, `seed`
-  finding,      ///< of a study's report, reports/<study>.json
+  finding,      ///< of a study's report, reports/STUDY.json
 };
 [[nodiscard]] std::string_view name_of(claim_evidence_kind);
 
