@@ -5,9 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/number/errors.hpp"
@@ -31,17 +35,22 @@ std::string hash_of(const problem& p) {
   return sha256_hex(std::as_bytes(std::span(bytes)));
 }
 
+/// What others may name, in the order of the table; its bytes stay what they are.
+const std::vector<std::string_view> published{
+    "typical",  "slow-decay", "no-decay",    "strong-decay", "collinear", "elu1",      "silu",          "repeated",
+    "mqar",     "mad-copy",   "regbench",    "alternating",  "beta-two",  "tiny-keys", "huge-keys",     "model-gates",
+    "tails",    "varlen",     "gva",         "k-ne-v",       "exact",     "near-repeated", "correlated"};
+
 TEST(regimes, has_the_published_names_in_their_order) {
   std::vector<std::string_view> names;
+  std::set<std::string_view> distinct;
   for (const regime_info& r : regimes()) {
-    names.push_back(r.name);
+    EXPECT_TRUE(distinct.insert(r.name).second) << r.name;
+    if (std::find(published.begin(), published.end(), r.name) != published.end()) names.push_back(r.name);
     EXPECT_FALSE(r.what.empty() || r.why.empty()) << r.name;
     EXPECT_EQ(&regime_named(r.name), &regime_named(r.name));
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("typical", "slow-decay", "no-decay", "strong-decay", "collinear", "elu1", "silu",
-                                            "repeated", "mqar", "mad-copy", "regbench", "alternating", "beta-two", "tiny-keys",
-                                            "huge-keys", "model-gates", "tails", "varlen", "gva", "k-ne-v", "exact",
-                                            "near-repeated", "correlated"));
+  EXPECT_EQ(names, published);
 }
 
 TEST(regimes, completes_once_and_for_all) {
@@ -72,7 +81,7 @@ TEST(regimes, names_regime_and_seed_in_the_note) {
 // The hash covers every byte: it is the same for every compiler, optimisation level and machine.
 TEST(regimes, gives_the_same_bytes_everywhere) {
   std::string all;
-  for (const regime_info& r : regimes()) all += hash_of(generate(small(r.name)));
+  for (const std::string_view name : published) all += hash_of(generate(small(name)));
   for (const law_info& law : beta_laws()) {
     generation g = small(law.name == "regime" ? "mqar" : "typical");
     g.beta = law.name;
