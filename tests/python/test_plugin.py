@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The pytest plugin on tests as an author writes them, and the example of examples/pytest."""
 
+import re
 import shutil
+import textwrap
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -78,6 +80,24 @@ def test_without_an_answer_a_test_fails(pytester):
     done = pytester.runpytest_subprocess("--deltaproof-no-witness")
     done.assert_outcomes(failed=2)
     done.stdout.fnmatch_lines(["deltaproof: measured", "*format_error:*plan*"])
+
+
+@pytest.mark.parametrize(("fault", "passed"), [(None, 2), ("o-mask-off-by-one", 0)])
+def test_the_lines_of_the_readme(pytester, fault, passed):
+    readme = (ROOT / "README.md").read_text().split("## Where to begin")[1]
+    lines = re.search(r"```python\n(.*?)```", readme, re.S).group(1)
+    assert len(lines.splitlines()) <= 10
+    # What stands for the author's kernel.
+    kernel = f"""
+        def my_kernel(q, k, v, g, beta, scale, initial_state):
+            p = deltaproof.Problem(q, k, v, beta, g, op="gated_delta_rule", scale=scale, initial_state=initial_state)
+            r = deltaproof.emulate(p, "fla-chunk-gdn", {fault!r}, chunk=64)
+            return r.o, r.final_state
+        """
+    pytester.makepyfile(lines + textwrap.dedent(kernel))
+    done = pytester.runpytest_subprocess("--deltaproof-witness-dir=found")
+    done.assert_outcomes(passed=passed, failed=2 - passed)
+    assert (pytester.path / "found").exists() == (fault is not None)
 
 
 @pytest.mark.parametrize(("name", "code"), [("correct", 0), ("faulty", 1)])

@@ -1,0 +1,22 @@
+# `cmake --install`, then examples/custom-study as a project of its own: it leaves a page that says what its README says, with its
+# numbers, its figure and the command that makes it again.
+include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
+install_and_build(${EXAMPLE})
+run(${BOX}/build/custom_study ${BOX}/pages)
+
+file(READ ${BOX}/pages/chunk-length.md page)
+file(READ ${BOX}/pages/chunk-length.json json)
+file(READ ${EXAMPLE}/README.md readme)
+string(JSON answer GET ${json} answer)
+string(JSON findings LENGTH ${json} findings)
+string(JSON rows LENGTH ${json} tables 0 rows)
+foreach(wanted "${answer}" "](chunk-length-errors.svg)" "Made by `custom_study DIR`")
+  string(FIND "${page}" "${wanted}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "chunk-length.md lacks ${wanted}")
+  endif()
+endforeach()
+string(FIND "${readme}" "${answer}" at)
+if(at EQUAL -1 OR NOT findings EQUAL 2 OR NOT rows EQUAL 12 OR NOT EXISTS ${BOX}/pages/chunk-length-errors.svg)
+  message(FATAL_ERROR "README.md or the report is otherwise: ${findings} findings, ${rows} rows, ${answer}")
+endif()
