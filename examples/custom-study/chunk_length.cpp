@@ -55,14 +55,23 @@ report run(const run_options& options) {
     rounded.curves.push_back(changed);
   }
   page.answer = "As fla computes it, a chunk of 64 costs at most " + number(growth, 3) + " times the error of one of 16.";
-  page.findings = {
-      {"longer-chunks", page.answer, evidence::worst_found(laws.size(), options.seed), {{"largest_growth", growth}},
-       "Emulated bit for bit by the plan fla-chunk-delta; errors against the certified reference."},
-      {"rounded-inverses", "Rounding the inverse between its steps costs at most " + number(penalty, 3) + " times the error.",
-       evidence::worst_found(errors.rows.size(), options.seed), {{"largest_penalty", penalty}}, "The same plan, one field changed."}};
+  page.findings = {{"longer-chunks",
+                    page.answer,
+                    evidence::worst_found(laws.size(), options.seed),
+                    {{"largest_growth", growth}},
+                    "Emulated bit for bit by the plan fla-chunk-delta; errors against the certified reference."},
+                   {"rounded-inverses",
+                    "Rounding the inverse between its steps costs at most " + number(penalty, 3) + " times the error.",
+                    evidence::worst_found(errors.rows.size(), options.seed),
+                    {{"largest_penalty", penalty}},
+                    "The same plan, one field changed."}};
   page.tables = {errors};
-  page.figures = {{.id = "errors", .title = "Error against the chunk", .caption = "One line a law of keys.",
-                   .alt = "Errors of o against the chunk length", .panels = {by_fla, rounded}, .shared_y = true}};
+  page.figures = {{.id = "errors",
+                   .title = "Error against the chunk",
+                   .caption = "One line a law of keys.",
+                   .alt = "Errors of o against the chunk length",
+                   .panels = {by_fla, rounded},
+                   .shared_y = true}};
   page.not_claimed = {"256 tokens and one seed for each law; not a trained model's keys, not a card's arithmetic."};
   page.command = "custom_study DIR";
   return page;

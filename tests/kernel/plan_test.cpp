@@ -72,10 +72,22 @@ plan_variant first_of(const std::string& name, const problem& p, std::size_t chu
 }
 
 /// What others may name; their facts stand below a second time.
-const std::set<std::string> published{
-    "bf16-between-steps", "decode-fp32", "doubling-128", "fla-chunk-delta", "fla-chunk-gdn", "fla-chunk-gdp",
-    "fla-chunk-kda", "fla-chunk-kda-safe-gate", "fla-recurrent-delta", "fla-recurrent-gdn",
-    "fla-recurrent-kda", "flashkda-fp16-neumann", "flashkda-repaired", "fp32", "fp64", "neumann-64"};
+const std::set<std::string> published{"bf16-between-steps",
+                                      "decode-fp32",
+                                      "doubling-128",
+                                      "fla-chunk-delta",
+                                      "fla-chunk-gdn",
+                                      "fla-chunk-gdp",
+                                      "fla-chunk-kda",
+                                      "fla-chunk-kda-safe-gate",
+                                      "fla-recurrent-delta",
+                                      "fla-recurrent-gdn",
+                                      "fla-recurrent-kda",
+                                      "flashkda-fp16-neumann",
+                                      "flashkda-repaired",
+                                      "fp32",
+                                      "fp64",
+                                      "neumann-64"};
 
 TEST(plans, are_the_presets_by_name) {
   std::vector<std::string> names;
@@ -309,7 +321,8 @@ TEST(plans, are_found_by_kernel_and_by_problem) {
   EXPECT_TRUE(plans_for_kernel("mine", delta, path_kind::chunk).empty());
   EXPECT_THAT(names(candidate_plans(small(op_kind::delta_rule, fp64), std::nullopt)), ElementsAre("fp32", "fp64"));
   const auto of_delta = names(candidate_plans(delta, path_kind::chunk));
-  EXPECT_THAT(of_delta, ::testing::IsSupersetOf({"bf16-between-steps", "doubling-128", "fla-chunk-delta", "fp32", "fp64", "neumann-64"}));
+  EXPECT_THAT(of_delta,
+              ::testing::IsSupersetOf({"bf16-between-steps", "doubling-128", "fla-chunk-delta", "fp32", "fp64", "neumann-64"}));
   for (const char* other : {"fla-chunk-gdn", "fla-chunk-kda", "fla-recurrent-delta", "decode-fp32", "flashkda-repaired"})
     EXPECT_THAT(of_delta, ::testing::Not(::testing::Contains(other)));
 }

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""adding.py PROGRAM LIBRARY CMAKE COMPILER EIGEN ROOT: each diff of examples/adding applies alone, touches the place that
+CONTRIBUTING names and nothing else, and with all of them applied every list has what each of them adds, and only that."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+program, library, cmake, compiler, eigen, root = sys.argv[1:]
+root = pathlib.Path(root)
+
+# diff: (axis of `list`, what it adds, where)
+ADDED = {
+    "rule": ("rules", "pade02", ["include/deltaproof/rule/rules.hpp"]),
+    "format": ("formats", "pxr24", ["include/deltaproof/number/format.hpp", "tests/number/truth.hpp"]),
+    "inverse": ("inverses", "forward32+block2", ["include/deltaproof/algebra/triangular.hpp"]),
+    "regime": ("regimes", "idle", ["src/kernel/regimes.cpp"]),
+    "plan": ("plans", "decode-bf16-state", ["src/plans/decode-bf16-state.toml"]),
+    "fault": ("faults", "o-first-token-lost", ["src/kernel/emulate/faults_output.cpp"]),
+    "study": ("studies", "half-life", ["src/studies/half_life.cpp"]),
+    "claim": ("claims", "transition-trace", ["src/claims/seed_map.inc", "src/claims/step.cpp"]),
+}
+diffs = {path.stem: path for path in (root / "examples/adding").glob("*.diff")}
+assert diffs.keys() == ADDED.keys(), diffs.keys()
+
+
+def run(*command, code=0, cwd=None):
+    # What lies in a folder of the repository is not git's to look at: a diff is applied to files.
+    environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(pathlib.Path(cwd).parent)} if cwd else None
+    ran = subprocess.run([str(word) for word in command], cwd=cwd, env=environment, capture_output=True, text=True)
+    assert ran.returncode == code, f"{command}\nexit {ran.returncode}\n{ran.stdout}{ran.stderr}"
+    return ran.stdout
+
+
+def names(lists, axis):
+    return [line.split()[0] for line in run(lists, "list", axis).splitlines()]
+
+
+with tempfile.TemporaryDirectory() as folder:
+    box = pathlib.Path(folder) / "sources"
+    for part in ("include", "src", "cmake", "tests/number"):
+        shutil.copytree(root / part, box / part)
+    contributing = (root / "CONTRIBUTING.md").read_text()
+    for name, diff in diffs.items():
+        run("git", "apply", "--check", diff, cwd=box)
+        touched = [line.split("\t")[2] for line in run("git", "apply", "--numstat", diff, cwd=box).splitlines()]
+        assert touched == ADDED[name][2], f"{name}.diff touches {touched}"
+        assert f"examples/adding/{name}.diff" in contributing, f"CONTRIBUTING.md lacks {name}.diff"
+    run("git", "apply", *diffs.values(), cwd=box)
+
+    # Sources that a diff changes, and the one that holds the map of the claims.
+    changed = {path for _, _, places in ADDED.values() for path in places if path.endswith(".cpp")} | {"src/study/claims.cpp"}
+    shutil.copy(root / "tests/adding/project.cmake", box / "CMakeLists.txt")
+    build = box / "build"
+    run(cmake, "-S", box, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}", f"-DROOT={root}", f"-DLIBRARY={library}",
+        f"-DEIGEN={eigen}", "-DCHANGED=" + ";".join(sorted(changed)))
+    run(cmake, "--build", build)
+
+    for name, (axis, what, _) in ADDED.items():
+        before, after = names(program, axis), names(build / "deltaproof", axis)
+        assert what not in before and [one for one in after if one != what] == before, f"{name}: {set(before) ^ set(after)}"
+        assert after.count(what) == 1, f"{name}: list {axis} lacks {what}"
+        assert run(build / "deltaproof", "explain", what).strip(), what
+    explained = run(build / "deltaproof", "explain", "transition-trace")
+    assert "blog-en 16" in explained and "equal = yes: as claimed" in explained, explained
+    # The typed tests of the rules take it up by themselves, and it passes them.
+    assert len(re.findall(r"\[       OK \] rule/pade02\.", run(build / "rules"))) >= 5
+
+    # The page shows what the program prints.
+    shown = (root / "examples/adding/README.md").read_text()
+    assert run(build / "deltaproof", "explain", "pade02") in shown, "examples/adding/README.md shows another pade02"
