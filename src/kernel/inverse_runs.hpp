@@ -33,6 +33,7 @@ struct stoppable_observer {
     go_on(stop);
     seen(stage, m);
   }
+  [[nodiscard]] const growth& found() const noexcept { return seen.found(); }
 };
 
 struct inverse_arithmetic {
@@ -57,18 +58,10 @@ constexpr inverse_arithmetic inverse_in() {
             observe("result", x);
             matrix<double> result(x.rows(), x.cols());
             for (std::size_t i = 0; i < x.size(); ++i) result.data()[i] = static_cast<double>(x.data()[i]);
-            return std::pair{std::move(result), observe.seen.found()};
+            return std::pair{std::move(result), observe.found()};
           },
-          // growth_bound, with the observer that stops.
           [](const inverse_method& method, const matrix<double>& lower, const std::atomic<bool>* stop) {
-            matrix<magnitude<fp64>> bounds(lower.rows(), lower.cols());
-            for (std::size_t i = 0; i < lower.rows(); ++i) {
-              for (std::size_t j = 0; j < i; ++j) bounds(i, j) = magnitude<fp64>(lower(i, j));
-            }
-            stoppable_observer observe{stop};
-            observe("result", run_inverse<typename magnitude_arithmetic<A>::type, typename magnitude_arithmetic<M>::type>(
-                                  method, bounds, observe));
-            return observe.seen.found();
+            return growth_bound<A, M>(method, lower, stoppable_observer{stop});
           }};
 }
 

@@ -64,16 +64,16 @@ struct magnitude_arithmetic<arithmetic<Storage, exact_product, Sum, Order>> {
 
 /// A bound on every intermediate of run_inverse<A, M>(method, L') for every L' with |L'_ij| <= lower(i, j), roundings
 /// included; infinite where one may leave its format. Shapes: C x C. Reads: the strict lower triangle.
-/// Throws: shape_error unless square; domain_error for a negative entry or NaN.
-template <class A, class M = A>
-[[nodiscard]] growth growth_bound(const inverse_method& method, const matrix<double>& lower) {
+/// `seen` meets every matrix of bounds. Throws: shape_error unless square; domain_error for a negative entry or NaN.
+template <class A, class M = A, class Observer = largest_intermediate>
+[[nodiscard]] growth growth_bound(const inverse_method& method, const matrix<double>& lower, Observer seen = {}) {
   if (lower.rows() != lower.cols()) throw shape_error("growth_bound: L is " + shape_text(lower) + "; it must be square");
   matrix<magnitude<fp64>> bounds(lower.rows(), lower.cols());
   for (std::size_t i = 0; i < lower.rows(); ++i) {
     for (std::size_t j = 0; j < i; ++j) bounds(i, j) = magnitude<fp64>(lower(i, j));
   }
-  largest_intermediate seen;
-  const auto result = run_inverse<typename detail::magnitude_arithmetic<A>::type, typename detail::magnitude_arithmetic<M>::type>(method, bounds, seen);
+  const auto result = run_inverse<typename detail::magnitude_arithmetic<A>::type, typename detail::magnitude_arithmetic<M>::type>(
+      method, bounds, seen);
   seen("result", result);
   return seen.found();
 }
