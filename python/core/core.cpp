@@ -38,6 +38,7 @@
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/kernel/safetensors.hpp"
 #include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "dlpack.hpp"

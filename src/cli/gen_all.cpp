@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {

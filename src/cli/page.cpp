@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
 
@@ -221,7 +222,7 @@ void write_page(const std::filesystem::path& folder, const std::vector<ledger_ro
   if (!ledger.empty()) out += ledger_html(ledger);
   for (const report& r : reports) out += section(r, folder);
   out += "</body></html>\n";
-  write_file_atomically(folder / "index.html", out);
+  write_file(folder / "index.html", out);
 }
 
 }  // namespace deltaproof::cli

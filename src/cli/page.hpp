@@ -24,7 +24,7 @@ struct ledger_row {
 };
 
 /// Reads: `<study>.json` and the figures named in them; other files are left alone. An empty ledger is left out.
-/// Throws: environment_error if the page cannot be written.
+/// Throws: format_error if the page cannot be written.
 void write_page(const std::filesystem::path& folder, const std::vector<ledger_row>& ledger);
 
 }  // namespace deltaproof::cli

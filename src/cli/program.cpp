@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
 
@@ -101,7 +102,7 @@ void publish(const common_options& common, const output& out) {
   for (const auto& [file, data] : views) {
     if (file.empty()) continue;
     if (file != "-") {
-      write_file_atomically(file, data);
+      write_file(file, data);
       continue;
     }
     std::cout << data << std::flush;

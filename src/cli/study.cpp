@@ -10,6 +10,7 @@
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
 #include "cli/program.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/report.hpp"
@@ -97,7 +98,7 @@ int run(const study_arguments& args, const common_options& common) {
     for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
   }
   if (!args.output.empty()) {
-    if (args.names.empty()) write_file_atomically(std::filesystem::path(args.output) / "claims.md", claims_markdown());
+    if (args.names.empty()) write_file(std::filesystem::path(args.output) / "claims.md", claims_markdown());
     write_index(args.output);
     // A study made again in a folder of the whole report leaves the ledger where it was.
     const bool whole = std::filesystem::exists(std::filesystem::path(args.output) / "claims.md");

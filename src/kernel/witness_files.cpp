@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "number/text.hpp"
 

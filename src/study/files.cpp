@@ -6,8 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "deltaproof/kernel/safetensors.hpp"
-#include "deltaproof/number/canary.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
 #include "study/markdown.hpp"
@@ -20,7 +19,7 @@ namespace fs = std::filesystem;
 void make_folder(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) throw environment_error("cannot make the folder " + directory.string() + ": " + error.message());
+  if (error) throw format_error("cannot make the folder " + directory.string() + ": " + error.message());
 }
 
 std::string content_of(const fs::path& file) {
@@ -33,14 +32,6 @@ std::string content_of(const fs::path& file) {
 fs::path figure_file(const report& r, const figure& f) { return r.study + "-" + f.id + ".svg"; }
 
 }  // namespace
-
-void write_file_atomically(const fs::path& file, std::string_view text) {
-  try {
-    write_file(file, text);
-  } catch (const format_error& e) {
-    throw environment_error(e.what());
-  }
-}
 
 void write_report(const report& r, const fs::path& directory) {
   validate(r);
@@ -55,9 +46,9 @@ void write_report(const report& r, const fs::path& directory) {
   } catch (const format_error&) {
     // No report of ours there: nothing to tidy.
   }
-  for (const auto& [name, text] : drawn) write_file_atomically(directory / name, text);
-  write_file_atomically(directory / (r.study + ".md"), to_markdown(r));
-  write_file_atomically(json_file, to_json(r));
+  for (const auto& [name, text] : drawn) write_file(directory / name, text);
+  write_file(directory / (r.study + ".md"), to_markdown(r));
+  write_file(json_file, to_json(r));
   for (const fs::path& name : former) {
     const bool kept = std::any_of(drawn.begin(), drawn.end(), [&](const auto& d) { return d.first == name; });
     std::error_code ignored;
@@ -91,7 +82,7 @@ void write_index(const fs::path& directory) {
     out += "Made by `" + r.command + "`.\n";
   }
   if (reports.empty()) out += "\nNo report has been made yet.\n";
-  write_file_atomically(directory / "README.md", out);
+  write_file(directory / "README.md", out);
 }
 
 }  // namespace deltaproof

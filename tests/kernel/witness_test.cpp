@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "deltaproof/kernel/write_file.hpp"
 #include "kernel/invariant_cases.hpp"
 
 namespace deltaproof {

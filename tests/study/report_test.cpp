@@ -18,7 +18,7 @@
 #include <sstream>
 #include <string>
 
-#include "deltaproof/number/canary.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 
 namespace deltaproof {
@@ -258,9 +258,9 @@ TEST(report, failed_write_keeps_what_was_there) {
   const folder here;
   fs::create_directories(here / "taken");
   std::ofstream(here / "taken/inside") << "kept";
-  EXPECT_THROW(write_file_atomically(here / "taken", "text"), environment_error);
-  EXPECT_THROW(write_file_atomically(here / "taken/inside/below", "text"), environment_error);
-  EXPECT_THROW(write_report(small_report(), here / "taken/inside"), environment_error);
+  EXPECT_THROW(write_file(here / "taken", "text"), format_error);
+  EXPECT_THROW(write_file(here / "taken/inside/below", "text"), format_error);
+  EXPECT_THROW(write_report(small_report(), here / "taken/inside"), format_error);
   EXPECT_EQ(content(here / "taken/inside"), "kept");
   EXPECT_THAT(here.names(), ElementsAre("taken"));
 }

@@ -67,11 +67,7 @@ class safetensors_file {
 /// Throws: format_error for a name twice, a reserved name, or text that is not UTF-8.
 [[nodiscard]] std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<const tensor> tensors);
 
-/// Writes `bytes` beside `path` and renames, so that `path` is never half a file; a link keeps pointing where it did.
-/// What exists and is not a regular file (a pipe, a device) is written to directly. Throws: format_error.
-void write_file(const std::filesystem::path& path, std::string_view bytes);
-
-/// write_file of safetensors_bytes.
+/// write_file (write_file.hpp) of safetensors_bytes.
 void write_safetensors(const std::filesystem::path& path, const safetensors_metadata& metadata, std::span<const tensor> tensors);
 
 /// SHA-256 in lower-case hexadecimal.

@@ -153,12 +153,9 @@ void validate(const report&);
 
 /// `<study>.json`, `<study>.md` and `<study>-<figure>.svg` in `directory` (made if missing), each
 /// written beside its place and renamed, so that a reader never meets half a file. Figures of the same
-/// study that are no longer in the report are removed. Throws: domain_error (see validate), environment_error.
+/// study that are no longer in the report are removed. Throws: domain_error (see validate), format_error.
 void write_report(const report&, const std::filesystem::path& directory);
 /// `README.md` of a folder of reports, made from the JSON files that are there.
 void write_index(const std::filesystem::path& directory);
-
-/// Puts `text` into a file by way of a temporary one in the same folder and a rename.
-void write_file_atomically(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace deltaproof
