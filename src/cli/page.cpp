@@ -11,10 +11,13 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/report.hpp"
 
 namespace deltaproof::cli {
@@ -161,6 +164,34 @@ std::string section(const report& r, const std::filesystem::path& folder) {
          escaped(r.study) + ".md\">" + escaped(r.study) + ".md</a>.</p></section>\n";
 }
 
+/// A row of the ledger as the page shows it.
+struct ledger_row {
+  std::string id;
+  std::string verdict;
+  std::string statement;
+  std::string conditions;
+  std::string source;
+  std::string evidence;
+  bool first_to_read = false;  ///< shown before everything else
+};
+
+/// Every claim where the folder is that of the whole report; a page made again in it, of a study or of one's own tensors,
+/// leaves the ledger where it was.
+std::vector<ledger_row> ledger_of(const std::filesystem::path& folder) {
+  std::vector<ledger_row> rows;
+  if (!std::filesystem::exists(folder / "claims.md")) return rows;
+  for (const claim& c : claims()) {
+    std::string evidence;
+    for (const claim_evidence& e : c.evidence)
+      evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + std::string(e.because);
+    rows.push_back(
+        {std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c),
+         std::move(evidence),
+         std::find(first_claims_to_read().begin(), first_claims_to_read().end(), c.id) != first_claims_to_read().end()});
+  }
+  return rows;
+}
+
 /// The claims a reader may not expect, each with its verdict and what it depends on.
 std::string headlines_html(const std::vector<ledger_row>& ledger) {
   std::string out;
@@ -199,7 +230,8 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
 
 }  // namespace
 
-void write_page(const std::filesystem::path& folder, const std::vector<ledger_row>& ledger) {
+void write_page(const std::filesystem::path& folder) {
+  const std::vector<ledger_row> ledger = ledger_of(folder);
   std::vector<report> reports;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;

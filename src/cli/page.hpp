@@ -7,24 +7,11 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace deltaproof::cli {
 
-/// A row of the ledger as the page shows it.
-struct ledger_row {
-  std::string id;
-  std::string verdict;
-  std::string statement;
-  std::string conditions;
-  std::string source;
-  std::string evidence;
-  bool first_to_read = false;  ///< shown before everything else
-};
-
-/// Reads: `<study>.json` and the figures named in them; other files are left alone. An empty ledger is left out.
-/// Throws: format_error if the page cannot be written.
-void write_page(const std::filesystem::path& folder, const std::vector<ledger_row>& ledger);
+/// Reads: `<study>.json`, the figures named in them, and whether `claims.md` is there: with it the page has the ledger. Other
+/// files are left alone. Throws: format_error if the page cannot be written.
+void write_page(const std::filesystem::path& folder);
 
 }  // namespace deltaproof::cli

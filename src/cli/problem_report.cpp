@@ -88,7 +88,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   }
   write_report(r, args.output);
   write_index(args.output);
-  write_page(args.output, {});
+  write_page(args.output);
   std::string text = r.answer + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
   text += "written to " + args.output + "/index.html and " + r.study + ".md\n";

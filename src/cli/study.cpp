@@ -44,17 +44,6 @@ bool is_made(const study& s, const std::string& folder, const run_options& optio
   }
 }
 
-std::vector<ledger_row> ledger() {
-  std::vector<ledger_row> rows;
-  for (const claim& c : claims()) {
-    std::string evidence;
-    for (const claim_evidence& e : c.evidence) evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + std::string(e.because);
-    rows.push_back({std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c), std::move(evidence),
-                    std::find(first_claims_to_read().begin(), first_claims_to_read().end(), c.id) != first_claims_to_read().end()});
-  }
-  return rows;
-}
-
 int run(const study_arguments& args, const common_options& common) {
   std::vector<const study*> chosen;
   for (const std::string& name : args.names) chosen.push_back(&study_named(name));
@@ -100,9 +89,7 @@ int run(const study_arguments& args, const common_options& common) {
   if (!args.output.empty()) {
     if (args.names.empty()) write_file(std::filesystem::path(args.output) / "claims.md", claims_markdown());
     write_index(args.output);
-    // A study made again in a folder of the whole report leaves the ledger where it was.
-    const bool whole = std::filesystem::exists(std::filesystem::path(args.output) / "claims.md");
-    write_page(args.output, whole ? ledger() : std::vector<ledger_row>{});
+    write_page(args.output);
     text += "written to " + args.output + "\n";
   }
   // One study is one report; several are an array of them.

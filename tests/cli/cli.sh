@@ -137,6 +137,13 @@ expect 0 "# fp32 (formats)" explain fp32
 expect 2 "list" explain nonsense
 expect 2 "there" study nonsense
 
+# A page on one's own tensors has the ledger where the folder is that of the whole report, and only there.
+expect 0 "written to" report $problem -o pages --no-power
+grep -q '<section id="ledger">' pages/index.html && { echo "FAIL report of a problem made up a ledger"; failures=$((failures + 1)); }
+cp "$root/reports/claims.md" pages
+expect 0 "written to" report $problem -o pages --no-power
+grep -q '<section id="ledger">' pages/index.html || { echo "FAIL report of a problem lost the ledger"; failures=$((failures + 1)); }
+
 # Suites: made by gen --all, judged together.
 expect 0 "4 problems" gen --all kit --regime typical --dtype bf16 --T 24 --K 16 --V 8 --H 1
 [ "$(ls kit | wc -l)" = 7 ] && [ ! -e kit/.unfinished* ] || { echo "FAIL gen --all left $(ls -a kit)"; failures=$((failures + 1)); }
