@@ -3,36 +3,22 @@
 
 #include <cmath>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/discretisation/sections.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
 namespace detail::discretisation {
 
-using horizon::find;
-using horizon::value_of;
-
-namespace {
-
-bool holds(const report& r, const std::string& id, const std::string& key) {
-  const finding* f = find(r, id);
-  if (f == nullptr) return false;
-  const auto at = f->values.find(key);
-  if (at == f->values.end()) return false;
-  const bool* value = std::get_if<bool>(&at->second.value());
-  return value != nullptr && *value;
-}
-
-}  // namespace
+using shared::find;
+using shared::value_of;
 
 std::string answer(const report& r) {
   if (find(r, "order-or-stability") == nullptr) return "Interrupted: order and stability were not compared.";
   std::string text;
-  if (holds(r, "order-or-stability", "stability_decides")) {
+  if (value_of(r, "order-or-stability", "stability_decides") == 1) {
     text = "Stability: methods of equal order explode or do not, an explicit one of order 32 does (an order buys " +
            number(value_of(r, "order-buys-little", "gain_per_order"), 2) +
            " of β|k|², never immunity), the implicit one of order 1 does not";

@@ -6,14 +6,14 @@
 
 #include "deltaproof/study/study.hpp"
 #include "studies/efla/sections.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
 namespace detail::efla {
 
-using horizon::find;
-using horizon::value_of;
+using shared::find;
+using shared::value_of;
 
 std::string answer(const report& r) {
   if (find(r, "naive-error-exhaustive") == nullptr) return "Interrupted: the coefficient was not measured.";

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <limits>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/gates/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
@@ -28,36 +27,27 @@ settings settings_for(const run_options& options) {
 namespace {
 
 using namespace detail::gates;
-
-double value(const report& r, const std::string& id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    if (f.id != id) continue;
-    const auto at = f.values.find(key);
-    if (at == f.values.end()) break;
-    if (const double* x = std::get_if<double>(&at->second.value())) return *x;
-    if (const bool* x = std::get_if<bool>(&at->second.value())) return *x ? 1 : 0;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
   std::string text = "A gate is safe as a difference of sums, never as a quotient of exponentials: ";
-  if (value(r, "difference-is-safe", "unbounded") == 1 && value(r, "limits-derived", "worst") < 1e-4) {
+  if (value_of(r, "difference-is-safe", "unbounded") == 1 && value_of(r, "limits-derived", "worst") < 1e-4) {
     text += "e^G_i · e^−G_j over C rows overflows at |g| = ln(largest)/C, " +
-            number(value(r, "limits-found-by-hand", "sixteen"), 4) + " nats a token for 16 rows in fp32 (people found 5.5) and " +
-            number(value(r, "limits-found-by-hand", "sixty_four"), 3) +
+            number(value_of(r, "limits-found-by-hand", "sixteen"), 4) +
+            " nats a token for 16 rows in fp32 (people found 5.5) and " +
+            number(value_of(r, "limits-found-by-hand", "sixty_four"), 3) +
             " for 64, while differences and products of decays have no limit";
-  } else if (value(r, "limits-derived", "worst") == value(r, "limits-derived", "worst")) {
+  } else if (value_of(r, "limits-derived", "worst") == value_of(r, "limits-derived", "worst")) {
     text += "the limits found by running do not follow the derived ones";
   } else {
     text += "the limits were not computed";
   }
-  const double reset = value(r, "reset-gates", "difference_1e6");
+  const double reset = value_of(r, "reset-gates", "difference_1e6");
   if (reset == reset) text += "; differences lose |G| 2⁻²⁴, " + number(reset, 1) + " after a reset of 10⁶";
-  const double threshold = value(r, "decays-round-to-one", "bf16_threshold");
+  const double threshold = value_of(r, "decays-round-to-one", "bf16_threshold");
   if (threshold == threshold) {
     text += "; and a decay stored in bf16 is 1 above g = " + number(threshold, 3) + ", which makes " +
-            number(100 * value(r, "model-gates-round-to-one", "share"), 2) + " % of model-like gates endless memories";
+            number(100 * value_of(r, "model-gates-round-to-one", "share"), 2) + " % of model-like gates endless memories";
   }
   return text + ".";
 }

@@ -3,18 +3,16 @@
 
 #include <cmath>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/hippo/sections.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
 namespace detail::hippo {
 
-using horizon::find;
-using horizon::value_of;
+using shared::value_of;
 
 std::string answer(const report& r) {
   const double phi = value_of(r, "exact-needs-no-inverse", "worst_phi");
@@ -26,9 +24,7 @@ std::string answer(const report& r) {
   } else {
     text = "Exact discretisation in double errs by up to " + number(phi, 2) + " u max(1, |tA|)";
   }
-  const finding* rings = find(r, "bilinear-rings");
-  const bool* does_ring = rings == nullptr ? nullptr : std::get_if<bool>(&rings->values.at("rings").value());
-  if (does_ring != nullptr && *does_ring) {
+  if (value_of(r, "bilinear-rings", "rings") == 1) {
     text +=
         "; the bilinear rule is of order 2 and as stable, but reflects what is fast instead of damping it: one step of t = 1 "
         "leaves HiPPO-LegS a norm of " +

@@ -2,38 +2,19 @@
 // SPDX-License-Identifier: MIT
 
 #include <cmath>
-#include <limits>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
-
-namespace detail::horizon {
-
-const finding* find(const report& r, const std::string& id) {
-  for (const finding& f : r.findings) {
-    if (f.id == id) return &f;
-  }
-  return nullptr;
-}
-
-double value_of(const report& r, const std::string& id, const std::string& key) {
-  const finding* f = find(r, id);
-  if (f == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  const auto at = f->values.find(key);
-  if (at == f->values.end()) return std::numeric_limits<double>::quiet_NaN();
-  const double* value = std::get_if<double>(&at->second.value());
-  return value == nullptr ? std::numeric_limits<double>::quiet_NaN() : *value;
-}
-
-}  // namespace detail::horizon
 
 namespace {
 
 using namespace detail::horizon;
+using detail::shared::find;
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
   std::string text = "The product of transitions is decided by R(β|k|²) alone: ";

@@ -2,23 +2,16 @@
 // SPDX-License-Identifier: MIT
 
 #include <string>
-#include <variant>
 
 #include "studies/inverse/survey.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::inverse;
-
-std::uint64_t value_of(const report& r, std::string_view id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    const auto at = f.values.find(key);
-    if (f.id != id || at == f.values.end()) continue;
-    if (const auto* value = std::get_if<std::int64_t>(&at->second.value())) return static_cast<std::uint64_t>(*value);
-  }
-  return 0;
-}
+using detail::shared::text_of;
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
   const auto every = [&](std::string_view id, const std::string& safe, const std::string& all) {
@@ -32,7 +25,7 @@ std::string answer(const report& r) {
         "With β ≤ 1, forward substitution, block recursion and substitution on diagonal blocks with block merges were safe in "
         "every format tried, for every kind of keys, up to C = 128; ";
   }
-  const auto powers = [&](const std::string& key) { return std::to_string(value_of(r, "powers-need-uncorrelated-keys", key)); };
+  const auto powers = [&](const std::string& key) { return text_of(r, "powers-need-uncorrelated-keys", key); };
   if (value_of(r, "powers-need-uncorrelated-keys", "whole") > 0) {
     text += "for keys of mean cosine 0.68 or more it was safe to sum powers (Neumann, by doubling) in " + powers("whole_safe") +
             " of " + powers("whole") + " configurations on the whole chunk, " + powers("blocks_of_16_safe") + " of " +
@@ -51,7 +44,7 @@ std::string answer(const report& r) {
         "powers. ";
   }
   if (every("random-keys-hide-it", "safe", "configurations")) {
-    text += "Gaussian keys of d = " + std::to_string(value_of(r, "random-keys-hide-it", "key_dim")) +
+    text += "Gaussian keys of d = " + text_of(r, "random-keys-hide-it", "key_dim") +
             " with β ≤ 1 show none of this: every algorithm was safe there.";
   }
   return text;

@@ -3,29 +3,18 @@
 
 #include <cmath>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
-#include "studies/horizon/sections.hpp"
 #include "studies/logistic/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
 namespace detail::logistic {
 
-using horizon::find;
-using horizon::value_of;
-
-namespace {
-
-std::string text_of(const report& r, const std::string& id, const std::string& key) {
-  const finding* f = find(r, id);
-  if (f == nullptr) return "";
-  const auto at = f->values.find(key);
-  return at == f->values.end() ? "" : at->second.text();
-}
-
-}  // namespace
+using shared::find;
+using shared::text_of;
+using shared::value_of;
 
 std::string answer(const report& r) {
   std::string text;

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <limits>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/negative_eigenvalues/sections.hpp"
+#include "studies/shared/findings.hpp"
 
 namespace deltaproof {
 
@@ -27,34 +26,22 @@ settings settings_for(const run_options& options) {
 namespace {
 
 using namespace detail::negative_eigenvalues;
-
-double value(const report& r, const std::string& id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    if (f.id != id) continue;
-    const auto at = f.values.find(key);
-    if (at == f.values.end()) break;
-    if (const double* x = std::get_if<double>(&at->second.value())) return *x;
-    if (const bool* x = std::get_if<bool>(&at->second.value())) return *x ? 1 : 0;
-    if (const std::int64_t* x = std::get_if<std::int64_t>(&at->second.value())) return static_cast<double>(*x);
-    if (const std::uint64_t* x = std::get_if<std::uint64_t>(&at->second.value())) return static_cast<double>(*x);
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
-  std::string text = value(r, "words-are-exact", "exact") == value(r, "words-are-exact", "cases")
+  std::string text = value_of(r, "words-are-exact", "exact") == value_of(r, "words-are-exact", "cases")
                          ? "Reflections: with k = e_i − e_j and b|k|² = 2 they follow parity, S₃ and S₅ exactly, in every format "
                            "and for words of "
                            "every length"
                          : "Reflections, which are not exact in every format";
   text += "; the margin that keeps rounded unit keys stable costs half of a reflected direction in " +
-          number(value(r, "margin-costs-memory", "bf16"), 3) + " steps in bf16";
-  const double wrong = value(r, "margin-costs-words", "wrong_margin");
+          number(value_of(r, "margin-costs-memory", "bf16"), 3) + " steps in bf16";
+  const double wrong = value_of(r, "margin-costs-words", "wrong_margin");
   if (wrong == wrong) {
     text += wrong > 0 ? ", and with it S₅ answers wrongly after " + number(wrong, 4) + " tokens even in 256 bits"
                       : ", though S₅ is still answered";
-    text +=
-        value(r, "rounding-freezes-the-decay", "freezes") == 1 ? ", while a rounded state freezes before it gets that far" : "";
+    text += value_of(r, "rounding-freezes-the-decay", "freezes") == 1 ? ", while a rounded state freezes before it gets that far"
+                                                                      : "";
   }
   return text + ".";
 }

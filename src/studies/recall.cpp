@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <limits>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
+#include "studies/shared/findings.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof {
 
@@ -25,19 +25,6 @@ settings settings_for(const run_options& options) {
   return size;
 }
 
-double value_of(const report& r, const std::string& id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    if (f.id != id) continue;
-    const auto at = f.values.find(key);
-    if (at == f.values.end()) break;
-    if (const double* x = std::get_if<double>(&at->second.value())) return *x;
-    if (const bool* x = std::get_if<bool>(&at->second.value())) return *x ? 1 : 0;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-std::string percent(double share, int digits) { return number(100 * share, digits) + " %"; }
-
 std::string name_of(relation f) { return std::string(relations[static_cast<std::size_t>(f)].name); }
 
 }  // namespace detail::recall
@@ -45,6 +32,8 @@ std::string name_of(relation f) { return std::string(relations[static_cast<std::
 namespace {
 
 using namespace detail::recall;
+using detail::shared::percent;
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
   std::string text = value_of(r, "protocol", "found") == 1

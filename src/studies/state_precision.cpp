@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <limits>
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
+#include "studies/shared/findings.hpp"
+#include "studies/shared/text.hpp"
 #include "studies/state_precision/sections.hpp"
 
 namespace deltaproof {
@@ -23,23 +23,15 @@ settings settings_for(const run_options& options) {
 namespace {
 
 using namespace detail::state_precision;
-
-double value(const report& r, const std::string& id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    if (f.id != id) continue;
-    const auto at = f.values.find(key);
-    if (at == f.values.end()) break;
-    if (const double* x = std::get_if<double>(&at->second.value())) return *x;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
+using detail::shared::value_of;
 
 std::string answer(const report& r, const settings& size) {
-  const auto percent = [&](const char* id, const char* key) { return number(100 * value(r, id, key), 2) + " %"; };
-  const bool keep_g = value(r, "decay", "exponential_bf16") > 10 * value(r, "decay", "logarithm_bf16");
-  const bool step_decides = value(r, "sixteen-bit-state", "ordinary") < 0.05 && value(r, "sixteen-bit-state", "bf16_worst") > 0.1;
-  std::string text = value(r, "fp32", "worst") < 1e-4 ? "An fp32 state for every horizon to " + count(size.tokens) + " tokens"
-                                                      : "No choice for every horizon";
+  const auto percent = [&](const char* id, const char* key) { return detail::shared::percent(value_of(r, id, key), 2); };
+  const bool keep_g = value_of(r, "decay", "exponential_bf16") > 10 * value_of(r, "decay", "logarithm_bf16");
+  const bool step_decides =
+      value_of(r, "sixteen-bit-state", "ordinary") < 0.05 && value_of(r, "sixteen-bit-state", "bf16_worst") > 0.1;
+  std::string text = value_of(r, "fp32", "worst") < 1e-4 ? "An fp32 state for every horizon to " + count(size.tokens) + " tokens"
+                                                         : "No choice for every horizon";
   text += step_decides
               ? "; a bf16 state where β is near ½ (error " + percent("sixteen-bit-state", "ordinary") +
                     " at any horizon), not where steps are small and memories long (" +

@@ -2,36 +2,29 @@
 // SPDX-License-Identifier: MIT
 
 #include <string>
-#include <variant>
 
 #include "deltaproof/study/study.hpp"
+#include "studies/shared/findings.hpp"
 #include "studies/wy/sections.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::wy;
-
-double value(const report& r, const std::string& id, const std::string& key) {
-  for (const finding& f : r.findings) {
-    if (f.id != id) continue;
-    if (const double* x = std::get_if<double>(&f.values.at(key).value())) return *x;
-  }
-  return 0;
-}
+using detail::shared::value_of;
 
 std::string answer(const report& r) {
-  const auto stages = [&](const char* key) { return number(value(r, "stages-and-chunk-length", key), 2); };
-  const auto recurrence = [&](const char* key) { return number(value(r, "against-the-recurrence", key), 2); };
+  const auto stages = [&](const char* key) { return number(value_of(r, "stages-and-chunk-length", key), 2); };
+  const auto recurrence = [&](const char* key) { return number(value_of(r, "against-the-recurrence", key), 2); };
   return "In accuracy, what its stages are stored in: with bf16 stages and C = 64 the outputs err by " + stages("ordinary_C64") +
          " on ordinary inputs and " + stages("hard_C64") + " on hard ones, " + recurrence("lowest") + " to " +
          recurrence("highest") + " times less than a recurrence with a bf16 state and at least " + recurrence("over_fp32_state") +
-         " times more than one with an fp32 state, while C = " + number(value(r, "stages-and-chunk-length", "longest"), 4) +
+         " times more than one with an fp32 state, while C = " + number(value_of(r, "stages-and-chunk-length", "longest"), 4) +
          " errs " + stages("ordinary_ratio") + " to " + stages("hard_ratio") +
          " times as much as C = 1; in one format throughout hard inputs make that " +
-         number(value(r, "one-format-and-chunk-length", "fp32_hard"), 2) + " (fp32). In operations, " +
-         number(value(r, "operations-for-bytes", "operations_ratio"), 3) + " times those of the recurrence at C = 64, for " +
-         number(value(r, "operations-for-bytes", "bytes_saved"), 3) +
+         number(value_of(r, "one-format-and-chunk-length", "fp32_hard"), 2) + " (fp32). In operations, " +
+         number(value_of(r, "operations-for-bytes", "operations_ratio"), 3) + " times those of the recurrence at C = 64, for " +
+         number(value_of(r, "operations-for-bytes", "bytes_saved"), 3) +
          " times fewer bytes than a recurrence whose state lives in memory.";
 }
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# floors.sh ROOT: fails where a header of one floor includes a header of a later one.
+# floors.sh ROOT: fails where a header of one floor includes a header of a later one, or a study the folder of another:
+# what two studies use lies in src/studies/shared.
 set -eu
 root=$1
 floors="number algebra rule scan oracle kernel study"
@@ -15,6 +16,17 @@ for floor in $floors; do
         *) echo "$header: floor $floor includes floor $included, which comes after it"; bad=1 ;;
       esac
     done
+  done
+done
+for file in "$root"/src/studies/*.cpp $(find "$root/src/studies" -mindepth 2 -name '*.?pp' 2> /dev/null); do
+  [ -f "$file" ] || continue
+  study=${file#"$root/src/studies/"}
+  study=${study%%[/.]*}
+  for included in $(sed -n 's|^#include "studies/\([a-z_]*\)/.*|\1|p' "$file"); do
+    case $included in
+      "$study" | shared) ;;
+      *) echo "$file: study $study includes the folder of study $included"; bad=1 ;;
+    esac
   done
 done
 exit $bad

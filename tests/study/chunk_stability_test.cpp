@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -20,8 +19,10 @@
 #include "studies/chunk_stability/sections.hpp"
 #include "studies/chunk_stability/survey.hpp"
 #include "studies/chunk_stability/transition.hpp"
-#include "studies/chunks/arithmetics.hpp"
-#include "studies/chunks/keys.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/keys.hpp"
+#include "studies/shared/keys.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -33,8 +34,8 @@ using detail::chunks::key_kind;
 using detail::chunks::key_kinds;
 using detail::chunks::make_keys;
 using detail::chunks::make_sequence;
-using detail::chunks::squared_norm;
 using detail::chunks::state_format;
+using detail::shared::squared_norm;
 
 const inverse_method forward = inverse_named("forward");
 
@@ -234,18 +235,9 @@ TEST(chunk_stability, an_exploding_beta_is_the_first_of_its_curve) {
   EXPECT_EQ(c.first_explosion(), 1);
 }
 
-report empty_report() {
-  report r;
-  r.study = "chunk-stability";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
-  return r;
-}
-
 report run_small(const run_options& options) {
   const settings size = small();
-  report r = empty_report();
+  report r = reports::empty("chunk-stability");
   const auto survey = survey_chunks(options, size);
   add_single_chunks(options, size, survey, r);
   add_ranges(options, survey, survey_ranges(options, size), compare_alternating(options, size), r);
@@ -254,16 +246,8 @@ report run_small(const run_options& options) {
   return r;
 }
 
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
-}
-
 TEST(chunk_stability, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({});
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  const report a = reports::alike_on_two_threads(run_small);
   EXPECT_EQ(a.figures.size(), 4U);
   EXPECT_EQ(a.tables.size(), 6U);
 }
@@ -277,34 +261,31 @@ TEST(chunk_stability, findings_turn_red_on_other_numbers) {
     if (c.format == "bf16" && c.keys == key_kind::repeated) std::fill(c.radius.begin(), c.radius.end(), 1);
   }
   survey.largest_square = 1.001;
-  report r = empty_report();
+  report r = reports::empty("chunk-stability");
   add_single_chunks({}, size, survey, r);
-  EXPECT_EQ(find(r, "inputs-are-contractive").statement.find("Every key"), std::string::npos);
-  EXPECT_NE(find(r, "one-key-explodes").statement.find("no chunk of 64"), std::string::npos);
-  EXPECT_EQ(find(r, "one-key-explodes").values.at("fp32_explodes"), cell(true));
-  EXPECT_NE(find(r, "random-keys-hide-it").statement.find("Even fresh"), std::string::npos);
+  EXPECT_EQ(reports::found(r, "inputs-are-contractive").statement.find("Every key"), std::string::npos);
+  EXPECT_NE(reports::found(r, "one-key-explodes").statement.find("no chunk of 64"), std::string::npos);
+  reports::expect_value(r, "one-key-explodes", "fp32_explodes", true);
+  EXPECT_NE(reports::found(r, "random-keys-hide-it").statement.find("Even fresh"), std::string::npos);
   auto ranges = survey_ranges({}, size);
   for (range_row& row : ranges) row.radius = 9;
   add_ranges({}, survey, ranges, {3, 5}, r);
-  EXPECT_NE(find(r, "one-step-is-worst").statement.find("as bad"), std::string::npos);
-  EXPECT_NE(find(r, "alternating-is-repeated").statement.find("differ"), std::string::npos);
+  EXPECT_NE(reports::found(r, "one-step-is-worst").statement.find("as bad"), std::string::npos);
+  EXPECT_NE(reports::found(r, "alternating-is-repeated").statement.find("differ"), std::string::npos);
   auto origins = survey_origins({}, size);
   for (origin_row& row : origins) row.distance = {1, 1, 1}, row.largest_of_bound = 2;
   auto others = survey_arithmetics({}, size);
   for (arithmetic_row& row : others) row.radius = 2;
   add_origins({}, size, origins, others, r);
-  EXPECT_NE(find(r, "stored-inverse-does-it").statement.find("No single"), std::string::npos);
-  EXPECT_NE(find(r, "bound-attained").statement.find("broken"), std::string::npos);
-  EXPECT_NE(find(r, "rounding-inside-is-milder").statement.find("does not help"), std::string::npos);
+  EXPECT_NE(reports::found(r, "stored-inverse-does-it").statement.find("No single"), std::string::npos);
+  EXPECT_NE(reports::found(r, "bound-attained").statement.find("broken"), std::string::npos);
+  EXPECT_NE(reports::found(r, "rounding-inside-is-milder").statement.find("does not help"), std::string::npos);
   add_horizon({}, size, {{}, {1, 5, 1}, 3}, survey_horizon({}, size, survey_chunks({}, size)), r);
-  EXPECT_NE(find(r, "recurrence-survives").statement.find("itself grows"), std::string::npos);
+  EXPECT_NE(reports::found(r, "recurrence-survives").statement.find("itself grows"), std::string::npos);
 }
 
 TEST(chunk_stability, interrupted_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("chunk-stability"), options);
+  const report r = reports::interrupted("chunk-stability");
   EXPECT_EQ(r.unfinished.size(), 4U);
   EXPECT_TRUE(r.findings.empty());
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -18,14 +17,14 @@
 #include "studies/discretisation/orders.hpp"
 #include "studies/discretisation/sections.hpp"
 #include "studies/discretisation/series.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::discretisation;
-using detail::horizon::find;
-using detail::horizon::value_of;
+using detail::shared::value_of;
 
 settings small() { return {30, 12, 8, 60, 300}; }
 
@@ -134,11 +133,7 @@ TEST(discretisation_forced, mean_of_fresh_keys_is_the_closed_form) {
 }
 
 report run_small(const run_options& options) {
-  report r;
-  r.study = "discretisation";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("discretisation");
   add_limits(options, small(), r);
   add_orders(options, small(), r);
   add_trial(options, small(), r);
@@ -147,51 +142,34 @@ report run_small(const run_options& options) {
 }
 
 TEST(discretisation_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({});
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  const report a = reports::alike_on_two_threads(run_small);
   EXPECT_TRUE(a.unfinished.empty());
-  const auto is = [&](const char* id, const char* key, const cell& expected) {
-    ASSERT_NE(find(a, id), nullptr) << id;
-    EXPECT_EQ(find(a, id)->values.at(key), expected) << id << ' ' << key;
-  };
-  is("stability-limits", "rk3", "2.512745326618328624023734526178");
-  is("stability-limits", "constants_agree", true);
-  is("order-buys-little", "never_less", true);
-  is("orders-exact", "agree", true);
-  is("orders-exact", "crank_nicolson", "-1/12");
-  is("which-order-is-which", "agree", true);
-  is("order-or-stability", "stability_decides", true);
-  is("forced-random", "agrees", true);
+  reports::expect_value(a, "stability-limits", "rk3", "2.512745326618328624023734526178");
+  reports::expect_value(a, "stability-limits", "constants_agree", true);
+  reports::expect_value(a, "order-buys-little", "never_less", true);
+  reports::expect_value(a, "orders-exact", "agree", true);
+  reports::expect_value(a, "orders-exact", "crank_nicolson", "-1/12");
+  reports::expect_value(a, "which-order-is-which", "agree", true);
+  reports::expect_value(a, "order-or-stability", "stability_decides", true);
+  reports::expect_value(a, "forced-random", "agrees", true);
   EXPECT_NEAR(value_of(a, "exact-for-frozen-keys", "order_frozen_at_end"), 1, 0.01);
   EXPECT_EQ(value_of(a, "forced-repeated-key", "gain_at_safe_beta"), 127);
-}
-
-/// The same report with one value changed.
-report with(report r, const std::string& id, const std::string& key, const cell& value) {
-  for (finding& f : r.findings) {
-    if (f.id == id) f.values.at(key) = value;
-  }
-  return r;
 }
 
 TEST(discretisation_study, answer_is_chosen_by_the_findings) {
   const report r = run_small({});
   const std::string before = answer(r);
   EXPECT_TRUE(before.starts_with("Stability: "));
-  EXPECT_TRUE(answer(with(r, "order-or-stability", "stability_decides", false)).starts_with("The methods compared do not"));
-  EXPECT_NE(answer(with(r, "order-buys-little", "gain_per_order", 2.0)), before);
-  EXPECT_NE(answer(with(r, "forced-repeated-key", "gain_at_safe_beta", 3.0)), before);
-  EXPECT_EQ(answer(with(r, "exact-for-frozen-keys", "order_frozen_at_end", 2.0)).find("once keys move"), std::string::npos);
+  EXPECT_TRUE(
+      answer(reports::with(r, "order-or-stability", "stability_decides", false)).starts_with("The methods compared do not"));
+  EXPECT_NE(answer(reports::with(r, "order-buys-little", "gain_per_order", 2.0)), before);
+  EXPECT_NE(answer(reports::with(r, "forced-repeated-key", "gain_at_safe_beta", 3.0)), before);
+  EXPECT_EQ(answer(reports::with(r, "exact-for-frozen-keys", "order_frozen_at_end", 2.0)).find("once keys move"),
+            std::string::npos);
 }
 
 TEST(discretisation_study, interrupted_says_what_is_missing) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("discretisation"), options);
+  const report r = reports::interrupted("discretisation");
   EXPECT_GE(r.unfinished.size(), 4U);
   EXPECT_FALSE(r.answer.empty());
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <string>
 
@@ -14,14 +13,14 @@
 #include "studies/efla/coefficient.hpp"
 #include "studies/efla/sections.hpp"
 #include "studies/efla/strength.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::efla;
-using detail::horizon::find;
-using detail::horizon::value_of;
+using detail::shared::value_of;
 
 settings small() { return {10, 256, 16, 20, 300}; }
 
@@ -126,11 +125,7 @@ TEST(efla_strength, norms_lie_where_they_must) {
 }
 
 report run_small(const run_options& options) {
-  report r;
-  r.study = "efla";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("efla");
   add_coefficient(options, small(), r);
   add_eigenvalue(options, small(), r);
   add_strength(options, small(), r);
@@ -138,43 +133,27 @@ report run_small(const run_options& options) {
 }
 
 TEST(efla_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({});
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two)));
-  ASSERT_NE(find(a, "dead-zone"), nullptr);
-  EXPECT_EQ(find(a, "dead-zone")->values.at("as_predicted"), cell(true));
+  const report a = reports::alike_on_two_threads(run_small);
+  reports::expect_value(a, "dead-zone", "as_predicted", true);
   EXPECT_EQ(value_of(a, "dead-zone", "fp32"), 0x1p-25);
-  EXPECT_EQ(find(a, "efla-is-deltanet")->values.at("equal"), cell(60));
+  reports::expect_value(a, "efla-is-deltanet", "equal", 60);
   EXPECT_EQ(value_of(a, "naive-error-exhaustive", "bf16_worst"), 1);
   EXPECT_LT(value_of(a, "expm1-error-exhaustive", "bf16_worst_in_u"), 1);
   EXPECT_NEAR(value_of(a, "l2-caps-strength", "below_one"), 1 - std::exp(-1), 1e-15);
-}
-
-/// The same report with one value changed.
-report with(report r, const std::string& id, const std::string& key, const cell& value) {
-  for (finding& f : r.findings) {
-    if (f.id == id) f.values.at(key) = value;
-  }
-  return r;
 }
 
 TEST(efla_study, answer_is_chosen_by_the_findings) {
   const report r = run_small({});
   const std::string before = answer(r);
   EXPECT_TRUE(before.starts_with("Only through expm1"));
-  EXPECT_TRUE(answer(with(r, "expm1-error-exhaustive", "bf16_worst_in_u", 50.0)).starts_with("The two forms err"));
-  EXPECT_NE(answer(with(r, "dead-zone", "bf16", 0.5)), before);
-  EXPECT_NE(answer(with(r, "eigenvalue-ends", "smallest_full_x", 3.0)), before);
-  EXPECT_NE(answer(with(r, "l1-writes-little", "written_at_one", 0.5)), before);
+  EXPECT_TRUE(answer(reports::with(r, "expm1-error-exhaustive", "bf16_worst_in_u", 50.0)).starts_with("The two forms err"));
+  EXPECT_NE(answer(reports::with(r, "dead-zone", "bf16", 0.5)), before);
+  EXPECT_NE(answer(reports::with(r, "eigenvalue-ends", "smallest_full_x", 3.0)), before);
+  EXPECT_NE(answer(reports::with(r, "l1-writes-little", "written_at_one", 0.5)), before);
 }
 
 TEST(efla_study, interrupted_says_what_is_missing) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("efla"), options);
+  const report r = reports::interrupted("efla");
   EXPECT_EQ(r.unfinished.size(), 3U);
   EXPECT_FALSE(r.answer.empty());
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -17,6 +16,7 @@
 #include "deltaproof/study/study.hpp"
 #include "studies/gates/ratios.hpp"
 #include "studies/gates/sections.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -105,30 +105,18 @@ TEST(gates_limits, are_the_derived_ones_and_sharp) {
 settings small() { return {{16}, 8, 64, 1}; }
 
 report run_small(const run_options& options, const settings& size) {
-  report r;
-  r.study = "gates";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("gates");
   add_limits(options, size, r);
   add_sums(options, size, r);
   add_decays(options, size, r);
   return r;
 }
 
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
-}
-
 TEST(gates_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({}, small());
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two, small())));
-  EXPECT_EQ(find(a, "difference-is-safe").values.at("unbounded"), cell(true));
-  EXPECT_EQ(find(a, "reset-gates").values.at("infinite_is_nan"), cell(true));
-  EXPECT_EQ(find(a, "sums-lose-their-size").values.at("inside"), cell(true));
+  const report a = reports::alike_on_two_threads([](const run_options& options) { return run_small(options, small()); });
+  reports::expect_value(a, "difference-is-safe", "unbounded", true);
+  reports::expect_value(a, "reset-gates", "infinite_is_nan", true);
+  reports::expect_value(a, "sums-lose-their-size", "inside", true);
 }
 
 TEST(gates_study, findings_follow_the_gates_drawn) {
@@ -136,16 +124,13 @@ TEST(gates_study, findings_follow_the_gates_drawn) {
   other.seed = 2;
   const report a = run_small({}, small());
   const report b = run_small(other, small());
-  EXPECT_NE(find(a, "reset-gates").statement, find(b, "reset-gates").statement);
-  EXPECT_NE(find(a, "model-gates-round-to-one").statement, find(b, "model-gates-round-to-one").statement);
-  EXPECT_EQ(find(a, "limits-found-by-hand").statement, find(b, "limits-found-by-hand").statement);
+  EXPECT_NE(reports::found(a, "reset-gates").statement, reports::found(b, "reset-gates").statement);
+  EXPECT_NE(reports::found(a, "model-gates-round-to-one").statement, reports::found(b, "model-gates-round-to-one").statement);
+  EXPECT_EQ(reports::found(a, "limits-found-by-hand").statement, reports::found(b, "limits-found-by-hand").statement);
 }
 
 TEST(gates_study, interrupted_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("gates"), options);
+  const report r = reports::interrupted("gates");
   EXPECT_EQ(r.unfinished.size(), 3U);
   EXPECT_NE(r.answer.find("not computed"), std::string::npos);
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -14,18 +13,18 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/hippo/discretise.hpp"
-#include "studies/hippo/exponential.hpp"
-#include "studies/hippo/factored.hpp"
 #include "studies/hippo/intervals.hpp"
 #include "studies/hippo/sections.hpp"
-#include "studies/horizon/sections.hpp"
+#include "studies/shared/exponential.hpp"
+#include "studies/shared/factored.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::hippo;
-using detail::horizon::find;
-using detail::horizon::value_of;
+using detail::shared::value_of;
 
 settings small() { return {6, -12, 4, 8, 60, 4}; }
 
@@ -188,11 +187,7 @@ TEST(hippo_intervals, readings_part_unless_eta_is_one) {
 }
 
 report run_small(const run_options& options) {
-  report r;
-  r.study = "hippo";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("hippo");
   add_discretisations(options, small(), r);
   add_rank_one(options, small(), r);
   add_intervals(options, small(), r);
@@ -200,46 +195,28 @@ report run_small(const run_options& options) {
 }
 
 TEST(hippo_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({});
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  const report a = reports::alike_on_two_threads(run_small);
   EXPECT_TRUE(a.unfinished.empty());
-  const auto is = [&](const char* id, const char* key, const cell& expected) {
-    ASSERT_NE(find(a, id), nullptr) << id;
-    EXPECT_EQ(find(a, id)->values.at(key), expected) << id << ' ' << key;
-  };
-  is("exact-needs-no-inverse", "accurate", true);
-  is("inverse-formula", "refused", 3);
-  is("bilinear-order", "order_two", true);
-  is("rank-one-formula", "holds", true);
-  is("intervals-assume-one", "only_at_one", true);
+  reports::expect_value(a, "exact-needs-no-inverse", "accurate", true);
+  reports::expect_value(a, "inverse-formula", "refused", 3);
+  reports::expect_value(a, "bilinear-order", "order_two", true);
+  reports::expect_value(a, "rank-one-formula", "holds", true);
+  reports::expect_value(a, "intervals-assume-one", "only_at_one", true);
   EXPECT_LT(value_of(a, "ruler", "largest_radius"), 1e-140);
-}
-
-/// The same report with one value changed.
-report with(report r, const std::string& id, const std::string& key, const cell& value) {
-  for (finding& f : r.findings) {
-    if (f.id == id) f.values.at(key) = value;
-  }
-  return r;
 }
 
 TEST(hippo_study, answer_is_chosen_by_the_findings) {
   const report r = run_small({});
   const std::string before = answer(r);
   EXPECT_TRUE(before.starts_with("Exact discretisation needs no inverse"));
-  EXPECT_TRUE(answer(with(r, "exact-needs-no-inverse", "worst_phi", 1e6)).starts_with("Exact discretisation in double errs"));
-  EXPECT_NE(answer(with(r, "bilinear-rings", "rings", false)), before);
-  EXPECT_NE(answer(with(r, "intervals-assume-one", "running", 0.001)), before);
+  EXPECT_TRUE(
+      answer(reports::with(r, "exact-needs-no-inverse", "worst_phi", 1e6)).starts_with("Exact discretisation in double errs"));
+  EXPECT_NE(answer(reports::with(r, "bilinear-rings", "rings", false)), before);
+  EXPECT_NE(answer(reports::with(r, "intervals-assume-one", "running", 0.001)), before);
 }
 
 TEST(hippo_study, interrupted_says_what_is_missing) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("hippo"), options);
+  const report r = reports::interrupted("hippo");
   EXPECT_EQ(r.unfinished.size(), 3U);
   EXPECT_FALSE(r.answer.empty());
 }

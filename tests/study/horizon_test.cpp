@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -24,13 +23,22 @@
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/horizon/keys.hpp"
-#include "studies/horizon/maps.hpp"
 #include "studies/horizon/sections.hpp"
+#include "studies/shared/findings.hpp"
+#include "studies/shared/maps.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::horizon;
+using detail::shared::advance;
+using detail::shared::attractor_period;
+using detail::shared::decay_of;
+using detail::shared::logistic_exponent;
+using detail::shared::one_step;
+using detail::shared::orbit;
+using detail::shared::value_of;
 
 constexpr double log10_e = 0.43429448190325182765;
 
@@ -483,11 +491,7 @@ TEST(horizon_maps, exact_ones_come_to_rest_and_the_euler_rule_diverges) {
 }
 
 report run_small(const run_options& options) {
-  report r;
-  r.study = "horizon";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("horizon");
   add_growth(options, small(), r);
   add_exponents(options, small(), r);
   add_formats(options, small(), r);
@@ -497,31 +501,21 @@ report run_small(const run_options& options) {
 }
 
 TEST(horizon_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options one;
-  run_options two;
-  two.threads = 2;
-  const report a = run_small(one);
-  const report b = run_small(two);
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(b));
+  const report a = reports::alike_on_two_threads(run_small);
   EXPECT_TRUE(a.unfinished.empty());
   EXPECT_EQ(a.figures.size(), 7U);
-  ASSERT_NE(find(a, "product-norms"), nullptr);
-  EXPECT_EQ(find(a, "product-norms")->values.at("outside"), cell(0));
-  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("trace"), cell("-3/16"));
-  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("determinant"), cell("-1/4"));
-  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("pair_is_triangular"), cell(true));
-  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("corner_of_the_pair"), cell("4"));
-  EXPECT_EQ(find(a, "not-sufficient-gated")->values.at("eigenvalues_inside_disc"), cell(true));
+  reports::expect_value(a, "product-norms", "outside", 0);
+  reports::expect_value(a, "not-sufficient-gated", "trace", "-3/16");
+  reports::expect_value(a, "not-sufficient-gated", "determinant", "-1/4");
+  reports::expect_value(a, "not-sufficient-gated", "pair_is_triangular", true);
+  reports::expect_value(a, "not-sufficient-gated", "corner_of_the_pair", "4");
+  reports::expect_value(a, "not-sufficient-gated", "eigenvalues_inside_disc", true);
   EXPECT_LE(value_of(a, "dead-zone", "largest_of_bound"), 1);
   EXPECT_TRUE(std::isnan(value_of(a, "no-such-finding", "x")));
 }
 
 TEST(horizon_study, interrupted_says_what_is_missing) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("horizon"), options);
+  const report r = reports::interrupted("horizon");
   EXPECT_GE(r.unfinished.size(), 5U);
   EXPECT_FALSE(r.answer.empty());
 }

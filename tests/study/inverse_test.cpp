@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <set>
 #include <string>
 
 #include "deltaproof/study/study.hpp"
 #include "studies/inverse/survey.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -108,12 +108,7 @@ TEST(inverse_study, calls_nothing_safe_whose_growth_is_too_large) {
 TEST(inverse_study, states_the_conditions_of_its_counts) {
   report r;
   add_findings(small_survey(), run_options{}, r);
-  const auto found = [&](std::string_view id) {
-    for (const finding& f : r.findings) {
-      if (f.id == id) return f.statement;
-    }
-    return std::string();
-  };
+  const auto found = [&](std::string_view id) { return reports::found(r, id).statement; };
   EXPECT_THAT(found("random-keys-hide-it"), ::testing::HasSubstr("β ≤ 1 and d = 64"));
   EXPECT_THAT(found("random-keys-hide-it"), ::testing::HasSubstr("With β near 2"));
   EXPECT_THAT(found("absolute-values-tell-nothing-apart"), ::testing::HasSubstr("There it refuses 3 of these 3"));
@@ -137,10 +132,7 @@ TEST(inverse_study, states_the_conditions_of_its_counts) {
 }
 
 TEST(inverse_study, keeps_what_is_done_when_interrupted) {
-  const std::atomic<bool> interrupted{true};
-  run_options options;
-  options.interrupted = &interrupted;
-  const report r = run_study(study_named("inverse"), options);
+  const report r = reports::interrupted("inverse");
   EXPECT_FALSE(r.unfinished.empty());
   EXPECT_FALSE(r.findings.empty());
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <set>
 #include <string>
@@ -14,17 +13,17 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/study/study.hpp"
-#include "studies/horizon/sections.hpp"
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/orbits.hpp"
 #include "studies/logistic/sections.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::logistic;
-using detail::horizon::find;
-using detail::horizon::value_of;
+using detail::shared::value_of;
 using wide = real<256>;
 
 settings small() { return {24, 12, 10, 4, 20, 2000, 4, 40}; }
@@ -175,11 +174,7 @@ TEST(logistic_flow, safe_form_is_finite_and_accurate_where_the_other_is_not) {
 }
 
 report run_small(const run_options& options) {
-  report r;
-  r.study = "logistic";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("logistic");
   add_constants(options, small(), r);
   add_chaos(options, small(), r);
   add_cycles(options, small(), r);
@@ -189,50 +184,31 @@ report run_small(const run_options& options) {
 }
 
 TEST(logistic_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({});
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two)));
+  const report a = reports::alike_on_two_threads(run_small);
   EXPECT_TRUE(a.unfinished.empty());
-  const auto is = [&](const char* id, const char* key, const cell& expected) {
-    ASSERT_NE(find(a, id), nullptr) << id;
-    EXPECT_EQ(find(a, id)->values.at(key), expected) << id << ' ' << key;
-  };
-  is("accumulation-point", "methods_agree", true);
-  is("doubling-points", "second_is_one_plus_root_six", true);
-  is("windows", "is_one_plus_root_eight", true);
-  is("windows", "counts_agree", true);
-  is("lyapunov-at-four", "agrees", true);
-  is("finite-cycles", "bf16_longest_cycle", 32);
-  is("finite-cycles", "fp16_longest_cycle", 88);
-  is("exact-map-safe", "safe_not_finite", 0);
-  EXPECT_EQ(find(a, "euler-map-is-logistic")->values.at("equal"), find(a, "euler-map-is-logistic")->values.at("cases"));
+  reports::expect_value(a, "accumulation-point", "methods_agree", true);
+  reports::expect_value(a, "doubling-points", "second_is_one_plus_root_six", true);
+  reports::expect_value(a, "windows", "is_one_plus_root_eight", true);
+  reports::expect_value(a, "windows", "counts_agree", true);
+  reports::expect_value(a, "lyapunov-at-four", "agrees", true);
+  reports::expect_value(a, "finite-cycles", "bf16_longest_cycle", 32);
+  reports::expect_value(a, "finite-cycles", "fp16_longest_cycle", 88);
+  reports::expect_value(a, "exact-map-safe", "safe_not_finite", 0);
+  EXPECT_EQ(reports::value(a, "euler-map-is-logistic", "equal"), reports::value(a, "euler-map-is-logistic", "cases"));
   EXPECT_LT(value_of(a, "decorrelation-law", "largest_deviation_of_slope"), 0.1);
-}
-
-/// The same report with one value changed.
-report with(report r, const std::string& id, const std::string& key, const cell& value) {
-  for (finding& f : r.findings) {
-    if (f.id == id) f.values.at(key) = value;
-  }
-  return r;
 }
 
 TEST(logistic_study, answer_is_chosen_by_the_findings) {
   const report r = run_small({});
   const std::string before = answer(r);
   EXPECT_NE(before.find("r = 3.5699456718"), std::string::npos);
-  EXPECT_NE(answer(with(r, "accumulation-point", "r_infinity", "3.6000000000")), before);
-  EXPECT_NE(answer(with(r, "finite-cycles", "bf16_longest_cycle", 1000)), before);
-  EXPECT_EQ(answer(with(r, "decorrelation-law", "largest_deviation_of_slope", 0.5)).find("ln 2"), std::string::npos);
+  EXPECT_NE(answer(reports::with(r, "accumulation-point", "r_infinity", "3.6000000000")), before);
+  EXPECT_NE(answer(reports::with(r, "finite-cycles", "bf16_longest_cycle", 1000)), before);
+  EXPECT_EQ(answer(reports::with(r, "decorrelation-law", "largest_deviation_of_slope", 0.5)).find("ln 2"), std::string::npos);
 }
 
 TEST(logistic_study, interrupted_says_what_is_missing) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("logistic"), options);
+  const report r = reports::interrupted("logistic");
   EXPECT_EQ(r.unfinished.size(), 5U);
   EXPECT_FALSE(r.answer.empty());
 }

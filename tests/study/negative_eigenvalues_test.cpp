@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "deltaproof/study/study.hpp"
 #include "studies/negative_eigenvalues/sections.hpp"
 #include "studies/negative_eigenvalues/words.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -112,41 +112,30 @@ settings small() {
 }
 
 report run_small(const run_options& options, const settings& size) {
-  report r;
-  r.study = "negative-eigenvalues";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("negative-eigenvalues");
   add_words(options, size, r);
   add_margins(options, size, r);
   add_conventions(options, size, r);
   return r;
 }
 
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
-}
-
 TEST(negative_eigenvalues_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({}, small());
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two, small())));
-  EXPECT_EQ(find(a, "conventions-differ-by-half-the-value").values.at("agree"), cell(200));
-  EXPECT_EQ(find(a, "fixed-points").values.at("cycles"), cell(true));
-  EXPECT_EQ(find(a, "logit-margin").values.at("first_one"), cell(6.25));
+  const report a = reports::alike_on_two_threads([](const run_options& options) { return run_small(options, small()); });
+  reports::expect_value(a, "conventions-differ-by-half-the-value", "agree", 200);
+  reports::expect_value(a, "fixed-points", "cycles", true);
+  reports::expect_value(a, "logit-margin", "first_one", 6.25);
 }
 
 // Every sentence is chosen by its runs: other groups and lengths, other numbers.
 TEST(negative_eigenvalues_study, findings_turn_red_on_other_words) {
   settings size = small();
   const report before = run_small({}, size);
-  EXPECT_EQ(find(before, "rounding-freezes-the-decay").values.at("freezes"), cell(true));
+  reports::expect_value(before, "rounding-freezes-the-decay", "freezes", true);
   size.groups = {2, 5};
   size.tokens = 30;
   const report after = run_small({}, size);
-  EXPECT_NE(find(before, "rounding-freezes-the-decay").statement, find(after, "rounding-freezes-the-decay").statement);
+  EXPECT_NE(reports::found(before, "rounding-freezes-the-decay").statement,
+            reports::found(after, "rounding-freezes-the-decay").statement);
 }
 
 TEST(negative_eigenvalues_study, medians_count_none_as_longest) {
@@ -156,10 +145,7 @@ TEST(negative_eigenvalues_study, medians_count_none_as_longest) {
 }
 
 TEST(negative_eigenvalues_study, interrupted_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("negative-eigenvalues"), options);
+  const report r = reports::interrupted("negative-eigenvalues");
   EXPECT_EQ(r.unfinished.size(), 1U);
 }
 

@@ -12,29 +12,19 @@
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/kernel/regimes.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
+using detail::shared::value_of;
 using ::testing::HasSubstr;
 
 problem made(generation g) {
   g.key_dim = g.value_dim = 16;
   g.key_heads = g.value_heads = 1;
   return generate(g);
-}
-
-const finding& found(const report& r, std::string_view id) {
-  for (const finding& f : r.findings) {
-    if (f.id == id) return f;
-  }
-  throw domain_error("no finding " + std::string(id));
-}
-double value(const report& r, std::string_view id, const std::string& key) {
-  const cell& c = found(r, id).values.at(key);
-  if (const auto* x = std::get_if<double>(&c.value())) return *x;
-  if (const auto* n = std::get_if<std::uint64_t>(&c.value())) return static_cast<double>(*n);
-  return static_cast<double>(std::get<std::int64_t>(c.value()));
 }
 
 report page(const problem& p, std::span<const named_result> results = {}, std::size_t chunk = 64) {
@@ -52,11 +42,11 @@ TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one)
   g.initial_state = "none";
   const report r = page(made(g));
   // |L^p| of a strictly lower matrix of ones: C(63, 31) is about 9.2e17; the rounded key makes it (|k|^2)^p of that.
-  EXPECT_GT(value(r, "chunk-inverses", "powers_on_chunks"), 1e17);
-  EXPECT_LT(value(r, "chunk-inverses", "powers_on_chunks"), 1e19);
-  EXPECT_NEAR(value(r, "chunk-inverses", "largest_entry"), 1, 0.05);
-  EXPECT_EQ(value(r, "chunk-inverses", "chunks"), 2);
-  EXPECT_THAT(found(r, "chunk-inverses").statement, HasSubstr("beyond fp16"));
+  EXPECT_GT(value_of(r, "chunk-inverses", "powers_on_chunks"), 1e17);
+  EXPECT_LT(value_of(r, "chunk-inverses", "powers_on_chunks"), 1e19);
+  EXPECT_NEAR(value_of(r, "chunk-inverses", "largest_entry"), 1, 0.05);
+  EXPECT_EQ(value_of(r, "chunk-inverses", "chunks"), 2);
+  EXPECT_THAT(reports::found(r, "chunk-inverses").statement, HasSubstr("beyond fp16"));
   EXPECT_EQ(r.command, "deltaproof report mine.problem.safetensors -o pages");
 }
 
@@ -66,12 +56,12 @@ TEST(problem_report, of_constant_gates_adds_them_up) {
   g.tokens = 128;
   g.gate = "-2";
   const report r = page(made(g), {}, 64);
-  EXPECT_NEAR(value(r, "gate-factors", "chunk_bits"), 64 * 2 / std::log(2.0), 1e-9);
-  EXPECT_NEAR(value(r, "gate-factors", "block_bits"), 16 * 2 / std::log(2.0), 1e-9);
-  EXPECT_THAT(found(r, "gate-factors").statement, HasSubstr("overflows fp32 over a chunk, not in blocks of 16"));
-  EXPECT_NEAR(value(r, "gate-factors", "fp32_ratio_error"), 128 * 0x1p-24, 1e-12);
+  EXPECT_NEAR(value_of(r, "gate-factors", "chunk_bits"), 64 * 2 / std::log(2.0), 1e-9);
+  EXPECT_NEAR(value_of(r, "gate-factors", "block_bits"), 16 * 2 / std::log(2.0), 1e-9);
+  EXPECT_THAT(reports::found(r, "gate-factors").statement, HasSubstr("overflows fp32 over a chunk, not in blocks of 16"));
+  EXPECT_NEAR(value_of(r, "gate-factors", "fp32_ratio_error"), 128 * 0x1p-24, 1e-12);
   // The gate alone forgets 2 nats a token; steps only add to that.
-  EXPECT_LE(value(r, "forgetting", "largest_rate"), -2 + 1e-9);
+  EXPECT_LE(value_of(r, "forgetting", "largest_rate"), -2 + 1e-9);
 }
 
 TEST(problem_report, counts_expansive_steps) {
@@ -87,9 +77,9 @@ TEST(problem_report, counts_expansive_steps) {
   steps[7] = steps[9] = 0.75;  // x = 4 * 0.75 = 3
   p.beta = tensor::from_doubles(p.beta.element_format(), p.beta.shape(), steps, "beta");
   const report r = page(p);
-  EXPECT_EQ(value(r, "steps", "expansive"), 2);
-  EXPECT_THAT(found(r, "steps").statement, HasSubstr("expansive in 2 of 32 rows"));
-  EXPECT_LT(value(r, "steps", "margin"), -0.9);
+  EXPECT_EQ(value_of(r, "steps", "expansive"), 2);
+  EXPECT_THAT(reports::found(r, "steps").statement, HasSubstr("expansive in 2 of 32 rows"));
+  EXPECT_LT(value_of(r, "steps", "margin"), -0.9);
 }
 
 TEST(problem_report, judges_results_as_check_does) {
@@ -108,12 +98,12 @@ TEST(problem_report, judges_results_as_check_does) {
   results.push_back({"wrong.safetensors", emulate(p, law, wrong, 1), {declared}});
   results.push_back({"measured.safetensors", results.front().values, {}});
   const report r = page(p, results);
-  EXPECT_EQ(found(r, "result-1").values.at("verdict"), cell("holds"));
-  EXPECT_EQ(found(r, "result-2").values.at("verdict"), cell("refuted"));
-  EXPECT_EQ(found(r, "result-3").values.at("verdict"), cell("measured"));
-  EXPECT_EQ(found(r, "result-2").replay, "deltaproof check mine.problem.safetensors wrong.safetensors");
-  EXPECT_LT(value(r, "result-1", "error_o"), 0.02);
-  EXPECT_GT(value(r, "result-2", "error_o"), 0.5);
+  EXPECT_EQ(reports::found(r, "result-1").values.at("verdict"), cell("holds"));
+  EXPECT_EQ(reports::found(r, "result-2").values.at("verdict"), cell("refuted"));
+  EXPECT_EQ(reports::found(r, "result-3").values.at("verdict"), cell("measured"));
+  EXPECT_EQ(reports::found(r, "result-2").replay, "deltaproof check mine.problem.safetensors wrong.safetensors");
+  EXPECT_LT(value_of(r, "result-1", "error_o"), 0.02);
+  EXPECT_GT(value_of(r, "result-2", "error_o"), 0.5);
   const figure* horizon = nullptr;
   for (const figure& f : r.figures) {
     if (f.id == "horizon") horizon = &f;
@@ -131,7 +121,7 @@ TEST(problem_report, of_no_tokens_says_what_there_is) {
   g.op = op_kind::delta_rule;
   g.tokens = 1;
   const report r = page(made(g));
-  EXPECT_EQ(value(r, "chunk-inverses", "largest_entry"), 1);
+  EXPECT_EQ(value_of(r, "chunk-inverses", "largest_entry"), 1);
   EXPECT_NO_THROW(validate(r));
 }
 

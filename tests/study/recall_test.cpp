@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <initializer_list>
 #include <string>
@@ -18,11 +17,14 @@
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
 #include "studies/recall/theory.hpp"
+#include "studies/shared/findings.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::recall;
+using detail::shared::value_of;
 using wide = real<128>;
 
 double relative(const wide& found, const wide& exact) {
@@ -269,11 +271,7 @@ TEST(recall_memories, exist_by_name_and_fit) {
 settings small() { return {8, 60, 2, 3, 500, 1, 80}; }
 
 report run_small(const run_options& options, const settings& size) {
-  report r;
-  r.study = "recall";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("recall");
   add_protocol(options, size, r);
   add_axes(options, size, r);
   add_moments(options, size, r);
@@ -288,18 +286,10 @@ report run_small(const run_options& options, const settings& size) {
   return r;
 }
 
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
-}
-
 TEST(recall_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({}, small());
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two, small())));
+  const report a = reports::alike_on_two_threads([](const run_options& options) { return run_small(options, small()); });
   EXPECT_TRUE(a.unfinished.empty());
-  EXPECT_EQ(find(a, "cost").values.at("agree"), cell(true));
+  reports::expect_value(a, "cost", "agree", true);
 }
 
 // Eight dimensions and 60 tokens are another experiment: what is said of the printed figures must turn red there.
@@ -313,27 +303,24 @@ TEST(recall_study, findings_turn_red_on_another_experiment) {
   add_axes({}, like, right);
   add_successors({}, like, right);
   EXPECT_EQ(value_of(right, "norm-before-f", "excluded"), 1);
-  EXPECT_NE(find(right, "projections").statement.find("do not turn it into recall"), std::string::npos);
+  EXPECT_NE(reports::found(right, "projections").statement.find("do not turn it into recall"), std::string::npos);
   EXPECT_GT(value_of(right, "convolution-on-keys", "keys"), 2 * value_of(right, "convolution-on-keys", "values"));
   EXPECT_EQ(value_of(right, "protocol", "found"), 1);
-  const std::string name = find(right, "protocol").values.at("protocol").text();
+  const std::string name = reports::value(right, "protocol", "protocol").text();
   EXPECT_NE(name.find("query apart"), std::string::npos);
   EXPECT_NE(name.find("mean over the tokens so far"), std::string::npos);
-  EXPECT_EQ(find(right, "protocol").values.at("order_matters"), cell(false));
-  EXPECT_NE(find(right, "error-is-chance").statement.find("nothing to do with the question"), std::string::npos);
-  EXPECT_NE(find(right, "moments").statement.find("within"), std::string::npos);
+  reports::expect_value(right, "protocol", "order_matters", false);
+  EXPECT_NE(reports::found(right, "error-is-chance").statement.find("nothing to do with the question"), std::string::npos);
+  EXPECT_NE(reports::found(right, "moments").statement.find("within"), std::string::npos);
   const report wrong = run_small({}, small());
   EXPECT_EQ(value_of(wrong, "protocol", "found"), 0);
-  EXPECT_NE(find(wrong, "protocol").statement.find("No protocol tried"), std::string::npos);
-  EXPECT_EQ(find(wrong, "scaling-closed-form").statement.find("All "), std::string::npos);
-  EXPECT_NE(find(wrong, "moments").statement.find("of 4 printed pairs"), std::string::npos);
+  EXPECT_NE(reports::found(wrong, "protocol").statement.find("No protocol tried"), std::string::npos);
+  EXPECT_EQ(reports::found(wrong, "scaling-closed-form").statement.find("All "), std::string::npos);
+  EXPECT_NE(reports::found(wrong, "moments").statement.find("of 4 printed pairs"), std::string::npos);
 }
 
 TEST(recall_study, interrupted_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("recall"), options);
+  const report r = reports::interrupted("recall");
   EXPECT_EQ(r.unfinished.size(), 9U);
   EXPECT_EQ(r.findings.size(), 2U);
 }

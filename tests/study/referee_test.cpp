@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <string>
@@ -15,11 +14,13 @@
 #include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
 #include "studies/referee/sections.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::referee_study;
+using detail::trials::cases;
 
 TEST(referee_study, each_fault_can_happen_in_some_case) {
   std::map<std::string, std::size_t> possible;
@@ -64,10 +65,7 @@ TEST(referee_study, tables_list_each_fault_once) {
 }
 
 TEST(referee_study, an_interruption_says_so) {
-  const std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("referee"), options);
+  const report r = reports::interrupted("referee");
   EXPECT_EQ(r.unfinished.size(), 2U);
   EXPECT_TRUE(r.findings.empty());
 }

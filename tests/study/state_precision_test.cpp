@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -16,6 +15,7 @@
 #include "deltaproof/study/study.hpp"
 #include "studies/state_precision/runs.hpp"
 #include "studies/state_precision/sections.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -117,17 +117,9 @@ TEST(state_precision_runs, horizons_are_first_checkpoints_above) {
 }
 
 report report_of(const survey& s, const settings& size) {
-  report r;
-  r.study = "state-precision";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("state-precision");
   add_findings({}, size, s, r);
   return r;
-}
-
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
 }
 
 TEST(state_precision_study, findings_follow_the_runs) {
@@ -148,16 +140,13 @@ TEST(state_precision_study, findings_follow_the_runs) {
     for (double& x : h.reference.radius) x = 0.01;
   }
   const report after = report_of(s, size);
-  for (const finding& f : before.findings) EXPECT_NE(f.statement, find(after, f.id).statement) << f.id;
-  EXPECT_EQ(find(after, "decay").statement.find("Keep g"), std::string::npos);
-  EXPECT_EQ(find(after, "stochastic-state").statement.find("takes the drift away"), std::string::npos);
+  for (const finding& f : before.findings) EXPECT_NE(f.statement, reports::found(after, f.id).statement) << f.id;
+  EXPECT_EQ(reports::found(after, "decay").statement.find("Keep g"), std::string::npos);
+  EXPECT_EQ(reports::found(after, "stochastic-state").statement.find("takes the drift away"), std::string::npos);
 }
 
 TEST(state_precision_study, interrupted_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("state-precision"), options);
+  const report r = reports::interrupted("state-precision");
   EXPECT_EQ(r.unfinished.size(), 1U);
   EXPECT_TRUE(r.findings.empty());
 }

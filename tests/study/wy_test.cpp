@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <initializer_list>
 #include <string>
@@ -18,6 +17,7 @@
 #include "studies/wy/cost.hpp"
 #include "studies/wy/errors.hpp"
 #include "studies/wy/sections.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -94,27 +94,16 @@ TEST(wy_errors, order_as_the_formats_do) {
 }
 
 report run_small(const run_options& options, const error_survey& survey) {
-  report r;
-  r.study = "wy";
-  r.question = "?";
-  r.answer = "a";
-  r.not_claimed = {"b"};
+  report r = reports::empty("wy");
   add_cost(options, small(), r);
   add_errors(options, small(), survey, r);
   return r;
 }
 
-const finding& find(const report& r, const std::string& id) {
-  return *std::find_if(r.findings.begin(), r.findings.end(), [&](const finding& f) { return f.id == id; });
-}
-
 TEST(wy_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  run_options two;
-  two.threads = 2;
-  const report a = run_small({}, survey_errors({}, small()));
-  EXPECT_NO_THROW(validate(a));
-  EXPECT_EQ(to_json(a), to_json(run_small(two, survey_errors(two, small()))));
-  EXPECT_EQ(find(a, "counts-are-polynomials").values.at("equal"), find(a, "counts-are-polynomials").values.at("cases"));
+  const report a = reports::alike_on_two_threads(
+      [](const run_options& options) { return run_small(options, survey_errors(options, small())); });
+  EXPECT_EQ(reports::value(a, "counts-are-polynomials", "equal"), reports::value(a, "counts-are-polynomials", "cases"));
   EXPECT_EQ(a.figures.size(), 3U);
   EXPECT_EQ(a.tables.size(), 3U);
 }
@@ -131,17 +120,14 @@ TEST(wy_study, findings_turn_red_on_other_numbers) {
   const report after = run_small({}, survey);
   for (const char* id : {"stages-and-chunk-length", "one-format-and-chunk-length", "error-is-proportional-to-u",
                          "against-the-recurrence", "horizon-levels-off"}) {
-    EXPECT_NE(find(before, id).statement, find(after, id).statement) << id;
+    EXPECT_NE(reports::found(before, id).statement, reports::found(after, id).statement) << id;
   }
-  EXPECT_NE(find(after, "one-format-and-chunk-length").statement.find("matters little"), std::string::npos);
-  EXPECT_NE(find(after, "error-is-proportional-to-u").statement.find("more than the storing"), std::string::npos);
+  EXPECT_NE(reports::found(after, "one-format-and-chunk-length").statement.find("matters little"), std::string::npos);
+  EXPECT_NE(reports::found(after, "error-is-proportional-to-u").statement.find("more than the storing"), std::string::npos);
 }
 
 TEST(wy_study, interrupted_keeps_the_cost_and_says_what_is_missing) {
-  std::atomic<bool> stop{true};
-  run_options options;
-  options.interrupted = &stop;
-  const report r = run_study(study_named("wy"), options);
+  const report r = reports::interrupted("wy");
   EXPECT_EQ(r.unfinished.size(), 1U);
   EXPECT_EQ(r.findings.size(), 2U);
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "studies/chunk_stability/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {

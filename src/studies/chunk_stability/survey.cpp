@@ -12,7 +12,8 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/chunk_stability/transition.hpp"
-#include "studies/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
+#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {
@@ -44,7 +45,7 @@ part look_at(const run_options& options, const settings& size, chunk_curve& c) {
   for (std::size_t i = 0; i < c.draws; ++i) {
     for (std::size_t b = 0; b < c.beta.size(); ++b) {
       const auto s = chunks::make_sequence(c.keys, {c.beta[b], c.beta[b]}, c.chunk, size.key_dim, 1, 0, draw_seed(options, i));
-      for (std::size_t r = 0; r < s.rows(); ++r) found.square = std::max(found.square, chunks::squared_norm(s.k_row(r)));
+      for (std::size_t r = 0; r < s.rows(); ++r) found.square = std::max(found.square, shared::squared_norm(s.k_row(r)));
       const auto run = chunks::arithmetic_named(c.format).chunkwise(s, c.chunk, kernel_inverse());
       const matrix<double> realised = realised_transition(s, run.w, 0, c.chunk);
       const matrix<double> exact = exact_transition(s, 0, c.chunk);
@@ -184,7 +185,7 @@ std::vector<origin_row> survey_origins(const run_options& options, const setting
         worsen(row.radius[which], radius_of(s, row.keys, w[which]));
       }
       if (!one_direction(row.keys)) continue;
-      const double x = row.beta * chunks::squared_norm(s.k_row(0));
+      const double x = row.beta * shared::squared_norm(s.k_row(0));
       const double moved = std::fabs(eigenvalue_along_key(s, w[0], 0, chunk) - eigenvalue_along_key(s, run.w, 0, chunk));
       worsen(row.largest_of_bound, moved / storage_bound(x, chunk, unit_roundoff(bf16)));
     }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "deltaproof/study/study.hpp"
-#include "studies/chunks/keys.hpp"
+#include "studies/shared/chunks/keys.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 

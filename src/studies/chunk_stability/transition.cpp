@@ -9,7 +9,7 @@
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rounded.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {
@@ -61,7 +61,7 @@ double spectral_radius(const matrix<double>& m, int squarings) {
   if (length == 0) return 0;
   constexpr double ln2 = 0.69314718055994530942;
   const double log_radius = taken * ln2 + std::scalbn(shared::ln(length), -squarings);
-  return exp(rounded<fp64>::from_exact(log_radius)).value();
+  return shared::exp64(log_radius);
 }
 
 double spectral_norm_by_squaring(const matrix<double>& m, int squarings) {

@@ -10,10 +10,13 @@
 #include "deltaproof/rule/rules.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/sections.hpp"
+#include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::discretisation {
 namespace {
+
+using shared::stability_of;
 
 // The last is 2(1 - 2u) for bf16, the largest step that is safe for every rounded unit key (study eigenvalues).
 constexpr std::array<double, 7> strengths{0.5, 1, 1.5, 1.75, 1.875, 1.9375, 1.984375};
@@ -27,12 +30,6 @@ struct forced_row {
   double adversary_share = 0;
   double random_share = 0;
 };
-
-double stability_of(std::string_view rule, double x) {
-  double result = 0;
-  visit_rule(rule, [&](auto r) { result = r.stability(rounded<fp64>::from_exact(x)).value(); });
-  return result;
-}
 
 figure gain_figure() {
   figure f;

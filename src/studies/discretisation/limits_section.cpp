@@ -12,15 +12,13 @@
 #include "deltaproof/rule/rules.hpp"
 #include "studies/discretisation/limits.hpp"
 #include "studies/discretisation/sections.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::discretisation {
 namespace {
 
+using shared::shortened;
 constexpr double one_over_e = 0.36787944117144232160;
-
-std::string shortened(const std::string& digits, std::size_t length) {
-  return digits.size() <= length ? digits : digits.substr(0, length) + "…";
-}
 
 figure stability_figure(const std::vector<double>& taylor_limits) {
   figure f;

@@ -9,7 +9,7 @@
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/hippo/exponential.hpp"
+#include "studies/shared/exponential.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::discretisation {
@@ -25,7 +25,7 @@ std::array<wide, 2> turned_exactly() {
   m(0, 0) = -1;
   m(0, 1) = 1;
   m(1, 0) = -1;
-  const auto e = hippo::exponentials_of(m);
+  const auto e = shared::exponentials_of(m);
   const wide c = cos(wide(1));
   const wide s = sin(wide(1));
   const wide along = e.phi(0, 0);

@@ -9,7 +9,7 @@
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "studies/discretisation/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::discretisation {
 namespace {

@@ -12,25 +12,16 @@
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "studies/eigenvalues/parts.hpp"
+#include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::efla {
 namespace {
 
-using eigenvalues::format_tag;
-using eigenvalues::from_ordinal;
-using eigenvalues::ordinal;
+using shared::from_ordinal;
+using shared::ordinal;
+using shared::with_format;
 // Has at least twice the bits of fp64, and what cancels in 1 - e^-x at 1e-12 besides.
 using wide = real<192>;
-
-template <class Function>
-void with_format(std::string_view name, Function&& f) {
-  if (name == "bf16") return f(format_tag<bf16>{});
-  if (name == "fp16") return f(format_tag<fp16>{});
-  if (name == "fp32") return f(format_tag<fp32>{});
-  if (name == "fp64") return f(format_tag<fp64>{});
-  throw format_error("study efla looks at bf16, fp16, fp32 and fp64; got '" + std::string(name) + "'");
-}
 
 /// e^-x and e^-x - 1 of a format, remembered: a format of 16 bits asks for few different ones, often.
 template <format F>

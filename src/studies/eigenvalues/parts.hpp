@@ -20,39 +20,15 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/study/study.hpp"
+#include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::eigenvalues {
 
-template <format F>
-struct format_tag {
-  static constexpr format value = F;
-};
-
-/// Calls f(format_tag<F>{}, i) for the i-th row of the format table, in order.
-template <class Function>
-void for_each_format(Function&& f) {
-  f(format_tag<bf16>{}, std::size_t{0});
-  f(format_tag<fp16>{}, std::size_t{1});
-  f(format_tag<tf32>{}, std::size_t{2});
-  f(format_tag<e4m3>{}, std::size_t{3});
-  f(format_tag<e5m2>{}, std::size_t{4});
-  f(format_tag<fp32>{}, std::size_t{5});
-  f(format_tag<fp64>{}, std::size_t{6});
-}
-inline constexpr std::size_t format_count = formats.size();
-
-/// The numbers of a format in order: 0 has ordinal 0, its neighbours 1 and -1. Finite numbers only.
-template <format F>
-[[nodiscard]] std::int64_t ordinal(double x) {
-  const auto magnitude = rounded<F>::from_exact(std::fabs(x)).bits() >> encoding<F>::padding;
-  return x < 0 ? -static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
-}
-template <format F>
-[[nodiscard]] double from_ordinal(std::int64_t i) {
-  const auto code = static_cast<std::uint64_t>(i < 0 ? -i : i) << encoding<F>::padding;
-  const double magnitude = rounded<F>::from_bits(static_cast<typename rounded<F>::bits_type>(code)).value();
-  return i < 0 ? -magnitude : magnitude;
-}
+using shared::for_each_format;
+using shared::format_count;
+using shared::format_tag;
+using shared::from_ordinal;
+using shared::ordinal;
 
 /// The double nearest to a rational.
 [[nodiscard]] double to_double(const rational& x);

@@ -11,25 +11,17 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
-#include "studies/eigenvalues/parts.hpp"
+#include "studies/shared/formats.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::gates {
 namespace {
 
+using shared::exp32;
+using shared::from_ordinal;
+using shared::ordinal;
+using shared::rounded_to;
 using wide = real<256>;
-
-double exp32(double x) {
-  // Magnitudes far from zero need no MPFR.
-  if (x == -HUGE_VAL) return 0;
-  return exp(rounded<fp32>::from_exact(x)).value();
-}
-
-double stored(double x, const format& f) {
-  if (f == fp32) return round_to<fp32>(x).value();
-  if (f == bf16) return round_to<bf16>(x).value();
-  if (f == fp16) return round_to<fp16>(x).value();
-  throw domain_error("gates: factors are stored in bf16, fp16 or fp32, not in " + std::string(name_of(f)));
-}
 
 float sub(double a, double b) { return static_cast<float>(a) - static_cast<float>(b); }
 double times(double a, double b) { return static_cast<double>(static_cast<float>(a) * static_cast<float>(b)); }
@@ -49,7 +41,7 @@ template <class Predicate>
 std::int64_t last_true(std::int64_t low, std::int64_t high, Predicate&& holds) {
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    (holds(eigenvalues::from_ordinal<fp32>(middle)) ? low : high) = middle;
+    (holds(from_ordinal<fp32>(middle)) ? low : high) = middle;
   }
   return low;
 }
@@ -70,22 +62,22 @@ std::size_t largest_exponent(factorisation how, std::size_t chunk) {
 }
 
 double overflow_exponent(const format& f) {
-  return eigenvalues::from_ordinal<fp32>(last_true(eigenvalues::ordinal<fp32>(1), eigenvalues::ordinal<fp32>(128),
-                                                   [&](double x) { return std::isfinite(stored(exp32(x), f)); }));
+  return from_ordinal<fp32>(
+      last_true(ordinal<fp32>(1), ordinal<fp32>(128), [&](double x) { return std::isfinite(rounded_to(f, exp32(x))); }));
 }
 
 double subnormal_exponent(const format& f) {
   // In -x: normal at 1, subnormal at 128.
-  const std::int64_t last = last_true(eigenvalues::ordinal<fp32>(1), eigenvalues::ordinal<fp32>(128),
-                                      [&](double x) { return stored(exp32(-x), f) >= smallest_normal(f); });
-  return -eigenvalues::from_ordinal<fp32>(last + 1);
+  const std::int64_t last =
+      last_true(ordinal<fp32>(1), ordinal<fp32>(128), [&](double x) { return rounded_to(f, exp32(-x)) >= smallest_normal(f); });
+  return -from_ordinal<fp32>(last + 1);
 }
 
 matrix<double> ratios(factorisation how, std::span<const double> g, const format& store) {
   const std::size_t n = g.size();
   const std::vector<double> sum = cumulative(g);
   matrix<double> result(n, n);
-  const auto factor = [&](double x) { return stored(exp32(x), store); };
+  const auto factor = [&](double x) { return rounded_to(store, exp32(x)); };
   const auto by_factors = [&](std::size_t i, std::size_t j, double reference) {
     return times(factor(sub(sum[i], reference)), factor(sub(reference, sum[j])));
   };
@@ -94,7 +86,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
       const bool lower = i >= j;
       double& r = result(i, j);
       if (how == factorisation::masked) {
-        r = times(stored(exp32(static_cast<double>(sub(sum[i], sum[j]))), store), lower ? 1 : 0);
+        r = times(rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j])))), lower ? 1 : 0);
         continue;
       }
       if (!lower) continue;
@@ -108,7 +100,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
           r = by_factors(i, j, inside ? sum[std::min(block + std::min<std::size_t>(n - block, 16) / 2, n - 1)] : sum[block]);
           break;
         case factorisation::first_block:
-          r = inside ? stored(exp32(static_cast<double>(sub(sum[i], sum[j]))), store) : by_factors(i, j, sum[block]);
+          r = inside ? rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j])))) : by_factors(i, j, sum[block]);
           break;
         case factorisation::product: {
           double p = 1;
@@ -117,7 +109,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
           break;
         }
         default:
-          r = stored(exp32(static_cast<double>(sub(sum[i], sum[j]))), store);
+          r = rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j]))));
           break;
       }
     }
@@ -171,19 +163,19 @@ double measured_limit(factorisation how, std::size_t chunk, const format& store)
   constexpr double high = 0x1p10;
   if (!finite(low)) return 0;
   if (finite(high)) return high;
-  return eigenvalues::from_ordinal<fp32>(last_true(eigenvalues::ordinal<fp32>(low), eigenvalues::ordinal<fp32>(high), finite));
+  return from_ordinal<fp32>(last_true(ordinal<fp32>(low), ordinal<fp32>(high), finite));
 }
 
 rounding_to_one rounds_to_one(const format& f) {
   // In -g: 1 near 0, below 1 at 1.
-  const std::int64_t last = last_true(eigenvalues::ordinal<fp32>(0x1p-60), eigenvalues::ordinal<fp32>(1), [&](double x) {
+  const std::int64_t last = last_true(ordinal<fp32>(0x1p-60), ordinal<fp32>(1), [&](double x) {
     const wide decay = exp(-lift<wide>(x));
     if (f == bf16) return round_to<bf16>(decay).value() == 1;
     if (f == fp16) return round_to<fp16>(decay).value() == 1;
     if (f == fp32) return round_to<fp32>(decay).value() == 1;
     throw domain_error("gates: decays are stored in bf16, fp16 or fp32, not in " + std::string(name_of(f)));
   });
-  return {-eigenvalues::from_ordinal<fp32>(last + 1), -eigenvalues::from_ordinal<fp32>(last)};
+  return {-from_ordinal<fp32>(last + 1), -from_ordinal<fp32>(last)};
 }
 
 }  // namespace deltaproof::detail::gates

@@ -16,7 +16,7 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/random.hpp"
 #include "studies/gates/ratios.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::gates {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::array<format, 3> stores{fp32, bf16, fp16};
 constexpr double ln2 = 0.69314718055994530942;
 
 double decay_in(const format& f, double g) {
-  const auto exact = exp(rounded<fp64>::from_exact(g)).value();
+  const auto exact = shared::exp64(g);
   if (f == bf16) return round_to<bf16>(exact).value();
   if (f == fp16) return round_to<fp16>(exact).value();
   return round_to<fp32>(exact).value();

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "deltaproof/algebra/spectrum.hpp"
-#include "studies/hippo/factored.hpp"
 
 namespace deltaproof::detail::hippo {
 namespace {

@@ -13,9 +13,18 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "studies/hippo/exponential.hpp"
+#include "studies/shared/exponential.hpp"
+#include "studies/shared/factored.hpp"
 
 namespace deltaproof::detail::hippo {
+
+using shared::bound_number;
+using shared::exponentials_of;
+using shared::factored;
+using shared::norm_1;
+using shared::product;
+using shared::scaled;
+using shared::sum;
 
 using wide = real<512>;
 

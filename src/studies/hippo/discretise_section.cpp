@@ -13,7 +13,7 @@
 #include "deltaproof/number/random.hpp"
 #include "studies/hippo/discretise.hpp"
 #include "studies/hippo/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::hippo {
 namespace {

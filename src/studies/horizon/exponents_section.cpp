@@ -14,18 +14,14 @@
 #include "deltaproof/scan/transition.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/horizon/sections.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {
 
-enum stream : std::uint64_t { of_steps = 21, of_gates = 22 };
+using shared::stability_of;
 
-/// R(x) for a rule by name, correctly rounded exponential.
-double stability_of(std::string_view rule, double x) {
-  double result = 0;
-  visit_rule(rule, [&](auto r) { result = r.stability(rounded<fp64>::from_exact(x)).value(); });
-  return result;
-}
+enum stream : std::uint64_t { of_steps = 21, of_gates = 22 };
 
 std::vector<double> uniform_steps(std::size_t tokens, double limit, std::uint64_t seed) {
   philox random(seed, of_steps);
@@ -151,7 +147,7 @@ figure exponents_figure(const settings& size, const std::vector<sample>& euler, 
     series a{std::string(rule.name), {}, {}};
     series b = a;
     for (int i = 0; i <= 160; ++i) {
-      const double x = 0.0625 * round_to<fp64>(exp(rounded<fp64>::from_exact(6.93147180559945309 * i / 160))).value();
+      const double x = 0.0625 * shared::exp64(6.93147180559945309 * i / 160);
       const double size_r = std::fabs(rule.stability(rounded<fp64>::from_exact(x)).value());
       a.x.push_back(x);
       a.y.push_back(std::max(1.0, size_r));

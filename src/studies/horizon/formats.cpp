@@ -14,6 +14,7 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {
@@ -26,14 +27,6 @@ constexpr std::array<regime, 4> all_regimes{{
 }};
 
 enum stream : std::uint64_t { of_keys = 11, of_choices = 12, of_values = 13, of_target = 14, of_rounding = 1000 };
-
-template <class F>
-auto with_format(format wanted, F&& f) {
-  if (wanted == bf16) return f.template operator()<bf16>();
-  if (wanted == fp16) return f.template operator()<fp16>();
-  if (wanted == fp32) return f.template operator()<fp32>();
-  throw domain_error("the horizon study keeps states in bf16, fp16 or fp32, not in " + std::string(deltaproof::name_of(wanted)));
-}
 
 std::vector<float> as_float(std::span<const double> x) {
   std::vector<float> result;
@@ -250,7 +243,7 @@ reference_run run_reference(const regime& r, std::size_t key_dim, std::size_t va
 executed_run run_executed(const regime& r, execution how, format state_format, const reference_run& exact, std::size_t key_dim,
                           std::size_t value_dim, std::uint64_t seed, std::uint64_t stream) {
   const token_source source(r, key_dim, value_dim, seed);
-  return with_format(state_format, [&]<format F>() {
+  return shared::with_kept_format(state_format, [&]<format F>() {
     if (how == execution::materialised) return run_materialised<F>(source, r.step, exact);
     if (how == execution::nearest) {
       return run_rounded<float>(source, r.step, exact, [](float x) { return static_cast<float>(round_to<F>(x).value()); });
@@ -266,7 +259,7 @@ executed_run run_executed(const regime& r, execution how, format state_format, c
 }
 
 resting_point rest(format state_format, double b, double v) {
-  return with_format(state_format, [&]<format F>() {
+  return shared::with_kept_format(state_format, [&]<format F>() {
     recurrence<float> machine(1, 1);
     const std::vector<float> key{1};
     const std::vector<float> value{round_to<float>(v)};
@@ -286,7 +279,7 @@ resting_point rest(format state_format, double b, double v) {
 
 std::vector<double> scalar_error(format state_format, execution how, double b, double v, std::span<const std::size_t> at,
                                  std::uint64_t seed, std::uint64_t stream) {
-  return with_format(state_format, [&]<format F>() {
+  return shared::with_kept_format(state_format, [&]<format F>() {
     recurrence<float> machine(1, 1);
     stochastic mode(seed, of_rounding + stream);
     const std::vector<float> key{1};
@@ -309,7 +302,7 @@ std::vector<double> scalar_error(format state_format, execution how, double b, d
 }
 
 int frozen_exponent(format state_format) {
-  return with_format(state_format, [&]<format F>() {
+  return shared::with_kept_format(state_format, [&]<format F>() {
     const double quantum = power_of_two(1 - F.precision);
     for (int j = 1;; ++j) {
       bool frozen = true;

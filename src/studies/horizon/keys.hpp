@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::horizon {

@@ -8,11 +8,17 @@
 #include <vector>
 
 #include "studies/horizon/keys.hpp"
-#include "studies/horizon/maps.hpp"
 #include "studies/horizon/sections.hpp"
+#include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {
+
+using shared::attractor_period;
+using shared::decay_of;
+using shared::logistic_exponent;
+using shared::one_step;
+using shared::orbit;
 
 constexpr double right_end = 3;
 const std::string logistic_label = "logistic map";

@@ -37,9 +37,4 @@ void add_formats(const run_options&, const settings&, report&);
 void add_rest(const run_options&, const settings&, report&);
 void add_maps(const run_options&, const settings&, report&);
 
-/// A finding of this id, or null where an interruption left it out.
-[[nodiscard]] const finding* find(const report&, const std::string& id);
-/// One of its values as a double; NaN where there is none.
-[[nodiscard]] double value_of(const report&, const std::string& id, const std::string& key);
-
 }  // namespace deltaproof::detail::horizon

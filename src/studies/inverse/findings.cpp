@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "studies/inverse/survey.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::inverse {
 namespace {
@@ -51,15 +52,9 @@ tally count_where(const survey& s, const std::function<bool(const point&)>& want
   return t;
 }
 
-std::string of(const tally& t) { return count(t.safe) + " of " + count(t.all); }
+std::string of(const tally& t) { return shared::of(t.safe, t.all); }
 
 std::string all_or(const tally& t, const std::string& all, const std::string& some) { return t.safe == t.all ? all : some; }
-
-double quantile(std::vector<double>& x, double q) {
-  if (x.empty()) return 0;
-  std::sort(x.begin(), x.end());
-  return x[static_cast<std::size_t>(q * static_cast<double>(x.size() - 1))];
-}
 
 std::string command(const inverse_plan& plan, const inverse_problem& p) {
   std::string text = "deltaproof inverse --keys " + deltaproof::name_of(p.keys) + " --beta " + deltaproof::name_of(p.beta) +
@@ -288,7 +283,10 @@ void add_luck(const survey& s, std::uint64_t seed, report& r) {
         {"chunk", chunk},
         {"mean_cosine_0.9999_error_over_limit", nearly}},
        "The larger of predicted and observed growth, times u, above the limit, observed error below it."});
-  const double low = quantile(followed, 0.05), middle = quantile(followed, 0.5), high = quantile(followed, 0.95);
+  std::sort(followed.begin(), followed.end());
+  std::sort(predicted.begin(), predicted.end());
+  const double low = shared::quantile(followed, 0.05), middle = shared::quantile(followed, 0.5),
+               high = shared::quantile(followed, 0.95);
   r.findings.push_back(
       {"error-follows-growth",
        "Where powers are summed and the predicted growth times u exceeds the limit, the error is about that product or more: "
@@ -299,7 +297,8 @@ void add_luck(const survey& s, std::uint64_t seed, report& r) {
        evidence::sampled(followed.size(), seed, "5 % and 95 % quantiles " + number(low, 2) + " and " + number(high, 2)),
        {{"median", middle}, {"quantile_5", low}, {"quantile_95", high}},
        "Finite, nonzero errors of the three forms with powers, all formats, keys, steps and chunks."});
-  const double p_low = quantile(predicted, 0.05), p_middle = quantile(predicted, 0.5), p_high = quantile(predicted, 0.95);
+  const double p_low = shared::quantile(predicted, 0.05), p_middle = shared::quantile(predicted, 0.5),
+               p_high = shared::quantile(predicted, 0.95);
   r.findings.push_back(
       {"growth-is-predictable",
        "The growth is known before anything runs: predicted over observed is " + number(p_middle, 2) +

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "studies/inverse/survey.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::inverse {
 namespace {

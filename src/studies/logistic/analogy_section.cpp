@@ -9,10 +9,10 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "studies/horizon/maps.hpp"
 #include "studies/logistic/orbits.hpp"
 #include "studies/logistic/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
@@ -102,7 +102,7 @@ figure phase_figure(const settings& size) {
   series cloud{"", {}, {}, series_style::cloud};
   for (std::size_t i = 1; i <= size.sweep; ++i) {
     const double x = 3 * static_cast<double>(i) / static_cast<double>(size.sweep);
-    for (const double u : horizon::orbit(horizon::one_step::logistic_euler, x, 2000, 60)) {
+    for (const double u : shared::orbit(shared::one_step::logistic_euler, x, 2000, 60)) {
       cloud.x.push_back(x);
       cloud.y.push_back(u);
     }
@@ -114,7 +114,7 @@ figure phase_figure(const settings& size) {
   series rest{"", {}, {}};
   for (int i = 1; i <= 60; ++i) {
     const double x = i / 20.0;
-    for (const double u : horizon::orbit(horizon::one_step::logistic_exact, x, 2000, 4)) {
+    for (const double u : shared::orbit(shared::one_step::logistic_exact, x, 2000, 4)) {
       rest.x.push_back(x);
       rest.y.push_back(u);
     }

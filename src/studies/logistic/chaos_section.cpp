@@ -8,24 +8,24 @@
 #include <string>
 #include <vector>
 
-#include "studies/horizon/maps.hpp"
 #include "studies/logistic/orbits.hpp"
 #include "studies/logistic/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
 
 constexpr std::array<double, 3> parameters{3.75, 3.875, 4};
 
-using horizon::one_step;
+using shared::one_step;
 
 /// Values of r x (1 - x) that orbits keep visiting: the map of study horizon in the unit x = (r - 1)/r u.
 series attractor(std::size_t sweep, double from, double to) {
   series s{"", {}, {}, series_style::cloud};
   for (std::size_t i = 0; i <= sweep; ++i) {
     const double r = from + (to - from) * static_cast<double>(i) / static_cast<double>(sweep);
-    for (const double u : horizon::orbit(one_step::logistic_euler, r - 1, 2000, 60)) {
+    for (const double u : shared::orbit(one_step::logistic_euler, r - 1, 2000, 60)) {
       s.x.push_back(r);
       s.y.push_back(u * (r - 1) / r);
     }
@@ -62,7 +62,7 @@ figure bifurcation_figure(const settings& size) {
   for (std::size_t i = 0; i <= size.sweep; ++i) {
     const double r = 2.8 + 1.2 * static_cast<double>(i) / static_cast<double>(size.sweep);
     s.x.push_back(r);
-    s.y.push_back(horizon::logistic_exponent(one_step::logistic_euler, r - 1, 2000, 4000));
+    s.y.push_back(shared::logistic_exponent(one_step::logistic_euler, r - 1, 2000, 4000));
   }
   bottom.curves = {std::move(s)};
   f.panels = {std::move(top), std::move(bottom)};

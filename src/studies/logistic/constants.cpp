@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "studies/hippo/factored.hpp"
+#include "studies/shared/factored.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
 
-using hippo::factored;
+using shared::factored;
 
 template <class R>
 class doubling_operator {

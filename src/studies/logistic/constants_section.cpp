@@ -10,15 +10,13 @@
 
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/sections.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
 
+using shared::shortened;
 using wide = real<256>;
-
-std::string shortened(const std::string& digits, std::size_t length) {
-  return digits.size() <= length ? digits : digits.substr(0, length) + "…";
-}
 
 /// How many leading characters two decimals share.
 std::size_t shared_digits(const std::string& a, const std::string& b) {

@@ -11,27 +11,18 @@
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "studies/eigenvalues/parts.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/formats.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
 
-using eigenvalues::format_tag;
-using eigenvalues::from_ordinal;
-using eigenvalues::ordinal;
+using shared::from_ordinal;
+using shared::ordinal;
+using shared::with_format;
 using truth = real<2200>;
 
 enum stream : std::uint64_t { of_exponent = 0x6c6f676900000000U, of_starts = 0x6c6f676a00000000U };
-
-template <class Function>
-void with_format(std::string_view name, Function&& f) {
-  if (name == "bf16") return f(format_tag<bf16>{});
-  if (name == "fp16") return f(format_tag<fp16>{});
-  if (name == "fp32") return f(format_tag<fp32>{});
-  if (name == "fp64") return f(format_tag<fp64>{});
-  throw format_error("study logistic looks at bf16, fp16, fp32 and fp64; got '" + std::string(name) + "'");
-}
 
 template <class S>
 S mapped(const S& r, const S& x) {

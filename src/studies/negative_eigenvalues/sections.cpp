@@ -12,8 +12,8 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/rule/baselines.hpp"
-#include "studies/eigenvalues/parts.hpp"
 #include "studies/negative_eigenvalues/words.hpp"
+#include "studies/shared/formats.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::negative_eigenvalues {
@@ -240,8 +240,8 @@ void add_margins(const run_options&, const settings&, report& r) {
   double largest_safe = -HUGE_VAL;
   double first_one = HUGE_VAL;
   const double limit = 1 - 2 * unit_roundoff(bf16);
-  for (std::int64_t i = eigenvalues::ordinal<bf16>(0.5); i <= eigenvalues::ordinal<bf16>(16); ++i) {
-    const auto x = rounded<bf16>::from_exact(eigenvalues::from_ordinal<bf16>(i));
+  for (std::int64_t i = shared::ordinal<bf16>(0.5); i <= shared::ordinal<bf16>(16); ++i) {
+    const auto x = rounded<bf16>::from_exact(shared::from_ordinal<bf16>(i));
     const double s = sigmoid(x).value();
     ++cases;
     if (s <= limit) largest_safe = std::max(largest_safe, x.value());

@@ -13,11 +13,12 @@
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
 #include "studies/shared/keys.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
 
-std::string text(const spread& s) { return number(s.mean, 3) + " ± " + number(s.deviation, 2); }
+using shared::percent;
 
 /// What the document leaves open before a memory sees a token. x: Gaussian; W: random d x d, entries N(0, 1/d).
 struct preparation {
@@ -48,10 +49,6 @@ void project(matrix<double>& rows, const matrix<double>& w) {
     }
     std::copy(image.begin(), image.end(), rows.row(t).begin());
   }
-}
-
-void unit_rows(matrix<double>& rows) {
-  for (std::size_t t = 0; t < rows.rows(); ++t) shared::normalise(rows.row(t));
 }
 
 inputs prepare(const preparation& p, relation f, const settings& size, std::uint64_t seed, std::uint64_t run) {
@@ -262,13 +259,13 @@ void add_successors(const run_options& options, const settings& size, report& r)
   r.findings.push_back({"convolution-on-keys",
                         keys ? "What a short convolution is for shows where the answer is the next token: averaged over two "
                                "tokens on k the successor is found in " +
-                                   percent(hits[1].mean) + " of the words, on v in " + percent(hits[2].mean) +
-                                   ", without it in " + percent(hits[0].mean) +
+                                   percent(hits[1].mean, 3) + " of the words, on v in " + percent(hits[2].mean, 3) +
+                                   ", without it in " + percent(hits[0].mean, 3) +
                                    ". A key that holds the past links x to what follows it; a value that holds the past links it "
                                    "to what came before."
-                             : "Averaged over two tokens on k the successor is found in " + percent(hits[1].mean) +
-                                   " of the words, on v in " + percent(hits[2].mean) + ", without in " + percent(hits[0].mean) +
-                                   ".",
+                             : "Averaged over two tokens on k the successor is found in " + percent(hits[1].mean, 3) +
+                                   " of the words, on v in " + percent(hits[2].mean, 3) + ", without in " +
+                                   percent(hits[0].mean, 3) + ".",
                         evidence::sampled(runs * words, options.seed, "standard deviation of a run: table"),
                         {{"keys", hits[1].mean}, {"values", hits[2].mean}, {"none", hits[0].mean}, {"both", hits[3].mean}},
                         "With q = k = v = x_t and no convolution the state learns x → x."});

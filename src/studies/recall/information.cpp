@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "deltaproof/number/errors.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {

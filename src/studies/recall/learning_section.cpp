@@ -12,9 +12,12 @@
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
 #include "studies/recall/theory.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
+
+using shared::percent;
 
 struct learner {
   const char* name;

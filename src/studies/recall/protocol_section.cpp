@@ -12,10 +12,13 @@
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
 #include "studies/recall/theory.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
+
+using shared::percent;
 
 /// One way to read a run that the document's text allows.
 struct protocol {

@@ -11,18 +11,14 @@
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/study/report.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
 
 using row = std::span<const double>;
-
-double squared_norm(row x) {
-  double sum = 0;
-  for (const double entry : x) sum += entry * entry;
-  return sum;
-}
+using shared::squared_norm;
 
 /// A baseline of the library; `step(machine, k, v)` says how it is written.
 template <class Machine, class Step>
@@ -236,6 +232,8 @@ spread spread_of(std::span<const double> x) {
   result.deviation = x.size() > 1 ? std::sqrt(result.deviation / (n - 1)) : 0;
   return result;
 }
+
+std::string text(const spread& s) { return number(s.mean, 3) + " ± " + number(s.deviation, 2); }
 
 costs count_costs(std::size_t dim, std::size_t tokens) {
   using counted = counting<double>;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -91,6 +92,8 @@ struct spread {
   double deviation = 0;
 };
 [[nodiscard]] spread spread_of(std::span<const double> x);
+/// "0.412 ± 0.03".
+[[nodiscard]] std::string text(const spread&);
 
 /// One token of each memory with K = V = d, counted: the library's templates over a counting scalar. `least_squares_anew` is
 /// the printed formula evaluated from all t tokens, the inverse by Gauss-Jordan.

@@ -13,9 +13,12 @@
 #include "studies/recall/sections.hpp"
 #include "studies/recall/theory.hpp"
 #include "studies/shared/keys.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
+
+using shared::percent;
 
 bool rounds_to(double x, const printed& p) { return std::fabs(x - p.value) <= 0.5 * p.unit * (1 + 1e-9); }
 

@@ -25,9 +25,6 @@ struct settings {
 };
 [[nodiscard]] settings settings_for(const run_options&);
 
-/// The value of a finding, NaN where it is not there.
-[[nodiscard]] double value_of(const report&, const std::string& id, const std::string& key);
-
 /// Which protocol gives the printed errors; what the errors are in units of E v^2.
 void add_protocol(const run_options&, const settings&, report&);
 /// Norm before or after f, projections or none.
@@ -48,8 +45,6 @@ void add_information(const run_options&, const settings&, report&);
 void add_rules(const run_options&, const settings&, report&);
 void add_cost(const settings&, report&);
 
-/// x / y as percent, or a number with that many digits: for sentences.
-[[nodiscard]] std::string percent(double share, int digits = 3);
 /// "identity", ...
 [[nodiscard]] std::string name_of(relation);
 

@@ -12,12 +12,13 @@
 #include "studies/recall/printed.hpp"
 #include "studies/recall/runs.hpp"
 #include "studies/recall/sections.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
 
-std::string text(const spread& s) { return number(s.mean, 3) + " ± " + number(s.deviation, 2); }
+using shared::percent;
 
 struct place {
   const char* name;

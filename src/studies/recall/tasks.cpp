@@ -44,10 +44,6 @@ double series(const wide& a, int sign, int shift, bool later, std::size_t key_di
   return result;
 }
 
-void unit_rows(matrix<double>& x) {
-  for (std::size_t t = 0; t < x.rows(); ++t) shared::normalise(x.row(t));
-}
-
 matrix<double> unit_gaussian(philox random, std::size_t tokens, std::size_t key_dim) {
   matrix<double> result(tokens, key_dim);
   for (std::size_t t = 0; t < tokens; ++t) shared::draw(random, result.row(t));
@@ -67,6 +63,10 @@ void average(matrix<double>& x, std::size_t width) {
 }
 
 }  // namespace
+
+void unit_rows(matrix<double>& x) {
+  for (std::size_t t = 0; t < x.rows(); ++t) shared::normalise(x.row(t));
+}
 
 double portable_exp(double x) {
   // e^x = (e^(x / 2^s))^(2^s) with |x| / 2^s below 1/8, and e^y by its series.

@@ -75,6 +75,8 @@ struct task {
 struct inputs {
   matrix<double> q, k, v;
 };
+/// Normalises every row.
+void unit_rows(matrix<double>&);
 /// The keys and queries of a run depend on (seed, run, key_dim, tokens) alone, so that relations can be compared on them.
 [[nodiscard]] inputs make_inputs(const task&, std::uint64_t seed, std::uint64_t run);
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "studies/referee/sections.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
 
-std::string of(std::size_t part, std::size_t all) { return count(part) + " of " + count(all); }
+using shared::of;
 
 }  // namespace
 

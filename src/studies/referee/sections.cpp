@@ -7,6 +7,7 @@
 #include <set>
 
 #include "deltaproof/kernel/faults.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
@@ -19,7 +20,7 @@ std::string percent(std::size_t part, std::size_t all) {
   const double x = 100 * share(part, all);
   return (x >= 99.95 ? std::string("100") : number(x, x >= 10 ? 3 : 2)) + " %";
 }
-std::string of(std::size_t part, std::size_t all) { return count(part) + " of " + count(all); }
+using shared::of;
 
 std::size_t count_runs(const survey& s, const auto& wanted) {
   return static_cast<std::size_t>(std::count_if(s.faulty.begin(), s.faulty.end(), wanted));

@@ -8,10 +8,12 @@
 
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
-#include "studies/referee/bench.hpp"
+#include "studies/shared/trials/bench.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
+
+using trials::bench;
 
 /// rms(got - correct) / rms(correct - exact); infinite where got is not finite.
 double relative_change(const tensor& got, const tensor& correct, double error_rms) {
@@ -81,7 +83,7 @@ std::string shown_in(std::string_view stage, const result& r) {
 
 survey run_survey(const run_options& options) {
   survey out;
-  out.cases = cases(options);
+  out.cases = trials::cases(options);
   std::vector<bench> benches(out.cases.size());
   const auto all = faults();
   // One correct run of each case first: it leaves the plan's own draws for all that follow.

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "deltaproof/kernel/check.hpp"
-#include "studies/referee/cases.hpp"
+#include "studies/shared/trials/cases.hpp"
 
 namespace deltaproof::detail::referee_study {
+
+using trials::trial_case;
 
 /// Who refuses. `stages` is check on everything the result holds; `outputs` is check on o and final_state alone.
 enum class judge_kind { stages, outputs, fla, flash_attention, attention_gym, allclose, nmse };

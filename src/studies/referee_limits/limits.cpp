@@ -9,13 +9,13 @@
 
 #include "deltaproof/kernel/faults.hpp"
 #include "kernel/emulate/products.hpp"
-#include "studies/referee/bench.hpp"
+#include "studies/shared/trials/bench.hpp"
 
 namespace deltaproof::detail::referee_limits {
 namespace {
 
-using referee_study::bench;
-using referee_study::trial_case;
+using trials::bench;
+using trials::trial_case;
 
 /// o, then final_state, each in units of the rms error of a correct run, so that neither drowns the other.
 std::vector<double> scaled_errors(const bench& b, const result& r) {
@@ -87,7 +87,7 @@ emulation_options disturbed(const run_options& options, std::size_t at, std::siz
 }
 
 prepared prepare(const run_options& options, const trial_case& c, std::size_t at) {
-  prepared out{referee_study::make_bench(c), {}, {}};
+  prepared out{trials::make_bench(c), {}, {}};
   out.b.correct.stages.clear();
   for (std::size_t i = 0; i < seeds; ++i) {
     out.correct.push_back(emulated(out.b, c, out.b.allowed.front(), disturbed(options, at, i)));
@@ -160,7 +160,7 @@ void find(const run_options& options, const trial_case& c, const prepared& given
 
 limits run_limits(const run_options& options, const selection& chosen) {
   limits out;
-  out.cases = referee_study::cases(options);
+  out.cases = trials::cases(options);
   std::vector<std::optional<prepared>> ready(out.cases.size());
   for (std::size_t i = 0; i < out.cases.size(); ++i) {
     if (chosen.at && !chosen.at(i)) continue;

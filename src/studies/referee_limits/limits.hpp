@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "deltaproof/study/study.hpp"
-#include "studies/referee/cases.hpp"
+#include "studies/shared/trials/cases.hpp"
 
 namespace deltaproof::detail::referee_limits {
 
@@ -36,7 +36,7 @@ struct limit {
 };
 
 struct limits {
-  std::vector<referee_study::trial_case> cases;
+  std::vector<trials::trial_case> cases;
   std::vector<limit> rows;  ///< case-major, faults in the order of the catalogue
   std::size_t checks = 0;
   bool complete = false;

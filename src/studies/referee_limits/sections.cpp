@@ -5,6 +5,7 @@
 
 #include "deltaproof/kernel/faults.hpp"
 #include "studies/referee_limits/limits.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::referee_limits {
 namespace {
@@ -16,7 +17,8 @@ bool refuted(const limit& x) { return x.scaled() && x.check.has_value(); }
 bool visible(const limit& x) { return x.visible(); }
 bool missed(const limit& x) { return x.visible() && !x.check; }
 
-std::string of(std::size_t part, std::size_t all) { return count(part) + " of " + count(all); }
+using shared::of;
+using shared::quantile;
 
 /// check's least s over the filter's where both see the fault.
 std::vector<double> ratios(const limits& s) {
@@ -26,9 +28,6 @@ std::vector<double> ratios(const limits& s) {
   }
   std::sort(out.begin(), out.end());
   return out;
-}
-double quantile(const std::vector<double>& sorted, double q) {
-  return sorted.empty() ? 0 : sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1))];
 }
 
 /// Faults that the filter sees in some case, and of these those that check refutes in some case.

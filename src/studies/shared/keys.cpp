@@ -6,14 +6,16 @@
 #include <array>
 #include <cmath>
 
-#include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/rounded.hpp"
-
 namespace deltaproof::detail::shared {
 
-double normalise(std::span<double> x) {
+double squared_norm(std::span<const double> x) {
   double square = 0;
   for (const double entry : x) square += entry * entry;
+  return square;
+}
+
+double normalise(std::span<double> x) {
+  const double square = squared_norm(x);
   const double length = std::sqrt(square);
   for (double& entry : x) entry /= length;
   return square;
@@ -35,9 +37,5 @@ std::vector<std::size_t> checkpoints(std::size_t last) {
   if (last > 0 && result.back() != last) result.push_back(last);
   return result;
 }
-
-double ln(double x) { return log(rounded<fp64>::from_exact(x)).value(); }
-
-double log10_of(double x) { return ln(x) * 0.43429448190325182765; }
 
 }  // namespace deltaproof::detail::shared

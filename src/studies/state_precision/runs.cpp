@@ -14,22 +14,19 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/formats.hpp"
+#include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::state_precision {
 namespace {
 
+using shared::exp32;
+using shared::exp64;
+using shared::rounded_to;
+
 constexpr std::size_t longest_block = 4096;
 
-double rounded_to(const format& f, double x) {
-  if (f == bf16) return round_to<bf16>(x).value();
-  if (f == fp16) return round_to<fp16>(x).value();
-  if (f == fp32) return round_to<fp32>(x).value();
-  throw domain_error("state-precision keeps numbers in bf16, fp16 or fp32, not in " + std::string(name_of(f)));
-}
-
-double exp64(double x) { return exp(rounded<fp64>::from_exact(x)).value(); }
-double exp32(double x) { return exp(rounded<fp32>::from_exact(x)).value(); }
 // ln(1 + e^x).
 double softplus(double x) { return x > 30 ? x : shared::ln(1 + exp64(x)); }
 

@@ -11,9 +11,12 @@
 #include <utility>
 
 #include "studies/shared/keys.hpp"
+#include "studies/shared/text.hpp"
 
 namespace deltaproof::detail::state_precision {
 namespace {
+
+using shared::percent;
 
 constexpr double good = 0.01;
 constexpr double bad = 0.1;
@@ -46,8 +49,6 @@ std::size_t good_heads(const survey& s, std::size_t choice) {
   }
   return n;
 }
-
-std::string percent(double x) { return number(100 * x, 2) + " %"; }
 
 figure error_figure(const survey& s) {
   figure f;
@@ -185,49 +186,49 @@ void add_findings(const run_options& options, const settings& size, const survey
       {"sixteen-bit-state",
        std::string("A bf16 state ") +
            (ordinary < 0.05 ? "is a question of the step, not of the horizon: with β near ½ its error is level, at most " +
-                                  percent(ordinary) + " on any head; "
-                            : "errs by up to " + percent(ordinary) + " with β near ½; ") +
-           "with small β (0.01 or so) and a long memory it grows to " + percent(b.error) + " (" +
+                                  percent(ordinary, 2) + " on any head; "
+                            : "errs by up to " + percent(ordinary, 2) + " with β near ½; ") +
+           "with small β (0.01 or so) and a long memory it grows to " + percent(b.error, 2) + " (" +
            std::string(heads[b.head].title) + "), first above 10 % after " +
            count(horizon(s.heads[b.head].runs[choice_named("state bf16")], at, bad)) + " tokens. An fp16 state does the same " +
-           number(b.error / h.error, 2) + " times smaller: at most " + percent(h.error) + ".",
+           number(b.error / h.error, 2) + " times smaller: at most " + percent(h.error, 2) + ".",
        evidence::measured(),
        {{"ordinary", ordinary}, {"bf16_worst", b.error}, {"fp16_worst", h.error}},
        seed + " A write β k (v − p) below half a unit in the last place of the state is lost whole (finding dead-zone of study "
               "`horizon`), and so is a decay."});
   const double nearest = at_end("long-slow", "state bf16");
   const double random = at_end("long-slow", "state bf16, stochastic");
-  r.findings.push_back({"stochastic-state",
-                        random < nearest
-                            ? "Rounding the state stochastically takes the drift away: on long memory with small β the error of "
-                              "a bf16 state ends at " +
-                                  percent(random) + " instead of " + percent(nearest) + ", and it holds " +
-                                  number(kept_at_end("long-slow", "state bf16, stochastic"), 4) + " of the map instead of " +
-                                  number(kept_at_end("long-slow", "state bf16"), 4) + "; with β near ½ it is " +
-                                  number(at_end("no-gate", "state bf16, stochastic") / at_end("no-gate", "state bf16"), 2) +
-                                  " times as noisy as rounding to nearest."
-                            : "Stochastic rounding does not help a bf16 state on long memory with small β: " + percent(random) +
-                                  " against " + percent(nearest) + ".",
-                        evidence::measured(),
-                        {{"nearest", nearest}, {"stochastic", random}, {"kept_nearest", kept_at_end("long-slow", "state bf16")}},
-                        seed + " One stream of random numbers."});
+  r.findings.push_back(
+      {"stochastic-state",
+       random < nearest ? "Rounding the state stochastically takes the drift away: on long memory with small β the error of "
+                          "a bf16 state ends at " +
+                              percent(random, 2) + " instead of " + percent(nearest, 2) + ", and it holds " +
+                              number(kept_at_end("long-slow", "state bf16, stochastic"), 4) + " of the map instead of " +
+                              number(kept_at_end("long-slow", "state bf16"), 4) + "; with β near ½ it is " +
+                              number(at_end("no-gate", "state bf16, stochastic") / at_end("no-gate", "state bf16"), 2) +
+                              " times as noisy as rounding to nearest."
+                        : "Stochastic rounding does not help a bf16 state on long memory with small β: " + percent(random, 2) +
+                              " against " + percent(nearest, 2) + ".",
+       evidence::measured(),
+       {{"nearest", nearest}, {"stochastic", random}, {"kept_nearest", kept_at_end("long-slow", "state bf16")}},
+       seed + " One stream of random numbers."});
   const extreme exponential = worst_of(s, choice_named("decay e^g bf16"));
   const extreme half = worst_of(s, choice_named("decay e^g fp16"));
   const extreme logarithm = worst_of(s, choice_named("log decay g bf16"));
   r.findings.push_back(
       {"decay",
        exponential.error > 10 * logarithm.error
-           ? "Keep g, not e^g: a decay stored as e^g costs up to " + percent(exponential.error) + " in bf16 and " +
-                 percent(half.error) + " in fp16 (" + std::string(heads[exponential.head].title) +
-                 "), with an fp32 state; g stored in bf16 and raised in fp32 at most " + percent(logarithm.error) + "."
-           : "A decay stored as e^g in bf16 costs up to " + percent(exponential.error) + ", g stored in bf16 " +
-                 percent(logarithm.error) + ".",
+           ? "Keep g, not e^g: a decay stored as e^g costs up to " + percent(exponential.error, 2) + " in bf16 and " +
+                 percent(half.error, 2) + " in fp16 (" + std::string(heads[exponential.head].title) +
+                 "), with an fp32 state; g stored in bf16 and raised in fp32 at most " + percent(logarithm.error, 2) + "."
+           : "A decay stored as e^g in bf16 costs up to " + percent(exponential.error, 2) + ", g stored in bf16 " +
+                 percent(logarithm.error, 2) + ".",
        evidence::measured(),
        {{"exponential_bf16", exponential.error}, {"exponential_fp16", half.error}, {"logarithm_bf16", logarithm.error}},
        seed + " e^g near 1 has an absolute error of u/2, a relative error of u/(2|g|) in the memory; see study `gates`."});
   const extreme beta = worst_of(s, choice_named("β bf16"));
   r.findings.push_back({"beta",
-                        "β in bf16 costs at most " + percent(beta.error) +
+                        "β in bf16 costs at most " + percent(beta.error, 2) +
                             ", level in the horizon: it is another step by one part in 512, not a loss that adds up.",
                         evidence::measured(),
                         {{"worst", beta.error}},

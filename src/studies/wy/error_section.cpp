@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "studies/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/wy/sections.hpp"
 
 namespace deltaproof::detail::wy {

@@ -10,7 +10,7 @@
 #include "deltaproof/number/double_double.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
 
 namespace deltaproof::detail::wy {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "deltaproof/study/study.hpp"
-#include "studies/chunks/keys.hpp"
+#include "studies/shared/chunks/keys.hpp"
 
 namespace deltaproof::detail::wy {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "studies/referee/bench.hpp"
+#include "studies/shared/trials/bench.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-namespace deltaproof::detail::referee_study {
+namespace deltaproof::detail::trials {
 namespace {
 
 double rms_error(const tensor& got, const reference_tensor& want) {
@@ -52,4 +52,4 @@ bench make_bench(const trial_case& c) {
   return b;
 }
 
-}  // namespace deltaproof::detail::referee_study
+}  // namespace deltaproof::detail::trials

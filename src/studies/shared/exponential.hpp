@@ -14,7 +14,7 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 
-namespace deltaproof::detail::hippo {
+namespace deltaproof::detail::shared {
 
 /// What bounds are kept in: their own roundings are covered by a factor, their exponents do not run out.
 using bound_number = real<64>;
@@ -144,4 +144,4 @@ template <class S>
   return r;
 }
 
-}  // namespace deltaproof::detail::hippo
+}  // namespace deltaproof::detail::shared

@@ -13,7 +13,7 @@
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/number/errors.hpp"
 
-namespace deltaproof::detail::hippo {
+namespace deltaproof::detail::shared {
 
 /// P A = L U, the largest entry of the column as pivot. Throws: domain_error where a pivot is 0.
 template <class R>
@@ -91,4 +91,4 @@ class factored {
   std::vector<std::size_t> row_;
 };
 
-}  // namespace deltaproof::detail::hippo
+}  // namespace deltaproof::detail::shared

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/chunks/keys.hpp"
+#include "studies/shared/chunks/keys.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ void cluster(std::span<double> key, std::span<const double> mean, double cosine)
 
 void settle(std::span<double> key) {
   for (double& x : key) x = common_value(x);
-  while (squared_norm(key) > 1) {
+  while (shared::squared_norm(key) > 1) {
     double& largest = *std::max_element(key.begin(), key.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
     auto bits = round_to<bf16>(largest).bits();
     largest = rounded<bf16>::from_bits(--bits).value();
@@ -82,12 +82,6 @@ std::string_view name_of(key_kind kind) {
 }
 
 double common_value(double x) { return round_to<fp16>(round_to<bf16>(x)).value(); }
-
-double squared_norm(std::span<const double> k) {
-  double sum = 0;
-  for (const double x : k) sum += x * x;
-  return sum;
-}
 
 std::vector<double> make_keys(key_kind kind, std::size_t rows, std::size_t key_dim, std::uint64_t seed) {
   philox random(seed, of_keys);

@@ -1,15 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/horizon/maps.hpp"
+#include "studies/shared/maps.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "deltaproof/number/elementary.hpp"
-#include "studies/horizon/keys.hpp"
+#include "studies/shared/functions.hpp"
 
-namespace deltaproof::detail::horizon {
+namespace deltaproof::detail::shared {
 namespace {
 
 constexpr double close = 0x1p-20;
@@ -18,7 +17,7 @@ double start(one_step map) { return map == one_step::logistic_euler || map == on
 
 }  // namespace
 
-double decay_of(double x) { return exp(rounded<fp64>::from_exact(-x)).value(); }
+double decay_of(double x) { return exp64(-x); }
 
 std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t keep) {
   const double decay = decay_of(x);
@@ -56,4 +55,4 @@ std::size_t attractor_period(double x) {
   return points > 64 ? 0 : points;
 }
 
-}  // namespace deltaproof::detail::horizon
+}  // namespace deltaproof::detail::shared

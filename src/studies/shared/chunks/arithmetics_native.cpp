@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "studies/chunks/instantiate.hpp"
+#include "studies/shared/chunks/instantiate.hpp"
 
 namespace deltaproof::detail::chunks {
 

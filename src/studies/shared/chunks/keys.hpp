@@ -31,11 +31,8 @@ inline constexpr std::array<key_kind, 8> key_kinds{key_kind::fresh,     key_kind
 [[nodiscard]] double common_value(double x);
 
 /// rows * key_dim entries; every row is common_value entry by entry of a unit vector, then, while |k|^2 > 1, its largest
-/// entry is moved one value of bf16 toward 0.
+/// entry is moved one value of bf16 toward 0. Entries are multiples of 2^-24, so shared::squared_norm of a row is exact.
 [[nodiscard]] std::vector<double> make_keys(key_kind, std::size_t rows, std::size_t key_dim, std::uint64_t seed);
-
-/// |k|^2, exactly: the entries are multiples of 2^-24.
-[[nodiscard]] double squared_norm(std::span<const double> k);
 
 /// How steps are drawn: each uniform in [low, high], rounded down to a multiple of 2^-7. low = high: that number.
 struct step_law {

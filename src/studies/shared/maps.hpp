@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace deltaproof::detail::horizon {
+namespace deltaproof::detail::shared {
 
 enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact };
 
@@ -41,4 +41,4 @@ enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact }
 /// Points of the attractor told apart at 2^-20, 0 for more than 64.
 [[nodiscard]] std::size_t attractor_period(double x);
 
-}  // namespace deltaproof::detail::horizon
+}  // namespace deltaproof::detail::shared

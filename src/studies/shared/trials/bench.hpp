@@ -10,9 +10,9 @@
 #include "deltaproof/kernel/check.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/oracle/reference.hpp"
-#include "studies/referee/cases.hpp"
+#include "studies/shared/trials/cases.hpp"
 
-namespace deltaproof::detail::referee_study {
+namespace deltaproof::detail::trials {
 
 struct bench {
   problem p;
@@ -28,4 +28,4 @@ struct bench {
 [[nodiscard]] bench make_bench(const trial_case& c);
 [[nodiscard]] result emulated(const bench& b, const trial_case& c, const plan_variant& v, const emulation_options& options);
 
-}  // namespace deltaproof::detail::referee_study
+}  // namespace deltaproof::detail::trials

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "studies/referee/cases.hpp"
+#include "studies/shared/trials/cases.hpp"
 
-namespace deltaproof::detail::referee_study {
+namespace deltaproof::detail::trials {
 namespace {
 
 generation inputs(const run_options& options, std::string regime, op_kind op, std::size_t tokens) {
@@ -91,4 +91,4 @@ std::string describe(const trial_case& c) {
   return text + " --seed " + std::to_string(g.seed);
 }
 
-}  // namespace deltaproof::detail::referee_study
+}  // namespace deltaproof::detail::trials

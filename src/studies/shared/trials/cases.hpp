@@ -13,7 +13,7 @@
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/study/study.hpp"
 
-namespace deltaproof::detail::referee_study {
+namespace deltaproof::detail::trials {
 
 struct trial_case {
   std::string id;    ///< "gdn/tails"
@@ -28,4 +28,4 @@ struct trial_case {
 /// What a case is made of: the plan and the options of `deltaproof gen` that differ from the regime's defaults.
 [[nodiscard]] std::string describe(const trial_case&);
 
-}  // namespace deltaproof::detail::referee_study
+}  // namespace deltaproof::detail::trials

@@ -11,7 +11,7 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
-#include "studies/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
 
 namespace deltaproof::detail::chunks {
 

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/errors.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "deltaproof/study/report.hpp"
+#include "studies/shared/findings.hpp"
+#include "studies/shared/formats.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
+#include "studies/shared/text.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::shared;
+
+TEST(shared_findings, values_of_every_type_are_numbers_and_text) {
+  report r;
+  finding f{"here", "", evidence::measured(), {}, ""};
+  f.values = {{"double", 0.25}, {"negative", -3}, {"large", std::numeric_limits<std::uint64_t>::max()},
+              {"yes", true},    {"no", false},    {"text", "17/16"}};
+  r.findings = {{"before", "", evidence::measured(), {{"double", 1.0}}, ""}, f};
+  ASSERT_EQ(find(r, "here"), &r.findings[1]);
+  EXPECT_EQ(find(r, "elsewhere"), nullptr);
+  EXPECT_EQ(value_of(r, "here", "double"), 0.25);
+  EXPECT_EQ(value_of(r, "here", "negative"), -3);
+  EXPECT_EQ(value_of(r, "here", "large"), 0x1p64);
+  EXPECT_EQ(value_of(r, "here", "yes"), 1);
+  EXPECT_EQ(value_of(r, "here", "no"), 0);
+  EXPECT_TRUE(std::isnan(value_of(r, "here", "text")));
+  EXPECT_TRUE(std::isnan(value_of(r, "here", "none")));
+  EXPECT_TRUE(std::isnan(value_of(r, "elsewhere", "double")));
+  EXPECT_EQ(text_of(r, "here", "text"), "17/16");
+  EXPECT_EQ(text_of(r, "here", "double"), "0.25");
+  EXPECT_EQ(text_of(r, "here", "none"), "");
+  EXPECT_EQ(text_of(r, "elsewhere", "text"), "");
+}
+
+TEST(shared_text, is_what_a_sentence_needs) {
+  EXPECT_EQ(of(12, 345), "12 of 345");
+  EXPECT_EQ(percent(0.12345, 3), "12.3 %");
+  EXPECT_EQ(shortened("3.14159", 4), "3.14…");
+  EXPECT_EQ(shortened("3.14", 4), "3.14");
+  const std::vector<double> x{1, 2, 3, 4};
+  EXPECT_EQ(quantile(x, 0), 1);
+  EXPECT_EQ(quantile(x, 0.5), 2);
+  EXPECT_EQ(quantile(x, 1), 4);
+  EXPECT_EQ(quantile({}, 0.5), 0);
+}
+
+TEST(shared_formats, are_chosen_by_name_and_by_value) {
+  std::string seen;
+  for (const char* name : {"bf16", "fp16", "fp32", "fp64"}) {
+    with_format(name, [&](auto tag) { seen += std::string(name_of(decltype(tag)::value)) + " "; });
+  }
+  EXPECT_EQ(seen, "bf16 fp16 fp32 fp64 ");
+  EXPECT_THROW(with_format("tf32", [](auto) {}), format_error);
+  EXPECT_EQ(rounded_to(bf16, 1 + 0x1p-9), 1);
+  EXPECT_EQ(rounded_to(fp16, 1 + 0x1p-9), 1 + 0x1p-9);
+  EXPECT_EQ(rounded_to(fp32, 1 + 0x1p-30), 1);
+  EXPECT_THROW((void)rounded_to(fp64, 1), domain_error);
+}
+
+TEST(shared_formats, ordinals_count_the_numbers) {
+  EXPECT_EQ(ordinal<bf16>(0), 0);
+  EXPECT_EQ(from_ordinal<bf16>(1), 0x1p-133);
+  EXPECT_EQ(ordinal<bf16>(2) - ordinal<bf16>(1), 128);
+  EXPECT_EQ(ordinal<tf32>(2) - ordinal<tf32>(1), 1024);
+  EXPECT_EQ(from_ordinal<fp16>(ordinal<fp16>(-1.5) - 1), -1.5 - 0x1p-10);
+}
+
+TEST(shared_functions, round_correctly) {
+  EXPECT_EQ(ln(0), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(ln(2), 0x1.62e42fefa39efp-1);
+  EXPECT_NEAR(log10_of(1000), 3, 1e-15);
+  EXPECT_EQ(exp64(1), 0x1.5bf0a8b145769p+1);
+  EXPECT_EQ(exp32(1), 0x1.5bf0a8p+1);
+  EXPECT_EQ(exp32(-std::numeric_limits<double>::infinity()), 0);
+  EXPECT_EQ(stability_of("euler", 0.75), 0.25);
+  EXPECT_EQ(stability_of("exact", 1), 0x1.78b56362cef38p-2);
+  EXPECT_THROW((void)stability_of("rk5", 1), format_error);
+}
+
+TEST(shared_keys, squares_are_what_normalise_returns) {
+  std::array<double, 2> x{3, 4};
+  EXPECT_EQ(squared_norm(x), 25);
+  EXPECT_EQ(normalise(x), 25);
+  EXPECT_EQ(x, (std::array<double, 2>{0.6, 0.8}));
+}
+
+}  // namespace
+}  // namespace deltaproof
