@@ -211,38 +211,42 @@ class row_by_row {
   }
 
   /// Rows [from, from + rows.rows) of the open ones are replaced by those of a table; rows that left their tier stay as
-  /// they were. Returns whether every row that did not leave certainly stays within the range.
+  /// they were. Returns whether every row that did not leave certainly stays within the range. Token by token: what is
+  /// written then lies together, and each page and line is touched once.
   bool adopt(const tiers::tier_rows& rows, std::size_t from) {
-    bool all_inside = true;
-    for (std::size_t at = 0; at < rows.rows; at += 8) {  // a panel of the table
-      std::array<std::size_t, 8> row{}, column{};
-      std::size_t count = 0;
-      for (std::size_t r = at; r < std::min(at + 8, rows.rows); ++r) {
-        if (rows.left[r] != 0) continue;
-        row[count] = r;
-        column[count++] = open_[from + r];
+    std::vector<panel> panels((rows.rows + 7) / 8);
+    for (std::size_t r = 0; r < rows.rows; ++r) {
+      panel& p = panels[r / 8];
+      if (rows.left[r] != 0) continue;
+      p.lane[p.count] = r % 8;
+      p.column[p.count++] = open_[from + r];
+    }
+    for (panel& p : panels) {
+      p.whole = p.count == 8;
+      for (std::size_t n = 1; n < p.count; ++n) p.whole = p.whole && p.column[n] == p.column[0] + n;
+    }
+    double radius[8];
+    for (std::size_t t = 0; t < tokens_; ++t) {
+      for (std::size_t n = 0; n < panels.size(); ++n) {
+        const std::size_t at = tiers::tier_rows::panel(t, 8 * n, tokens_);
+        rows.radii(t, 8 * n, radius);
+        panels[n].put(out_.o, t * cols_, &rows.o[at], rows.o_low.empty() ? nullptr : &rows.o_low[at], radius, q_.range.output);
       }
-      const auto each = [&](std::size_t length, const auto& f) {
-        for (std::size_t i = 0; i < length; ++i) {
-          for (std::size_t n = 0; n < count; ++n) f(i, n, tiers::tier_rows::panel(i, row[n], length), i * cols_ + column[n]);
-        }
-      };
-      std::array<bool, 8> inside{};
-      for (std::size_t n = 0; n < count; ++n) inside[n] = rows.largest_norm[row[n]] <= q_.range.state;
-      each(tokens_, [&](std::size_t t, std::size_t n, std::size_t i, std::size_t to) {
-        out_.o.value[to] = rows.o[i];
-        out_.o.radius[to] = rows.radius(t, row[n]);
-        if (!rows.o_low.empty()) out_.o.low[0][to] = rows.o_low[i];
-        inside[n] = inside[n] && std::fabs(out_.o.value[to]) + out_.o.radius[to] <= q_.range.output;
-      });
-      each(keys_, [&](std::size_t, std::size_t n, std::size_t i, std::size_t to) {
-        out_.state.value[to] = rows.final_state[i];
-        out_.state.radius[to] = rows.state_radius[row[n]];
-        if (!rows.final_state_low.empty()) out_.state.low[0][to] = rows.final_state_low[i];
-      });
-      for (std::size_t n = 0; n < count; ++n) {
-        if (inside[n]) bounded_[column[n]] = 1;
-        all_inside = all_inside && inside[n];
+    }
+    for (std::size_t j = 0; j < keys_; ++j) {
+      for (std::size_t n = 0; n < panels.size(); ++n) {
+        const std::size_t at = tiers::tier_rows::panel(j, 8 * n, keys_);
+        const double* low = rows.final_state_low.empty() ? nullptr : &rows.final_state_low[at];
+        std::copy_n(&rows.state_radius[8 * n], 8, radius);
+        panels[n].put(out_.state, j * cols_, &rows.final_state[at], low, radius, std::nullopt);
+      }
+    }
+    bool all_inside = true;
+    for (std::size_t n = 0; n < panels.size(); ++n) {
+      for (std::size_t i = 0; i < panels[n].count; ++i) {
+        const bool inside = panels[n].outside[i] == 0 && rows.largest_norm[8 * n + panels[n].lane[i]] <= q_.range.state;
+        if (inside) bounded_[panels[n].column[i]] = 1;
+        all_inside = all_inside && inside;
       }
     }
     return all_inside;
@@ -262,23 +266,28 @@ class row_by_row {
       std::size_t o = 0, state = 0, until = 0;
     };
     std::vector<remains> left(open_.size());
-    // Neighbouring columns together: they share cache lines.
-    parallel_for((open_.size() + 7) / 8, threads, [&](std::size_t group) {
-      const std::size_t from = 8 * group, to = std::min(from + 8, open_.size());
-      for (std::size_t t = 0; t < tokens_; ++t) {
-        for (std::size_t r = from; r < to; ++r) {
+    // By tokens: what a thread reads and writes lies together. A few parts for each.
+    const std::size_t parts = threads == 1 ? 1 : std::max<std::size_t>(1, std::min<std::size_t>(tokens_, 4 * threads));
+    std::mutex lock;
+    parallel_for(parts, threads, [&](std::size_t part) {
+      std::vector<remains> own(open_.size());
+      for (std::size_t t = tokens_ * part / parts; t < tokens_ * (part + 1) / parts; ++t) {
+        for (std::size_t r = 0; r < open_.size(); ++r) {
           if (answers(out_.o, most_o, t * cols_ + open_[r], q_.round_output, out_.rounded_o)) continue;
-          ++left[r].o;
-          left[r].until = t + 1;
+          ++own[r].o;
+          own[r].until = t + 1;
         }
       }
-      for (std::size_t j = 0; j < keys_; ++j) {
-        for (std::size_t r = from; r < to; ++r) {
-          if (!answers(out_.state, most_state, j * cols_ + open_[r], q_.round_state, out_.rounded_state)) ++left[r].state;
+      for (std::size_t j = keys_ * part / parts; j < keys_ * (part + 1) / parts; ++j) {
+        for (std::size_t r = 0; r < open_.size(); ++r) {
+          if (!answers(out_.state, most_state, j * cols_ + open_[r], q_.round_state, out_.rounded_state)) ++own[r].state;
         }
       }
-      for (std::size_t r = from; r < to; ++r) {
-        if (left[r].state > 0) left[r].until = tokens_ + 1;
+      const std::lock_guard guard(lock);
+      for (std::size_t r = 0; r < open_.size(); ++r) {
+        left[r].o += own[r].o;
+        left[r].state += own[r].state;
+        left[r].until = std::max(left[r].until, left[r].state > 0 ? tokens_ + 1 : own[r].until);
       }
     });
     std::vector<std::size_t> open, until;
@@ -348,6 +357,28 @@ class row_by_row {
   }
 
  private:
+  /// The rows of one panel of a table that did not leave their tier, and the columns they are.
+  struct panel {
+    std::size_t count = 0;
+    bool whole = false;  // eight neighbouring columns
+    std::array<std::size_t, 8> lane{}, column{};
+    std::array<std::uint64_t, 8> outside{};  // not 0: a magnitude may pass the limit
+
+    void put(head_part& to, std::size_t at, const double* value, const double* low, const double* radius, std::optional<double> limit) {
+      const auto each = [&](std::size_t n, std::size_t from, std::size_t i) {
+        to.value[i] = value[from];
+        to.radius[i] = radius[from];
+        if (limit) outside[n] |= std::fabs(value[from]) + radius[from] <= *limit ? 0 : 1;
+      };
+      if (whole) {
+        for (std::size_t n = 0; n < 8; ++n) each(n, n, at + column[0] + n);
+      } else {
+        for (std::size_t n = 0; n < count; ++n) each(n, lane[n], at + column[n]);
+      }
+      for (std::size_t n = 0; n < count && low != nullptr; ++n) to.low[0][at + column[n]] = low[lane[n]];
+    }
+  };
+
   /// The first `count` elements of one row replace those of a column.
   void join(head_part& to, const head_part& from, std::size_t column, std::size_t count) {
     while (to.low.size() < from.low.size()) to.low.emplace_back(to.value.size(), 0.0);
@@ -544,6 +575,9 @@ void reserve(reference_tensor& t, std::vector<std::size_t> shape) {
 void place(reference_tensor& t, std::size_t at, const head_part& part, std::size_t from, std::size_t count) {
   std::copy_n(part.value.begin() + static_cast<std::ptrdiff_t>(from), count, t.value.begin() + static_cast<std::ptrdiff_t>(at));
   std::copy_n(part.radius.begin() + static_cast<std::ptrdiff_t>(from), count, t.radius.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void place_low(reference_tensor& t, std::size_t at, const head_part& part, std::size_t from, std::size_t count) {
   for (std::size_t c = 0; c < part.low.size(); ++c) {
     if (c == t.low.size()) t.low.emplace_back(t.value.size(), 0.0);
     std::copy_n(part.low[c].begin() + static_cast<std::ptrdiff_t>(from), count,
@@ -575,7 +609,11 @@ std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i,
   return below == 0 ? 0.0 : below;
 }
 
-reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink) {
+namespace {
+
+/// Answers every head; `place` is called with each by the thread that has it, as soon as it has it, `sink` by one at a time.
+template <class Place, class Sink>
+reference answer_heads(const problem& p, const question& q, const Place& place, const Sink& sink) {
   const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
   const unsigned workers = q.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : q.threads;
   reference out;
@@ -588,9 +626,12 @@ reference solve_by_head(const problem& p, const question& q, const std::function
     const std::size_t n = job / heads, h = job % heads;
     if (q.stop && q.stop->load()) return;
     const head_answer head = answer(p, q, n, h, threads);
+    if (q.stop && q.stop->load()) return;
+    const solved_head solved{n, h, head.o, head.state, head.rounded_o, head.rounded_state};
+    place(solved);
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
-    sink({n, h, head.o, head.state, head.rounded_o, head.rounded_state});
+    sink(solved);
     if (head.diverges_at) out.divergences.push_back({n, h, *head.diverges_at});
     ++out.tiers[head.tier];
     add(out.o_decided, head.o_decided);
@@ -611,21 +652,33 @@ reference solve_by_head(const problem& p, const question& q, const std::function
   return out;
 }
 
+}  // namespace
+
+reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink) {
+  return answer_heads(p, q, [](const solved_head&) {}, sink);
+}
+
 reference solve(const problem& p, const question& q) {
   const auto sequences = p.sequences();
   const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
   reference_tensor o, state;
   reserve(o, {p.batch(), p.tokens(), heads, cols});
   reserve(state, {sequences.size(), heads, keys, cols});
-  reference out = solve_by_head(p, q, [&](const solved_head& head) {
+  /// f(whole tensor, its element, the head's tensor, the head's element) for each run of elements that lie together in both.
+  const auto each_row = [&](const solved_head& head, const auto& f) {
     const sequence_range& range = sequences[head.sequence];
     const std::size_t first = range.batch * p.tokens() + range.first_token;
     if (head.o.value.empty() && range.tokens > 0) return;  // no tier lies between the bits asked for
-    for (std::size_t t = 0; t < range.tokens; ++t)
-      place(o, ((first + t) * heads + head.value_head) * cols, head.o, t * cols, cols);
+    for (std::size_t t = 0; t < range.tokens; ++t) f(o, ((first + t) * heads + head.value_head) * cols, head.o, t * cols, cols);
     if (!head.final_state.value.empty())
-      place(state, (head.sequence * heads + head.value_head) * keys * cols, head.final_state, 0, keys * cols);
-  });
+      f(state, (head.sequence * heads + head.value_head) * keys * cols, head.final_state, 0, keys * cols);
+  };
+  // Heads lie apart, so threads copy theirs at the same time; only a new component changes the tensors themselves.
+  reference out = answer_heads(
+      p, q, [&](const solved_head& head) { each_row(head, place); },
+      [&](const solved_head& head) {
+        if (!head.o.low.empty() || !head.final_state.low.empty()) each_row(head, place_low);
+      });
   out.o = std::move(o);
   out.final_state = std::move(state);
   return out;

@@ -7,6 +7,7 @@
 // Source of every coefficient: proofs/notes/oracle-radius.md, "The vectorised tiers"; the letters are its lines.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -67,9 +68,19 @@ struct tier_rows {
     return (row / 8 * count + i) * 8 + row % 8;
   }
   [[nodiscard]] double radius(std::size_t t, std::size_t row) const {
-    if (row_factor.empty()) return o_radius[panel(t, row, tokens)];
-    const double own = std::fabs(o[panel(t, row, tokens)]) * fp64_unit;
-    return (own + query_factor[t] * row_factor[panel(t / 64, row, (tokens + 63) / 64)]) * (1 + 0x1p-46);
+    double of_panel[8];
+    radii(t, row / 8 * 8, of_panel);
+    return of_panel[row % 8];
+  }
+  /// The radii of the eight rows from `first`, a multiple of 8.
+  void radii(std::size_t t, std::size_t first, double (&out)[8]) const {
+    const double* at = o.data() + panel(t, first, tokens);
+    if (row_factor.empty()) {
+      std::copy_n(o_radius.data() + panel(t, first, tokens), 8, out);
+      return;
+    }
+    const double* factor = row_factor.data() + panel(t / 64, first, (tokens + 63) / 64);
+    for (std::size_t n = 0; n < 8; ++n) out[n] = (std::fabs(at[n]) * fp64_unit + query_factor[t] * factor[n]) * (1 + 0x1p-46);
   }
   /// Sizes the tables; keeps what memory there is and clears nothing.
   void shape(const sequence<double>& scan, std::size_t selected, bool pairs, bool by_block = false);
