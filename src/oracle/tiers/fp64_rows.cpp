@@ -24,6 +24,7 @@ constexpr double slack = 1 + 0x1p-46;          // line F
 constexpr double underflow = 0x1p-1000;        // line U, in units of u
 constexpr double norm_floor = 0x1p-1000;       // of a halved square
 constexpr double largest_square = 0x1p900;     // beyond it a row has left the tier
+constexpr std::size_t near_cache = 32768;       // bytes; a guess that bears on speed alone
 constexpr double narrow = 0x1p-300;            // nonzero keys, steps and queries lie between this and its inverse
 
 /// One set of at most B vectors of rows between two blocks of steps: its state and what is carried beside it.
@@ -286,7 +287,7 @@ HWY_INLINE void half_squares(std::size_t K, const double* S, V (&h)[B]) {
   for (std::size_t r = 0; r < B; ++r) h[r] = hn::Mul(hn::Add(hn::Add(sum[0][r], sum[1][r]), hn::Add(sum[2][r], sum[3][r])), hn::Set(d, 0.5));
 }
 
-enum carried_part { half_square_part, error_part, largest_part, prediction_part, second_part, top_part, written_part, carried_parts };
+enum carried_part { half_square_part, error_part, largest_part, prediction_part, second_part, start_part, top_part, written_part, carried_parts };
 
 template <std::size_t B>
 HWY_INLINE void recall(const row_set& rows, carried_part part, V (&x)[B]) {
@@ -403,107 +404,128 @@ void begin(const fp64_job& job, const row_set& rows) {
   keep<B>(rows, largest_part, live);
 }
 
-/// Steps [from, to) of an ungated head, two at a time.
+/// The pair of steps (t, t+1) of one set of rows of an ungated head.
 template <std::size_t B, bool Certified>
-void advance_pairs(const fp64_job& job, const row_set& rows, const block_coefficients& c, std::size_t from, std::size_t to) {
+HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const block_coefficients& c, const ahead& next, std::size_t from, std::size_t t) {
   const auto& s = job.in.scan;
-  const std::size_t K = s.key_dim, T = s.tokens, L = lanes();
-  const V zero = hn::Zero(d), scale = hn::Set(d, job.in.scale);
+  const std::size_t K = s.key_dim, T = s.tokens, L = lanes(), i = t - from;
+  const V scale = hn::Set(d, job.in.scale);
   V h[B], top[B], written[B], p0[B], p1[B], o0[B], o1[B], w0[B], w1[B];
-  double* o[B];
+  const bool whole = t + 2 <= T;
+  const double* v0 = rows.v + t * rows.v_stride;
+  const double* v1 = whole ? v0 + rows.v_stride : v0;
   recall<B>(rows, prediction_part, p0);
   recall<B>(rows, second_part, p1);
-  for (std::size_t r = 0; r < B; ++r) o[r] = panel_of(job.out.o, rows, r, T);
-  const ahead next(job, rows, from);
-  V start[B];
-  if constexpr (Certified) {
-    recall<B>(rows, half_square_part, start);
-    for (std::size_t r = 0; r < B; ++r) written[r] = zero;
-    keep<B>(rows, top_part, start);
-    keep<B>(rows, written_part, written);
+  const V b0 = hn::Set(d, c.step[i]), b1 = hn::Set(d, c.step[i + 1]), gram = hn::Set(d, c.gram[i + 1]);
+  for (std::size_t r = 0; r < B; ++r) {
+    w0[r] = hn::Mul(b0, hn::Sub(hn::LoadU(d, v0 + r * L), p0[r]));
+    p1[r] = hn::MulAdd(gram, w0[r], p1[r]);
+    w1[r] = hn::Mul(b1, hn::Sub(hn::LoadU(d, v1 + r * L), p1[r]));
   }
-  for (std::size_t t = from; t < to; t += 2) {
-    const std::size_t i = t - from;
-    const bool whole = t + 2 <= T;
-    const double* v0 = rows.v + t * rows.v_stride;
-    const double* v1 = whole ? v0 + rows.v_stride : v0;
-    next.fetch(rows, i, t, 2);
-    const V b0 = hn::Set(d, c.step[i]), b1 = hn::Set(d, c.step[i + 1]), gram = hn::Set(d, c.gram[i + 1]);
-    for (std::size_t r = 0; r < B; ++r) {
-      w0[r] = hn::Mul(b0, hn::Sub(hn::LoadU(d, v0 + r * L), p0[r]));
-      p1[r] = hn::MulAdd(gram, w0[r], p1[r]);
-      w1[r] = hn::Mul(b1, hn::Sub(hn::LoadU(d, v1 + r * L), p1[r]));
-    }
-    if constexpr (Certified) {
-      const V k0 = hn::Set(d, c.half_square[i]), k1 = hn::Set(d, c.half_square[i + 1]);
-      const V f0 = hn::Set(d, c.from_write[i]), f1 = hn::Set(d, c.from_write[i + 1]);
-      // Kept in memory: the pass needs the registers.
-      recall<B>(rows, half_square_part, h);
-      recall<B>(rows, top_part, top);
-      recall<B>(rows, written_part, written);
-      for (std::size_t r = 0; r < B; ++r) {
-        h[r] = hn::MulAdd(w0[r], hn::MulAdd(w0[r], k0, p0[r]), h[r]);
-        top[r] = hn::Max(top[r], h[r]);
-        written[r] = hn::MulAdd(f0, hn::Abs(w0[r]), written[r]);
-        h[r] = hn::MulAdd(w1[r], hn::MulAdd(w1[r], k1, p1[r]), h[r]);
-        top[r] = hn::Max(top[r], h[r]);
-        written[r] = hn::MulAdd(f1, hn::Abs(w1[r]), written[r]);
-      }
-      keep<B>(rows, half_square_part, h);
-      keep<B>(rows, top_part, top);
-      keep<B>(rows, written_part, written);
-    }
-    pass_two<B>(K, rows.state, pair_at(job, s.k, job.tail, t), pair_at(job, s.q, job.tail + 2 * K, t), pair_at(job, s.k, job.tail, t + 2),
-                w0, w1, p0, p1, o0, o1);
-    for (std::size_t r = 0; r < B; ++r) hn::StoreU(hn::Mul(scale, o0[r]), d, o[r] + t * 8);
-    if (whole) {
-      for (std::size_t r = 0; r < B; ++r) hn::StoreU(hn::Mul(scale, o1[r]), d, o[r] + (t + 1) * 8);
-    }
-  }
-  keep<B>(rows, prediction_part, p0);
-  keep<B>(rows, second_part, p1);
   if constexpr (Certified) {
-    // Line H: the block as a whole.
-    double rho = 1, from_norm = 0, constant = 0;
-    for (std::size_t i = 0; i < to - from; ++i) {
-      rho *= c.rho[i];
-      from_norm += c.from_norm[i] + 1;
-      constant += c.constant[i];
-    }
-    const double n = static_cast<double>(K);
-    const V widen = hn::Set(d, 2 * (1 + 64 * (12 * n + 200) * 0x1p-52) * slack);
-    V now[B], e[B], largest[B], part[B];
+    const V k0 = hn::Set(d, c.half_square[i]), k1 = hn::Set(d, c.half_square[i + 1]);
+    const V f0 = hn::Set(d, c.from_write[i]), f1 = hn::Set(d, c.from_write[i + 1]);
     recall<B>(rows, half_square_part, h);
     recall<B>(rows, top_part, top);
     recall<B>(rows, written_part, written);
-    recall<B>(rows, error_part, e);
-    recall<B>(rows, largest_part, largest);
-    half_squares<B>(K, rows.state, now);
     for (std::size_t r = 0; r < B; ++r) {
-      // Rows that were 0 and are given nothing stay 0.
-      auto alive = is_something(start[r]);
-      if (!hn::AllTrue(d, alive)) {
-        V given = zero;
-        for (std::size_t t = from; t < to; ++t) {
-          if (c.step[t - from] != 0) given = hn::Max(given, hn::Abs(hn::LoadU(d, rows.v + t * rows.v_stride + r * L)));
-        }
-        alive = hn::Or(alive, hn::Gt(given, zero));
-      }
-      const V m = hn::Sqrt(hn::MulAdd(top[r], widen, hn::Set(d, norm_floor * 2)));
-      const V local = hn::Add(hn::MulAdd(m, hn::Set(d, from_norm), hn::Add(e[r], written[r])), hn::Set(d, constant));
-      const V limit = hn::Set(d, largest_square);
-      const auto fits = hn::And(hn::Le(top[r], limit), hn::Le(h[r], limit));
-      e[r] = hn::IfThenElse(fits, hn::Mul(local, hn::Set(d, rho * slack * slack)), hn::Set(d, std::numeric_limits<double>::infinity()));
-      e[r] = hn::IfThenElseZero(alive, e[r]);
-      part[r] = hn::IfThenElseZero(alive, read_row_part(m, e[r], c.read, job.in.scale));
-      const V size = hn::Mul(hn::MulAdd(e[r], hn::Set(d, fp64_unit), m), hn::Set(d, slack));
-      largest[r] = larger_norm(fits, hn::IfThenElseZero(alive, size), largest[r]);
-      h[r] = hn::IfThenElseZero(alive, hn::MulAdd(now[r], squares_up(n), hn::Set(d, norm_floor)));
+      h[r] = hn::MulAdd(w0[r], hn::MulAdd(w0[r], k0, p0[r]), h[r]);
+      top[r] = hn::Max(top[r], h[r]);
+      written[r] = hn::MulAdd(f0, hn::Abs(w0[r]), written[r]);
+      h[r] = hn::MulAdd(w1[r], hn::MulAdd(w1[r], k1, p1[r]), h[r]);
+      top[r] = hn::Max(top[r], h[r]);
+      written[r] = hn::MulAdd(f1, hn::Abs(w1[r]), written[r]);
     }
-    give_factors<B>(job, rows, from, part);
     keep<B>(rows, half_square_part, h);
-    keep<B>(rows, error_part, e);
-    keep<B>(rows, largest_part, largest);
+    keep<B>(rows, top_part, top);
+    keep<B>(rows, written_part, written);
+  }
+  next.fetch(rows, i, t, 2);
+  pass_two<B>(K, rows.state, pair_at(job, s.k, job.tail, t), pair_at(job, s.q, job.tail + 2 * K, t), pair_at(job, s.k, job.tail, t + 2),
+              w0, w1, p0, p1, o0, o1);
+  keep<B>(rows, prediction_part, p0);
+  keep<B>(rows, second_part, p1);
+  for (std::size_t r = 0; r < B; ++r) {
+    double* o = panel_of(job.out.o, rows, r, T) + t * 8;
+    // Its lines are fetched before they are written: stores wait for each other in order.
+    __builtin_prefetch(o + 32, 1, 3);
+    __builtin_prefetch(o + 40, 1, 3);
+    hn::StoreU(hn::Mul(scale, o0[r]), d, o);
+    if (whole) hn::StoreU(hn::Mul(scale, o1[r]), d, o + 8);
+  }
+}
+
+template <std::size_t B>
+void begin_pairs(const row_set& rows) {
+  V start[B], none[B];
+  for (V& x : none) x = hn::Zero(d);
+  recall<B>(rows, half_square_part, start);
+  keep<B>(rows, start_part, start);
+  keep<B>(rows, top_part, start);
+  keep<B>(rows, written_part, none);
+}
+
+/// Line H: the block as a whole.
+template <std::size_t B>
+void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficients& c, std::size_t from, std::size_t to) {
+  const std::size_t K = job.in.scan.key_dim, L = lanes();
+  const double n = static_cast<double>(K);
+  double rho = 1, from_norm = 0, constant = 0;
+  for (std::size_t i = 0; i < to - from; ++i) {
+    rho *= c.rho[i];
+    from_norm += c.from_norm[i] + 1;
+    constant += c.constant[i];
+  }
+  const V widen = hn::Set(d, 2 * (1 + 64 * (12 * n + 200) * 0x1p-52) * slack);
+  V h[B], top[B], written[B], start[B], now[B], e[B], largest[B], part[B];
+  recall<B>(rows, half_square_part, h);
+  recall<B>(rows, start_part, start);
+  recall<B>(rows, top_part, top);
+  recall<B>(rows, written_part, written);
+  recall<B>(rows, error_part, e);
+  recall<B>(rows, largest_part, largest);
+  half_squares<B>(K, rows.state, now);
+  for (std::size_t r = 0; r < B; ++r) {
+    // Rows that were 0 and are given nothing stay 0.
+    auto alive = is_something(start[r]);
+    if (!hn::AllTrue(d, alive)) {
+      V given = hn::Zero(d);
+      for (std::size_t t = from; t < to; ++t) {
+        if (c.step[t - from] != 0) given = hn::Max(given, hn::Abs(hn::LoadU(d, rows.v + t * rows.v_stride + r * L)));
+      }
+      alive = hn::Or(alive, hn::Gt(given, hn::Zero(d)));
+    }
+    const V m = hn::Sqrt(hn::MulAdd(top[r], widen, hn::Set(d, norm_floor * 2)));
+    const V local = hn::Add(hn::MulAdd(m, hn::Set(d, from_norm), hn::Add(e[r], written[r])), hn::Set(d, constant));
+    const V limit = hn::Set(d, largest_square);
+    const auto fits = hn::And(hn::Le(top[r], limit), hn::Le(h[r], limit));
+    e[r] = hn::IfThenElse(fits, hn::Mul(local, hn::Set(d, rho * slack * slack)), hn::Set(d, std::numeric_limits<double>::infinity()));
+    e[r] = hn::IfThenElseZero(alive, e[r]);
+    part[r] = hn::IfThenElseZero(alive, read_row_part(m, e[r], c.read, job.in.scale));
+    const V size = hn::Mul(hn::MulAdd(e[r], hn::Set(d, fp64_unit), m), hn::Set(d, slack));
+    largest[r] = larger_norm(fits, hn::IfThenElseZero(alive, size), largest[r]);
+    h[r] = hn::IfThenElseZero(alive, hn::MulAdd(now[r], squares_up(n), hn::Set(d, norm_floor)));
+  }
+  give_factors<B>(job, rows, from, part);
+  keep<B>(rows, half_square_part, h);
+  keep<B>(rows, error_part, e);
+  keep<B>(rows, largest_part, largest);
+}
+
+/// Steps [from, to) of some sets of rows of an ungated head, two at a time. The sets take turns: the first write of a pair
+/// waits for the last product of the one before, and meanwhile the others have work; keys are read from the near cache.
+template <std::size_t B, bool Certified>
+void advance_pairs(const fp64_job& job, std::span<const row_set> sets, const block_coefficients& c, std::size_t from, std::size_t to) {
+  std::vector<ahead> next;
+  for (const row_set& rows : sets) {
+    next.emplace_back(job, rows, from);
+    if constexpr (Certified) begin_pairs<B>(rows);
+  }
+  for (std::size_t t = from; t < to; t += 2) {
+    for (std::size_t n = 0; n < sets.size(); ++n) step_pair<B, Certified>(job, sets[n], c, next[n], from, t);
+  }
+  if constexpr (Certified) {
+    for (const row_set& rows : sets) end_pairs<B>(job, rows, c, from, to);
   }
 }
 
@@ -661,9 +683,11 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
   const auto& s = in.scan;
   const std::size_t L = lanes(), K = s.key_dim, V_ = s.value_dim;
   const bool paired = runs_in_pairs(s);
+  // Pairs: one vector a set, so that a pass is short enough to overlap with the next, as many sets as the near cache holds.
+  const std::size_t together = std::clamp<std::size_t>(near_cache / 2 / (K * L * sizeof(double)), 2, 4);
   std::vector<row_set> sets;
   for (std::size_t at = 0; at < out.state_radius.size();) {  // padded to eight rows
-    const std::size_t vectors = out.state_radius.size() - at >= 2 * L ? 2 : 1;
+    const std::size_t vectors = !paired && out.state_radius.size() - at >= 2 * L ? 2 : 1;
     sets.push_back({vectors, at, nullptr, 0, nullptr, nullptr});
     at += vectors * L;
   }
@@ -714,12 +738,18 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     for (std::size_t i = 0; Certified && i < to - from; ++i) growth *= c.rho[i];
     const bool two = paired && growth < 1.25;
     if (paired && !two) coefficients_of<Certified>(in, false, from, to, largest_v, c);
-    for (const row_set& rows : sets) {
-      with_vectors(rows, [&](auto b) {
-        if (two && !predicted) predict_pair<b()>(job, rows, from);
-        if (two) return advance_pairs<b(), Certified>(job, rows, c, from, to);
-        advance_single<b(), Certified>(job, rows, c, from, to);
+    for (std::size_t at = 0; at < sets.size();) {
+      std::size_t end = at + 1;
+      while (end < sets.size() && end < at + together && sets[end].vectors == sets[at].vectors) ++end;
+      const std::span turn(sets.data() + at, end - at);
+      with_vectors(sets[at], [&](auto b) {
+        for (const row_set& rows : turn) {
+          if (two && !predicted) predict_pair<b()>(job, rows, from);
+          if (!two) advance_single<b(), Certified>(job, rows, c, from, to);
+        }
+        if (two) advance_pairs<b(), Certified>(job, turn, c, from, to);
       });
+      at = end;
     }
     predicted = two;
   }
