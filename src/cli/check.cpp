@@ -3,8 +3,7 @@
 
 #include "cli/program.hpp"
 #include "cli/suite.hpp"
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/kernel/request.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -29,38 +28,6 @@ std::string markdown(const check_report& report, const check_identity& identity)
   return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) + "```\n";
 }
 
-/// The options as a verdict.json states them, plans with their texts.
-check_record record_of(const check_options& options, const check_arguments& args) {
-  check_record out;
-  out.no_plan = args.no_plan;
-  out.power = options.referee.power;
-  out.false_alarm = options.referee.false_alarm;
-  out.seconds = options.referee.seconds;
-  out.accuracy = options.referee.accuracy;
-  out.seed = options.referee.seed;
-  out.max_bits = options.max_bits;
-  out.bounds = options.bounds;
-  for (const plan& one : options.plans) out.plans.push_back(source_of(args.plan.empty() ? one.name : args.plan));
-  return out;
-}
-
-/// What became of --witness, in one line.
-std::string witness_note(const std::string& folder, const problem& p, const result& r, const check_report& report, check_options options, const check_identity& identity) {
-  if (report.judged != verdict::refuted) return "no witness is written: the verdict is " + std::string(name_of(report.judged));
-  small_failure kept;
-  {
-    progress_line line("witness");
-    options.progress = {};
-    options.referee.progress = {};
-    kept = smallest_failure(p, r, report, options, 8, [&line](std::size_t, const head_slice& at) {
-      line.stage("witness: head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
-      line.update(0);
-    });
-  }
-  write_witness(folder, kept, identity);
-  return "witness " + folder + ": " + kept.says + "; deltaproof replay " + folder;
-}
-
 int run_suite_of(const check_arguments& args, const common_options& common) {
   if (!args.witness.empty()) throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
   if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.accuracy) {
@@ -80,15 +47,22 @@ int run(const check_arguments& args, const common_options& common) {
   if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
   if (args.result.empty()) throw format_error("check: " + args.problem + " without RESULT; give what came out, or one suite ending in .toml");
   if (!args.baseline.empty() || args.skip_missing) throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
-  check_options options;
   if (!args.limits.empty() && args.reason.empty()) {
     throw format_error("check: --max-error needs --because TEXT: which theorem, measurement or agreement the limit comes from");
   }
   if (args.limits.empty() && !args.reason.empty()) throw format_error("check: --because without --max-error; there is no limit to give a reason for");
-  for (const std::string& limit : args.limits) options.bounds.push_back(parse_tensor_bound(limit, because(args.reason)));
-  options.max_bits = args.max_bits;
-  options.threads = common.threads;
-  options.stop = &stop_requested();
+  if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
+  check_request asked;
+  for (const std::string& limit : args.limits) asked.bounds.push_back(parse_tensor_bound(limit, because(args.reason)));
+  asked.plan = args.plan;
+  asked.no_plan = args.no_plan;
+  asked.false_alarm = args.false_alarm;
+  asked.accuracy = args.accuracy;
+  asked.power = !args.no_power;
+  asked.max_bits = args.max_bits;
+  asked.seed = common.seed;
+  asked.threads = common.threads;
+  asked.witness = args.witness;
 
   check_identity identity;
   const safetensors_file problem_file = read_safetensors(args.problem);
@@ -97,42 +71,27 @@ int run(const check_arguments& args, const common_options& common) {
   const safetensors_file result_file = read_safetensors(args.result);
   const result r = parse_result(result_file, p, identity.problem_sha256, identity.notes);
   identity.result_sha256 = sha256_hex(result_file.bytes());
-  identity.version = DELTAPROOF_VERSION;
   identity.problem_path = args.problem;
   identity.result_path = args.result;
-  identity.kernel = r.kernel;
-  identity.producer = r.producer;
-  if (r.path) identity.path = name_of(*r.path);
   identity.reproduce = command_line(common);
 
-  if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
-  if (!args.plan.empty()) {
-    options.plans.push_back(plan_named(args.plan));
-    require_fit(options.plans.back(), p, path_of(r), r.chunk_size.value_or(0));
-  } else if (!args.no_plan) {
-    const bool other_budget = !args.limits.empty();
-    if (!other_budget || !plans_for_kernel(r.kernel, p, path_of(r)).empty()) options.plans = plans_of(r, p);
-  }
-  options.referee.false_alarm = args.false_alarm;
-  options.referee.accuracy = args.accuracy;
-  options.referee.power = !args.no_power;
-  options.referee.seed = common.seed;
-
-  if (!args.witness.empty()) require_witness_place(args.witness);
-  identity.record = record_of(options, args);
-
-  check_report report;
+  answered_check answered;
   {
     progress_line line("reference");
-    options.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
-    options.referee.progress = [&line](const char* what, double done) {
+    check_options how;
+    how.stop = &stop_requested();
+    how.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+    how.referee.progress = [&line](const char* what, double done) {
       line.stage(what);
       line.update(done);
     };
-    report = check(p, r, options);
+    answered = answer(p, r, asked, std::move(identity), how, [&line](std::size_t, const head_slice& at) {
+      line.stage("witness: head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
+      line.update(0);
+    });
   }
-  if (!args.witness.empty()) identity.notes.push_back(witness_note(args.witness, p, r, report, options, identity));
-  output out{"check", to_text(report, identity), to_json(report, identity), markdown(report, identity), {}};
+  const check_report& report = answered.report;
+  output out{"check", to_text(report, answered.identity), to_json(report, answered.identity), markdown(report, answered.identity), {}};
   for (const tensor_report& t : report.tensors) {
     const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
     out.cases.push_back({args.result + ":" + t.name, bad ? std::string(name_of(t.judged)) + ": " + report.reason : "", out.text});

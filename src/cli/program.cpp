@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
@@ -31,14 +32,6 @@ std::string xml_escaped(std::string_view text) {
     }
   }
   return out;
-}
-
-std::string shell_quoted(const std::string& word) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-/=:,+@%").find(c) != std::string_view::npos; };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases) {

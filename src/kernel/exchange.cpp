@@ -175,21 +175,27 @@ std::pair<std::vector<std::size_t>, std::string_view> stage_shape(std::string_vi
   return {{batch, rows, heads, chunk_size}, "[B, T*n, HV, C]"};
 }
 
-void read_stages(const safetensors_file& file, const problem& p, result& r) {
+void validate_stages(const result& r, const problem& p, const std::string& where) {
+  for (const auto& [name, stage] : r.stages) {
+    if (std::find(stage_names.begin(), stage_names.end(), name) != stage_names.end()) continue;
+    std::string known;
+    for (const std::string_view one : stage_names) known += (known.empty() ? "" : ", ") + std::string(one);
+    throw format_error(where + ": stage " + in_quotes(name) + " is unknown; the stages are " + known);
+  }
   for (const std::string_view name : stage_names) {
-    const std::optional<tensor> stage = optional_tensor(file, name);
-    if (!stage) continue;
+    const auto found = r.stages.find(std::string(name));
+    if (found == r.stages.end()) continue;
+    const tensor stage = found->second.named(found->first);
     const bool needs_chunks = name == "A" || name == "Ai" || name == "Aqk" || name == "h";
     if (needs_chunks && !r.chunk_size) {
-      throw format_error(file.where() + ": tensor " + std::string(name) +
+      throw format_error(where + ": tensor " + std::string(name) +
                          ": its shape follows from the chunk length; add chunk_size to the metadata");
     }
     const auto [shape, layout] = stage_shape(name, p, r.chunk_size.value_or(1));
-    require_shape(*stage, shape, layout, file.where());
-    if (name == "g_cumsum_log2" && stage->dtype() != "F32" && stage->dtype() != "F64") {
-      throw format_error(file.where() + ": tensor g_cumsum_log2: dtype " + stage->dtype() + " where F32 or F64 is required");
+    require_shape(stage, shape, layout, where);
+    if (name == "g_cumsum_log2" && stage.dtype() != "F32" && stage.dtype() != "F64") {
+      throw format_error(where + ": tensor g_cumsum_log2: dtype " + stage.dtype() + " where F32 or F64 is required");
     }
-    r.stages.emplace(name, *stage);
   }
 }
 
@@ -296,6 +302,18 @@ problem read_problem(const std::filesystem::path& path, notes_list& notes) {
   return parse_problem(read_safetensors(path), notes);
 }
 
+void validate(const result& r, const problem& p, std::string_view where_view) {
+  const std::string where(where_view);
+  detail::require_shape(r.o.named("o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
+  if (r.final_state) {
+    const bool kv = r.state_layout == layout_kind::kv;
+    detail::require_shape(r.final_state->named("final_state"),
+                          {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
+                          kv ? "[N, HV, K, V], state_layout kv (vk is [N, HV, V, K])," : "[N, HV, V, K], state_layout vk (kv is [N, HV, K, V]),", where);
+  }
+  detail::validate_stages(r, p, where);
+}
+
 result parse_result(const safetensors_file& file, const problem& p, std::string_view problem_sha256, notes_list& notes) {
   detail::key_reader keys(file, result_format, problem_format);
   const std::string& where = file.where();
@@ -318,15 +336,11 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   }
 
   r.o = detail::required(file, "o");
-  detail::require_shape(r.o, {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
   r.final_state = detail::optional_tensor(file, "final_state");
-  if (r.final_state) {
-    const bool kv = r.state_layout == layout_kind::kv;
-    detail::require_shape(
-        *r.final_state, {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
-        kv ? "[N, HV, K, V], state_layout kv," : "[N, HV, V, K], state_layout vk,", where);
+  for (const std::string_view name : stage_names) {
+    if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.stages.emplace(name, std::move(*stage));
   }
-  detail::read_stages(file, p, r);
+  validate(r, p, where);
 
   std::vector<std::string_view> known{"o", "final_state"};
   known.insert(known.end(), stage_names.begin(), stage_names.end());
@@ -356,8 +370,7 @@ void write_problem(const std::filesystem::path& path, const problem& p, const sa
   write_safetensors(path, detail::problem_metadata(p, extra), detail::problem_tensors(p));
 }
 
-void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
-                  std::span<const tensor> extra_tensors) {
+std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
   safetensors_metadata metadata{{"format", std::string(result_format)}};
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) metadata.emplace_back(key, value);
@@ -379,7 +392,12 @@ void write_result(const std::filesystem::path& path, const result& r, const safe
     }
   }
   tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
-  write_safetensors(path, metadata, tensors);
+  return safetensors_bytes(metadata, tensors);
+}
+
+void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
+                  std::span<const tensor> extra_tensors) {
+  write_file(path, result_bytes(r, extra, extra_tensors));
 }
 
 }  // namespace deltaproof

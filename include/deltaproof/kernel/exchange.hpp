@@ -76,9 +76,13 @@ using notes_list = std::vector<std::string>;
 [[nodiscard]] problem read_problem(const std::filesystem::path& path, notes_list& notes);
 [[nodiscard]] problem parse_problem(const safetensors_file& file, notes_list& notes);
 
+/// Checks that `r` is a result of `p`, which passes its own validate: the shapes of o, final_state and the stages, floating-point
+/// formats, and a chunk_size where a stage's shape follows from it. Values are not looked at: NaN is for the judge.
+/// Throws: shape_error, format_error, each opening with `where`.
+void validate(const result& r, const problem& p, std::string_view where);
+
 /// Reads a result of `p`, whose file has the hash `problem_sha256` (see sha256_hex), and checks shapes against it. A hash
-/// that differs is an error, an absent one a note. Values are not looked at: NaN is for the judge.
-/// Throws: format_error, shape_error.
+/// that differs is an error, an absent one a note. Throws: as validate.
 [[nodiscard]] result read_result(const std::filesystem::path& path, const problem& p, std::string_view problem_sha256,
                                  notes_list& notes);
 [[nodiscard]] result parse_result(const safetensors_file& file, const problem& p, std::string_view problem_sha256,
@@ -89,6 +93,8 @@ using notes_list = std::vector<std::string>;
 /// Writes problem_bytes to `path` (by rename) with `extra` keys after the known ones.
 void write_problem(const std::filesystem::path& path, const problem& p, const safetensors_metadata& extra = {});
 
+/// The bytes of a result file, with `extra` keys and tensors (by their names) after the known ones.
+[[nodiscard]] std::string result_bytes(const result& r, const safetensors_metadata& extra = {}, std::span<const tensor> extra_tensors = {});
 /// Writes a result (by rename), with `extra` keys and tensors (by their names) after the known ones.
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra = {},
                   std::span<const tensor> extra_tensors = {});

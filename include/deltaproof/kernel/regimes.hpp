@@ -25,20 +25,20 @@ namespace deltaproof {
 struct generation {
   std::string regime = "typical";
   std::uint64_t seed = 0;
-  std::optional<op_kind> op;
-  std::optional<rule_kind> rule;
-  std::optional<std::size_t> batch;                     ///< B
-  std::optional<std::size_t> tokens;                    ///< T
-  std::optional<std::size_t> key_dim;                   ///< K
-  std::optional<std::size_t> value_dim;                 ///< V
-  std::optional<std::size_t> key_heads;                 ///< H
-  std::optional<std::size_t> value_heads;               ///< HV
-  std::optional<std::size_t> num_householder;           ///< n
-  std::optional<format> dtype;                          ///< of q, k, v, beta; g and initial_state are fp32 (fp64 with fp64)
-  std::optional<std::string> beta;                      ///< a name in beta_laws(), or a decimal: that step length throughout
-  std::optional<std::string> gate;                      ///< a name in gate_laws(), or a decimal: that log decay throughout
-  std::optional<std::string> initial_state;             ///< a name in initial_state_laws()
-  std::optional<std::vector<std::int64_t>> cu_seqlens;  ///< empty: not packed
+  std::optional<op_kind> op = {};
+  std::optional<rule_kind> rule = {};
+  std::optional<std::size_t> batch = {};                ///< B
+  std::optional<std::size_t> tokens = {};               ///< T
+  std::optional<std::size_t> key_dim = {};              ///< K
+  std::optional<std::size_t> value_dim = {};            ///< V
+  std::optional<std::size_t> key_heads = {};            ///< H
+  std::optional<std::size_t> value_heads = {};          ///< HV
+  std::optional<std::size_t> num_householder = {};      ///< n
+  std::optional<format> dtype = {};                     ///< of q, k, v, beta; g and initial_state are fp32 (fp64 with fp64)
+  std::optional<std::string> beta = {};                 ///< a name in beta_laws(), or a decimal: that step length throughout
+  std::optional<std::string> gate = {};                 ///< a name in gate_laws(), or a decimal: that log decay throughout
+  std::optional<std::string> initial_state = {};        ///< a name in initial_state_laws()
+  std::optional<std::vector<std::int64_t>> cu_seqlens = {};  ///< empty: not packed
 
   friend bool operator==(const generation&, const generation&) = default;
 };
