@@ -314,7 +314,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     }
     line("stages", "worst error in units of its bound: " + text);
   }
-  if (!plan.first_bad_stage.empty()) line("first bad", plan.first_bad_stage);
+  if (!plan.first_bad_stage.empty()) line("first bad", plan.first_bad_stage + ", " + std::string(meaning_of_stage(plan.first_bad_stage)));
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
       std::string text;

@@ -236,6 +236,25 @@ const stage_measurement* first_bad_stage(const stage_report& report) {
   return &*first;
 }
 
+std::string_view meaning_of_stage(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, judged_stages.size()> meanings{{
+      {"g_cumsum_log2", "the running sum of the gates inside a chunk, over ln 2"},
+      {"A", "beta_i <k_i, k_j> with its decay, j < i"},
+      {"Ai", "the inverse (I + A)^-1 of a chunk"},
+      {"w", "Ai (beta e^G k)"},
+      {"u", "Ai (beta v)"},
+      {"h", "the state before each chunk"},
+      {"v_new", "u - w h"},
+      {"Aqk", "scale <q_i, k_j> with its decay, j <= i"},
+      {"o", "the read-out"},
+      {"final_state", "the state after the last token"},
+  }};
+  for (const auto& [stage, meaning] : meanings) {
+    if (stage == name) return meaning;
+  }
+  return {};
+}
+
 std::string describe(const stage_measurement& stage) {
   if (!stage.first_bad) return stage.name + ": every element is within its bound";
   const stage_place& at = *stage.first_bad;

@@ -200,6 +200,10 @@ std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& lim
     for (int i = 0; i <= steps_in_range; ++i) grid.push_back(step_text(*limits.beta_range, i));
     const std::vector<std::string> nearer = earlier(grid, *w.beta);
     for (std::size_t i = 0; i < nearer.size(); i = 2 * i + 1) consider([&](case_recipe& c) { c.wanted.beta = nearer[i]; });
+    // One place nearer, on the same side of 1 and on the other.
+    for (std::size_t back = 2; back >= 1; --back) {
+      if (nearer.size() >= back) consider([&](case_recipe& c) { c.wanted.beta = nearer[nearer.size() - back]; });
+    }
   }
   if (w.gate) {
     for (const std::string& gate : earlier(limits.gates, *w.gate)) consider([&](case_recipe& c) { c.wanted.gate = gate; });

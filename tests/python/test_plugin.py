@@ -111,7 +111,7 @@ def test_the_example(pytester, name, code):
         done.stdout.fnmatch_lines(
             [
                 "*verdict      refuted: Ai: *",
-                "first bad    Ai",
+                "first bad    Ai, the inverse*",
                 "diagnosis    inverse-bf16-between-steps*",
                 "again        deltaproof replay *",
             ]
