@@ -18,6 +18,7 @@
 #include "deltaproof/scan/recurrent.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/slow_reference.hpp"
+#include "oracle/small_problem.hpp"
 #include "oracle/tiers/integer_steps.hpp"
 
 namespace deltaproof {
@@ -25,6 +26,7 @@ namespace {
 
 using testing::slow_real;
 using testing::slow_solve;
+using testing::small;
 
 struct head_numbers {
   std::vector<mpfr_value> o, state;
@@ -94,18 +96,6 @@ double worst_ratio(const problem& p, int bits) {
     }
   }
   return worst;
-}
-
-problem small(const std::string& regime, std::size_t tokens, std::uint64_t seed) {
-  generation g;
-  g.regime = regime;
-  g.seed = seed;
-  if (regime != "varlen" && regime != "tails") g.tokens = tokens;
-  if (regime != "exact") {
-    g.key_dim = 8;
-    g.value_dim = regime == "k-ne-v" ? 5 : 8;
-  }
-  return generate(g);
 }
 
 TEST(fixed_tier, contains_the_truth_in_every_regime) {

@@ -15,6 +15,7 @@
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/slow_reference.hpp"
+#include "oracle/small_problem.hpp"
 
 namespace deltaproof {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 using testing::slow_outputs;
 using testing::slow_real;
 using testing::slow_solve;
+using testing::small;
 
 /// Largest |exact - reference| / radius; fails where it exceeds 1 or an exact value has a radius of 0 and an error.
 double worst_ratio(const reference_tensor& got, const std::vector<slow_real>& want) {
@@ -44,18 +46,6 @@ double worst_ratio(const problem& p, const question& q) {
   const reference ref = solve(p, q);
   const slow_outputs want = slow_solve(p);
   return std::max(worst_ratio(ref.o, want.o), worst_ratio(ref.final_state, want.final_state));
-}
-
-problem small(const std::string& regime, std::size_t tokens, std::uint64_t seed) {
-  generation g;
-  g.regime = regime;
-  g.seed = seed;
-  if (regime != "varlen" && regime != "tails") g.tokens = tokens;
-  if (regime != "exact") {
-    g.key_dim = 8;
-    g.value_dim = regime == "k-ne-v" ? 5 : 8;
-  }
-  return generate(g);
 }
 
 TEST(radius, contains_the_truth_in_every_regime_and_tier) {
