@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: MIT
 
 #include <mpfr.h>
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -565,11 +569,24 @@ std::optional<double> rounded_far_from_a_tie(const reference_tensor& t, std::siz
   return below == above ? std::optional(std::bit_cast<double>(below)) : std::nullopt;
 }
 
+/// n copies of x. A large answer is fresh memory, whose first touch costs a fault for each page: large ones where the system
+/// has them.
+void fill_fresh(std::vector<double>& to, std::size_t n, double x) {
+  to.reserve(n);
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t large = std::uintptr_t{1} << 21;
+  const auto first = (reinterpret_cast<std::uintptr_t>(to.data()) + large - 1) / large * large;
+  const auto last = reinterpret_cast<std::uintptr_t>(to.data() + n) / large * large;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // advice: its failure changes nothing
+#endif
+  to.assign(n, x);
+}
+
 void reserve(reference_tensor& t, std::vector<std::size_t> shape) {
   const std::size_t n = element_count(shape);
   t.shape = std::move(shape);
-  t.value.assign(n, std::numeric_limits<double>::quiet_NaN());
-  t.radius.assign(n, infinity);
+  fill_fresh(t.value, n, std::numeric_limits<double>::quiet_NaN());
+  fill_fresh(t.radius, n, infinity);
 }
 
 void place(reference_tensor& t, std::size_t at, const head_part& part, std::size_t from, std::size_t count) {
