@@ -34,9 +34,12 @@ using claim_table = std::vector<claim>;
 [[nodiscard]] claim_table logistic_claims();
 [[nodiscard]] claim_table chunk_claims();
 [[nodiscard]] claim_table inverse_claims();
+[[nodiscard]] claim_table recall_cost_claims();
 [[nodiscard]] claim_table recall_error_claims();
+[[nodiscard]] claim_table recall_length_claims();
 [[nodiscard]] claim_table recall_moment_claims();
 [[nodiscard]] claim_table recall_memory_claims();
+[[nodiscard]] claim_table recall_information_claims();
 [[nodiscard]] claim_table practice_claims();
 
 [[nodiscard]] claim_evidence theorem(std::string_view path);

@@ -3,6 +3,7 @@
 
 #include "claims/recall_parts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -71,5 +72,38 @@ double hebbian_error(relationship f, double tokens) {
 }
 
 double delta_error_of_unit_values(double tokens) { return (2 - mean_survival(tokens)) / channels_d; }
+
+claim_values identity_state() {
+  const std::vector<fraction_vector> keys{{fraction(2, 7), fraction(3, 7), fraction(6, 7)},
+                                          {fraction(3, 5), fraction(4, 5), 0},
+                                          {0, fraction(5, 13), fraction(12, 13)}};
+  fraction_matrix delta(3, 3);
+  fraction_matrix rows(3, 3);
+  double distance = 0;
+  for (std::size_t t = 0; t < 6; ++t) {
+    const fraction_vector& k = keys[t % 3];
+    delta = delta_step(delta, k, k, 1);
+    std::copy(k.begin(), k.end(), rows.row(t % 3).begin());
+    distance = approximate(squares(combined(delta, -1, identity<rational>(3))));
+  }
+  const fraction_matrix best = product(product(transpose(rows), rows), inverse(product(transpose(rows), rows)));
+  return {{"least_squares_is_identity", best == identity<rational>(3)},
+          {"delta_is_identity", delta == identity<rational>(3)},
+          {"squared_distance_of_delta", distance}};
+}
+
+claim_values nothing_linear_in_even_powers() {
+  fraction_matrix sum(3, 3);
+  for (int signs = 0; signs < 8; ++signs) {  // a key and its images under changes of sign
+    fraction_vector k{1, 2, fraction(1, 2)};
+    for (std::size_t i = 0; i < 3; ++i) {
+      if ((signs >> i & 1) != 0) k[i] = -k[i];
+    }
+    fraction_vector v = k;
+    for (rational& x : v) x = x * x;
+    sum = combined(sum, 1, outer(v, k));
+  }
+  return {{"squared_norm", text_of(squares(sum))}};
+}
 
 }  // namespace deltaproof::claim_detail

@@ -39,4 +39,9 @@ struct value_moments {
 /// Of a unit value, whatever it has to do with its key: delta_error with E f² = 1/d.
 [[nodiscard]] double delta_error_of_unit_values(double tokens);
 
+/// Unit keys of three channels, v = k: DeltaNet after six, least squares after three.
+[[nodiscard]] claim_values identity_state();
+/// By symmetry: E v k^T of even powers is 0, so the state expected of any linear fit is 0 and its output says nothing of v.
+[[nodiscard]] claim_values nothing_linear_in_even_powers();
+
 }  // namespace deltaproof::claim_detail

@@ -101,4 +101,14 @@ void put(claim_values& values, const std::string& name, const sampled_mean& m) {
   values[name + "_half_range"] = m.half_range;
 }
 
+claim_values identity_retrieval() {
+  const recall_sample sample = sample_recall(relationship::identity, false);
+  claim_values out{{"expected_at_a_fresh_key", std::pow(1 - 1.0 / recall_channels, recall_tokens) / recall_channels},
+                   {"most_at_a_stored_key", sample.most_retrieval}};
+  put(out, "delta_at_stored_keys", sample.delta_retrieval);
+  put(out, "rls_at_stored_keys", sample.rls_retrieval);
+  put(out, "at_independent_queries", sample.delta_error);
+  return out;
+}
+
 }  // namespace deltaproof::claim_detail

@@ -36,4 +36,7 @@ struct recall_sample {
 /// The mean as `name`, the spread as `name_half_range`.
 void put(claim_values& values, const std::string& name, const sampled_mean& m);
 
+/// DeltaNet, v = k: S_T − I is a product of projections, so a fresh unit vector is missed by (1 − 1/d)^T / d a channel.
+[[nodiscard]] claim_values identity_retrieval();
+
 }  // namespace deltaproof::claim_detail

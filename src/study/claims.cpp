@@ -152,7 +152,8 @@ std::span<const claim> claims() {
     std::vector<claim> joined;
     for (c::claim_table (*table)() :
          {c::step_claims, c::stability_claims, c::flow_claims, c::logistic_claims, c::chunk_claims, c::inverse_claims,
-          c::recall_moment_claims, c::recall_error_claims, c::recall_memory_claims, c::practice_claims}) {
+          c::recall_moment_claims, c::recall_cost_claims, c::recall_error_claims, c::recall_length_claims, c::recall_memory_claims,
+          c::recall_information_claims, c::practice_claims}) {
       c::claim_table rows = table();
       joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
     }
