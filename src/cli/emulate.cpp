@@ -44,7 +44,8 @@ int run(const emulate_arguments& args, const common_options& common) {
   const std::size_t chunk = chunk_for(args, declared, path);
   const std::vector<plan_variant> allowed = variants(declared, p, path, chunk);
   if (args.variant >= allowed.size()) {
-    throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " + std::to_string(allowed.size()) + " on this problem (counted from 0)");
+    throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " +
+                       std::to_string(allowed.size()) + " on this problem (counted from 0)");
   }
   emulation_options options;
   options.stages = !args.no_stages;
@@ -53,7 +54,8 @@ int run(const emulate_arguments& args, const common_options& common) {
   if (!args.fault.empty()) {
     options.planted = &fault_named(args.fault);
     if (!applies(*options.planted, p, path)) {
-      throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " + std::string(name_of(path)) + " path; see deltaproof list faults");
+      throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
+                         std::string(name_of(path)) + " path; see deltaproof list faults");
     }
   }
   result out = emulate(p, allowed[args.variant], options, common.threads);
@@ -61,10 +63,18 @@ int run(const emulate_arguments& args, const common_options& common) {
   out.problem_sha256 = sha256_hex(source.bytes());
   out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name + (args.fault.empty() ? "" : ", planted fault " + args.fault);
   write_result(args.output, out);
-  std::string text = args.output + ": " + args.problem + " as " + allowed[args.variant].name + " may compute it" + (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
+  std::string text = args.output + ": " + args.problem + " as " + allowed[args.variant].name + " may compute it" +
+                     (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
-  const nlohmann::ordered_json j{{"schema", "deltaproof.emulation/1"}, {"output", args.output}, {"plan", declared.name}, {"variant", allowed[args.variant].name},
-                                 {"path", name_of(path)}, {"chunk_size", chunk}, {"fault", args.fault.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(args.fault)}, {"notes", notes}};
+  const nlohmann::ordered_json j{
+      {"schema", "deltaproof.emulation/1"},
+      {"output", args.output},
+      {"plan", declared.name},
+      {"variant", allowed[args.variant].name},
+      {"path", name_of(path)},
+      {"chunk_size", chunk},
+      {"fault", args.fault.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(args.fault)},
+      {"notes", notes}};
   publish(common, {"emulate", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
   return 0;
 }
@@ -81,7 +91,9 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH");
   command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C");
   command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N");
-  command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")->type_name("ULPS")->check(CLI::NonNegativeNumber);
+  command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")
+      ->type_name("ULPS")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -69,7 +69,11 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
   const auto args = std::make_shared<gen_arguments>();
   command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE");
-  command->add_option("--all", args->all, "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite that judges their results; --regime, --op and --dtype narrow it")->type_name("DIR");
+  command
+      ->add_option("--all", args->all,
+                   "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite "
+                   "that judges their results; --regime, --op and --dtype narrow it")
+      ->type_name("DIR");
   command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("NAME");
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");

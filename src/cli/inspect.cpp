@@ -28,13 +28,16 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
   out.emplace_back("shape", "B " + std::to_string(p.batch()) + ", T " + std::to_string(p.tokens()) + ", steps per token " +
                                 std::to_string(p.num_householder) + ", K " + std::to_string(p.key_dim()) + ", V " + std::to_string(p.value_dim()));
   out.emplace_back("heads", std::to_string(p.key_heads()) + " of q, k; " + std::to_string(p.value_heads()) + " of v, beta, g" +
-                                (p.value_heads() == p.key_heads() ? "" : "; value head i reads key head floor(i / " + std::to_string(p.value_heads() / p.key_heads()) + ")"));
+                                (p.value_heads() == p.key_heads() ? ""
+                                                                  : "; value head i reads key head floor(i / " +
+                                                                        std::to_string(p.value_heads() / p.key_heads()) + ")"));
   out.emplace_back("sequences", std::to_string(p.sequence_count()));
   std::string dtypes = "q, k, v " + p.q.dtype() + ", beta " + p.beta.dtype();
   if (p.g) dtypes += ", g " + p.g->dtype() + (p.gate_per_channel() ? " per channel" : " per token");
   if (p.initial_state) dtypes += ", initial_state " + p.initial_state->dtype();
   out.emplace_back("dtypes", dtypes);
-  out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) + ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
+  out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) +
+                               ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
   out.emplace_back("scale", detail::general(p.scale, 6));
   if (!p.note.empty()) {
     std::string note = p.note;
@@ -62,11 +65,19 @@ int run(const std::string& file, const common_options& common) {
       if (!at) return nullptr;
       return {{"batch", at->batch}, {"sequence", at->sequence}, {"head", at->head}, {"token", at->token}, {"step", at->step}};
     };
-    j["preconditions"].push_back({{"name", c.name}, {"level", name_of(c.level)}, {"says", c.says}, {"least", detail::json_number(c.least)},
-                                  {"largest", detail::json_number(c.largest)}, {"count", c.count}, {"rows", c.rows}, {"first", row(c.first)}, {"worst_at", row(c.worst_at)}});
+    j["preconditions"].push_back({{"name", c.name},
+                                  {"level", name_of(c.level)},
+                                  {"says", c.says},
+                                  {"least", detail::json_number(c.least)},
+                                  {"largest", detail::json_number(c.largest)},
+                                  {"count", c.count},
+                                  {"rows", c.rows},
+                                  {"first", row(c.first)},
+                                  {"worst_at", row(c.worst_at)}});
     text += detail::padded(c.name, 20) + detail::padded(detail::general(c.least, 6), 14) + detail::padded(detail::general(c.largest, 6), 14) +
             (c.level == remark::fine ? "" : std::string(name_of(c.level)) + ": ") + c.says + "\n";
-    if (c.level != remark::fine && c.first) text += detail::padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";
+    if (c.level != remark::fine && c.first)
+      text += detail::padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";
   }
   j["notes"] = notes;
   for (const auto& note : notes) text += "note: " + note + "\n";

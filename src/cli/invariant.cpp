@@ -37,7 +37,8 @@ std::vector<std::string> pairs_in(const std::string& directory) {
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const auto base = std::filesystem::path(directory) / name;
-    if (!std::filesystem::exists(base.string() + result_end)) throw format_error(base.string() + problem_end + ": there is no " + name + result_end + " beside it");
+    if (!std::filesystem::exists(base.string() + result_end))
+      throw format_error(base.string() + problem_end + ": there is no " + name + result_end + " beside it");
     out.push_back(base.string() + problem_end);
     out.push_back(base.string() + result_end);
   }
@@ -106,7 +107,11 @@ int run(const invariant_arguments& args, const common_options& common) {
     report = check_invariant(kind, whole, parts, options);
   }
   const std::string text = to_text(report, whole, parts, identity);
-  output out{"invariant", text, to_json(report, whole, parts, identity), "## " + args.kind + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + text + "```\n", {}};
+  output out{"invariant",
+             text,
+             to_json(report, whole, parts, identity),
+             "## " + args.kind + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + text + "```\n",
+             {}};
   const auto failure = [](verdict v, const std::string& reason) { return exit_code(v) != 0 ? std::string(name_of(v)) + ": " + reason : std::string(); };
   if (report.runs.empty()) out.cases.push_back({args.kind + ":" + args.whole[1], failure(report.judged, report.reason), text});
   for (const judged_run& judged : report.runs) out.cases.push_back({args.kind + ":" + judged.what, failure(judged.report.judged, judged.report.reason), text});
@@ -119,14 +124,29 @@ int run(const invariant_arguments& args, const common_options& common) {
 registered_verb add_invariant(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("invariant", "Judge results of one kernel against each other: prefix, split, pad, varlen, chunk-size");
   const auto args = std::make_shared<invariant_arguments>();
-  command->add_option("KIND", args->kind, "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes nothing; varlen: packed is as alone; chunk-size: any chunk length")->required();
+  command
+      ->add_option("KIND", args->kind,
+                   "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes "
+                   "nothing; varlen: packed is as alone; chunk-size: any chunk length")
+      ->required();
   command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE");
   command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")->type_size(2)->expected(1, 1 << 20)->type_name("FILE");
   command->add_option("--parts-dir", args->directory, "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")->type_name("DIR");
-  command->add_option("--plan", args->plans, "The plan every result promises: a preset or a .toml file; repeatable where results take different paths (default: what their kernels list)")->type_name("PLAN")->allow_extra_args(false);
+  command
+      ->add_option("--plan", args->plans,
+                   "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
+                   "(default: what their kernels list)")
+      ->type_name("PLAN")
+      ->allow_extra_args(false);
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
-  command->add_option("--false-alarm", args->false_alarm, "Probability that kernels which keep the plan are refuted, for all results together")->type_name("P")->check(CLI::Range(1e-12, 0.1));
-  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")->type_name("E")->check(CLI::PositiveNumber);
+  command
+      ->add_option("--false-alarm", args->false_alarm,
+                   "Probability that kernels which keep the plan are refuted, for all results together")
+      ->type_name("P")
+      ->check(CLI::Range(1e-12, 0.1));
+  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")
+      ->type_name("E")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
   return {command, [args, &common] { return run(*args, common); }};
 }

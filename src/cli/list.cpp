@@ -38,8 +38,12 @@ std::vector<entry> list_rules() {
   for_each_rule([&](auto rule) {
     using Rule = decltype(rule);
     const std::string order = Rule::order == exact_order ? "no error" : "order " + std::to_string(Rule::order);
-    out.push_back({std::string(Rule::name), order + ", |R(x)| <= 1 for " + (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + detail::general(Rule::limit, 10)),
-                   {{"R(1)", detail::general(Rule::stability(1.0), 10)}, {"phi(1)", detail::general(Rule::gain(1.0), 10)}, {"stability limit", detail::general(Rule::limit, 10)}}});
+    out.push_back({std::string(Rule::name),
+                   order + ", |R(x)| <= 1 for " +
+                       (std::isinf(Rule::limit) ? "every x >= 0" : "0 <= x <= " + detail::general(Rule::limit, 10)),
+                   {{"R(1)", detail::general(Rule::stability(1.0), 10)},
+                    {"phi(1)", detail::general(Rule::gain(1.0), 10)},
+                    {"stability limit", detail::general(Rule::limit, 10)}}});
   });
   return out;
 }
@@ -166,7 +170,11 @@ std::vector<entry> list_claims() {
   for (const claim& c : claims()) {
     entry row{std::string(c.id),
               std::string(c.statement),
-              {{"source", sources_of(c)}, {"sentences", sentences_of(c)}, {"kind", std::string(name_of(c.kind))}, {"verdict", std::string(name_of(c.verdict))}, {"conditions", std::string(c.conditions)}}};
+              {{"source", sources_of(c)},
+               {"sentences", sentences_of(c)},
+               {"kind", std::string(name_of(c.kind))},
+               {"verdict", std::string(name_of(c.verdict))},
+               {"conditions", std::string(c.conditions)}}};
     row.fields = {{"id", c.id}, {"evidence", evidence_json(c)}};
     row.mark = "[" + std::string(name_of(c.verdict)) + "] ";
     if (!c.evidence.empty()) row.fields["test"] = test_of(c);
@@ -183,7 +191,10 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
   std::vector<std::pair<std::string, std::string>> facts;
   for (const claim_evidence& e : c.evidence) {
     if (e.evaluate == nullptr) {
-      facts.emplace_back("evidence", title_of(e) + (e.kind == claim_evidence_kind::finding ? " (" + std::string(e.because) + "); deltaproof study " + std::string(e.study) : "; proofs/README.md"));
+      facts.emplace_back("evidence",
+                         title_of(e) + (e.kind == claim_evidence_kind::finding
+                                            ? " (" + std::string(e.because) + "); deltaproof study " + std::string(e.study)
+                                            : "; proofs/README.md"));
       continue;
     }
     const claim_values values = e.evaluate();

@@ -63,7 +63,8 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::Range(0.0, 1e8));
   const auto take_seed = [&common](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), common.seed);
-    if (error != std::errc{} || end != text.data() + text.size()) throw CLI::ValidationError("--seed " + text, "give an integer from 0 to 18446744073709551615");
+    if (error != std::errc{} || end != text.data() + text.size())
+      throw CLI::ValidationError("--seed " + text, "give an integer from 0 to 18446744073709551615");
     common.seed_given = true;
   };
   command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
@@ -80,7 +81,8 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
   std::vector<registered_verb> verbs;
-  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_replay, add_shrink, add_inverse, add_study, add_report, add_list, add_explain}) {
+  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_replay, add_shrink,
+                         add_inverse, add_study, add_report, add_list, add_explain}) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
   }

@@ -46,7 +46,9 @@ int run_shrink(const std::string& folder, const common_options& common) {
   {
     progress_line line("replay");
     again = replay(folder, replay_options(common, line), DELTAPROOF_VERSION);
-    if (again.recorded.witness.empty()) throw format_error(folder + ": it holds a verdict but no witness; make one with deltaproof check PROBLEM RESULT --witness DIR");
+    if (again.recorded.witness.empty())
+      throw format_error(folder +
+                         ": it holds a verdict but no witness; make one with deltaproof check PROBLEM RESULT --witness DIR");
     if (again.report.stopped) throw format_error(folder + ": stopped before the witness was judged once; nothing was changed");
     if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
     before = again.given.tokens();
@@ -64,11 +66,17 @@ int run_shrink(const std::string& folder, const common_options& common) {
     whole.record = again.recorded.identity.record;
     write_witness(folder, kept, whole, again.recorded.witness);
   }
-  const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1 ? ", one head of " + std::to_string(again.given.value_heads() * again.given.sequence_count()) : "";
-  std::string text = folder + ": " + (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads : "nothing smaller found") + "; kept: " + kept.says + "\n";
+  const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1
+                                ? ", one head of " + std::to_string(again.given.value_heads() * again.given.sequence_count())
+                                : "";
+  std::string text = folder + ": " +
+                     (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads
+                              : "nothing smaller found") +
+                     "; kept: " + kept.says + "\n";
   text += "deltaproof replay " + folder + "\n";
-  const nlohmann::ordered_json j{{"schema", "deltaproof.shrink/1"}, {"witness", folder}, {"smaller", smaller}, {"tokens_before", before}, {"tokens", kept.given.tokens()},
-                                 {"judged", kept.judged}, {"says", kept.says}};
+  const nlohmann::ordered_json j{
+      {"schema", "deltaproof.shrink/1"}, {"witness", folder},     {"smaller", smaller}, {"tokens_before", before},
+      {"tokens", kept.given.tokens()},   {"judged", kept.judged}, {"says", kept.says}};
   publish(common, {"shrink", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
   return 0;
 }

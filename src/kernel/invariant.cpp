@@ -18,7 +18,8 @@ std::string part_name(std::size_t i) { return "part " + std::to_string(i + 1); }
 void require_sequences(const recorded_run& whole, const recorded_run& part) {
   const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
   if (w == p) return;
-  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " + whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
+  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " +
+                    whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
 }
 
 /// Tokens of the whole's sequences that lie beyond the part's, in all. Throws: shape_error if a part is longer.
@@ -28,7 +29,8 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
   std::size_t beyond = 0;
   for (std::size_t s = 0; s < w.size(); ++s) {
     if (p[s].tokens > w[s].tokens) {
-      throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) + " tokens and " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
+      throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) +
+                        " tokens and " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
                         "; a part is no longer than the whole");
     }
     beyond += w[s].tokens - p[s].tokens;
@@ -59,10 +61,13 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   out.bits.push_back(o);
   if (kind == invariant_kind::pad) out.bits.push_back(state);
   for (const bit_comparison& c : out.bits) {
-    if (c.other_format) throw format_error(whole.result_path + ": " + c.tensor + " has another format in a part; the bits of two formats cannot be compared: record one format");
+    if (c.other_format)
+      throw format_error(whole.result_path + ": " + c.tensor +
+                         " has another format in a part; the bits of two formats cannot be compared: record one format");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
-    out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
+    out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
+                 std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
   }
   if (out.judged == verdict::refuted) {
     const bit_difference& d = out.bits.front().first ? *out.bits.front().first : *out.bits.back().first;
@@ -71,7 +76,8 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (path_of(whole.gave) == path_kind::chunk && C > 0) {
       const std::size_t tokens = parts[d.part].given.sequences()[d.sequence].tokens;
       if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
-        out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " + std::to_string(std::max<std::size_t>(1, C / n)) +
+        out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
+                     std::to_string(std::max<std::size_t>(1, C / n)) +
                      " tokens to tell a leak from other arithmetic in a partial chunk";
       }
     }
@@ -89,12 +95,16 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.remedy = "record final_state of whole and parts";
     return;
   }
-  out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" + (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") + "; the whole goes on for " +
-               std::to_string(beyond) + (kind == invariant_kind::pad ? " padding tokens" : " tokens") + (parts.size() > 1 ? " in all" : "");
+  out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +
+               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") +
+               "; the whole goes on for " + std::to_string(beyond) +
+               (kind == invariant_kind::pad ? " padding tokens" : " tokens") + (parts.size() > 1 ? " in all" : "");
 }
 
 void verify_split(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
-  if (parts.size() < 2) throw format_error("invariant split: " + std::to_string(parts.size()) + " part; a split has at least two, give each with --part or all with --parts-dir");
+  if (parts.size() < 2)
+    throw format_error("invariant split: " + std::to_string(parts.size()) +
+                       " part; a split has at least two, give each with --part or all with --parts-dir");
   const auto w = whole.given.sequences();
   std::vector<std::size_t> done(w.size(), 0);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -106,8 +116,9 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
     const auto p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       if (done[s] + p[s].tokens > w[s].tokens) {
-        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + " ends at token " + std::to_string(done[s] + p[s].tokens) + " of the parts together and has " + std::to_string(w[s].tokens) + " in " +
-                          whole.problem_path);
+        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + " ends at token " +
+                          std::to_string(done[s] + p[s].tokens) + " of the parts together and has " +
+                          std::to_string(w[s].tokens) + " in " + whole.problem_path);
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens);
@@ -116,7 +127,8 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
   }
   for (std::size_t s = 0; s < w.size(); ++s) {
     if (done[s] == w[s].tokens) continue;
-    throw shape_error(whole.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(w[s].tokens) + " tokens and the parts together " + std::to_string(done[s]) + "; give every part, in the order of time");
+    throw shape_error(whole.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(w[s].tokens) +
+                      " tokens and the parts together " + std::to_string(done[s]) + "; give every part, in the order of time");
   }
 }
 
@@ -138,15 +150,17 @@ void compare_split(const recorded_run& whole, std::span<const recorded_run> part
 void verify_and_compare_varlen(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   const auto w = whole.given.sequences();
   if (w.size() != parts.size()) {
-    throw shape_error("invariant varlen: " + std::to_string(parts.size()) + " parts and " + std::to_string(w.size()) + " sequences in " + whole.problem_path + "; give each sequence alone, in their order");
+    throw shape_error("invariant varlen: " + std::to_string(parts.size()) + " parts and " + std::to_string(w.size()) +
+                      " sequences in " + whole.problem_path + "; give each sequence alone, in their order");
   }
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   for (std::size_t s = 0; s < w.size(); ++s) {
     require_same_question(whole, parts[s]);
     const auto p = parts[s].given.sequences();
     if (p.size() != 1 || p[0].tokens != w[s].tokens) {
-      throw shape_error(parts[s].problem_path + ": " + std::to_string(p.size()) + " sequences, the first of " + std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens, where sequence " + std::to_string(s) + " of " + whole.problem_path + " has " +
-                        std::to_string(w[s].tokens) + "; a part is that sequence alone");
+      throw shape_error(parts[s].problem_path + ": " + std::to_string(p.size()) + " sequences, the first of " +
+                        std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens, where sequence " + std::to_string(s) + " of " +
+                        whole.problem_path + " has " + std::to_string(w[s].tokens) + "; a part is that sequence alone");
     }
     require_same_state(whole, s, parts[s], 0);
     require_same_tokens(whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens);
@@ -161,7 +175,9 @@ void verify_and_compare_chunk_size(const recorded_run& whole, std::span<const re
   bool other = false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
-    if (require_shorter(whole, parts[i]) > 0) throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path + "; chunk-size compares results of one problem");
+    if (require_shorter(whole, parts[i]) > 0)
+      throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path +
+                        "; chunk-size compares results of one problem");
     const auto w = whole.given.sequences(), p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
@@ -173,7 +189,9 @@ void verify_and_compare_chunk_size(const recorded_run& whole, std::span<const re
     other = other || whole.gave.chunk_size != parts[i].gave.chunk_size;
   }
   if (!other) {
-    throw format_error(whole.result_path + ": chunk_size is " + (whole.gave.chunk_size ? std::to_string(*whole.gave.chunk_size) : "not stated") + " in every result; chunk-size compares results whose chunk_size differs: state it in their metadata");
+    throw format_error(whole.result_path + ": chunk_size is " +
+                       (whole.gave.chunk_size ? std::to_string(*whole.gave.chunk_size) : "not stated") +
+                       " in every result; chunk-size compares results whose chunk_size differs: state it in their metadata");
   }
   out.bits = {o, state};
 }
@@ -205,8 +223,10 @@ std::vector<plan> plans_for(const recorded_run& run, const invariant_options& op
 /// Results that check may judge as one: what a plan looks at is the same.
 std::string group_key(const recorded_run& run) {
   const result& r = run.gave;
-  std::string key = r.kernel + "|" + std::string(name_of(path_of(r))) + "|" + std::to_string(r.chunk_size.value_or(0)) + "|" + r.o.dtype() + "|" + (r.final_state ? r.final_state->dtype() : "") + "|" +
-                    std::string(name_of(r.state_layout)) + "|" + (run.given.initial_state ? run.given.initial_state->dtype() : "F32");
+  std::string key = r.kernel + "|" + std::string(name_of(path_of(r))) + "|" + std::to_string(r.chunk_size.value_or(0)) + "|" +
+                    r.o.dtype() + "|" + (r.final_state ? r.final_state->dtype() : "") + "|" +
+                    std::string(name_of(r.state_layout)) + "|" +
+                    (run.given.initial_state ? run.given.initial_state->dtype() : "F32");
   for (const auto& [name, t] : r.stages) key += "|" + name + " " + t.dtype();
   return key;
 }
@@ -285,7 +305,9 @@ void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, 
     if (c.other_format) out.notes.push_back(c.tensor + " has another format in some parts: its bits were not compared there");
   }
   if (out.judged == verdict::holds) {
-    out.reason = "every result is within its plan's budget of one oracle; bits: " + (differing == 0 ? "all " + std::to_string(elements) + " the same" : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
+    out.reason = "every result is within its plan's budget of one oracle; bits: " +
+                 (differing == 0 ? "all " + std::to_string(elements) + " the same"
+                                 : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
   }
 }
 

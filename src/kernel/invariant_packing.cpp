@@ -15,7 +15,9 @@ namespace {
 tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
   std::size_t bytes = 0;
   for (const tensor* t : list) {
-    if (t->dtype() != list.front()->dtype()) throw format_error("packed: tensor " + name + " is " + t->dtype() + " and " + list.front()->dtype() + "; one file holds one format");
+    if (t->dtype() != list.front()->dtype())
+      throw format_error("packed: tensor " + name + " is " + t->dtype() + " and " + list.front()->dtype() +
+                         "; one file holds one format");
     bytes += t->bytes().size();
   }
   const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]);
@@ -42,8 +44,8 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
     require_same_question(*parts.front(), *part);
     states = states || part->given.initial_state.has_value();
     for (const sequence_range& s : part->given.sequences()) offsets.push_back(offsets.back() + static_cast<std::int64_t>(s.tokens));
-    if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() || part->gave.stages.size() != out.gave.stages.size() ||
-        part->gave.state_layout != out.gave.state_layout) {
+    if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() ||
+        part->gave.stages.size() != out.gave.stages.size() || part->gave.state_layout != out.gave.state_layout) {
       throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path + " differ in chunk_size, layout or the tensors they hold");
     }
   }
@@ -121,7 +123,9 @@ result concatenated(const recorded_run& whole, std::span<const recorded_run> par
   const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]());
   std::vector<std::size_t> done(w.size(), 0);
   for (const recorded_run& part : parts) {
-    if (part.gave.o.dtype() != out.o.dtype()) throw format_error(part.result_path + ": o is " + part.gave.o.dtype() + " and " + out.o.dtype() + " in the last part; record one format");
+    if (part.gave.o.dtype() != out.o.dtype())
+      throw format_error(part.result_path + ": o is " + part.gave.o.dtype() + " and " + out.o.dtype() +
+                         " in the last part; record one format");
     const auto s_of_part = part.given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const auto from = rows{&part.gave.o, flat_token(part.given, s_of_part[s]), s_of_part[s].tokens}.bytes();

@@ -25,13 +25,15 @@ std::string index_text(const tensor& t, std::size_t flat) {
 std::string value_text(const tensor& t, std::size_t flat) { return bits_of(t, flat) + " (" + digits(t.at(flat)) + ")"; }
 
 [[noreturn]] void fail_at(const recorded_run& part, const char* name, const tensor& w, std::size_t iw, const tensor& p, std::size_t ip, const char* remedy) {
-  throw domain_error(part.problem_path + ": tensor " + name + " at " + index_text(p, ip) + " is " + value_text(p, ip) + " where the whole has " + value_text(w, iw) + " at " +
-                     index_text(w, iw) + "; " + remedy);
+  throw domain_error(part.problem_path + ": tensor " + name + " at " + index_text(p, ip) + " is " + value_text(p, ip) +
+                     " where the whole has " + value_text(w, iw) + " at " + index_text(w, iw) + "; " + remedy);
 }
 
 void require_same_rows(const recorded_run& part, const char* name, const rows& w, const rows& p) {
   const auto at = first_difference(w, p);
-  if (at) fail_at(part, name, *w.of, w.first * w.width() + *at, *p.of, p.first * p.width() + *at, "it is not a cut of the whole: record both from the same tensors");
+  if (at)
+    fail_at(part, name, *w.of, w.first * w.width() + *at, *p.of, p.first * p.width() + *at,
+            "it is not a cut of the whole: record both from the same tensors");
 }
 
 double to_nearest(double x, const format& to) {
@@ -118,7 +120,8 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
       left = std::string(a);
       right = std::string(b);
     }
-    throw format_error(part.problem_path + ": " + what + " is " + right + " and " + left + " in " + whole.problem_path + "; a part asks the same question as the whole");
+    throw format_error(part.problem_path + ": " + what + " is " + right + " and " + left + " in " + whole.problem_path +
+                       "; a part asks the same question as the whole");
   };
   same("op", name_of(w.op), name_of(p.op));
   same("rule", name_of(w.rule), name_of(p.rule));
@@ -153,12 +156,19 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
     const double x = w ? w->at(sequence * entries + i) : 0, y = p ? p->at(at * entries + i) : 0;
     const bool same = x == y && (!w || !p || std::signbit(x) == std::signbit(y));
     if (same) continue;
-    if (w && p) fail_at(part, "initial_state", *w, sequence * entries + i, *p, at * entries + i, "it is not a cut of the whole: record both from the same tensors");
-    throw domain_error(part.problem_path + ": initial_state is " + (p ? value_text(*p, at * entries + i) + " at " + index_text(*p, at * entries + i) + " and the whole starts from zeros" : "absent (zeros) and the whole starts from " + value_text(*w, sequence * entries + i) + " at " + index_text(*w, sequence * entries + i)) +
-                       "; give both the same initial state");
+    if (w && p)
+      fail_at(part, "initial_state", *w, sequence * entries + i, *p, at * entries + i,
+              "it is not a cut of the whole: record both from the same tensors");
+    throw domain_error(
+        part.problem_path + ": initial_state is " +
+        (p ? value_text(*p, at * entries + i) + " at " + index_text(*p, at * entries + i) + " and the whole starts from zeros"
+           : "absent (zeros) and the whole starts from " + value_text(*w, sequence * entries + i) + " at " +
+                 index_text(*w, sequence * entries + i)) +
+        "; give both the same initial state");
   }
   if (w && p && w->dtype() != p->dtype()) {
-    throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " + whole.problem_path + "; a part asks the same question as the whole");
+    throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " +
+                       whole.problem_path + "; a part asks the same question as the whole");
   }
 }
 
@@ -179,11 +189,15 @@ void require_carried(const recorded_run& before, const recorded_run& part, notes
     if (!first) first = i;
   }
   if (first) {
-    throw domain_error(part.problem_path + ": initial_state is not the final_state of " + before.result_path + ": " + std::to_string(differing) + " of " + std::to_string(left->size()) + " entries differ, by up to " +
-                       detail::general(largest, 4) + "; the first at " + index_text(*left, *first) + ", " + (given ? value_text(*given, *first) : "0 (absent)") + " after " + value_text(*left, *first) +
+    throw domain_error(part.problem_path + ": initial_state is not the final_state of " + before.result_path + ": " +
+                       std::to_string(differing) + " of " + std::to_string(left->size()) + " entries differ, by up to " +
+                       detail::general(largest, 4) + "; the first at " + index_text(*left, *first) + ", " +
+                       (given ? value_text(*given, *first) : "0 (absent)") + " after " + value_text(*left, *first) +
                        "; start each part from the state that the part before it left, or give the parts in their order in time");
   }
-  if (narrower) notes.push_back(part.problem_path + ": initial_state is " + given->dtype() + ", the " + left->dtype() + " final_state before it rounded to nearest");
+  if (narrower)
+    notes.push_back(part.problem_path + ": initial_state is " + given->dtype() + ", the " + left->dtype() +
+                    " final_state before it rounded to nearest");
 }
 
 void require_padding(const recorded_run& whole, std::size_t first, std::size_t tokens) {
@@ -206,7 +220,8 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
         for (std::size_t i = 0; i < K; ++i) {
           const std::size_t k = (row * p.key_heads() + p.key_head(h)) * K + i;
           if (p.k.at(k) == 0) continue;
-          if (p.beta_activation != activation_kind::none) fail("k", p.k, k, "a padding token must not write: k = 0, as no beta has a step of 0 after its activation");
+          if (p.beta_activation != activation_kind::none)
+            fail("k", p.k, k, "a padding token must not write: k = 0, as no beta has a step of 0 after its activation");
           fail("beta", p.beta, at, "a padding token must not write: beta = 0 or k = 0");
         }
       }
@@ -217,15 +232,17 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
 void require_same_kernel(const recorded_run& whole, const recorded_run& part) {
   const result &w = whole.gave, &p = part.gave;
   const auto same = [&](const char* what, const std::string& a, const std::string& b) {
-    if (a != b) throw format_error(part.result_path + ": " + what + " is " + in_quotes(b) + " and " + in_quotes(a) + " in " + whole.result_path + "; the same bits are only promised by one kernel on one path");
+    if (a != b)
+      throw format_error(part.result_path + ": " + what + " is " + in_quotes(b) + " and " + in_quotes(a) + " in " +
+                         whole.result_path + "; the same bits are only promised by one kernel on one path");
   };
   same("kernel", w.kernel, p.kernel);
   same("path", std::string(name_of(path_of(w))), std::string(name_of(path_of(p))));
   same("chunk_size", std::to_string(w.chunk_size.value_or(0)), std::to_string(p.chunk_size.value_or(0)));
 }
 
-void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens, std::size_t part_index,
-               std::size_t sequence, std::size_t token) {
+void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
+               std::size_t tokens, std::size_t part_index, std::size_t sequence, std::size_t token) {
   if (whole.gave.o.dtype() != part.gave.o.dtype()) {
     to.other_format = true;
     return;
@@ -257,7 +274,8 @@ std::string describe(const bit_difference& d) {
   if (d.token) text += ", token " + std::to_string(*d.token);
   text += ", element ";
   for (std::size_t i = 0; i < d.element.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(d.element[i]);
-  return text + ": " + d.whole_bits + " (" + digits(d.whole_value) + ") in the whole, " + d.part_bits + " (" + digits(d.part_value) + ") in part " + std::to_string(d.part + 1);
+  return text + ": " + d.whole_bits + " (" + digits(d.whole_value) + ") in the whole, " + d.part_bits + " (" +
+         digits(d.part_value) + ") in part " + std::to_string(d.part + 1);
 }
 
 }  // namespace deltaproof::invariant_detail

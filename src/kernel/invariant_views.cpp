@@ -33,51 +33,79 @@ std::string one_line(std::string text) {
 json run_json(const recorded_run& run) {
   const result& r = run.gave;
   return {{"problem", {{"path", run.problem_path}, {"sha256", run.problem_sha256}}},
-          {"result", {{"path", run.result_path}, {"sha256", run.result_sha256}, {"kernel", r.kernel}, {"producer", r.producer}, {"kernel_path", name_of(path_of(r))},
-                      {"chunk_size", r.chunk_size ? json(*r.chunk_size) : json(nullptr)}}},
+          {"result",
+           {{"path", run.result_path},
+            {"sha256", run.result_sha256},
+            {"kernel", r.kernel},
+            {"producer", r.producer},
+            {"kernel_path", name_of(path_of(r))},
+            {"chunk_size", r.chunk_size ? json(*r.chunk_size) : json(nullptr)}}},
           {"tokens", run.given.batch() * run.given.tokens()}};
 }
 
 json bits_json(const bit_comparison& c) {
-  json j{{"tensor", c.tensor}, {"elements", c.elements}, {"differing", c.differing}, {"largest_difference", detail::json_number(c.largest)}, {"other_format", c.other_format}, {"first", nullptr}};
+  json j{{"tensor", c.tensor},
+         {"elements", c.elements},
+         {"differing", c.differing},
+         {"largest_difference", detail::json_number(c.largest)},
+         {"other_format", c.other_format},
+         {"first", nullptr}};
   if (c.first) {
     const bit_difference& d = *c.first;
-    j["first"] = {{"part", d.part + 1}, {"sequence", d.sequence}, {"head", d.head}, {"token", d.token ? json(*d.token) : json(nullptr)},
+    j["first"] = {{"part", d.part + 1},
+                  {"sequence", d.sequence},
+                  {"head", d.head},
+                  {"token", d.token ? json(*d.token) : json(nullptr)},
                   {"element", d.element.size() == 1 ? json(d.element[0]) : json(d.element)},
-                  {"whole", {{"bits", d.whole_bits}, {"value", detail::json_number(d.whole_value)}}}, {"in_part", {{"bits", d.part_bits}, {"value", detail::json_number(d.part_value)}}}};
+                  {"whole", {{"bits", d.whole_bits}, {"value", detail::json_number(d.whole_value)}}},
+                  {"in_part", {{"bits", d.part_bits}, {"value", detail::json_number(d.part_value)}}}};
   }
   return j;
 }
 
 json judged_json(const judged_run& run) {
   const check_report& c = run.report;
-  json j{{"what", run.what}, {"parts", run.parts}, {"verdict", name_of(c.judged)}, {"reason", c.reason}, {"remedy", c.remedy.empty() ? json(nullptr) : json(c.remedy)}};
+  json j{{"what", run.what},
+         {"parts", run.parts},
+         {"verdict", name_of(c.judged)},
+         {"reason", c.reason},
+         {"remedy", c.remedy.empty() ? json(nullptr) : json(c.remedy)}};
   j["plan"] = c.conformance ? json(c.conformance->plan) : json(nullptr);
   j["false_alarm"] = c.conformance ? json(c.conformance->false_alarm) : json(nullptr);
   j["first_bad_stage"] = c.conformance && !c.conformance->first_bad_stage.empty() ? json(c.conformance->first_bad_stage) : json(nullptr);
   j["diagnosis"] = json::array();
   if (c.conformance) {
-    for (const suspect& s : c.conformance->suspects) j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"what", s.planted->what}});
+    for (const suspect& s : c.conformance->suspects)
+      j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"what", s.planted->what}});
   }
   j["tensors"] = json::array();
   for (const tensor_report& t : c.tensors) {
     const bool measured = t.errors.elements > t.errors.unknown;
-    j["tensors"].push_back({{"name", t.name}, {"verdict", name_of(t.judged)}, {"max_abs", measured ? detail::json_number(t.errors.max_abs.value) : json(nullptr)},
-                            {"rel_fro", measured ? detail::json_number(t.errors.rel_fro.value) : json(nullptr)}, {"radius", detail::json_number(t.errors.radius)}, {"nonfinite", t.errors.nonfinite}});
+    j["tensors"].push_back({{"name", t.name},
+                            {"verdict", name_of(t.judged)},
+                            {"max_abs", measured ? detail::json_number(t.errors.max_abs.value) : json(nullptr)},
+                            {"rel_fro", measured ? detail::json_number(t.errors.rel_fro.value) : json(nullptr)},
+                            {"radius", detail::json_number(t.errors.radius)},
+                            {"nonfinite", t.errors.nonfinite}});
   }
   return j;
 }
 
 std::string run_text(const recorded_run& run) {
   const result& r = run.gave;
-  return run.result_path + ": " + std::to_string(run.given.batch() * run.given.tokens()) + " tokens, " + (r.kernel.empty() ? "kernel not stated" : r.kernel) + " (" + std::string(name_of(path_of(r))) +
+  return run.result_path + ": " + std::to_string(run.given.batch() * run.given.tokens()) + " tokens, " +
+         (r.kernel.empty() ? "kernel not stated" : r.kernel) + " (" + std::string(name_of(path_of(r))) +
          (r.chunk_size ? ", chunks of " + std::to_string(*r.chunk_size) : "") + ")";
 }
 
 }  // namespace
 
 std::string to_json(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts, const check_identity& identity) {
-  json j{{"schema", "deltaproof.invariant/1"}, {"invariant", name_of(report.kind)}, {"asks", asks(report.kind)}, {"verdict", name_of(report.judged)}, {"reason", report.reason}};
+  json j{{"schema", "deltaproof.invariant/1"},
+         {"invariant", name_of(report.kind)},
+         {"asks", asks(report.kind)},
+         {"verdict", name_of(report.judged)},
+         {"reason", report.reason}};
   j["remedy"] = report.remedy.empty() ? json(nullptr) : json(report.remedy);
   j["bits"] = json::array();
   for (const bit_comparison& c : report.bits) j["bits"].push_back(bits_json(c));
@@ -105,8 +133,11 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
   if (parts.size() > shown) line("", "and " + std::to_string(parts.size() - shown) + " more, the last " + run_text(parts.back()));
   for (const bit_comparison& c : report.bits) {
     if (c.elements == 0) continue;
-    line("bits", c.tensor + ": " + (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(*c.first)
-                                            : "all " + std::to_string(c.elements) + " elements the same"));
+    line("bits",
+         c.tensor + ": " +
+             (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " +
+                            detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(*c.first)
+                      : "all " + std::to_string(c.elements) + " elements the same"));
   }
   for (const judged_run& run : report.runs) line(std::string(name_of(run.report.judged)), run.what + ": " + run.report.reason);
   constexpr std::size_t most_notes = 4;

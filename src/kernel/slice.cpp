@@ -114,7 +114,8 @@ problem problem_of(const head_input& in, const problem& like) {
     out.g = tensor::from_doubles(in.g_format, shape, {in.g.data(), in.g.size()}, "g");
   }
   if (like.initial_state) {
-    out.initial_state = tensor::from_doubles(like.initial_state->element_format(), {1, 1, in.state.rows(), in.state.cols()}, {in.state.data(), in.state.size()}, "initial_state");
+    out.initial_state = tensor::from_doubles(like.initial_state->element_format(), {1, 1, in.state.rows(), in.state.cols()},
+                                             {in.state.data(), in.state.size()}, "initial_state");
   }
   out.cu_seqlens.clear();
   return out;

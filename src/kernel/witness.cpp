@@ -32,7 +32,9 @@ std::vector<head_place> heads_to_try(const problem& p, const result& r, const ch
     }
   }
   for (const tensor_report& t : found.tensors) {
-    if (t.first_nonfinite) add({t.first_nonfinite->sequence, t.first_nonfinite->head, t.first_nonfinite->token_in_sequence ? *t.first_nonfinite->token_in_sequence + 1 : 0});
+    if (t.first_nonfinite)
+      add({t.first_nonfinite->sequence, t.first_nonfinite->head,
+           t.first_nonfinite->token_in_sequence ? *t.first_nonfinite->token_in_sequence + 1 : 0});
   }
   if (found.conformance) {
     std::vector<const judged_statistic*> bad;
@@ -144,7 +146,9 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   }
   const head_slice& at = *s.kept.at;
   const std::size_t all = p.sequences()[at.sequence].tokens;
-  return "head " + std::to_string(at.value_head) + " of sequence " + std::to_string(at.sequence) + ", " + (at.tokens == all ? "all " + std::to_string(all) + " tokens" : "the first " + std::to_string(at.tokens) + " of " + std::to_string(all) + " tokens") +
+  return "head " + std::to_string(at.value_head) + " of sequence " + std::to_string(at.sequence) + ", " +
+         (at.tokens == all ? "all " + std::to_string(all) + " tokens"
+                           : "the first " + std::to_string(at.tokens) + " of " + std::to_string(all) + " tokens") +
          "; " + std::to_string(s.kept.judged) + (s.kept.judged == 1 ? " slice" : " slices") + " judged" + stop;
 }
 
@@ -167,7 +171,8 @@ bool same_failure(const failure& a, const failure& b) {
   return a.refuted && b.refuted && a.first_bad == b.first_bad && (!a.first_bad.empty() || a.inadequate == b.inadequate);
 }
 
-small_failure smallest_failure(const problem& p, const result& r, const check_report& found, const check_options& options, std::size_t most_heads, const trial_progress& progress) {
+small_failure smallest_failure(const problem& p, const result& r, const check_report& found, const check_options& options,
+                               std::size_t most_heads, const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   std::size_t tried = 0;
   const auto head = failing_head(s, p, heads_to_try(p, r, found), most_heads, tried);

@@ -48,10 +48,10 @@ std::string answer(const settings& size, const chunk_survey& survey, const repor
     }
   }
   const auto from = [](double beta) { return beta <= 2 ? "at β = " + number(beta, 4) : std::string("nowhere"); };
-  return "Where the inverse is stored in bf16 and one key repeats with one β: of the β tried, first (radius " + number(explodes_at, 3) + " or more) at " + where + recurrence +
-         "; keys of cosine 0.999 first explode " + from(cluster) + ", random keys " +
-         (random < explodes_at ? "never, so they hide it" : "too") + "; stored in fp16 one repeated key first explodes " +
-         from(fp16) + ", in fp32 " + (fp32 ? "too." : "nowhere.");
+  return "Where the inverse is stored in bf16 and one key repeats with one β: of the β tried, first (radius " +
+         number(explodes_at, 3) + " or more) at " + where + recurrence + "; keys of cosine 0.999 first explode " + from(cluster) +
+         ", random keys " + (random < explodes_at ? "never, so they hide it" : "too") +
+         "; stored in fp16 one repeated key first explodes " + from(fp16) + ", in fp32 " + (fp32 ? "too." : "nowhere.");
 }
 
 report run(const run_options& options) {

@@ -134,10 +134,12 @@ TEST(check, json_has_the_promised_keys) {
   const auto j = nlohmann::json::parse(to_json(check(p, r), identity));
   EXPECT_EQ(j["schema"], "deltaproof.verdict/1");
   EXPECT_EQ(j["verdict"], "refuted");
-  for (const char* key : {"diverges_at", "tensors", "preconditions", "known_metrics", "reason", "remedy", "reproduce", "version", "problem", "result", "plan"}) {
+  for (const char* key : {"diverges_at", "tensors", "preconditions", "known_metrics", "reason", "remedy", "reproduce", "version",
+                          "problem", "result", "plan"}) {
     EXPECT_TRUE(j.contains(key)) << key;
   }
-  for (const char* key : {"name", "dtype", "shape", "verdict", "max_abs", "rel_fro", "radius", "worst", "first_nonfinite", "nonfinite", "budget", "provenance"}) {
+  for (const char* key : {"name", "dtype", "shape", "verdict", "max_abs", "rel_fro", "radius", "worst", "first_nonfinite",
+                          "nonfinite", "budget", "provenance"}) {
     EXPECT_TRUE(j["tensors"][0].contains(key)) << key;
   }
   EXPECT_EQ(j["tensors"][0]["first_nonfinite"]["got"], "nan");

@@ -18,7 +18,8 @@ using testing::build;
 
 class false_alarm_of : public ::testing::TestWithParam<std::string> {};
 
-/// Independent problems, one judged run each, with stages; one in four is looked at for every planted fault too. DELTAPROOF_FIRST_RUN starts elsewhere in the list.
+/// Independent problems, one judged run each, with stages; one in four is looked at for every planted fault too.
+/// DELTAPROOF_FIRST_RUN starts elsewhere in the list.
 void count_alarms(const std::string& name, build how, std::size_t runs) {
   const plan& declared = *std::find_if(plans().begin(), plans().end(), [&](const plan& x) { return x.name == name; });
   const char* const from = std::getenv("DELTAPROOF_FIRST_RUN");

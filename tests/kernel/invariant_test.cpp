@@ -55,7 +55,8 @@ TEST(Invariant, PrefixNamesTheFirstElementThatAFutureTokenMoved) {
   EXPECT_EQ(gate.remedy, "");
   // A leak inside a chunk shows only where the cut is inside it.
   EXPECT_EQ(judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"), {prefix_of(p, 64, "o-mask-off-by-one")}).judged, verdict::holds);
-  const invariant_report mask = judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"), {prefix_of(p, 64, "o-mask-off-by-one"), prefix_of(p, 100, "o-mask-off-by-one")});
+  const invariant_report mask = judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"),
+                                      {prefix_of(p, 64, "o-mask-off-by-one"), prefix_of(p, 100, "o-mask-off-by-one")});
   ASSERT_EQ(mask.judged, verdict::refuted);
   EXPECT_EQ(mask.bits.at(0).first->token, 99u);
   EXPECT_EQ(mask.bits.at(0).first->part, 1u);
@@ -115,7 +116,8 @@ TEST(Invariant, PaddingChangesNoBitOfACorrectKernel) {
   EXPECT_EQ(judge(invariant_kind::pad, bad, {part}).judged, verdict::vacuous);
 }
 
-std::vector<recorded_run> split_runs(const problem& p, const std::vector<std::size_t>& lengths, std::string_view plan, std::size_t chunk, std::string_view fault = {}) {
+std::vector<recorded_run> split_runs(const problem& p, const std::vector<std::size_t>& lengths, std::string_view plan,
+                                     std::size_t chunk, std::string_view fault = {}) {
   std::vector<recorded_run> out;
   std::size_t first = 0;
   std::optional<tensor> state = p.initial_state;

@@ -232,7 +232,11 @@ void holds_after_rounding(const char* name, const chunk_roundoffs& u, double att
   for (const auto regime : {testing::key_regime::unit_signs, testing::key_regime::hadamard}) {
     for (const std::size_t rows : {1U, 5U, 16U, 32U, 64U}) {
       for (std::uint64_t seed = 0; seed < scaled(6); ++seed) {
-        testing::sequence_recipe recipe{.regime = regime, .seed = seed, .tokens = rows, .key_dim = seed % 2 == 0 ? std::size_t{16} : std::size_t{4}, .value_dim = 1};
+        testing::sequence_recipe recipe{.regime = regime,
+                                        .seed = seed,
+                                        .tokens = rows,
+                                        .key_dim = seed % 2 == 0 ? std::size_t{16} : std::size_t{4},
+                                        .value_dim = 1};
         recipe.step_from = seed % 3 == 0 ? 16 : 0;
         recipe.step_to = 16;
         const observed seen = observe<A>(recipe);
@@ -256,8 +260,10 @@ TEST(chunk_bounds_property, hold_after_rounding) {
   using half = rounded<fp16>;
   constexpr double single = unit_roundoff(fp32);
   holds_after_rounding<plain<float>>("fp32", {single, single, single, single, single}, 1.2);
-  holds_after_rounding<arithmetic<h, exact_product, float, sequential>>("bf16, fp32 sums", {single, single, unit_roundoff(bf16), single, unit_roundoff(bf16)}, 1.2);
-  holds_after_rounding<arithmetic<half, exact_product, float, sequential>>("fp16, fp32 sums", {single, single, unit_roundoff(fp16), single, unit_roundoff(fp16)}, 1.2);
+  holds_after_rounding<arithmetic<h, exact_product, float, sequential>>(
+      "bf16, fp32 sums", {single, single, unit_roundoff(bf16), single, unit_roundoff(bf16)}, 1.2);
+  holds_after_rounding<arithmetic<half, exact_product, float, sequential>>(
+      "fp16, fp32 sums", {single, single, unit_roundoff(fp16), single, unit_roundoff(fp16)}, 1.2);
   holds_after_rounding<plain<double>>("fp64", {0x1p-53, 0x1p-53, 0x1p-53, 0x1p-53, 0x1p-53}, 1.0001);
 }
 

@@ -45,11 +45,13 @@ using trial_progress = std::function<void(std::size_t, const head_slice&)>;
 
 /// `found`: what check said of (p, r) under `options`, refuted. Heads are tried from the one the report points at, at most
 /// `most_heads` of them; tokens by bisection over whole chunks, then inside the last. Throws: as check.
-[[nodiscard]] small_failure smallest_failure(const problem& p, const result& r, const check_report& found, const check_options& options, std::size_t most_heads = 8,
+[[nodiscard]] small_failure smallest_failure(const problem& p, const result& r, const check_report& found,
+                                             const check_options& options, std::size_t most_heads = 8,
                                              const trial_progress& progress = {});
 /// The same without the assumption that fewer tokens fail less: from half of the tokens down to one, whatever can be left
 /// off is. Every head is tried.
-[[nodiscard]] small_failure shrunk(const problem& p, const result& r, const check_report& found, const check_options& options, const trial_progress& progress = {});
+[[nodiscard]] small_failure shrunk(const problem& p, const result& r, const check_report& found, const check_options& options,
+                                   const trial_progress& progress = {});
 
 /// A preset or a file ending in .toml with its text. Throws: format_error if there is none.
 [[nodiscard]] plan_source source_of(const std::string& plan);

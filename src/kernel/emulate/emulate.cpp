@@ -134,19 +134,21 @@ template <class S>
 }
 
 #if defined(__x86_64__)
-[[gnu::target("arch=x86-64-v4")]] void one_pass_v4(double* state, std::size_t keys, std::size_t values, const double* k, const double* change, const double* q, double* read,
-                                                   const double* next, const double* decay, std::size_t stride, double* predicted) {
+[[gnu::target("arch=x86-64-v4")]] void one_pass_v4(double* state, std::size_t keys, std::size_t values, const double* k,
+                                                   const double* change, const double* q, double* read, const double* next,
+                                                   const double* decay, std::size_t stride, double* predicted) {
   one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
 }
-[[gnu::target("avx2")]] void one_pass_v3(double* state, std::size_t keys, std::size_t values, const double* k, const double* change, const double* q, double* read,
-                                         const double* next, const double* decay, std::size_t stride, double* predicted) {
+[[gnu::target("avx2")]] void one_pass_v3(double* state, std::size_t keys, std::size_t values, const double* k,
+                                         const double* change, const double* q, double* read, const double* next,
+                                         const double* decay, std::size_t stride, double* predicted) {
   one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
 }
 #endif
 
 template <class S>
-void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read, const double* next, const double* decay,
-              std::size_t stride, S* predicted) {
+void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
+              const double* next, const double* decay, std::size_t stride, S* predicted) {
 #if defined(__x86_64__)
   if constexpr (std::is_same_v<S, double>) {
     static const int level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") ? 4
@@ -264,7 +266,9 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   std::map<std::string, filling> kept;
   if (stages) {
     const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
-    if (gates > 0) kept.emplace("g_cumsum_log2", filling(variant.cumsum, p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV}));
+    if (gates > 0)
+      kept.emplace("g_cumsum_log2", filling(variant.cumsum, p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K}
+                                                                                 : std::vector<std::size_t>{B, R, HV}));
     kept.emplace("A", filling(variant.A.store, {B, R, HV, C}));
     kept.emplace("Ai", filling(variant.inverse.store, {B, R, HV, C}));
     kept.emplace("w", filling(variant.w.store, {B, R, HV, K}));
@@ -290,11 +294,19 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
     for (auto& [name, to] : kept) {
       if (name == "h") {
         for (std::size_t c = 0; c * K < out.h.rows(); ++c) {
-          std::copy_n(out.h.data() + c * K * V, K * V, to.values.begin() + static_cast<std::ptrdiff_t>(((range.batch * chunks + first_chunk[s] + c) * HV + head) * K * V));
+          std::copy_n(
+              out.h.data() + c * K * V, K * V,
+              to.values.begin() + static_cast<std::ptrdiff_t>(((range.batch * chunks + first_chunk[s] + c) * HV + head) * K * V));
         }
         continue;
       }
-      to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2 : name == "A" ? out.A : name == "Ai" ? out.Ai : name == "w" ? out.w : name == "u" ? out.u : name == "v_new" ? out.v_new : out.Aqk,
+      to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2
+             : name == "A"           ? out.A
+             : name == "Ai"          ? out.Ai
+             : name == "w"           ? out.w
+             : name == "u"           ? out.u
+             : name == "v_new"       ? out.v_new
+                                     : out.Aqk,
              range.batch, row, head);
     }
   });

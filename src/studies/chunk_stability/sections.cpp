@@ -265,7 +265,9 @@ void add_single_chunks(const run_options& options, const settings& size, const c
   r.findings.push_back({"norm-of-one-chunk",
                         "A realised chunk of 64 lengthens some state at once by up to " + number(100 * (norm[0] - 1), 3) +
                             " % in bf16 (" + where[0] + "), " + number(100 * (norm[1] - 1), 3) + " % in fp16 (" + where[1] +
-                            "); in fp32 " + (norm[2] - 1 <= norm_accuracy ? "by no more than the accuracy of the norm" : "by up to " + number(100 * (norm[2] - 1), 2) + " %") +
+                            "); in fp32 " +
+                            (norm[2] - 1 <= norm_accuracy ? "by no more than the accuracy of the norm"
+                                                          : "by up to " + number(100 * (norm[2] - 1), 2) + " %") +
                             "; the exact one by nothing.",
                         evidence::worst_found(cases, seed),
                         {{"bf16", norm[0]}, {"fp16", norm[1]}, {"fp32", norm[2]}},

@@ -86,20 +86,40 @@ void add_chunks(const subject& of, report& to) {
   if (chunks == 0) return;
   chunk_values all;
   for (const chunk_values& v : worst) keep(all, v);
-  table t{"chunk-inverses", "Inverses of the chunks of each head, the worst chunk", {"sequence", "head", {"condition of I + L", 3}, {"largest entry of the inverse", 4}, {"formed by powers on 16-blocks", 4}, {"formed by powers on the chunk", 4}}, {}};
+  table t{"chunk-inverses",
+          "Inverses of the chunks of each head, the worst chunk",
+          {"sequence",
+           "head",
+           {"condition of I + L", 3},
+           {"largest entry of the inverse", 4},
+           {"formed by powers on 16-blocks", 4},
+           {"formed by powers on the chunk", 4}},
+          {}};
   for (std::size_t i = 0; i < of.heads.size() && i < 64; ++i) {
     t.rows.push_back({of.heads[i].sequence, of.heads[i].head, of_head[i].condition, of_head[i].entry, of_head[i].blocks, of_head[i].powers});
   }
   if (of.heads.size() > 64) t.note = "The first 64 of " + count(of.heads.size()) + " heads.";
   to.tables.push_back(std::move(t));
-  finding f{"chunk-inverses", "", evidence::measured(), {}, "A of each chunk of " + std::to_string(of.chunk) + " rows, inverted in fp64 by each algorithm, every intermediate looked at"};
+  finding f{"chunk-inverses",
+            "",
+            evidence::measured(),
+            {},
+            "A of each chunk of " + std::to_string(of.chunk) +
+                " rows, inverted in fp64 by each algorithm, every intermediate looked at"};
   const double most = largest(fp16);
-  f.statement = "Inverses of " + count(chunks) + " chunks of " + std::to_string(of.chunk) + " rows have entries up to " + number(all.entry, 3) + "; sums of powers form up to " +
-                number(all.blocks, 3) + " on 16-row blocks and " + number(all.powers, 3) + " on whole chunks" +
+  f.statement = "Inverses of " + count(chunks) + " chunks of " + std::to_string(of.chunk) + " rows have entries up to " +
+                number(all.entry, 3) + "; sums of powers form up to " + number(all.blocks, 3) + " on 16-row blocks and " +
+                number(all.powers, 3) + " on whole chunks" +
                 (all.powers > most ? all.blocks > most ? ", both beyond fp16." : ", the latter beyond fp16." : ".");
-  f.values = {{"chunks", chunks}, {"condition", all.condition}, {"largest_entry", all.entry}, {"powers_on_blocks", all.blocks}, {"powers_on_chunks", all.powers}, {"chunk", of.chunk}};
+  f.values = {{"chunks", chunks},
+              {"condition", all.condition},
+              {"largest_entry", all.entry},
+              {"powers_on_blocks", all.blocks},
+              {"powers_on_chunks", all.powers},
+              {"chunk", of.chunk}};
   to.findings.push_back(std::move(f));
-  series entry{"entries of the inverse", {}, {}}, blocks{"powers on 16-row blocks", {}, {}}, powers{"powers on the chunk", {}, {}}, condition{"condition of I + L", {}, {}};
+  series entry{"entries of the inverse", {}, {}}, blocks{"powers on 16-row blocks", {}, {}},
+      powers{"powers on the chunk", {}, {}}, condition{"condition of I + L", {}, {}};
   for (std::size_t c = 0; c < worst.size(); ++c) {
     for (auto* line : {&entry, &blocks, &powers, &condition}) line->x.push_back(static_cast<double>(c));
     entry.y.push_back(worst[c].entry);

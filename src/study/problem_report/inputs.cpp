@@ -82,9 +82,16 @@ void add_inputs(const subject& of, report& to) {
   const double most = *std::max_element(v.stretch.begin(), v.stretch.end()), least = *std::min_element(v.stretch.begin(), v.stretch.end());
   const double margin = std::min(2 - most, least);
   const auto beyond = static_cast<std::size_t>(std::count_if(v.stretch.begin(), v.stretch.end(), [](double x) { return x < 0 || x > 2; }));
-  finding f{"steps", "", evidence::measured(), {}, "x = b |k|^2 of each step, b the effective step, in fp64; 1 - x is the eigenvalue along k (theorem `rank_one_determinant`)"};
-  f.statement = beyond > 0 ? "Steps are expansive in " + count(beyond) + " of " + count(v.stretch.size()) + " rows (x = b|k|² in [" + number(least, 6) + ", " + number(most, 6) + "], 2 is the limit)."
-                           : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) + "], " + number(margin) + " inside [0, 2].";
+  finding f{"steps",
+            "",
+            evidence::measured(),
+            {},
+            "x = b |k|^2 of each step, b the effective step, in fp64; 1 - x is the eigenvalue along k (theorem "
+            "`rank_one_determinant`)"};
+  f.statement = beyond > 0 ? "Steps are expansive in " + count(beyond) + " of " + count(v.stretch.size()) +
+                                 " rows (x = b|k|² in [" + number(least, 6) + ", " + number(most, 6) + "], 2 is the limit)."
+                           : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) +
+                                 "], " + number(margin) + " inside [0, 2].";
   f.values = {{"least_x", least}, {"largest_x", most}, {"margin", margin}, {"expansive", beyond}, {"rows", v.stretch.size()},
               {"median_x", quantile(v.stretch, 0.5)}, {"median_squared_norm", quantile(v.norms, 0.5)}};
   to.findings.push_back(std::move(f));
@@ -127,7 +134,10 @@ void add_gates(const subject& of, report& to) {
     }
   }
   const double limit = fp32.emax + 1, cost = largest_sum * 0.69314718055994531 * 0x1p-24;
-  table t{"gates", "Exponents a factorisation of the gates forms, in bits", {"form", {"largest exponent", 5}, "fp32 and bf16 end at", "fp16 ends at", "overflows"}, {}};
+  table t{"gates",
+          "Exponents a factorisation of the gates forms, in bits",
+          {"form", {"largest exponent", 5}, "fp32 and bf16 end at", "fp16 ends at", "overflows"},
+          {}};
   const auto row = [&](const char* form, double bits) {
     const bool in_fp32 = bits >= limit, in_fp16 = bits >= fp16.emax + 1;
     t.rows.push_back({form, bits, limit, fp16.emax + 1, in_fp32 ? "fp32, bf16 and fp16" : in_fp16 ? "fp16" : "nothing"});
@@ -138,9 +148,17 @@ void add_gates(const subject& of, report& to) {
   to.tables.push_back(std::move(t));
   finding f{"gate-factors", "", evidence::measured(), {}, "cumulative sums of g within chunks, in fp64; a factor e^-G is 2^exponent"};
   f.statement = "Gates sum to " + number(whole) + " bits within a chunk (" + number(blocks) + " within 16 tokens): e^G · e^−G " +
-                (whole >= limit ? blocks >= limit ? "overflows fp32 even in blocks of 16." : "overflows fp32 over a chunk, not in blocks of 16." : "stays within fp32.") +
+                (whole >= limit ? blocks >= limit ? "overflows fp32 even in blocks of 16."
+                                                  : "overflows fp32 over a chunk, not in blocks of 16."
+                                : "stays within fp32.") +
                 (cost > 0x1p-24 ? " In fp32 each later ratio of a chunk is off by up to " + number(cost, 2) + "." : "");
-  f.values = {{"chunk_bits", whole}, {"block_bits", blocks}, {"step_bits", step}, {"resets", resets}, {"bf16_decay_rounds_to_one", rounds_to_one}, {"gates", all}, {"fp32_ratio_error", cost}};
+  f.values = {{"chunk_bits", whole},
+              {"block_bits", blocks},
+              {"step_bits", step},
+              {"resets", resets},
+              {"bf16_decay_rounds_to_one", rounds_to_one},
+              {"gates", all},
+              {"fp32_ratio_error", cost}};
   to.findings.push_back(std::move(f));
 }
 
@@ -183,10 +201,16 @@ void add_memory(const subject& of, report& to) {
     t.rows.push_back({h.sequence, h.head, s.tokens, rate, rate < 0 ? std::log(2.0) / -rate : infinity});
   }
   if (t.rows.empty()) return;
-  finding f{"forgetting", "", evidence::sampled(t.rows.size(), of.options.run.seed, "one random start for each head"), {}, "growth of a random row under the product of all transitions"};
+  finding f{"forgetting",
+            "",
+            evidence::sampled(t.rows.size(), of.options.run.seed, "one random start for each head"),
+            {},
+            "growth of a random row under the product of all transitions"};
   const double half = slowest < 0 ? std::log(2.0) / -slowest : infinity;
-  f.statement = slowest > 1e-6 ? "The product of the transitions grows, by up to " + number(slowest, 3) + " nats a token: errors grow with it."
-                               : "The state forgets by " + number(-slowest, 3) + " to " + number(-fastest, 3) + " nats a token; the longest half-life of a head is " + number(half, 3) + " tokens.";
+  f.statement = slowest > 1e-6 ? "The product of the transitions grows, by up to " + number(slowest, 3) +
+                                     " nats a token: errors grow with it."
+                               : "The state forgets by " + number(-slowest, 3) + " to " + number(-fastest, 3) +
+                                     " nats a token; the longest half-life of a head is " + number(half, 3) + " tokens.";
   f.values = {{"largest_rate", slowest}, {"least_rate", fastest}, {"longest_half_life", half}};
   to.findings.push_back(std::move(f));
   if (t.rows.size() > 64) {

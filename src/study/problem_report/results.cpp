@@ -90,7 +90,9 @@ void add_plan(const check_report& checked, table& t, std::vector<cell> row) {
   row.push_back(plan && plan->adequacy.until_token ? cell(*plan->adequacy.until_token) : cell("-"));
   row.push_back(plan && !plan->first_bad_stage.empty() ? plan->first_bad_stage : "-");
   row.push_back(plan && !plan->suspects.empty() && plan->conforms == verdict::refuted ? std::string(plan->suspects.front().planted->name) : "-");
-  row.push_back(plan && plan->power.ran ? cell(std::to_string(plan->power.visible.size()) + " of " + std::to_string(plan->power.visible.size() + plan->power.invisible.size())) : cell("-"));
+  row.push_back(plan && plan->power.ran ? cell(std::to_string(plan->power.visible.size()) + " of " +
+                                               std::to_string(plan->power.visible.size() + plan->power.invisible.size()))
+                                        : cell("-"));
   t.rows.push_back(std::move(row));
 }
 
@@ -116,10 +118,28 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     asked = q;
     return *truth;
   };
-  table verdicts{"verdicts", "Verdicts", {"result", "kernel", "verdict", {"error of o", 4}, {"error of final_state", 4}, "plan", "kept", "adequate", "T*", "first bad stage", "most like", "faults it would show"}, {},
+  table verdicts{"verdicts",
+                 "Verdicts",
+                 {"result",
+                  "kernel",
+                  "verdict",
+                  {"error of o", 4},
+                  {"error of final_state", 4},
+                  "plan",
+                  "kept",
+                  "adequate",
+                  "T*",
+                  "first bad stage",
+                  "most like",
+                  "faults it would show"},
+                 {},
                  "Errors are relative, in the Frobenius norm. T*: the plan is adequate before this token."};
   panel errors{"error of o", {"token within its sequence", axis_scale::logarithmic}, {"rms error / rms exact", axis_scale::logarithmic}};
-  panel budgets{"in units of what the plan allows", {"token within its sequence", axis_scale::logarithmic}, {"rms error / limit", axis_scale::logarithmic}, {}, {{mark_direction::horizontal, 1, "limit"}}};
+  panel budgets{"in units of what the plan allows",
+                {"token within its sequence", axis_scale::logarithmic},
+                {"rms error / limit", axis_scale::logarithmic},
+                {},
+                {{mark_direction::horizontal, 1, "limit"}}};
   for (std::size_t i = 0; i < results.size(); ++i) {
     const named_result& r = results[i];
     if (of.options.run.stopped()) {
@@ -136,9 +156,16 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     add_plan(checked, verdicts, {file_name(r.path), r.values.kernel.empty() ? "not stated" : r.values.kernel, std::string(name_of(checked.judged)), o, state});
     const std::string id = "result-" + std::to_string(i + 1);
     std::string replay = "deltaproof check " + of.identity.path + " " + r.path;
-    finding f{id, "`" + file_name(r.path) + "` " + (checked.judged == verdict::measured ? "is measured" : std::string(checked.judged == verdict::holds ? "" : "is ") + std::string(name_of(checked.judged))) + ": " + checked.reason + ".",
-              evidence::certified(), {{"verdict", std::string(name_of(checked.judged))}, {"error_o", o}},
-              "distance to the certified reference (oracle-radius.md); limits from emulated runs of the plan (false-alarm.md)", replay};
+    finding f{id,
+              "`" + file_name(r.path) + "` " +
+                  (checked.judged == verdict::measured
+                       ? "is measured"
+                       : std::string(checked.judged == verdict::holds ? "" : "is ") + std::string(name_of(checked.judged))) +
+                  ": " + checked.reason + ".",
+              evidence::certified(),
+              {{"verdict", std::string(name_of(checked.judged))}, {"error_o", o}},
+              "distance to the certified reference (oracle-radius.md); limits from emulated runs of the plan (false-alarm.md)",
+              replay};
     sentences.push_back(f.statement);
     to.findings.push_back(std::move(f));
     if (truth && i < 8) {
@@ -153,8 +180,11 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     if (std::any_of(one->curves.begin(), one->curves.end(), drawable)) panels.push_back(*one);
   }
   if (!panels.empty()) {
-    to.figures.push_back({"horizon", "Error against the horizon", "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel which keeps the plan stays below.",
-                          "Curves of the relative error of each result over tokens, and of its share of the plan's limit.", std::move(panels)});
+    to.figures.push_back({"horizon", "Error against the horizon",
+                          "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel "
+                          "which keeps the plan stays below.",
+                          "Curves of the relative error of each result over tokens, and of its share of the plan's limit.",
+                          std::move(panels)});
   }
   return sentences;
 }
