@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/testing/rapidcheck.hpp"
 #include "oracle/slow_reference.hpp"
 
 namespace deltaproof {
@@ -24,22 +24,15 @@ bool contains(const reference_tensor& got, const std::vector<slow_real>& want) {
 
 /// Any regime, rule, shape and tier: no exact value lies outside its radius.
 RC_GTEST_PROP(radius, is_never_below_the_true_error, ()) {
-  const auto regime = *rc::gen::inRange<std::size_t>(0, regimes().size());
-  generation g;
-  g.regime = std::string(regimes()[regime].name);
-  g.seed = *rc::gen::inRange<std::uint64_t>(0, 1000000);
-  if (g.regime != "varlen" && g.regime != "tails") g.tokens = *rc::gen::inRange<std::size_t>(1, 16);
-  if (g.regime != "exact") g.key_dim = *rc::gen::inRange<std::size_t>(2, 9);
-  g.value_dim = *rc::gen::inRange<std::size_t>(1, 4);
-  problem p;
-  try {
-    p = generate(g);
-  } catch (const error&) {
-    RC_DISCARD("the regime does not come in this shape");
-  }
-  p.rule = rule_names[*rc::gen::inRange<std::size_t>(0, rule_names.size())].first;
-  if (p.qk_l2norm == false) p.qk_l2norm = *rc::gen::arbitrary<bool>();
-  RC_TAG(g.regime);
+  testing::case_limits limits;
+  for (const auto& [rule, name] : rule_names) limits.rules.push_back(rule);
+  limits.most_tokens = 15;
+  limits.key_dims = {2, 3, 4, 5, 6, 7, 8};
+  limits.value_dims = {1, 2, 3};
+  limits.chunk_sizes = {1};
+  problem p = (*testing::problem_cases(limits)).given;
+  if (!p.qk_l2norm) p.qk_l2norm = *rc::gen::arbitrary<bool>();
+  RC_TAG(p.note.substr(0, p.note.find(',')));
   question q;
   q.threads = 1;
   q.min_bits = *rc::gen::element(53, 106, 128, 512);
