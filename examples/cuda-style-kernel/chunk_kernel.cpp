@@ -58,19 +58,19 @@ float dot(const float* a, const float* b, int n) {
   return sum;
 }
 
-void keep(std::uint16_t* stage, std::size_t at, float x) {
+void keep(std::uint16_t* stage, std::int64_t at, float x) {
   if (stage != nullptr) stage[at] = float_to_bf16(x);
 }
 
 /// One block: all chunks of one head of one sequence.
 void chunk_delta_rule_block(const chunk_delta_arguments& a, int b, int head, shared_memory& s) {
   const int K = a.K, V = a.V, C = a.C;
-  const auto row = [&](int t) { return (static_cast<std::size_t>(b) * a.T + t) * a.H + head; };
-  const std::size_t state = (static_cast<std::size_t>(b) * a.H + head) * V * K;
+  const auto row = [&](int t) { return (static_cast<std::int64_t>(b) * a.T + t) * a.H + head; };
+  const std::int64_t state = (static_cast<std::int64_t>(b) * a.H + head) * V * K;
   each_thread(V * K, [&](int i) { s.state[i / K][i % K] = a.initial_state != nullptr ? a.initial_state[state + i] : 0.F; });
   for (int first = 0, chunk = 0; first < a.T; first += C, ++chunk) {
     const int n = std::min(C, a.T - first);
-    const std::size_t h_at = ((static_cast<std::size_t>(b) * ((a.T + C - 1) / C) + chunk) * a.H + head) * V * K;
+    const std::int64_t h_at = ((static_cast<std::int64_t>(b) * ((a.T + C - 1) / C) + chunk) * a.H + head) * V * K;
     each_thread(V * K, [&](int i) {
       s.h[i / K][i % K] = rounded(s.state[i / K][i % K]);
       keep(a.h, h_at + i, s.h[i / K][i % K]);

@@ -14,14 +14,14 @@ struct chunk_delta_arguments {
   const std::uint16_t* beta;   // [B, T, H]
   const float* initial_state;  // [B, H, V, K], or null
   float scale;
-  int B, T, H, K, V, C;        // C <= 64, K and V <= 128
-  std::uint16_t* o;            // [B, T, H, V]
-  float* final_state;          // [B, H, V, K]
-  std::uint16_t* Ai;           // [B, T, H, C]
-  std::uint16_t* w;            // [B, T, H, K]
-  std::uint16_t* u;            // [B, T, H, V]
-  std::uint16_t* h;            // [B, ceil(T / C), H, V, K]
-  std::uint16_t* v_new;        // [B, T, H, V]
+  int B, T, H, K, V, C;  // C <= 64, K and V <= 128
+  std::uint16_t* o;      // [B, T, H, V]
+  float* final_state;    // [B, H, V, K]
+  std::uint16_t* Ai;     // [B, T, H, C]
+  std::uint16_t* w;      // [B, T, H, K]
+  std::uint16_t* u;      // [B, T, H, V]
+  std::uint16_t* h;      // [B, ceil(T / C), H, V, K]
+  std::uint16_t* v_new;  // [B, T, H, V]
 };
 
 void launch_chunk_delta_rule(const chunk_delta_arguments& a);

@@ -18,17 +18,20 @@ std::string of_view(const tensor_view& view, const std::string& name) {
 tensor_view::steps strides_of(const tensor_view& view) {
   if (!view.strides().empty() || view.shape().empty()) return view.strides();
   tensor_view::steps out(view.shape().size(), 1);
-  for (std::size_t axis = out.size() - 1; axis-- > 0;) out[axis] = out[axis + 1] * static_cast<std::ptrdiff_t>(view.shape()[axis + 1]);
+  for (std::size_t axis = out.size() - 1; axis-- > 0;)
+    out[axis] = out[axis + 1] * static_cast<std::ptrdiff_t>(view.shape()[axis + 1]);
   return out;
 }
 
 /// Offsets of the first and the last element that the view touches.
-std::pair<std::ptrdiff_t, std::ptrdiff_t> touched(const tensor_view& view, const tensor_view::steps& strides, const std::string& name) {
+std::pair<std::ptrdiff_t, std::ptrdiff_t> touched(const tensor_view& view, const tensor_view::steps& strides,
+                                                  const std::string& name) {
   std::ptrdiff_t low = 0, high = 0;
   for (std::size_t axis = 0; axis < strides.size(); ++axis) {
     std::ptrdiff_t span = 0;
     std::ptrdiff_t& end = strides[axis] < 0 ? low : high;
-    if (__builtin_mul_overflow(strides[axis], static_cast<std::ptrdiff_t>(view.shape()[axis]) - 1, &span) || __builtin_add_overflow(end, span, &end))
+    if (__builtin_mul_overflow(strides[axis], static_cast<std::ptrdiff_t>(view.shape()[axis]) - 1, &span) ||
+        __builtin_add_overflow(end, span, &end))
       throw shape_error(of_view(view, name) + " reaches further than memory does; strides count elements");
   }
   return {low, high};
@@ -41,11 +44,13 @@ void require_reach(const tensor_view& view, const tensor_view::steps& strides, c
   const auto [low, high] = touched(view, strides, name);
   if (!view.reach()) return;
   if (low < 0) {
-    throw shape_error(of_view(view, name) + " begins " + std::to_string(-low) +
-                      " elements before the memory that was given; where strides are negative, give a pointer to the first element");
+    throw shape_error(
+        of_view(view, name) + " begins " + std::to_string(-low) +
+        " elements before the memory that was given; where strides are negative, give a pointer to the first element");
   }
   if (static_cast<std::size_t>(high) >= *view.reach()) {
-    throw shape_error(of_view(view, name) + " reaches element " + std::to_string(high) + ", and " + std::to_string(*view.reach()) +
+    throw shape_error(of_view(view, name) + " reaches element " + std::to_string(high) + ", and " +
+                      std::to_string(*view.reach()) +
                       " were given; strides count elements, not bytes, one for each axis of the shape");
   }
 }
@@ -74,7 +79,9 @@ tensor_view::tensor_view(std::span<const double> values, extents shape, steps st
   reach_ = values.size();
 }
 
-tensor_view::tensor_view(const tensor& of) : tensor_view(of.element_format(), of.bytes().data(), of.shape()) { reach_ = of.size(); }
+tensor_view::tensor_view(const tensor& of) : tensor_view(of.element_format(), of.bytes().data(), of.shape()) {
+  reach_ = of.size();
+}
 
 tensor_view tensor_view::with_last_axes_swapped() const {
   if (shape_.size() < 2) throw shape_error("shape " + shape_text(shape_) + " has no two axes to swap");

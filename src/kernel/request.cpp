@@ -55,7 +55,8 @@ check_record record_of(const check_options& options, const check_request& asked)
   return out;
 }
 
-void add_witness(answered_check& out, const problem& p, const result& r, const check_request& asked, check_options options, const trial_progress& shrinking) {
+void add_witness(answered_check& out, const problem& p, const result& r, const check_request& asked, check_options options,
+                 const trial_progress& shrinking) {
   if (out.report.judged != verdict::refuted) {
     out.identity.notes.push_back("no witness is written: the verdict is " + std::string(name_of(out.report.judged)));
     return;
@@ -76,9 +77,12 @@ std::string_view library_version() { return DELTAPROOF_VERSION; }
 
 std::string options_text(const check_request& asked) {
   std::string out;
-  const auto add = [&out](const char* option, const std::string& value) { out += std::string(" ") + option + " " + shell_quoted(value); };
+  const auto add = [&out](const char* option, const std::string& value) {
+    out += std::string(" ") + option + " " + shell_quoted(value);
+  };
   for (const tensor_bound& b : asked.bounds) {
-    add("--max-error", (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" + number_text(b.limit.limit.value));
+    add("--max-error",
+        (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" + number_text(b.limit.limit.value));
   }
   if (!asked.bounds.empty()) add("--because", asked.bounds.front().limit.limit.provenance.text());
   if (asked.no_plan) out += " --no-plan";
@@ -91,8 +95,8 @@ std::string options_text(const check_request& asked) {
   return out;
 }
 
-answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity, const check_options& how,
-                      const trial_progress& shrinking) {
+answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
+                      const check_options& how, const trial_progress& shrinking) {
   const check_options options = options_for(p, r, asked, how);
   if (!asked.witness.empty()) require_witness_place(asked.witness);
   answered_check out;
@@ -103,7 +107,9 @@ answered_check answer(const problem& p, const result& r, const check_request& as
   self.producer = r.producer;
   if (r.path) self.path = name_of(*r.path);
   if (self.reproduce.empty()) {
-    self.reproduce = "deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors case.result.safetensors" + options_text(asked);
+    self.reproduce =
+        "deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors case.result.safetensors" +
+        options_text(asked);
   }
   self.record = record_of(options, asked);
   out.report = check(p, r, options);
@@ -112,7 +118,9 @@ answered_check answer(const problem& p, const result& r, const check_request& as
 }
 
 std::string shell_quoted(const std::string& word) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-/=:,+@%").find(c) != std::string_view::npos; };
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("._-/=:,+@%").find(c) != std::string_view::npos;
+  };
   if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -81,7 +81,8 @@ result copied(const result_view& view, const problem& p) {
   return r;
 }
 
-std::pair<std::filesystem::path, std::filesystem::path> record(const std::filesystem::path& path, const problem& p, const result& r) {
+std::pair<std::filesystem::path, std::filesystem::path> record(const std::filesystem::path& path, const problem& p,
+                                                               const result& r) {
   validate(p, "problem to record");
   validate(r, p, "result to record");
   const auto problem_file = named(path, ".problem.safetensors"), result_file = named(path, ".result.safetensors");

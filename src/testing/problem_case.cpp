@@ -26,7 +26,8 @@ void require_limits(const case_limits& limits) {
   some("value_dims", limits.value_dims.empty());
   some("chunk_sizes", limits.chunk_sizes.empty());
   const auto least = [](const char* name, std::size_t most, std::size_t low) {
-    if (most < low) throw domain_error(std::string("case_limits: ") + name + " is " + std::to_string(most) + ", below " + std::to_string(low));
+    if (most < low)
+      throw domain_error(std::string("case_limits: ") + name + " is " + std::to_string(most) + ", below " + std::to_string(low));
   };
   least("most_tokens", limits.most_tokens, limits.least_tokens);
   least("most_batch", limits.most_batch, 1);
@@ -34,8 +35,8 @@ void require_limits(const case_limits& limits) {
   least("most_group", limits.most_group, 1);
   least("most_steps_per_token", limits.most_steps_per_token, 1);
   if (limits.beta_range && !(limits.beta_range->first <= limits.beta_range->second)) {
-    throw domain_error("case_limits: beta_range is [" + std::to_string(limits.beta_range->first) + ", " + std::to_string(limits.beta_range->second) +
-                       "]; give the smaller number first");
+    throw domain_error("case_limits: beta_range is [" + std::to_string(limits.beta_range->first) + ", " +
+                       std::to_string(limits.beta_range->second) + "]; give the smaller number first");
   }
 }
 
@@ -113,7 +114,8 @@ case_recipe draw_case(philox& random, const case_limits& limits) {
     out.chunk_size = any_of(limits.chunk_sizes);
     w.tokens = up_to(limits.least_tokens, limits.most_tokens);
     if (index(2) == 0) {
-      const std::size_t edge = out.chunk_size * up_to(1, std::max<std::size_t>(1, limits.most_tokens / out.chunk_size)) + index(3) - 1;
+      const std::size_t edge =
+          out.chunk_size * up_to(1, std::max<std::size_t>(1, limits.most_tokens / out.chunk_size)) + index(3) - 1;
       w.tokens = std::clamp(edge, limits.least_tokens, limits.most_tokens);
     }
     w.batch = up_to(1, limits.most_batch);
@@ -156,30 +158,33 @@ std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& lim
     add_smaller(list, now, least);
     return list;
   };
-  for (const std::size_t tokens : smaller(*w.tokens, limits.least_tokens)) consider([&](case_recipe& c) { c.wanted.tokens = tokens; });
-  for (const std::string& regime : earlier(names_of_regimes(limits), w.regime)) consider([&](case_recipe& c) {
-    c.wanted.regime = regime;
-    if (limits.ops.empty()) {  // the regime's own, and no gate that its op has not
-      c.wanted.op.reset();
-      c.wanted.op = complete([&] {
+  for (const std::size_t tokens : smaller(*w.tokens, limits.least_tokens))
+    consider([&](case_recipe& c) { c.wanted.tokens = tokens; });
+  for (const std::string& regime : earlier(names_of_regimes(limits), w.regime))
+    consider([&](case_recipe& c) {
+      c.wanted.regime = regime;
+      if (limits.ops.empty()) {  // the regime's own, and no gate that its op has not
         generation bare = c.wanted;
+        bare.op.reset();
         bare.gate.reset();
-        return bare;
-      }()).op;
-      if (!gated(c.wanted)) c.wanted.gate.reset();
-    }
-  });
+        c.wanted.op = complete(bare).op;
+        if (!gated(c.wanted)) c.wanted.gate.reset();
+      }
+    });
   for (const std::size_t batch : smaller(*w.batch, 1)) consider([&](case_recipe& c) { c.wanted.batch = batch; });
   const std::size_t group = *w.value_heads / *w.key_heads;
-  for (const std::size_t heads : smaller(*w.key_heads, 1)) consider([&](case_recipe& c) {
-    c.wanted.key_heads = heads;
-    c.wanted.value_heads = heads * group;
-  });
+  for (const std::size_t heads : smaller(*w.key_heads, 1))
+    consider([&](case_recipe& c) {
+      c.wanted.key_heads = heads;
+      c.wanted.value_heads = heads * group;
+    });
   for (const std::size_t wide : smaller(group, 1)) consider([&](case_recipe& c) { c.wanted.value_heads = *w.key_heads * wide; });
-  for (const std::size_t steps : smaller(*w.num_householder, 1)) consider([&](case_recipe& c) { c.wanted.num_householder = steps; });
+  for (const std::size_t steps : smaller(*w.num_householder, 1))
+    consider([&](case_recipe& c) { c.wanted.num_householder = steps; });
   for (const std::size_t d : earlier(limits.key_dims, *w.key_dim)) consider([&](case_recipe& c) { c.wanted.key_dim = d; });
   for (const std::size_t d : earlier(limits.value_dims, *w.value_dim)) consider([&](case_recipe& c) { c.wanted.value_dim = d; });
-  for (const std::size_t chunk : earlier(limits.chunk_sizes, from.chunk_size)) consider([&](case_recipe& c) { c.chunk_size = chunk; });
+  for (const std::size_t chunk : earlier(limits.chunk_sizes, from.chunk_size))
+    consider([&](case_recipe& c) { c.chunk_size = chunk; });
   for (const format& f : earlier(limits.dtypes, *w.dtype)) consider([&](case_recipe& c) { c.wanted.dtype = f; });
   if (w.op) {
     for (const op_kind op : earlier(limits.ops, *w.op)) {
@@ -209,7 +214,8 @@ std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& lim
     for (const std::string& gate : earlier(limits.gates, *w.gate)) consider([&](case_recipe& c) { c.wanted.gate = gate; });
   }
   if (w.initial_state) {
-    for (const std::string& state : earlier(limits.initial_states, *w.initial_state)) consider([&](case_recipe& c) { c.wanted.initial_state = state; });
+    for (const std::string& state : earlier(limits.initial_states, *w.initial_state))
+      consider([&](case_recipe& c) { c.wanted.initial_state = state; });
   }
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, w.seed / 2}) {
     if (seed < w.seed) consider([&](case_recipe& c) { c.wanted.seed = seed; });
@@ -225,6 +231,8 @@ problem_case make_case(const case_recipe& recipe) {
   return out;
 }
 
-std::string gen_command(const generation& completed) { return "deltaproof gen " + options_text(completed) + " -o case.problem.safetensors"; }
+std::string gen_command(const generation& completed) {
+  return "deltaproof gen " + options_text(completed) + " -o case.problem.safetensors";
+}
 
 }  // namespace deltaproof::testing

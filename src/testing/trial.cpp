@@ -65,16 +65,19 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
     const double value = got.at(i);
     if (value == *due) continue;
     ++out.wrong;
-    worst = std::max(worst, std::isfinite(value) ? std::abs(value - *due) / ulp_at(*due, to) : std::numeric_limits<double>::infinity());
+    worst = std::max(worst,
+                     std::isfinite(value) ? std::abs(value - *due) / ulp_at(*due, to) : std::numeric_limits<double>::infinity());
     if (!first.empty()) continue;
     std::vector<std::size_t> index(want.shape.size());
     for (std::size_t axis = index.size(), flat = i; axis-- > 0; flat /= want.shape[axis]) index[axis] = flat % want.shape[axis];
-    first = "; the first at " + std::string(axes) + " = " + shape_text(index) + ": " + exactly(value) + " where " + exactly(*due) + " was due";
+    first = "; the first at " + std::string(axes) + " = " + shape_text(index) + ": " + exactly(value) + " where " +
+            exactly(*due) + " was due";
   }
   char text[64];
   std::snprintf(text, sizeof text, ", by at most %.3g ulps", worst);
-  out.line = std::to_string(out.wrong) + " of " + std::to_string(want.value.size()) + " elements are not the exact value rounded to " + got.dtype() +
-             (out.wrong > 0 ? text : "") + first + (out.undecided > 0 ? "; " + std::to_string(out.undecided) + " undecided" : "");
+  out.line = std::to_string(out.wrong) + " of " + std::to_string(want.value.size()) +
+             " elements are not the exact value rounded to " + got.dtype() + (out.wrong > 0 ? text : "") + first +
+             (out.undecided > 0 ? "; " + std::to_string(out.undecided) + " undecided" : "");
   return out;
 }
 
@@ -98,27 +101,37 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
   std::string body;
   for (const auto& [name, count] : found) {
     const verdict one = count.wrong > 0 ? verdict::refuted : count.undecided > 0 ? verdict::undecided : verdict::holds;
-    if (one != verdict::holds && (out.reason.empty() || combine(out.judged, one) != out.judged)) out.reason = name + ": " + count.line;
+    if (one != verdict::holds && (out.reason.empty() || combine(out.judged, one) != out.judged))
+      out.reason = name + ": " + count.line;
     out.judged = combine(out.judged, one);
     body += line(name, count.line);
   }
   if (out.reason.empty()) out.reason = "every element is the exact value, rounded once to nearest even";
   std::string tiers;
-  for (const auto& [name, heads] : truth.tiers) tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
-  out.text = line("verdict", std::string(name_of(out.judged)) + ": " + out.reason) + line("kernel", description(r)) + body + line("reference", tiers);
+  for (const auto& [name, heads] : truth.tiers)
+    tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  out.text = line("verdict", std::string(name_of(out.judged)) + ": " + out.reason) + line("kernel", description(r)) + body +
+             line("reference", tiers);
   std::string format(name_of(*ask.round_output));
-  out.text += line("again", "deltaproof::record(\"case\", problem, result); then deltaproof oracle case.problem.safetensors --round " + format +
-                                " -o true.safetensors has the values that were due");
+  out.text +=
+      line("again", "deltaproof::record(\"case\", problem, result); then deltaproof oracle case.problem.safetensors --round " +
+                        format + " -o true.safetensors has the values that were due");
   return out;
 }
 
-bool is_among(const std::vector<verdict>& words, verdict one) { return std::find(words.begin(), words.end(), one) != words.end(); }
+bool is_among(const std::vector<verdict>& words, verdict one) {
+  return std::find(words.begin(), words.end(), one) != words.end();
+}
 
 }  // namespace
 
 trial::trial(problem p, trial_options options, std::string expects, std::string negated,
              std::function<trial_answer(const problem&, const result&, const trial_options&)> judge)
-    : given_(std::move(p)), options_(std::move(options)), expects_(std::move(expects)), negated_(std::move(negated)), judge_(std::move(judge)) {
+    : given_(std::move(p)),
+      options_(std::move(options)),
+      expects_(std::move(expects)),
+      negated_(std::move(negated)),
+      judge_(std::move(judge)) {
   validate(given_, "problem of a trial");
 }
 
@@ -147,7 +160,8 @@ trial plan_trial(problem p, std::string plan, trial_options options) {
 trial bound_trial(problem p, std::string_view limit, const because& reason, trial_options options) {
   const tensor_bound bound = parse_tensor_bound(limit, reason);
   const std::string what = "within " + std::string(limit) + " (" + reason.text() + ") on " + description(p);
-  return {std::move(p), std::move(options), "is " + what, "is not " + what, [bound](const problem& given, const result& got, const trial_options& how) {
+  return {std::move(p), std::move(options), "is " + what, "is not " + what,
+          [bound](const problem& given, const result& got, const trial_options& how) {
             check_request asked;
             asked.bounds = {bound};
             asked.no_plan = true;
@@ -183,7 +197,8 @@ std::string description(const result& r) {
   if (r.path) out += " (" + std::string(name_of(*r.path)) + (r.chunk_size ? ", C " + std::to_string(*r.chunk_size) : "") + ")";
   out += ": o " + r.o.dtype() + " " + shape_text(r.o.shape());
   if (r.final_state) {
-    out += ", final_state " + r.final_state->dtype() + " " + shape_text(r.final_state->shape()) + (r.state_layout == layout_kind::vk ? " as (V, K)" : "");
+    out += ", final_state " + r.final_state->dtype() + " " + shape_text(r.final_state->shape()) +
+           (r.state_layout == layout_kind::vk ? " as (V, K)" : "");
   }
   std::string stages;
   for (const std::string_view name : stage_names) {

@@ -56,7 +56,8 @@ TEST(tensor_view, follows_strides_in_elements) {
   EXPECT_THAT(words_of<float>(copied({x, {3, 2}, {1, 3}}, "x")), ElementsAre(0, 3, 1, 4, 2, 5));  // transposed
   EXPECT_THAT(words_of<float>(copied({x, {2, 2}, {0, 1}}, "x")), ElementsAre(0, 1, 0, 1));        // one row, twice
   EXPECT_THAT(words_of<float>(copied({fp32, x.data() + 2, {3}, {-1}}, "x")), ElementsAre(2, 1, 0));
-  EXPECT_THAT(words_of<float>(copied({x, {1, 1, 2}, {999, -999, 1}}, "x")), ElementsAre(0, 1));   // strides of one element are not taken
+  EXPECT_THAT(words_of<float>(copied({x, {1, 1, 2}, {999, -999, 1}}, "x")),
+              ElementsAre(0, 1));  // strides of one element are not taken
 }
 
 TEST(tensor_view, reads_a_state_in_the_other_order) {
@@ -72,18 +73,24 @@ TEST(tensor_view, reads_a_state_in_the_other_order) {
 
 TEST(tensor_view, says_what_is_wrong_and_what_to_do) {
   const std::vector<float> x = counted(24);
-  EXPECT_THAT(refusal({x, {2, 3}, {12}}), HasSubstr("tensor k: shape [2, 3] with strides [12]: 1 strides for 2 axes; give one for each axis"));
+  EXPECT_THAT(refusal({x, {2, 3}, {12}}),
+              HasSubstr("tensor k: shape [2, 3] with strides [12]: 1 strides for 2 axes; give one for each axis"));
   EXPECT_THAT(refusal({x, {2, 13}}), HasSubstr("tensor k: shape [2, 13] reaches element 25, and 24 were given"));
   // Strides in bytes, the usual slip.
-  EXPECT_THAT(refusal({x, {2, 12}, {48, 4}}), HasSubstr("tensor k: shape [2, 12] with strides [48, 4] reaches element 92, and 24 were given; strides count elements, not bytes"));
+  EXPECT_THAT(refusal({x, {2, 12}, {48, 4}}), HasSubstr("tensor k: shape [2, 12] with strides [48, 4] reaches element 92, and 24 "
+                                                        "were given; strides count elements, not bytes"));
   EXPECT_THAT(refusal({x, {3}, {-1}}), HasSubstr("begins 2 elements before the memory"));
   EXPECT_THAT(refusal({fp32, nullptr, {3}}), HasSubstr("tensor k: shape [3] at a null pointer; leave the tensor out"));
   EXPECT_THAT(refusal({}), HasSubstr("tensor k: it was not given"));
   EXPECT_THAT(refusal({tf32, x.data(), {3}}), HasSubstr("tf32"));
-  EXPECT_THAT(refusal({fp32, x.data(), {4, 4}, {std::numeric_limits<std::ptrdiff_t>::max(), 1}}), HasSubstr("further than memory does"));
+  EXPECT_THAT(refusal({fp32, x.data(), {4, 4}, {std::numeric_limits<std::ptrdiff_t>::max(), 1}}),
+              HasSubstr("further than memory does"));
   const std::vector<std::uint16_t> bits(4);
   EXPECT_THAT(thrown([&] { tensor_view(fp32, bits, {2}); }), AllOf(HasSubstr("bf16 or fp16"), HasSubstr("fp32")));
-  EXPECT_THAT(thrown([&] { static_cast<void>(words_of<double>(copied({x, {4}}, "x"))); }), AllOf(HasSubstr("tensor x holds F32"), HasSubstr("float for F32")));
+  EXPECT_THAT(thrown([&] {
+                static_cast<void>(words_of<double>(copied({x, {4}}, "x")));
+              }),
+              AllOf(HasSubstr("tensor x holds F32"), HasSubstr("float for F32")));
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ TEST(problem_view, is_copied_exactly_in_both_state_layouts) {
   view.scale.reset();
   const std::vector<std::uint16_t> dense = words_of<std::uint16_t>(p.q);
   std::vector<std::uint16_t> padded(40 * 24, 0x7fc0);
-  for (std::size_t t = 0; t < 40; ++t) std::copy_n(dense.begin() + static_cast<std::ptrdiff_t>(16 * t), 16, padded.begin() + static_cast<std::ptrdiff_t>(24 * t));
+  for (std::size_t t = 0; t < 40; ++t)
+    std::copy_n(dense.begin() + static_cast<std::ptrdiff_t>(16 * t), 16, padded.begin() + static_cast<std::ptrdiff_t>(24 * t));
   view.q = {bf16, padded, {1, 40, 1, 16}, {40 * 24, 24, 24, 1}};
   EXPECT_EQ(problem_bytes(copied(view)), bytes);
 }
@@ -100,7 +101,8 @@ TEST(problem_view, says_which_tensor_is_wrong_and_what_to_do) {
                     HasSubstr("it was read as state_layout vk, and the other is kv, for [N, HV, K, V]")));
   view = view_of(p);
   view.k = {};
-  EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }), HasSubstr("tensor k: it was not given; set its pointer, format and shape"));
+  EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }),
+              HasSubstr("tensor k: it was not given; set its pointer, format and shape"));
   view = view_of(p);
   view.v = {bf16, p.v.bytes().data(), {1, 40, 8, 2}};
   EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }), HasSubstr("problem_view: tensor "));
@@ -137,10 +139,13 @@ TEST(result_view, says_which_tensor_is_wrong_and_what_to_do) {
   };
   EXPECT_EQ(refusal([](result_view&) {}), "nothing was thrown");
   EXPECT_THAT(refusal([](result_view& v) { v.state_layout = layout_kind::vk; }),
-              HasSubstr("result_view: tensor final_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16], [N, HV, V, K], state_layout vk (kv is [N, HV, K, V])"));
-  EXPECT_THAT(refusal([&](result_view& v) { v.o = tensor_view(p.q); }), HasSubstr("result_view: tensor o: shape [1, 40, 1, 16] should be [1, 40, 2, 8]"));
+              HasSubstr("result_view: tensor final_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16], [N, HV, V, K], "
+                        "state_layout vk (kv is [N, HV, K, V])"));
+  EXPECT_THAT(refusal([&](result_view& v) { v.o = tensor_view(p.q); }),
+              HasSubstr("result_view: tensor o: shape [1, 40, 1, 16] should be [1, 40, 2, 8]"));
   EXPECT_THAT(refusal([](result_view& v) { v.chunk_size.reset(); }), HasSubstr("add chunk_size"));
-  EXPECT_THAT(refusal([](result_view& v) { v.stages["W"] = v.stages["w"]; }), HasSubstr("unknown tensor \"W\" of a result; the names are o, final_state, g_cumsum_log2, A"));
+  EXPECT_THAT(refusal([](result_view& v) { v.stages["W"] = v.stages["w"]; }),
+              HasSubstr("unknown tensor \"W\" of a result; the names are o, final_state, g_cumsum_log2, A"));
 }
 
 TEST(keep, copies_a_buffer_before_it_is_written_over) {

@@ -102,7 +102,8 @@ TEST(keeps_plan, says_the_first_bad_stage_the_fault_and_the_command_that_judges_
   EXPECT_THAT(bad, Not(matcher));
   const fs::path witness = place.path / "keeps_plan.says_the_first_bad_stage_the_fault_and_the_command_that_judges_again";
   const std::string text = explanation(bad, matcher);
-  EXPECT_THAT(text, HasSubstr("did not match: which is judged so:\nverdict      refuted: Ai: sequence 0, head 0, chunk 0, row 2"));
+  EXPECT_THAT(text,
+              HasSubstr("did not match: which is judged so:\nverdict      refuted: Ai: sequence 0, head 0, chunk 0, row 2"));
   EXPECT_THAT(text, HasSubstr("\nfirst bad    Ai, the inverse (I + A)^-1 of a chunk\n"));
   EXPECT_THAT(text, HasSubstr("\ndiagnosis    inverse-bf16-between-steps"));
   EXPECT_THAT(text, HasSubstr("\nkernel       a kernel of this test (chunk)\n"));
@@ -121,7 +122,8 @@ TEST(keeps_plan, prints_the_question_and_names_instead_of_bytes) {
             "keeps the plan fla-chunk-delta on regime repeated, seed 0: delta_rule, B 1, T 70, H 1, HV 1, K 16, V 16, BF16");
   EXPECT_THAT(::testing::DescribeMatcher<result>(Not(matcher)), HasSubstr("does not keep the plan fla-chunk-delta on"));
   EXPECT_EQ(::testing::PrintToString(emulated(p)),
-            "result of a kernel of this test (chunk, C 32): o BF16 [1, 70, 1, 16], final_state F32 [1, 1, 16, 16], stages A, Ai, w, u, h, v_new");
+            "result of a kernel of this test (chunk, C 32): o BF16 [1, 70, 1, 16], final_state F32 [1, 1, 16, 16], stages A, Ai, "
+            "w, u, h, v_new");
 }
 
 TEST(keeps_plan, writes_no_witness_where_told_so_and_says_how_to_record_the_case) {
@@ -129,8 +131,10 @@ TEST(keeps_plan, writes_no_witness_where_told_so_and_says_how_to_record_the_case
   const problem p = repeated_keys();
   const result bad = emulated(p, "inverse-bf16-between-steps");
   const std::string text = explanation(bad, keeps_plan(p, "fla-chunk-delta", {.false_alarm = 1e-6, .seed = 3, .witness = ""}));
-  EXPECT_THAT(text, HasSubstr("again        deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors "
-                              "case.result.safetensors --plan fla-chunk-delta --false-alarm 1e-06 --seed 3\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("again        deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors "
+                "case.result.safetensors --plan fla-chunk-delta --false-alarm 1e-06 --seed 3\n"));
   EXPECT_THAT(text, HasSubstr("refuted with probability at most 1e-06"));
   EXPECT_TRUE(fs::is_empty(place.path));
 }
@@ -184,8 +188,10 @@ TEST(within, judges_by_the_limit_alone_and_prints_its_reason) {
   EXPECT_THAT(r, within(p, "o:rel_fro=0.05", because("our release criterion")));
   const auto tight = within(p, "o:rel_fro=1e-9", because("our release criterion"), {.witness = ""});
   EXPECT_THAT(r, Not(tight));
-  EXPECT_THAT(explanation(r, tight), AllOf(HasSubstr("refuted: "), HasSubstr("--max-error o:rel_fro=1e-09 --because 'our release criterion' --no-plan")));
-  EXPECT_THAT(::testing::DescribeMatcher<result>(tight), HasSubstr("is within o:rel_fro=1e-9 (our release criterion) on regime repeated"));
+  EXPECT_THAT(explanation(r, tight), AllOf(HasSubstr("refuted: "),
+                                           HasSubstr("--max-error o:rel_fro=1e-09 --because 'our release criterion' --no-plan")));
+  EXPECT_THAT(::testing::DescribeMatcher<result>(tight),
+              HasSubstr("is within o:rel_fro=1e-9 (our release criterion) on regime repeated"));
   EXPECT_THAT(thrown([&] { static_cast<void>(within(p, "o:rel_forb=1", because("x"))); }), HasSubstr("rel_forb"));
 }
 
@@ -211,10 +217,12 @@ TEST(correctly_rounded, is_exactly_that) {
   const double next = there + ulp_at(there, bf16);
   const std::string text = explanation(changed(r, 37, next), correctly_rounded(p));
   EXPECT_THAT(text, HasSubstr("did not match"));
-  EXPECT_THAT(text, HasSubstr("o            1 of 1120 elements are not the exact value rounded to BF16, by at most 1 ulps; the first at "
-                              "[batch, token, head, v] = [0, 2, 0, 5]: "));
+  EXPECT_THAT(
+      text, HasSubstr("o            1 of 1120 elements are not the exact value rounded to BF16, by at most 1 ulps; the first at "
+                      "[batch, token, head, v] = [0, 2, 0, 5]: "));
   EXPECT_THAT(text, HasSubstr("final_state  0 of 256 elements"));
-  EXPECT_THAT(explanation(changed(r, 0, std::numeric_limits<double>::quiet_NaN()), correctly_rounded(p)), HasSubstr("did not match"));
+  EXPECT_THAT(explanation(changed(r, 0, std::numeric_limits<double>::quiet_NaN()), correctly_rounded(p)),
+              HasSubstr("did not match"));
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ TEST(draw_case, says_why_nothing_fits) {
   const auto refusal = [&random](const case_limits& limits) {
     return thrown([&] { static_cast<void>(draw_case(random, limits)); });
   };
-  EXPECT_THAT(refusal({.regimes = {"exact"}, .key_dims = {5}}), HasSubstr("nothing fits them in 1000 draws; the last reason: regime exact needs K = 4, 16"));
+  EXPECT_THAT(refusal({.regimes = {"exact"}, .key_dims = {5}}),
+              HasSubstr("nothing fits them in 1000 draws; the last reason: regime exact needs K = 4, 16"));
   EXPECT_THAT(refusal({.least_tokens = 9, .most_tokens = 8}), HasSubstr("most_tokens is 8, below 9"));
   EXPECT_THAT(refusal({.key_dims = {}}), HasSubstr("key_dims is empty"));
   EXPECT_THAT(refusal({.beta_range = {{1, 0.5}}}), HasSubstr("give the smaller number first"));
@@ -132,8 +133,10 @@ TEST(simpler, stays_within_the_limits_and_ends) {
     }
     // There is one simplest case.
     const generation g = complete(at.wanted);
-    EXPECT_EQ(options_text(g), "--regime typical --op delta_rule --rule euler --B 1 --T 3 --K 4 --V 5 --H 1 --HV 1 --num-householder 1 --dtype bf16 --beta 1 --gate none "
-                               "--initial-state none --seed 0");
+    EXPECT_EQ(options_text(g),
+              "--regime typical --op delta_rule --rule euler --B 1 --T 3 --K 4 --V 5 --H 1 --HV 1 --num-householder 1 --dtype "
+              "bf16 --beta 1 --gate none "
+              "--initial-state none --seed 0");
     EXPECT_EQ(at.chunk_size, 16U);
   }
 }

@@ -3,8 +3,6 @@
 //
 // The generators as a kernel author uses them: a kernel that keeps its plan passes, and what a planted fault is shown on has
 // been shrunk.
-#include "deltaproof/testing/rapidcheck.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -13,6 +11,7 @@
 
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/testing/rapidcheck.hpp"
 #include "support/multiplier.hpp"
 
 namespace deltaproof::testing {
@@ -76,7 +75,8 @@ TEST(problem_cases, a_kernel_that_keeps_its_plan_passes) {
   rc::detail::TestParams params;
   params.seed = 3;
   params.maxSuccess = 6;
-  const auto found = rc::detail::checkTestable([] { require_accepted(judged(*problem_cases(delta_cases()))); }, rc::detail::TestMetadata(), params);
+  const auto found = rc::detail::checkTestable([] { require_accepted(judged(*problem_cases(delta_cases()))); },
+                                               rc::detail::TestMetadata(), params);
   EXPECT_TRUE(found.is<rc::detail::SuccessResult>());
 }
 
@@ -104,12 +104,15 @@ TEST(problem_cases, a_condition_of_every_kind_is_met_at_its_edge) {
   any.beta_range = {0.0, 2.0};
   any.ops = {op_kind::delta_rule, op_kind::gated_delta_rule};
   any.gates = {"zero", "typical", "slow"};
-  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.tokens >= 37; }), HasSubstr("--regime typical --op delta_rule --rule euler --B 1 --T 37 "));
+  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.tokens >= 37; }),
+              HasSubstr("--regime typical --op delta_rule --rule euler --B 1 --T 37 "));
   EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.key_dim >= 32; }), HasSubstr("--T 1 --K 32 --V 16 "));
   EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.value_heads >= 2; }), HasSubstr("--HV 2 "));
-  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.op == op_kind::gated_delta_rule; }), HasSubstr("--gate zero "));
+  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return *c.made.op == op_kind::gated_delta_rule; }),
+              HasSubstr("--gate zero "));
   EXPECT_THAT(shrunk(any, [](const problem_case& c) { return std::stod(*c.made.beta) > 1.5; }), HasSubstr("--beta 1.531 "));
-  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return c.made.regime == "repeated"; }), HasSubstr("--regime repeated --op delta_rule --rule euler --B 1 --T 1 "));
+  EXPECT_THAT(shrunk(any, [](const problem_case& c) { return c.made.regime == "repeated"; }),
+              HasSubstr("--regime repeated --op delta_rule --rule euler --B 1 --T 1 "));
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ struct answered_check {
 /// is filled in. Without paths the text names the witness, or `record`. `how`: stop, progress, solver and referee memory alone
 /// are taken from it. Throws: format_error for a plan that is not there or does not fit, a false_alarm outside [1e-12, 0.1] or
 /// a place where no witness can be; as check.
-[[nodiscard]] answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity, const check_options& how = {},
-                                    const trial_progress& shrinking = {});
+[[nodiscard]] answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
+                                    const check_options& how = {}, const trial_progress& shrinking = {});
 
 /// `word` as a POSIX shell reads it back.
 [[nodiscard]] std::string shell_quoted(const std::string& word);

@@ -59,7 +59,8 @@ inline std::filesystem::path usual_witness() {
   if (++count > 1) name += "-" + std::to_string(count);
   const char* given = std::getenv("DELTAPROOF_WITNESS_DIR");
   const std::filesystem::path folder =
-      given != nullptr ? std::filesystem::path(given) : std::filesystem::path(::testing::TempDir()) / ("deltaproof-" + std::to_string(getuid()));
+      given != nullptr ? std::filesystem::path(given)
+                       : std::filesystem::path(::testing::TempDir()) / ("deltaproof-" + std::to_string(getuid()));
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   return folder / name;
@@ -72,7 +73,8 @@ class verdict_matcher {
  public:
   using is_gtest_matcher = void;
 
-  explicit verdict_matcher(trial asked) : trial_(std::make_shared<trial>(std::move(asked))), place_(std::make_shared<std::filesystem::path>()) {}
+  explicit verdict_matcher(trial asked)
+      : trial_(std::make_shared<trial>(std::move(asked))), place_(std::make_shared<std::filesystem::path>()) {}
 
   bool MatchAndExplain(const result& got, ::testing::MatchResultListener* listener) const {
     if (place_->empty()) *place_ = detail::usual_witness();
@@ -107,7 +109,8 @@ class verdict_matcher {
 
 /// The result is within a limit of your own, "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps), and there is a reason
 /// for it: within(p, "o:rel_fro=0.005", because("our release criterion")). Throws: format_error for another limit.
-[[nodiscard]] inline verdict_matcher within(problem p, std::string_view limit, const because& reason, trial_options options = {}) {
+[[nodiscard]] inline verdict_matcher within(problem p, std::string_view limit, const because& reason,
+                                            trial_options options = {}) {
   return verdict_matcher(bound_trial(std::move(p), limit, reason, std::move(options)));
 }
 

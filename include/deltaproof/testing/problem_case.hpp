@@ -33,10 +33,11 @@ struct case_limits {
   std::size_t most_steps_per_token = 1;  ///< n
   std::vector<std::size_t> key_dims{16, 32, 64};
   std::vector<std::size_t> value_dims{16, 32, 64};
-  std::vector<std::size_t> chunk_sizes{16, 32, 64};       ///< C, for the kernel
-  std::vector<std::string> betas = {};                    ///< names in beta_laws() or decimals
-  std::optional<std::pair<double, double>> beta_range = {};    ///< a step of the same length throughout from here, where `betas` is empty
-  std::vector<std::string> gates = {};                    ///< names in gate_laws() or decimals; only for ops with a decay
+  std::vector<std::size_t> chunk_sizes{16, 32, 64};  ///< C, for the kernel
+  std::vector<std::string> betas = {};               ///< names in beta_laws() or decimals
+  std::optional<std::pair<double, double>> beta_range =
+      {};                               ///< a step of the same length throughout from here, where `betas` is empty
+  std::vector<std::string> gates = {};  ///< names in gate_laws() or decimals; only for ops with a decay
   std::vector<std::string> initial_states = {};
 };
 

@@ -9,7 +9,8 @@
 //       require_accepted(against_plan(c.given, my_kernel(c.given, c.chunk_size), "fla-chunk-delta", {.power = false}));
 //     }
 //
-// A `const problem_case&` argument of a property draws from the limits' defaults. Link deltaproof::deltaproof and your RapidCheck.
+// A `const problem_case&` argument of a property draws from the limits' defaults. Link deltaproof::deltaproof and your
+// RapidCheck.
 #pragma once
 
 #include <rapidcheck.h>
@@ -22,14 +23,17 @@
 
 namespace deltaproof::testing {
 
-inline void showValue(const problem_case& c, std::ostream& out) { out << gen_command(c.made) << " (chunks of " << c.chunk_size << ")"; }
+inline void showValue(const problem_case& c, std::ostream& out) {
+  out << gen_command(c.made) << " (chunks of " << c.chunk_size << ")";
+}
 
 /// Cases within the limits; they shrink as `simpler` says. The size of RapidCheck plays no part. Throws: as draw_case.
 [[nodiscard]] inline rc::Gen<problem_case> problem_cases(case_limits limits = {}) {
   const rc::Gen<case_recipe> recipes([limits](const rc::Random& random, int) {
     rc::Random fresh = random;
     philox draw(fresh.next());
-    return rc::shrinkable::shrinkRecur(draw_case(draw, limits), [limits](const case_recipe& from) { return rc::seq::fromContainer(simpler(from, limits)); });
+    return rc::shrinkable::shrinkRecur(
+        draw_case(draw, limits), [limits](const case_recipe& from) { return rc::seq::fromContainer(simpler(from, limits)); });
   });
   return rc::gen::map(recipes, [](const case_recipe& recipe) { return make_case(recipe); });
 }

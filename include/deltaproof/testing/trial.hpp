@@ -22,13 +22,13 @@
 namespace deltaproof::testing {
 
 struct trial_options {
-  double false_alarm = 1e-4;       ///< probability that a kernel which keeps the plan fails, for the whole trial
+  double false_alarm = 1e-4;            ///< probability that a kernel which keeps the plan fails, for the whole trial
   std::optional<double> accuracy = {};  ///< relative error the plan itself may have; nothing: 8 times that of its formats alone
-  bool power = true;               ///< run the planted faults: without them there is no diagnosis and nothing is vacuous
+  bool power = true;                    ///< run the planted faults: without them there is no diagnosis and nothing is vacuous
   int max_bits = 1024;
   std::uint64_t seed = 1;
-  unsigned threads = 0;                          ///< 0: one for each core
-  std::vector<verdict> accept{verdict::holds};   ///< what passes; with vacuous: on inputs that need not show faults
+  unsigned threads = 0;                         ///< 0: one for each core
+  std::vector<verdict> accept{verdict::holds};  ///< what passes; with vacuous: on inputs that need not show faults
   /// Folder for what is refuted, "" for none. Nothing: the matchers name one after the test, a trial of its own writes none.
   std::optional<std::filesystem::path> witness = {};
 };
@@ -73,7 +73,8 @@ class trial {
 [[nodiscard]] trial rounding_trial(problem p, trial_options options = {});
 
 /// One result of one problem. Throws: as trial.
-[[nodiscard]] trial_answer against_plan(const problem& p, const result& r, const std::string& plan, const trial_options& options = {});
+[[nodiscard]] trial_answer against_plan(const problem& p, const result& r, const std::string& plan,
+                                        const trial_options& options = {});
 
 /// "regime repeated, seed 0: delta_rule, B 1, T 160, H 2, HV 2, K 32, V 32, BF16".
 [[nodiscard]] std::string description(const problem& p);
