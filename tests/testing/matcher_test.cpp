@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
 
 #include "deltaproof/kernel/emulate.hpp"
@@ -180,6 +181,18 @@ TEST(keeps_plan, asks_once_for_one_result) {
   EXPECT_EQ(asked, 1);
   EXPECT_TRUE(counting(changed(r, 3, 0.5)).accepted);
   EXPECT_EQ(asked, 2);
+}
+
+TEST(keeps_plan, leaves_properties_for_the_xml_report) {
+  const witness_folder place;
+  const problem p = repeated_keys();
+  EXPECT_THAT(emulated(p, "inverse-bf16-between-steps"), Not(keeps_plan(p, "fla-chunk-delta", {.power = false})));
+  const ::testing::TestResult& self = *::testing::UnitTest::GetInstance()->current_test_info()->result();
+  std::map<std::string, std::string> found;
+  for (int i = 0; i < self.test_property_count(); ++i) found[self.GetTestProperty(i).key()] = self.GetTestProperty(i).value();
+  EXPECT_EQ(found["deltaproof.verdict"], "refuted");
+  EXPECT_THAT(found["deltaproof.reason"], HasSubstr("Ai: sequence 0, head 0"));
+  EXPECT_EQ(found["deltaproof.witness"], (place.path / "keeps_plan.leaves_properties_for_the_xml_report").string());
 }
 
 TEST(within, judges_by_the_limit_alone_and_prints_its_reason) {
