@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 
 namespace deltaproof {

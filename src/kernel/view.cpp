@@ -6,6 +6,8 @@
 #include <span>
 #include <system_error>
 
+#include "deltaproof/kernel/write_file.hpp"
+
 namespace deltaproof {
 namespace {
 
