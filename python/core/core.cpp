@@ -36,6 +36,7 @@
 #include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/safetensors.hpp"
 #include "deltaproof/kernel/witness.hpp"
 #include "deltaproof/kernel/write_file.hpp"
@@ -124,86 +125,34 @@ void write_to(const file& f, const std::string& path) {
   write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-/// What `check` may be told, as Python names it.
-struct check_request {
-  std::optional<std::string> plan;
-  bool no_plan = false;
-  std::vector<std::string> max_error;
-  std::string because;
-  double false_alarm = 1e-4;
-  std::optional<double> accuracy;
-  bool power = true;
-  int max_bits = 1024;
-  std::uint64_t seed = 1;
-  unsigned threads = 0;
-  double max_seconds = 0;
-  std::string witness;
-  std::string reproduce;
-  std::string replay;  ///< said in place of `reproduce` where tensors in memory left a witness
-};
-
 struct judgement {
   std::string word, reason, text, json, witness_says;
   int exit_code = 0;
 };
 
-/// As the program's `check` does it.
+/// The program's command for the same verdict; of tensors in memory, once `record` has written them.
+std::string command_for(const file& problem_file, const file& result_file, const check_request& asked) {
+  const auto path = [](const file& f, const char* otherwise) { return shell_quoted(f.path.empty() ? otherwise : f.path); };
+  const bool written = !problem_file.path.empty() && !result_file.path.empty();
+  return (written ? "" : "deltaproof.record(\"case\", problem, result), then ") + std::string("deltaproof check ") +
+         path(problem_file, "case.problem.safetensors") + " " + path(result_file, "case.result.safetensors") + options_text(asked);
+}
+
 judgement judged(const file& problem_file, const file& result_file, const check_request& asked, const std::atomic<bool>& stop) {
-  check_options options;
-  for (const std::string& limit : asked.max_error) options.bounds.push_back(parse_tensor_bound(limit, because(asked.because)));
-  options.max_bits = asked.max_bits;
-  options.threads = options.referee.threads = asked.threads;
-  options.stop = &stop;
   check_identity identity;
   const problem p = parse_problem(problem_file.image, identity.notes);
   identity.problem_sha256 = hash_of(problem_file);
   const result r = parse_result(result_file.image, p, identity.problem_sha256, identity.notes);
   identity.result_sha256 = hash_of(result_file);
-  identity.version = DELTAPROOF_VERSION;
   identity.problem_path = problem_file.path;
   identity.result_path = result_file.path;
-  identity.kernel = r.kernel;
-  identity.producer = r.producer;
-  if (r.path) identity.path = name_of(*r.path);
-  identity.reproduce = asked.reproduce;
-  if (asked.plan) {
-    options.plans.push_back(plan_named(*asked.plan));
-    require_fit(options.plans.back(), p, path_of(r), r.chunk_size.value_or(0));
-  } else if (!asked.no_plan && (asked.max_error.empty() || !plans_for_kernel(r.kernel, p, path_of(r)).empty())) {
-    options.plans = plans_of(r, p);
-  }
-  options.referee.false_alarm = asked.false_alarm;
-  options.referee.accuracy = asked.accuracy;
-  options.referee.power = asked.power;
-  options.referee.seed = asked.seed;
-  if (!asked.witness.empty()) require_witness_place(asked.witness);
-  check_record record{.no_plan = asked.no_plan,
-                      .power = asked.power,
-                      .false_alarm = asked.false_alarm,
-                      .seconds = options.referee.seconds,
-                      .accuracy = asked.accuracy,
-                      .seed = asked.seed,
-                      .max_bits = asked.max_bits,
-                      .bounds = options.bounds,
-                      .plans = {}};
-  for (const plan& one : options.plans) record.plans.push_back(source_of(asked.plan.value_or(one.name)));
-  identity.record = std::move(record);
-
-  const check_report report = check(p, r, options);
-  judgement out;
-  if (!asked.witness.empty() && report.judged == verdict::refuted && !stop) {
-    const small_failure kept = smallest_failure(p, r, report, options);
-    write_witness(asked.witness, kept, identity);
-    out.witness_says = kept.says;
-    identity.notes.push_back("witness " + asked.witness + ": " + kept.says + "; " + asked.replay);
-    if (problem_file.path.empty() || result_file.path.empty()) identity.reproduce = asked.replay;
-  }
-  out.word = name_of(report.judged);
-  out.reason = report.reason;
-  out.exit_code = exit_code(report.judged);
-  out.text = to_text(report, identity);
-  out.json = to_json(report, identity);
-  return out;
+  identity.reproduce = command_for(problem_file, result_file, asked);
+  check_options how;
+  how.stop = &stop;
+  const answered_check answered = answer(p, r, asked, std::move(identity), how);
+  const check_report& report = answered.report;
+  return {std::string(name_of(report.judged)), report.reason,         to_text(report, answered.identity),
+          to_json(report, answered.identity),  answered.witness_says, exit_code(report.judged)};
 }
 
 /// What `oracle` answers: tensors o and final_state, NaN where nothing decided, and what is known of each.
@@ -476,30 +425,27 @@ PYBIND11_MODULE(_core, m) {
       .def_readonly("witness_says", &judgement::witness_says);
   m.def(
       "check",
-      [](const file& problem_file, const file& result_file, std::optional<std::string> plan, bool no_plan,
-         std::vector<std::string> max_error, std::string reason, double false_alarm, std::optional<double> accuracy, bool power,
-         int max_bits, std::uint64_t seed, unsigned threads, double max_seconds, std::string witness, std::string reproduce,
-         std::string replay) {
-        const check_request asked{std::move(plan),
-                                  no_plan,
-                                  std::move(max_error),
-                                  std::move(reason),
-                                  false_alarm,
-                                  accuracy,
-                                  power,
-                                  max_bits,
-                                  seed,
-                                  threads,
-                                  max_seconds,
-                                  std::move(witness),
-                                  std::move(reproduce),
-                                  std::move(replay)};
+      [](const file& problem_file, const file& result_file, const std::string& plan, bool no_plan,
+         const std::vector<std::string>& max_error, const std::string& reason, double false_alarm,
+         std::optional<double> accuracy, bool power, int max_bits, std::uint64_t seed, unsigned threads, double max_seconds,
+         const std::string& witness) {
+        check_request asked;
+        asked.plan = plan;
+        asked.no_plan = no_plan;
+        for (const std::string& limit : max_error) asked.bounds.push_back(parse_tensor_bound(limit, because(reason)));
+        asked.false_alarm = false_alarm;
+        asked.accuracy = accuracy;
+        asked.power = power;
+        asked.max_bits = max_bits;
+        asked.seed = seed;
+        asked.threads = threads;
+        asked.witness = witness;
         return run_released(max_seconds,
                             [&](const std::atomic<bool>& stop) { return judged(problem_file, result_file, asked, stop); });
       },
       py::arg("problem"), py::arg("result"), py::kw_only(), py::arg("plan"), py::arg("no_plan"), py::arg("max_error"),
       py::arg("because"), py::arg("false_alarm"), py::arg("accuracy"), py::arg("power"), py::arg("max_bits"), py::arg("seed"),
-      py::arg("threads"), py::arg("max_seconds"), py::arg("witness"), py::arg("reproduce"), py::arg("replay"));
+      py::arg("threads"), py::arg("max_seconds"), py::arg("witness"));
 
   py::class_<true_outputs>(m, "true_outputs")
       .def_readonly("tensors", &true_outputs::tensors)

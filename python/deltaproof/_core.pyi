@@ -76,7 +76,7 @@ def check(
     problem: file,
     result: file,
     *,
-    plan: str | None,
+    plan: str,
     no_plan: bool,
     max_error: list[str],
     because: str,
@@ -88,8 +88,6 @@ def check(
     threads: int,
     max_seconds: float,
     witness: str,
-    reproduce: str,
-    replay: str,
 ) -> judgement: ...
 def oracle(problem: file, *, round: str, max_bits: int, threads: int, max_seconds: float) -> true_outputs: ...
 def emulate(

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +156,9 @@ def check(
         )
     if because and not limits:
         raise format_error("check: because without max_error; there is no limit to give a reason for")
-    if plan is True:
+    if plan is True or plan == "":
         raise format_error(
-            "check: plan=True names none; give a name of deltaproof.plans() or a .toml file, or leave it out"
+            f"check: plan={plan!r} names none; give a name of deltaproof.plans() or a .toml file, or leave it out"
         )
     if not 1e-12 <= false_alarm <= 0.1:
         raise format_error(f"check: false_alarm={false_alarm} is not within [1e-12, 0.1]")
@@ -168,21 +167,10 @@ def check(
     if not 53 <= max_bits <= 1024:
         raise format_error(f"check: max_bits={max_bits} is not within [53, 1024]")
     named = os.fspath(plan) if plan is not None and plan is not False else None
-    options: list[str] = []
-    for limit in limits:
-        options += ["--max-error", limit]
-    options += ["--because", because] if because else []
-    options += ["--no-plan"] if plan is False else []
-    options += ["--plan", named] if named is not None else []
-    options += ["--false-alarm", repr(false_alarm)] if false_alarm != 1e-4 else []
-    options += ["--accuracy", repr(accuracy)] if accuracy is not None else []
-    options += ["--no-power"] if not power else []
-    options += ["--max-bits", str(max_bits)] if max_bits != 1024 else []
-    options += ["--seed", str(seed)] if seed != 1 else []
     answer = _core.check(
         p,
         r,
-        plan=named,
+        plan=named or "",
         no_plan=plan is False,
         max_error=limits,
         because=because,
@@ -194,25 +182,9 @@ def check(
         threads=threads,
         max_seconds=max_seconds,
         witness=os.fspath(witness) if witness is not None else "",
-        reproduce=_command(problem, result, options),
-        replay=shlex.join(["deltaproof", "replay", os.fspath(witness)]) if witness is not None else "",
     )
     written = os.fspath(witness) if witness is not None and answer.witness_says else None
     return Verdict(answer.word, answer.exit_code, answer.reason, answer.text, answer.json, written)
-
-
-def _command(problem: Any, result: Any, options: Sequence[str]) -> str:
-    """The program's command line for the same verdict; of tensors in memory, once `record` has written them."""
-    paths = [
-        os.fspath(x) if is_path(x) else "case." + what + ".safetensors"
-        for x, what in ((problem, "problem"), (result, "result"))
-    ]
-    command = shlex.join(["deltaproof", "check", *paths, *options])
-    return (
-        command
-        if is_path(problem) and is_path(result)
-        else 'deltaproof.record("case", problem, result), then ' + command
-    )
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
   write_witness(folder, kept, out.identity);
   out.witness_says = kept.says;
   out.identity.notes.push_back("witness " + folder + ": " + kept.says + "; " + again);
-  if (out.identity.problem_path.empty()) out.identity.reproduce = again;
+  if (out.identity.problem_path.empty() || out.identity.result_path.empty()) out.identity.reproduce = again;
 }
 
 }  // namespace
