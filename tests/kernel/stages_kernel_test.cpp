@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "deltaproof/kernel/stages.hpp"
+#include "kernel/stages/parts.hpp"
 #include "kernel/stages_pipeline.hpp"
 #include "support/multiplier.hpp"
 
@@ -220,6 +221,16 @@ TEST(stages, tf32_cut_off_and_rounded_are_told_apart) {
     EXPECT_EQ(first_bad_stage(report), nullptr) << to_text(report);
     // The other way of forming the diagonal blocks is not what this kernel does.
     EXPECT_NE(first_bad_stage(measure(kernel.given(), kernel.run(), 1, !safe_gate)), nullptr);
+  }
+}
+
+TEST(stages, tf32_operands_round_as_the_conversion_of_public_hardware) {
+  for (const double sign : {1.0, -1.0}) {
+    const double tie = sign * (1 + 0x1p-11);
+    EXPECT_EQ(stages_detail::narrow(tie, {tf32, false}), sign * (1 + 0x1p-10));
+    EXPECT_EQ(stages_detail::narrow(sign * (1 + 0x1p-11 - 0x1p-23), {tf32, false}), sign);
+    EXPECT_EQ(stages_detail::narrow(tie, {tf32, true}), sign);
+    EXPECT_EQ(stages_detail::narrow(tie, {fp16, false}), sign);
   }
 }
 

@@ -36,7 +36,8 @@
 
 namespace deltaproof {
 
-/// How a value is brought to the format it is multiplied in: to nearest even, or (tf32 rz) toward zero.
+/// How a value is brought to the format it is multiplied in: to nearest, a tie to even (in tf32, rna, away from zero), or
+/// (tf32 rz) toward zero.
 struct narrowing {
   format to = fp32;
   bool toward_zero = false;

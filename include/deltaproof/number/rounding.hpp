@@ -36,6 +36,13 @@ struct nearest_even {
   }
 };
 
+/// To the nearest value, ties away from zero: public hardware's conversion to tf32 (cvt.rna of the PTX instruction set).
+struct nearest_away {
+  static constexpr overflow on_overflow = overflow::infinity;
+  static constexpr std::string_view name = "nearest_away";
+  static constexpr bool rounds_away(bool, std::uint64_t fraction, bool) { return fraction >> 63 != 0; }
+};
+
 /// To the neighbour nearer to zero.
 struct toward_zero {
   static constexpr overflow on_overflow = overflow::largest;

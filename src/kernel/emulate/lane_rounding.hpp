@@ -4,7 +4,8 @@
 // One rounding to a format chosen at run time, without branches, so that a loop over it vectorises: `rounding<Real>` holds
 // the constants, its members apply them. Rounds: with M = 2^(q + digits - 1), q the exponent of the last place kept,
 // (|x| + M) - M is |x| to nearest even in multiples of 2^q, subnormals included. Where the format has the exponents of Real,
-// M would overflow and the bits are rounded as integers instead.
+// M would overflow and the bits are rounded as integers instead. tf32 is rounded to nearest as its conversion does it (cvt.rna
+// of the PTX instruction set): a tie goes away from zero.
 #pragma once
 
 #include <bit>
@@ -28,6 +29,7 @@ struct rounding {
   enum class method { none, bits, magic };
 
   method how = method::none;
+  bool ties_away = false;
   int dropped = 0;     ///< low bits that are not kept (method bits)
   Real lowest = 0;     ///< 2^emin
   Real highest = 0;    ///< 2^emax
@@ -40,6 +42,7 @@ struct rounding {
   explicit rounding(const format& to) {
     if (is_lossless(own, to)) return;
     dropped = digits - to.precision;
+    ties_away = to == tf32;
     if (to.emin == own.emin && to.emax == own.emax && to.has_infinity && dropped > 0) {
       how = method::bits;
       return;
@@ -76,6 +79,15 @@ struct rounding {
     const Real kept = (std::bit_cast<Real>(bits & ~sign) + shift) - shift;
     return with_sign_of(kept > largest ? beyond : kept, bits);
   }
+  [[gnu::always_inline]] Real nearest_away(Real x) const {
+    const auto bits = std::bit_cast<bits_type>(x);
+    const Real magnitude = std::bit_cast<Real>(bits & ~sign);
+    const Real power = binade(bits);
+    const Real shift = power * magic;
+    Real kept = (magnitude + shift) - shift;
+    kept += magnitude - kept == power * last_place / 2 ? power * last_place : Real{0};
+    return with_sign_of(kept > largest ? beyond : kept, bits);
+  }
   [[gnu::always_inline]] Real toward_zero(Real x) const {
     const auto bits = std::bit_cast<bits_type>(x);
     const Real magnitude = std::bit_cast<Real>(bits & ~sign);
@@ -94,6 +106,10 @@ struct rounding {
     const bits_type moved = bits + ((bits_type{1} << (dropped - 1)) - 1) + kept_bit;
     return x != x ? x : std::bit_cast<Real>((moved >> dropped) << dropped);
   }
+  [[gnu::always_inline]] Real nearest_away_bits(Real x) const {
+    const auto bits = std::bit_cast<bits_type>(x);
+    return x != x ? x : std::bit_cast<Real>(((bits + (bits_type{1} << (dropped - 1))) >> dropped) << dropped);
+  }
   [[gnu::always_inline]] Real toward_zero_bits(Real x) const {
     const auto bits = std::bit_cast<bits_type>(x);
     return x != x ? x : std::bit_cast<Real>((bits >> dropped) << dropped);
@@ -101,8 +117,8 @@ struct rounding {
 
   [[nodiscard]] Real operator()(Real x, bool to_zero) const {
     if (how == method::none) return x;
-    if (how == method::bits) return to_zero ? toward_zero_bits(x) : nearest_bits(x);
-    return to_zero ? toward_zero(x) : nearest(x);
+    if (how == method::bits) return to_zero ? toward_zero_bits(x) : ties_away ? nearest_away_bits(x) : nearest_bits(x);
+    return to_zero ? toward_zero(x) : ties_away ? nearest_away(x) : nearest(x);
   }
 };
 

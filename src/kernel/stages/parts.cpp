@@ -34,7 +34,8 @@ double half_ulp(double x, const format& f) {
 }
 
 double narrow(double x, const narrowing& how) {
-  return how.toward_zero ? round_at_run_time<toward_zero>(x, how.to) : round_at_run_time<nearest_even>(x, how.to);
+  if (how.toward_zero) return round_at_run_time<toward_zero>(x, how.to);
+  return how.to == tf32 ? round_at_run_time<nearest_away>(x, how.to) : round_at_run_time<nearest_even>(x, how.to);
 }
 
 ball narrow(ball x, const narrowing& how) {
