@@ -209,6 +209,7 @@ void conformance_json(const check_report& report, json& j) {
   j["first_bad_stage"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_stage);
   j["diagnosis"] = json::array();
   for (const suspect& s : plan.suspects) {
+    if (!s.is_alike()) continue;
     j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"share", detail::json_number(s.share)},
                               {"limit", detail::json_number(s.limit)}, {"tensor", s.tensor}, {"stage", s.planted->stage}, {"what", s.planted->what}});
   }
@@ -322,7 +323,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       std::set<const fault*> shown;
       for (const suspect& s : plan.suspects) {
         if (shown.size() == 3) break;
-        if (!shown.insert(s.planted).second) continue;
+        if (!s.is_alike() || !shown.insert(s.planted).second) continue;
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
       }
       line("diagnosis", text.empty() ? "like none of the planted faults" : text);

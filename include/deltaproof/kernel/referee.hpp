@@ -79,6 +79,9 @@ struct suspect {
   double limit = 1;  ///< what a correct kernel's share exceeds with the probability of one statistic
   double score = 0;  ///< cosine between (error - mean error of correct runs) and (faulty - correct)
   std::string tensor;
+
+  /// A large error projects on every small fault; one that is like the fault also points its way.
+  [[nodiscard]] bool is_alike() const { return score >= 0.25; }
 };
 
 struct power_report {
