@@ -85,8 +85,8 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
   const auto args = std::make_shared<emulate_arguments>();
   command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
-  command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN");
-  command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT");
+  command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN")->check(not_empty());
+  command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH");
   command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C");

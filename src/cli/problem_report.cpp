@@ -43,7 +43,7 @@ verdict verdict_of(const finding& f) {
 }  // namespace
 
 void add_problem_report_options(CLI::App& command, problem_report_arguments& args) {
-  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN");
+  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN")->check(not_empty());
   command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
   command.add_flag("--no-power", args.no_power, "With PROBLEM: do not run the planted faults");
   command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(CLI::Range(1e-12, 0.1));

@@ -29,6 +29,19 @@ struct common_options {
   std::vector<std::string> arguments;  ///< the command line as given, for "reproduce"
 };
 
+/// Refuses the empty word, which an unset variable of a shell leaves behind.
+[[nodiscard]] inline CLI::Validator not_empty() {
+  return {[](const std::string& word) { return word.empty() ? std::string("is empty; give a name, or leave the option out") : std::string(); }, ""};
+}
+
+/// Refuses NaN, which every comparison of a range lets through.
+[[nodiscard]] inline CLI::Validator not_nan() {
+  return {[](const std::string& word) {
+            return word.find("nan") != std::string::npos || word.find("NaN") != std::string::npos ? std::string("is no number") : std::string();
+          },
+          ""};
+}
+
 /// Exit codes beside those of a verdict.
 inline constexpr int bad_usage = 2;
 inline constexpr int interrupted_exit = 130;

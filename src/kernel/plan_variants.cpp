@@ -18,6 +18,8 @@ using kind = format_choice::kind;
 
 constexpr format_choice tf32_choice{kind::fixed, tf32};
 
+bool computes_step(const problem& p) { return p.rule != rule_kind::euler || p.beta_activation != activation_kind::none; }
+
 /// Words as the formats they stand for on this problem; each format once.
 void spell_out(plan& stated, const problem& p) {
   const format x = p.q.element_format();
@@ -29,8 +31,11 @@ void spell_out(plan& stated, const problem& p) {
       choices<format_choice> spelled;
       for (format_choice one : list) {
         if (one.which == kind::x) one = {kind::fixed, x};
+        // A step that the kernel computes has no format of its own: rounded to that of beta or kept as computed, both are honest.
+        const bool computed = one.which == kind::given && k.section == "beta" && computes_step(p);
         if (one.which == kind::given) one = {kind::fixed, own};
         if (std::find(spelled.begin(), spelled.end(), one) == spelled.end()) spelled.push_back(one);
+        if (computed && own.precision < fp32.precision) spelled.push_back({kind::fixed, fp32});
       }
       list = std::move(spelled);
     }

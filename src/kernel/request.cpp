@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "deltaproof/kernel/plan.hpp"
@@ -21,6 +22,9 @@ std::string number_text(double x) {
 check_options options_for(const problem& p, const result& r, const check_request& asked, const check_options& how) {
   if (!(asked.false_alarm >= 1e-12 && asked.false_alarm <= 0.1)) {
     throw format_error("check: a false alarm of " + number_text(asked.false_alarm) + " is not within [1e-12, 0.1]");
+  }
+  if (asked.accuracy && !(*asked.accuracy > 0 && std::isfinite(*asked.accuracy))) {
+    throw format_error("check: an accuracy of " + number_text(*asked.accuracy) + " is no positive number");
   }
   if (!asked.plan.empty() && asked.no_plan) throw format_error("check: a plan and no plan together; give one of them");
   check_options options = how;

@@ -50,6 +50,8 @@ expect 2 "metrics" check $problem $chunk --max-error o:speed=1 --because x
 expect 2 "another problem" check gdn_gva_bf16.problem.safetensors $chunk
 expect 2 "nowhere" check nowhere.safetensors $chunk
 expect 2 "" check $problem
+expect 2 "empty" check $problem $chunk --plan ""
+expect 2 "no number" check $problem $chunk --accuracy nan
 head -c 1000 $chunk > cut.safetensors
 expect 2 "cut.safetensors" check $problem cut.safetensors
 

@@ -287,6 +287,14 @@ TEST(plans, have_one_variant_for_each_other_choice_that_can_matter) {
   EXPECT_EQ(of("fp32", small(op_kind::delta_rule, fp32), 32).size(), 5U);
   EXPECT_EQ(of("fp32", small(op_kind::delta_rule, fp32), 16).size(), 4U);
   EXPECT_EQ(of("fp32", small(op_kind::kda, fp32), 16).size(), 5U);
+  // A step that the kernel computes is rounded to the format of beta or kept as computed.
+  problem logits = small(op_kind::delta_rule, bf16);
+  logits.beta_activation = activation_kind::sigmoid;
+  const auto computed = of("fla-chunk-delta", logits, 64);
+  ASSERT_EQ(computed.size(), 5U);
+  EXPECT_EQ(computed[1].name, "fla-chunk-delta ([beta] format fp32)");
+  EXPECT_EQ(computed[0].beta, bf16);
+  EXPECT_EQ(computed[1].beta, fp32);
   const auto recurrent = variants(plan_named("fp32"), small(op_kind::kda, fp32), path_kind::recurrent, 0);
   EXPECT_EQ(recurrent.size(), 4U);
   EXPECT_EQ(recurrent[0].chunk, 0U);

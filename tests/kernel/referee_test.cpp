@@ -237,6 +237,34 @@ TEST(referee, the_accuracy_asked_for_decides_adequacy) {
   EXPECT_THAT(report.reason, HasSubstr("asked for"));
 }
 
+TEST(referee, a_step_the_kernel_computes_may_be_rounded_or_kept) {
+  problem p = small(op_kind::gated_delta_rule, "typical", 70);
+  p.beta_activation = activation_kind::sigmoid;
+  const bench b(p, "fla-chunk-gdn");
+  for (const format step : {bf16, fp32}) {
+    const auto all = variants(b.declared, b.p, b.path, b.chunk);
+    const auto own = std::find_if(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta == step; });
+    ASSERT_NE(own, all.end()) << name_of(step);
+    emulation_options how;
+    how.stages = true;
+    const check_report report = b.judge(emulate(b.p, *own, how, 1));
+    EXPECT_EQ(report.judged, verdict::holds) << name_of(step) << ": " << report.reason;
+    how.planted = &*std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "A-beta-of-column"; });
+    EXPECT_EQ(b.judge(emulate(b.p, *own, how, 1)).conformance->first_bad_stage, "A");
+  }
+}
+
+TEST(referee, a_gate_that_resets_is_named_where_a_plan_cannot_take_it) {
+  problem p = small(op_kind::gated_delta_rule, "typical", 70);
+  std::vector<double> g = p.g->to_doubles();
+  g[40] = -std::numeric_limits<double>::infinity();
+  p.g = tensor::from_doubles(p.g->element_format(), p.g->shape(), g, "g");
+  const bench b(p, "fla-chunk-gdn");
+  const check_report report = b.judge(b.run());
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_THAT(report.reason, HasSubstr("a log decay of -inf"));
+}
+
 TEST(referee, inputs_that_show_nothing_are_vacuous) {
   generation g;
   g.op = op_kind::delta_rule;

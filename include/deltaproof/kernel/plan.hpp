@@ -147,8 +147,9 @@ struct plan_variant {
   std::size_t core_block = 16;
 };
 
-/// A format as a plan states it: one of the table, "X" (that of q, k, v), "given" (that of beta or g itself; elsewhere X, and
-/// of o the result's own, which the caller knows) or "none" (kept as computed).
+/// A format as a plan states it: one of the table, "X" (that of q, k, v), "given" (that of beta or g itself, and for a step
+/// that the kernel computes, by an activation or a rule, that of beta or fp32; elsewhere X, and of o the result's own, which
+/// the caller knows) or "none" (kept as computed).
 struct format_choice {
   enum class kind { fixed, x, given, none } which = kind::fixed;
   format value = fp32;

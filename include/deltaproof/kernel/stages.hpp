@@ -43,6 +43,7 @@ struct gram_rounding {
   std::size_t block = 16;
   double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below; infinite: no bound
   std::optional<format> store = {};         ///< A is rounded to this before it is inverted, where it is not stored
+  std::optional<format> step = {};          ///< the effective step is rounded to this; nothing: as given or computed
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
@@ -67,6 +68,7 @@ struct scaled_rounding {
   format beta_product = fp32;
   narrowing operand;
   double accumulate = unit_roundoff(fp32);
+  std::optional<format> step = {};  ///< as for A
 };
 
 /// Which factor of k^T v_new carries the decay e^{G_C-G_i} to the end of the chunk, and from which v_new.
@@ -104,7 +106,6 @@ struct stage_roundings {
   double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
   double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
   std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
-  std::optional<format> step = {};           ///< the effective step is rounded to this; nothing: as given or computed
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
   std::size_t output_span = 1;

@@ -173,6 +173,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
   judge_contract(t, out);
   double exponent = 0, total = 0;
+  bool resets = false;
 
   double growth = 0, entry = 0;
   for (const lane& at : t.lanes) {
@@ -180,6 +181,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     exponent = std::max(exponent, largest_gate_exponent(in, v));
     for (std::size_t i = 0; i < in.g.size(); ++i) {
       if (std::isfinite(in.g.data()[i])) total = std::max(total, std::fabs(in.g.data()[i]));
+      resets = resets || std::isinf(in.g.data()[i]);
     }
   }
   if (v.path == path_kind::chunk) {
@@ -208,7 +210,10 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     const bool costs = cost > budget;
     const double most = largest(v.inverse.operand.to);
     const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
-    if (growth > 0) {
+    if (resets && std::isinf(growth)) {
+      out.ranges.push_back({"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
+                            "a log decay of -inf leaves -inf in the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
+    } else if (growth > 0) {
       out.ranges.push_back({"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", costs || overflows,
                             "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
                                 (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))

@@ -103,8 +103,7 @@ head_inputs load_head(const problem& p, const sequence_range& sequence, std::siz
   const balls beta = load_rows(p.beta, first, in.rows, heads, head, 1);
   in.step = balls(in.rows, 1);
   for (std::size_t i = 0; i < in.rows; ++i) {
-    const ball step = effective_step(p, beta.value[i], in.k, i, roundings);
-    in.step.set(i, 0, roundings.step ? narrow(step, {*roundings.step, false}) : step);
+    in.step.set(i, 0, effective_step(p, beta.value[i], in.k, i, roundings));
   }
   if (!p.g) {
     in.log_gates = balls(in.rows, 0);

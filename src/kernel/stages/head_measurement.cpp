@@ -113,10 +113,12 @@ void head_measurement::judge_cumsum(const chunk_decays& decays, const balls& got
   }
 }
 
+balls head_measurement::rounded_step(const std::optional<format>& to) const { return to ? narrow(step_, {*to, false}) : step_; }
+
 balls head_measurement::key_gram(chunk_decays& decays, const gram_rounding& how) const {
   std::vector<std::size_t> all(rows_);
   for (std::size_t i = 0; i < rows_; ++i) all[i] = i;
-  return decayed_gram(k_, all, k_, decays, step_, 1, true, how, errors_);
+  return decayed_gram(k_, all, k_, decays, rounded_step(how.step), 1, true, how, errors_);
 }
 
 balls head_measurement::query_gram(const reading& at, chunk_decays& decays, const gram_rounding& how, bool scaled) const {
@@ -172,7 +174,7 @@ void head_measurement::judge_scaled(const chunk_decays& decays) {
     const balls got = rows_of(*t, x.cols, x.cols);
     for (std::size_t a = 0; a < list.size(); ++a) {
       const balls operand = narrow(ai, list[a].operand);
-      const product sum = multiply(operand, scaled_rows(x, step_, gate, list[a], errors_), limits_);
+      const product sum = multiply(operand, scaled_rows(x, rounded_step(list[a].step), gate, list[a], errors_), limits_);
       balls want(rows_, x.cols);
       want.radius.assign(want.value.size(), 0);
       want.value = sum.value;

@@ -76,6 +76,7 @@ class head_measurement {
 
   void judge_cumsum(const chunk_decays& decays, const balls& got);
 
+  [[nodiscard]] balls rounded_step(const std::optional<format>& to) const;
   [[nodiscard]] balls key_gram(chunk_decays& decays, const gram_rounding& how) const;
 
   /// scale q k^T . decays with the scale rounded to the elementwise format, or without it.

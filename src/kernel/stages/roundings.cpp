@@ -63,7 +63,7 @@ std::vector<Rounding> listed(const std::vector<option<Rounding>>& all, const std
   return out;
 }
 
-option<gram_rounding> gram_of(const plan_variant& v, bool channels) {
+option<gram_rounding> gram_of(const plan_variant& v, bool channels, const std::string& step_text) {
   gram_rounding g{"", gram_form::difference, v.A.operand, v.gate_block, unit_roundoff(v.A.accumulate), std::nullopt};
   if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
   if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
@@ -72,7 +72,8 @@ option<gram_rounding> gram_of(const plan_variant& v, bool channels) {
   const bool on_factors = v.form == gate_form::factored || (!channels && v.form != gate_form::difference);
   if (on_factors && (v.form == gate_form::factored || v.A.operand.to.precision < v.A.accumulate.precision))
     g.accumulate = no_bound;
-  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)), g};
+  g.step = v.beta;
+  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + step_text, g};
 }
 
 option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {
@@ -88,8 +89,9 @@ option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {
   return {i.merge_operand, name_of(i.method), r};
 }
 
-option<scaled_rounding> scaled_of(const plan_variant::transform& t, format beta_product) {
-  return {t.operand, std::string(name_of(beta_product)), {"", beta_product, t.operand, unit_roundoff(t.accumulate)}};
+option<scaled_rounding> scaled_of(const plan_variant::transform& t, format step, format x) {
+  const format beta_product = wider(step, x);
+  return {t.operand, std::string(name_of(beta_product)), {"", beta_product, t.operand, unit_roundoff(t.accumulate), step}};
 }
 
 /// Whether the two products of the state share a format, which is what one card does, decides the list it goes to.
@@ -125,19 +127,19 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
   r.output_span = p.num_householder;
   if (p.qk_l2norm) r.l2norm_store = all.front().l2norm_store;
-  r.step = all.front().beta;
   r.elementwise = unit_roundoff(all.front().cumsum);
   std::vector<option<gram_rounding>> gram;
   std::vector<option<inverse_rounding>> inverse;
   std::vector<option<scaled_rounding>> u, w;
   std::vector<option<state_rounding>> uniform, mixed;
   std::vector<option<output_rounding>> output;
+  const bool steps_differ = std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
   for (const plan_variant& v : all) {
     r.elementwise = std::max(r.elementwise, unit_roundoff(v.cumsum));
-    gram.push_back(gram_of(v, channels));
+    gram.push_back(gram_of(v, channels, steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));
     inverse.push_back(inverse_of(v, chunk));
-    u.push_back(scaled_of(v.u, wider(v.beta, x)));
-    w.push_back(scaled_of(v.w, wider(v.beta, x)));
+    u.push_back(scaled_of(v.u, v.beta, x));
+    w.push_back(scaled_of(v.w, v.beta, x));
     add_states(v, channels, uniform, mixed);
     output.push_back({v.o.operand, "", {"", channels, v.o.operand, unit_roundoff(v.o.accumulate)}});
   }
