@@ -290,6 +290,7 @@ TEST(plans, have_one_variant_for_each_other_choice_that_can_matter) {
   // A step that the kernel computes is rounded to the format of beta or kept as computed.
   problem logits = small(op_kind::delta_rule, bf16);
   logits.beta_activation = activation_kind::sigmoid;
+  logits.beta = tensor::from_doubles(bf16, logits.beta.shape(), logits.beta.to_doubles(), "beta");
   const auto computed = of("fla-chunk-delta", logits, 64);
   ASSERT_EQ(computed.size(), 5U);
   EXPECT_EQ(computed[1].name, "fla-chunk-delta ([beta] format fp32)");

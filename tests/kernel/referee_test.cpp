@@ -359,7 +359,7 @@ TEST(plans_of, an_unknown_kernel_is_refused_with_the_candidates) {
   r.path = path_kind::chunk;
   r.chunk_size = 64;
   EXPECT_THAT([&] { (void)plans_of(r, p); },
-              ::testing::ThrowsMessage<format_error>(::testing::AllOf(HasSubstr("'my kernel'"), HasSubstr("fla-chunk-kda"),
+              ::testing::ThrowsMessage<format_error>(::testing::AllOf(HasSubstr("\"my kernel\""), HasSubstr("fla-chunk-kda"),
                                                                       HasSubstr("--plan"), HasSubstr("--no-plan"))));
   r.kernel = "fla chunk_kda";
   const auto found = plans_of(r, p);

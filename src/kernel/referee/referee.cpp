@@ -179,11 +179,14 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
     const double limit = std::max(0.5, projects / x.fault_size);
     if (x.of_fault > limit) seen.insert(x.planted);
-    // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis.
-    const bool outside = std::any_of(out.statistics.begin(), out.statistics.end(), [&](const judged_statistic& s) {
+    // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
+    // unless the stage of that fault is refuted too.
+    const bool wrong = std::any_of(out.statistics.begin(), out.statistics.end(), [&](const judged_statistic& s) {
       return s.tensor == x.tensor && s.judged == verdict::refuted;
+    }) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
+      return s.name == x.planted->stage && s.judged == verdict::refuted;
     });
-    if (x.got > limit || (x.score >= 0.5 && outside)) out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor});
+    if (x.got > limit || (x.score >= 0.5 && wrong)) out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor});
   }
   std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
     return std::tuple(-a.score, a.planted->name, a.tensor) < std::tuple(-b.score, b.planted->name, b.tensor);
