@@ -10,21 +10,15 @@
 #include <limits>
 #include <numeric>
 
+#include "support/thrown.hpp"
+
 namespace deltaproof {
 namespace {
 
+using testing::thrown;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 std::string refusal(const tensor_view& view) {
   return thrown([&] { static_cast<void>(copied(view, "k")); });

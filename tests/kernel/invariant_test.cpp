@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernel/invariant_cases.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
@@ -16,15 +17,6 @@ using namespace deltaproof::testing;
 using ::testing::HasSubstr;
 
 constexpr std::string_view gdn = "fla-chunk-gdn";
-
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 invariant_report judge(invariant_kind kind, const recorded_run& whole, const std::vector<recorded_run>& parts, const invariant_options& options = quick()) {
   return check_invariant(kind, whole, parts, options);

@@ -11,22 +11,15 @@
 
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/regimes.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
 
+using testing::thrown;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
-
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 /// K and V apart, so that a state in the wrong order is seen.
 problem some_problem() {
@@ -160,8 +153,8 @@ TEST(keep, copies_a_buffer_before_it_is_written_over) {
 }
 
 TEST(record, writes_two_files_that_read_back_as_the_same_case) {
-  std::string name = (fs::temp_directory_path() / "deltaproof-record-XXXXXX").string();
-  const fs::path folder = mkdtemp(name.data());
+  const testing::temporary_folder box;
+  const fs::path& folder = box.path;
   const problem p = some_problem();
   const result r = some_result(p);
   const auto [problem_file, result_file] = record(folder / "new" / "case1", view_of(p), view_of(r));
@@ -180,7 +173,6 @@ TEST(record, writes_two_files_that_read_back_as_the_same_case) {
   wrong.o = p.q;
   EXPECT_THAT(thrown([&] { record(folder / "case2", p, wrong); }), HasSubstr("result to record: tensor o"));
   EXPECT_FALSE(fs::exists(folder / "case2.problem.safetensors"));
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "deltaproof/kernel/write_file.hpp"
 #include "kernel/invariant_cases.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
@@ -21,25 +22,7 @@ using namespace deltaproof::testing;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
-struct folder {
-  folder() {
-    std::string name = (fs::temp_directory_path() / "deltaproof-witness-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~folder() { fs::remove_all(path); }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  fs::path path;
-};
+using folder = temporary_folder;
 
 /// The fault from `from` on in head 1 alone: everything else is a correct kernel's.
 recorded_run broken_head(const problem& p, std::string_view fault, std::size_t from) {

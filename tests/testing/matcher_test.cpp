@@ -19,6 +19,7 @@
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/testing/gtest.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof::testing {
 namespace {
@@ -65,29 +66,10 @@ std::string explanation(const Value& value, const Matcher& matcher) {
   return (matched ? "matched: " : "did not match: ") + listener.str();
 }
 
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
 /// A folder for witnesses for the length of a test.
-struct witness_folder {
-  witness_folder() {
-    std::string name = (fs::temp_directory_path() / "deltaproof-matcher-XXXXXX").string();
-    path = mkdtemp(name.data());
-    setenv("DELTAPROOF_WITNESS_DIR", path.c_str(), 1);
-  }
-  ~witness_folder() {
-    unsetenv("DELTAPROOF_WITNESS_DIR");
-    fs::remove_all(path);
-  }
-  witness_folder(const witness_folder&) = delete;
-  witness_folder& operator=(const witness_folder&) = delete;
-  fs::path path;
+struct witness_folder : temporary_folder {
+  witness_folder() { setenv("DELTAPROOF_WITNESS_DIR", path.c_str(), 1); }
+  ~witness_folder() { unsetenv("DELTAPROOF_WITNESS_DIR"); }
 };
 
 TEST(keeps_plan, matches_what_the_plan_may_give) {

@@ -12,20 +12,12 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "support/multiplier.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 template <class Value>
 bool is_among(const std::vector<Value>& list, const Value& one) {
