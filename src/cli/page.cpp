@@ -37,7 +37,7 @@ p{margin:.35rem 0 .75rem}a{color:var(--accent)}code{font-family:ui-monospace,"De
 .kind.v-refuted,.kind.v-fails_in_format,.kind.v-misprint,.kind.v-contradiction{color:var(--bad);border-color:currentColor}.kind.v-conditional,.kind.v-artefact{color:var(--open);border-color:currentColor}
 .kind.proved,.kind.certified,.kind.exhaustive{color:var(--good);border-color:currentColor}
 figure{margin:1.25rem 0}figure img{display:block;width:100%;max-width:60rem;height:auto}figcaption{color:var(--soft);font-size:.93rem;margin-top:.35rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.86rem;margin:.4rem 0}th,td{border-bottom:1px solid var(--line);padding:.28rem .6rem .28rem 0;text-align:left;vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.wide,pre{overflow-x:auto}table{border-collapse:collapse;font-size:.86rem;margin:.4rem 0}th,td{border-bottom:1px solid var(--line);padding:.28rem .6rem .28rem 0;text-align:left;vertical-align:top}th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--accent)}
 .tally{display:flex;flex-wrap:wrap;gap:.4rem 1.4rem;padding:0;list-style:none}.tally b{font-variant-numeric:tabular-nums}
 .v-holds{color:var(--good)}.v-refuted,.v-fails_in_format,.v-misprint,.v-contradiction{color:var(--bad)}.v-conditional,.v-artefact,.v-undecided,.v-vacuous{color:var(--open)}
