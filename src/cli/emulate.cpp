@@ -6,6 +6,7 @@
 #include "cli/program.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -36,6 +37,7 @@ std::size_t chunk_for(const emulate_arguments& args, const plan& declared, path_
 }
 
 int run(const emulate_arguments& args, const common_options& common) {
+  require_writable(args.output);
   notes_list notes;
   const safetensors_file source = read_safetensors(args.problem);
   const problem p = parse_problem(source, notes);

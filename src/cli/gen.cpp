@@ -82,13 +82,13 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   command->add_option("--gate", args->gate, "Gate law, or a decimal")->type_name("LAW");
   command->add_option("--initial-state", args->initial_state, "Law of the initial state")->type_name("LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
-  command->add_option("--B", args->batch, "Batches")->type_name("N");
-  command->add_option("--T", args->tokens, "Tokens")->type_name("N");
-  command->add_option("--K", args->key_dim, "Key dimension")->type_name("N");
-  command->add_option("--V", args->value_dim, "Value dimension")->type_name("N");
-  command->add_option("--H", args->key_heads, "Heads of q and k")->type_name("N");
-  command->add_option("--HV", args->value_heads, "Heads of v")->type_name("N");
-  command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N");
+  command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
+  command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());
+  command->add_option("--K", args->key_dim, "Key dimension")->type_name("N")->check(whole_number());
+  command->add_option("--V", args->value_dim, "Value dimension")->type_name("N")->check(whole_number());
+  command->add_option("--H", args->key_heads, "Heads of q and k")->type_name("N")->check(whole_number());
+  command->add_option("--HV", args->value_heads, "Heads of v")->type_name("N")->check(whole_number());
+  command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N")->check(whole_number());
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cli/program.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/number/errors.hpp"
 
@@ -99,6 +100,9 @@ int run(int argc, char** argv) {
   }
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
+  for (const std::string& file : {common.json, common.junit, common.markdown}) {
+    if (!file.empty() && file != "-") require_writable(file);
+  }
   const clock_guard clock(common.max_seconds);
   for (const registered_verb& v : verbs) {
     if (!v.command->parsed()) continue;

@@ -9,6 +9,7 @@
 
 #include "cli/program.hpp"
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "number/text.hpp"
 
@@ -74,6 +75,7 @@ std::string names_and_counts(const std::map<std::string, std::size_t>& counts) {
 }
 
 int run(const oracle_arguments& args, const common_options& common) {
+  require_writable(args.output);
   const format to = format_named(args.round);
   notes_list notes;
   std::string problem_hash;

@@ -42,6 +42,14 @@ struct common_options {
           ""};
 }
 
+/// A count as written, without the sign that an unsigned conversion would wrap.
+[[nodiscard]] inline CLI::Validator whole_number() {
+  return {[](const std::string& word) {
+            return word.empty() || word.find_first_not_of("0123456789") != std::string::npos ? "'" + word + "' is no count; give an integer from 0" : std::string();
+          },
+          ""};
+}
+
 /// Exit codes beside those of a verdict.
 inline constexpr int bad_usage = 2;
 inline constexpr int interrupted_exit = 130;

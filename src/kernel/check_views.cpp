@@ -323,7 +323,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       std::set<const fault*> shown;
       for (const suspect& s : plan.suspects) {
         if (shown.size() == 3) break;
-        if (!s.is_alike() || !shown.insert(s.planted).second) continue;
+        if (!s.is_alike() || (s.comes_later && !shown.empty()) || !shown.insert(s.planted).second) continue;
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
       }
       line("diagnosis", text.empty() ? "like none of the planted faults" : text);

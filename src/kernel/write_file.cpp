@@ -32,8 +32,9 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
 
 class open_file {
  public:
-  open_file(const std::filesystem::path& path, int flags) : path_(path), descriptor_(::open(path.c_str(), flags, 0666)) {
-    if (descriptor_ < 0) cannot_write(path, errno);
+  /// `shown` is the path that errors name.
+  open_file(const std::filesystem::path& path, const std::filesystem::path& shown, int flags) : path_(shown), descriptor_(::open(path.c_str(), flags, 0666)) {
+    if (descriptor_ < 0) cannot_write(shown, errno);
   }
   ~open_file() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -54,11 +55,21 @@ class open_file {
 
 }  // namespace
 
+void require_writable(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) cannot_write(path, EISDIR);
+  const bool exists = std::filesystem::exists(path, ignored);
+  const std::filesystem::path target = exists ? std::filesystem::canonical(path, ignored) : path;
+  const bool in_place = exists && !std::filesystem::is_regular_file(path, ignored);
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  if (::access(in_place ? path.c_str() : folder.c_str(), W_OK) != 0) cannot_write(path, errno);
+}
+
 void write_file(const std::filesystem::path& path, std::string_view bytes) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    open_file out(path, O_WRONLY | O_CLOEXEC);  // a rename would replace the device itself
+    open_file out(path, path, O_WRONLY | O_CLOEXEC);  // a rename would replace the device itself
     out.write(bytes);
     out.close();
     return;
@@ -67,7 +78,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   std::filesystem::path partial = target;
   partial += "." + std::to_string(::getpid()) + ".partial";
   try {
-    open_file out(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    open_file out(partial, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     out.write(bytes);
     out.close();
     std::error_code error;

@@ -208,6 +208,9 @@ expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safete
 expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
 expect 2 "give one of them" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
 expect 2 "nowhere" invariant prefix --whole wide.safetensors wide64.safetensors --parts-dir nowhere
+expect 2 "is no count" gen $small --T -1 -o narrow.safetensors
+expect 2 "none/x.json: cannot be written" check wide.safetensors wide64.safetensors --json none/x.json
+expect 2 "none/x.safetensors: cannot be written" oracle wide.safetensors -o none/x.safetensors
 expect 0 "" gen $small -o narrow.safetensors
 mkdir parts && cp narrow.safetensors parts/1.problem.safetensors
 expect 2 "there is no 1.result.safetensors" invariant prefix --whole narrow.safetensors narrow.safetensors --parts-dir parts

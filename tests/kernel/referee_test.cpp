@@ -110,6 +110,9 @@ TEST(referee, refutes_every_visible_fault_and_names_the_stage_it_lies_in) {
     if (f.stage == "inputs") continue;
     // A gate that is one number a token leaves no Aqk: o is then the next.
     EXPECT_EQ(plan.first_bad_stage, f.stage == "Aqk" ? "o" : f.stage) << f.name << ": " << plan.reason;
+    for (const suspect& s : plan.suspects) {
+      EXPECT_FALSE(s.planted == &f && s.comes_later) << f.name << " leaves " << plan.first_bad_stage << " bad first";
+    }
     if (visible && !plan.suspects.empty()) named += plan.suspects.front().planted == &f ? 1 : 0;
   }
   RecordProperty("refuted", static_cast<int>(refuted));
@@ -117,6 +120,24 @@ TEST(referee, refutes_every_visible_fault_and_names_the_stage_it_lies_in) {
   EXPECT_GE(refuted, 90U);
   EXPECT_LE(invisible, 8U);
   EXPECT_GE(named, 80U);
+}
+
+// o as a kernel with this fault leaves it, and beside it one write that is off: what went wrong first is not in o.
+TEST(referee, a_fault_of_a_later_stage_is_not_what_went_wrong_first) {
+  const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
+  const fault& misses = *std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "o-misses-state"; });
+  result r = b.run(&misses);
+  std::vector<double> u = r.stages.at("u").to_doubles();
+  u[0] += 1;
+  r.stages.at("u") = tensor::from_doubles(bf16, r.stages.at("u").shape(), u, "u");
+  const check_report report = b.judge(r);
+  const plan_report& plan = *report.conformance;
+  ASSERT_EQ(plan.first_bad_stage, "u");
+  const auto found = std::find_if(plan.suspects.begin(), plan.suspects.end(), [&](const suspect& s) { return s.planted == &misses; });
+  ASSERT_NE(found, plan.suspects.end());
+  EXPECT_GT(found->score, 0.9);
+  EXPECT_TRUE(found->comes_later);
+  EXPECT_TRUE(std::is_sorted(plan.suspects.begin(), plan.suspects.end(), [](const suspect& a, const suspect& c) { return a.comes_later < c.comes_later; }));
 }
 
 // Without stages the outputs alone must do.

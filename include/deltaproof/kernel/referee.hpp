@@ -79,6 +79,7 @@ struct suspect {
   double limit = 1;  ///< what a correct kernel's share exceeds with the probability of one statistic
   double score = 0;  ///< cosine between (error - mean error of correct runs) and (faulty - correct)
   std::string tensor;
+  bool comes_later = false;  ///< its stage is made after the first bad one, or beside it: it is not what went wrong first
 
   /// A large error projects on every small fault; one that is like the fault also points its way.
   [[nodiscard]] bool is_alike() const { return score >= 0.25; }
@@ -124,7 +125,7 @@ struct plan_report {
   std::optional<stage_report> measured_stages;
   std::vector<judged_stage> stages;
   std::string first_bad_stage;  ///< empty: none
-  std::vector<suspect> suspects;  ///< the faults the error is like, the most alike first
+  std::vector<suspect> suspects;  ///< the faults the error is like: those that can have made the first bad stage, then the others; each the most alike first
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by

@@ -14,4 +14,7 @@ namespace deltaproof {
 /// What exists and is not a regular file (a pipe, a device) is written to directly. Throws: format_error.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
+/// Asked before long work whose outcome goes to `path`: whether write_file could. Throws: format_error where it could not.
+void require_writable(const std::filesystem::path& path);
+
 }  // namespace deltaproof

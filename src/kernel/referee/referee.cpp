@@ -163,6 +163,22 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
 /// Statistics behind the limits on projections, beside two for each fault: the size of the error in each tensor.
 constexpr std::size_t sizes_tested = 2;
 
+/// Whether what is wrong in one stage can be in another. v_new and h take turns; Aqk reaches o alone, and o nothing else.
+bool reaches(std::string_view stage, std::string_view other) {
+  if (stage == "inputs" || stage == stage_names.front() || stage == other) return true;
+  if (stage == "o" || stage == "final_state") return false;
+  if (stage == "Aqk") return other == "o";
+  if (other == "o" || other == "final_state" || (stage == "v_new" && other == "h")) return true;
+  return other != "Aqk" && std::find(stage_names.begin(), stage_names.end(), stage) < std::find(stage_names.begin(), stage_names.end(), other);
+}
+
+void order_suspects(plan_report& out) {
+  for (suspect& s : out.suspects) s.comes_later = !out.first_bad_stage.empty() && !reaches(s.planted->stage, out.first_bad_stage);
+  std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
+    return std::tuple(a.comes_later, -a.score, a.planted->name, a.tensor) < std::tuple(b.comes_later, -b.score, b.planted->name, b.tensor);
+  });
+}
+
 void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
   std::vector<signed_statistic> same, moved;
   for (const auto& x : draws.projections) {
@@ -188,9 +204,7 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     });
     if (x.got > limit || (x.score >= 0.5 && wrong)) out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor});
   }
-  std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
-    return std::tuple(-a.score, a.planted->name, a.tensor) < std::tuple(-b.score, b.planted->name, b.tensor);
-  });
+  order_suspects(out);
   out.power.ran = true;
   out.power.slice = draws.slice;
   for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
@@ -321,6 +335,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   }
   out.adequacy = judge_adequacy(t, runs, limits);
   find_first_bad(out);
+  order_suspects(out);
   conclude(out);
   return out;
 }

@@ -55,7 +55,7 @@ judgement judge(const bench& b, const result& r, const fault* planted) {
       if (s.planted != planted) continue;
       out.suspected = true;
       // Two faults may do the same thing to these inputs; then nothing tells them apart.
-      out.diagnosed = out.diagnosed || s.score >= suspects.front().score - 1e-6;
+      out.diagnosed = out.diagnosed || (s.comes_later == suspects.front().comes_later && s.score >= suspects.front().score - 1e-6);
     }
   }
   if (out.first_bad.empty() && !finite) out.first_bad = "o";
