@@ -65,6 +65,7 @@ void count_alarms(const std::string& name, build how, std::size_t runs) {
 TEST_P(false_alarm_of, a_thousand_correct_runs_is_zero) { count_alarms(GetParam(), build::ordinary, scaled(1000)); }
 TEST_P(false_alarm_of, rougher_sums_than_the_emulators_is_zero) { count_alarms(GetParam(), build::rough, scaled(200)); }
 TEST_P(false_alarm_of, sums_better_than_promised_is_zero) { count_alarms(GetParam(), build::wide, scaled(200)); }
+TEST_P(false_alarm_of, kernels_that_round_less_than_promised_is_zero) { count_alarms(GetParam(), build::finer, scaled(200)); }
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;

@@ -90,6 +90,33 @@ TEST(referee, holds_for_a_kernel_that_keeps_its_plan) {
   }
 }
 
+// Better than the plan is no fault, whichever of its roundings a kernel leaves out.
+TEST(referee, holds_for_a_kernel_that_rounds_less_than_its_plan) {
+  std::size_t tried = 0;
+  for (const auto& [op, name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"},
+                                 {op_kind::kda, "fla-chunk-kda"},
+                                 {op_kind::delta_rule, "bf16-between-steps"},
+                                 {op_kind::gated_delta_product, "fla-chunk-gdp"},
+                                 {op_kind::kda, "flashkda-repaired"},
+                                 {op_kind::gated_delta_rule, "fla-recurrent-gdn"}}) {
+    problem p = small(op, "typical", 70);
+    p.qk_l2norm = true;
+    p.rule = op == op_kind::delta_rule ? rule_kind::exact : rule_kind::euler;
+    bench b(std::move(p), name, preset(name).chunk.empty() ? 32 : preset(name).chunk.front());
+    b.options.referee.power = false;
+    for (const testing::rounding_left_out& one : testing::roundings_to_leave_out()) {
+      plan_variant v = variants(b.declared, b.p, b.path, b.chunk).front();
+      if (!one.leave_out(v)) continue;
+      ++tried;
+      emulation_options how;
+      how.stages = b.path == path_kind::chunk;
+      const check_report report = b.judge(emulate(b.p, v, how, 1));
+      EXPECT_EQ(report.judged, verdict::holds) << name << " without rounding " << one.what << ": " << report.reason;
+    }
+  }
+  EXPECT_GT(tried, 50U);
+}
+
 // Every fault that power calls visible is refuted; with stages stored, the first bad one is where the fault lies.
 TEST(referee, refutes_every_visible_fault_and_names_the_stage_it_lies_in) {
   const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");

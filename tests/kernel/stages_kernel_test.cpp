@@ -126,6 +126,8 @@ TEST(stages, each_planted_fault_is_caught_at_its_own_stage_and_no_other) {
           EXPECT_EQ(m.bad, 0U) << describe(m);
         }
       }
+      const stage_report generous = measure_stages_at_least(kernel.given(), r, testing::public_roundings(kernel.given(), c.chunk));
+      EXPECT_EQ(first_bad_stage(generous) == nullptr ? "none" : first_bad_stage(generous)->name, first->name) << "rounding less explains it";
       if (fault.name.find("truncated") != std::string::npos) {
         EXPECT_NEAR(first->bias.mean, -0.5, 0.1);
         EXPECT_GT(std::fabs(first->bias.mean), 5.5 * first->bias.standard_error + first->bias.allowance);
@@ -135,6 +137,21 @@ TEST(stages, each_planted_fault_is_caught_at_its_own_stage_and_no_other) {
       }
     }
   }
+}
+
+TEST(stages, of_a_kernel_that_rounds_less_than_declared_are_within_bounds_of_their_own) {
+  pipeline_case c;
+  c.op = op_kind::kda;
+  pipeline kernel(c);
+  const result r = kernel.run("o: q with its decay not rounded");
+  const stage_roundings declared = testing::public_roundings(kernel.given(), c.chunk);
+  const stage_report strict = measure_stages(kernel.given(), r, declared);
+  ASSERT_GT(strict.find("o")->bad, 0U);
+  const stage_report report = measure_stages_at_least(kernel.given(), r, declared);
+  EXPECT_EQ(report.find("o")->bad, 0U) << to_text(report);
+  EXPECT_TRUE(report.find("o")->finer);
+  EXPECT_NE(report.find("o")->rounding.find("q with its decay not rounded"), std::string::npos) << report.find("o")->rounding;
+  EXPECT_FALSE(report.find("w")->finer);
 }
 
 TEST(stages, alternatives_are_told_apart) {

@@ -276,7 +276,8 @@ class pipeline {
         float past = 0;
         float inside = 0;
         for (std::size_t c = 0; c < c_.keys; ++c) {
-          const double gated = per_channel() ? narrow(static_cast<float>(q[c]) * decay_from_start(gate, c)) : q[c];
+          const float decayed = static_cast<float>(q[c]) * decay_from_start(gate, c);
+          const double gated = !per_channel() ? q[c] : is("o: q with its decay not rounded") ? static_cast<double>(decayed) : narrow(decayed);
           past += static_cast<float>(gated * span_h_[c][v]);
         }
         for (std::size_t j = 0; j <= i; ++j) inside += static_cast<float>(weights[j] * span_v_[j][v]);

@@ -94,6 +94,7 @@ struct output_rounding {
   bool query_gated = false;
   narrowing operand;
   double accumulate = unit_roundoff(fp32);
+  std::optional<narrowing> query_operand = {};  ///< of q and of its product with e^G; nothing: `operand`
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
@@ -177,6 +178,7 @@ struct stage_bias {
 struct stage_measurement {
   std::string name;
   std::string rounding;  ///< the alternatives that fit best, by name
+  bool finer = false;    ///< they leave out a rounding that was declared: measure_stages_at_least
   std::string dtype;
   std::size_t judged = 0;
   std::size_t unbounded = 0;  ///< finite, not judged: an input is not finite or not stored, or the bound is infinite
@@ -228,6 +230,16 @@ struct stage_options {
 /// empty; shape_error if judged_tokens has another length.
 [[nodiscard]] stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings,
                                           const stage_options& options = {});
+
+/// `declared` and after each list of these stages its alternatives with fewer roundings: operands, products, the step, A or
+/// the state between chunks kept as computed, in any combination.
+[[nodiscard]] stage_roundings finer(const stage_roundings& declared, const std::vector<std::string>& stages);
+
+/// measure_stages, where a kernel may round less than declared: better than the plan is no fault. A stage (with those that
+/// share its choice) that is beyond its bounds as declared is measured as `finer` has it, and with the rows under qk_l2norm
+/// as computed, where nothing is beyond its bound then. Throws: as measure_stages.
+[[nodiscard]] stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared,
+                                                   const stage_options& options = {});
 
 /// The first stage, in the order of the data, with an element beyond its bound; nothing if none was found, which is no pass.
 [[nodiscard]] const stage_measurement* first_bad_stage(const stage_report& report);

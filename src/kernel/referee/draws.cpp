@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "kernel/referee/parts.hpp"
+#include "kernel/stages/parts.hpp"
 #include "oracle/parallel.hpp"
 
 namespace deltaproof::referee_detail {
@@ -22,6 +23,18 @@ result recorded_alike(result run, const result& like) {
   std::erase_if(run.stages, [&](const auto& stage) { return like.stages.find(stage.first) == like.stages.end(); });
   if (!like.final_state) run.final_state.reset();
   return run;
+}
+
+/// The stage in the format in which the plan stores it, where the kernel stored more bits: its error in units of a bound that
+/// has the plan's half ulp is what the plan's own runs can be compared with.
+std::optional<result> stored_as(const result& own, result r, const std::string& stage) {
+  if (own.stages.count(stage) == 0) return std::nullopt;
+  const format to = own.stages.at(stage).element_format(), from = r.stages.at(stage).element_format();
+  if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
+  std::vector<double> values = r.stages.at(stage).to_doubles();
+  for (double& x : values) x = stages_detail::narrow(x, {to, false});
+  r.stages.at(stage) = tensor::from_doubles(to, r.stages.at(stage).shape(), values, stage);
+  return r;
 }
 
 lane_errors errors_on_given_inputs(const trial& t, const head_input& in, const plan_variant& variant, std::uint64_t seed, const lane& at, range_seen* range) {
@@ -158,8 +171,11 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       if (m.nonfinite > 0) out.overflowing.insert(m.name);
     }
   }
-  for (const stage_measurement& m : got.stages) {
-    if (m.name == "o" || m.name == "final_state" || m.judged == 0) continue;
+  const result own_formats = emulate(p, t.variants.front(), {.stages = true}, 1);
+  for (const stage_measurement& as_stored : got.stages) {
+    if (as_stored.name == "o" || as_stored.name == "final_state" || as_stored.judged == 0) continue;
+    const auto narrower = stored_as(own_formats, r, as_stored.name);
+    const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
     signed_statistic bias{m.name, true, 0, {}};
     bool everywhere = true;

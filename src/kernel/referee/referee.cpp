@@ -119,7 +119,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
   stage_options how;
   how.threads = t.options.threads;
   for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
-  out.measured_stages = measure_stages(t.p, t.r, roundings, how);
+  out.measured_stages = measure_stages_at_least(t.p, t.r, roundings, how);
   const auto rms_limits = thresholds(draws.rms, alarm);
   std::vector<signed_statistic> bias = draws.bias;
   // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
@@ -139,10 +139,10 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;
       s.rms_limit = rms_limits[i];
-      s.rms_ratio = draws.rms_got[i];
+      if (!m.finer) s.rms_ratio = draws.rms_got[i];
       if (rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + (m.finer ? "" : " on " + draws.slice) + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;

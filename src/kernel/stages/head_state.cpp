@@ -198,15 +198,16 @@ balls head_measurement::read_rows_of(const balls& x, const std::vector<std::size
 balls head_measurement::output(const reading& span, const chunk_decays& decays, const balls& weights, std::size_t state,
                                const output_rounding& how) const {
   const std::size_t channels = decays.channels();
+  const narrowing of_query = how.query_operand.value_or(how.operand);
   balls q = span.q;
   if (how.query_gated && channels > 0) {
     for (std::size_t i = 0; i < q.rows; ++i) {
       for (std::size_t c = 0; c < keys(); ++c) {
-        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c), how.operand));
+        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c), of_query));
       }
     }
   }
-  const product past = multiply(narrow(q, how.operand), narrow(span_h_[state], how.operand));
+  const product past = multiply(narrow(q, of_query), narrow(span_h_[state], how.operand));
   const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.operand), span.limits);
   const double outside_scale = std::fabs(p_.scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
