@@ -149,6 +149,17 @@ TEST(referee, refutes_every_visible_fault_and_names_the_stage_it_lies_in) {
   EXPECT_GE(named, 80U);
 }
 
+// Aqk covers one chunk; then o is of one chunk, though the plan's read-out joins several.
+TEST(referee, judges_the_weights_of_a_delta_product_where_they_are_stored) {
+  const bench b(small(op_kind::gated_delta_product), "fla-chunk-gdp");
+  result r = b.run();
+  const auto& shape = r.stages.at("A").shape();
+  r.stages["Aqk"] = tensor::from_doubles(bf16, shape, std::vector<double>(element_count(shape), 0.0), "Aqk");
+  const check_report report = b.judge(r);
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_EQ(report.conformance->first_bad_stage, "Aqk");
+}
+
 // o as a kernel with this fault leaves it, and beside it one write that is off: what went wrong first is not in o.
 TEST(referee, a_fault_of_a_later_stage_is_not_what_went_wrong_first) {
   const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");

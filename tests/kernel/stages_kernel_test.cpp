@@ -154,6 +154,20 @@ TEST(stages, of_a_kernel_that_rounds_less_than_declared_are_within_bounds_of_the
   EXPECT_FALSE(report.find("w")->finer);
 }
 
+TEST(stages, of_an_output_read_from_each_chunk_are_within_bounds_though_chunks_are_joined) {
+  pipeline_case c;
+  c.op = op_kind::gated_delta_product;
+  c.steps = 2;
+  pipeline kernel(c);
+  const result r = kernel.run();
+  stage_roundings declared = testing::public_roundings(kernel.given(), c.chunk);
+  declared.output_span = 2;
+  ASSERT_GT(measure_stages(kernel.given(), r, declared).find("o")->bad, 0U);
+  const stage_report report = measure_stages_at_least(kernel.given(), r, declared);
+  EXPECT_EQ(report.find("o")->bad, 0U) << to_text(report);
+  EXPECT_NE(report.find("o")->rounding.find("o from the state of each chunk"), std::string::npos);
+}
+
 TEST(stages, alternatives_are_told_apart) {
   pipeline_case c;
   c.beta_fp32 = false;

@@ -236,8 +236,9 @@ struct stage_options {
 [[nodiscard]] stage_roundings finer(const stage_roundings& declared, const std::vector<std::string>& stages);
 
 /// measure_stages, where a kernel may round less than declared: better than the plan is no fault. A stage (with those that
-/// share its choice) that is beyond its bounds as declared is measured as `finer` has it, and with the rows under qk_l2norm
-/// as computed, where nothing is beyond its bound then. Throws: as measure_stages.
+/// share its choice) that is beyond its bounds as declared is measured as `finer` has it, with the rows under qk_l2norm as
+/// computed, and with o read from the state of each chunk where `output_span` joins several; it is taken so where nothing is
+/// beyond its bound then. Throws: as measure_stages.
 [[nodiscard]] stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared,
                                                    const stage_options& options = {});
 

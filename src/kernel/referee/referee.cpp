@@ -315,6 +315,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   const bool has_stages = path == path_kind::chunk && !r.stages.empty();
   if (has_stages && !t.stopped()) {
     roundings = roundings_of(declared, p, path, chunk);
+    if (r.stages.count("Aqk") != 0) roundings.output_span = 1;  // of one chunk, so o is
     stages = draw_stages_beside(t, roundings, runs);
   }
   const std::size_t tests = runs.statistics.size() + stages.rms.size() + stages.bias.size() + fault_tests(t);

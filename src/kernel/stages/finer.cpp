@@ -125,32 +125,55 @@ stage_roundings finer(const stage_roundings& declared, const std::vector<std::st
   return r;
 }
 
+namespace {
+
+/// What a kernel may do to every stage at once: nothing more, keep normalised rows as computed, read o from each chunk's state.
+enum class everywhere { as_declared, normalised_rows_kept, output_of_each_chunk };
+
+bool concerns(everywhere what, const problem& p, const stage_roundings& declared) {
+  if (what == everywhere::normalised_rows_kept) return p.qk_l2norm && rounds(declared.l2norm_store);
+  return what == everywhere::as_declared || declared.output_span > 1;
+}
+
+/// Takes from `other` each stage that is off in `report` and, with those that share its choice, nowhere off in `other`.
+void take_those_that_fit(const stage_report& other, const std::string& because, stage_report& report) {
+  for (stage_measurement& m : report.stages) {
+    std::vector<std::string_view> together{m.name};
+    for (const auto& group : share_a_choice) {
+      if (std::find(group.begin(), group.end(), m.name) != group.end()) together.assign(group.begin(), group.end());
+    }
+    const bool fits = std::none_of(together.begin(), together.end(), [&](std::string_view name) {
+      const stage_measurement* const one = other.find(name);
+      return one != nullptr && is_off(*one);
+    });
+    if (!is_off(m) || !fits) continue;
+    m = *other.find(m.name);
+    m.finer = true;
+    m.rounding += std::string(m.rounding.empty() || because.empty() ? "" : ", ") + because;
+  }
+}
+
+}  // namespace
+
 stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared, const stage_options& options) {
   stage_report report = measure_stages(p, r, declared, options);
-  for (const bool normalised_as_declared : {true, false}) {
-    if (!normalised_as_declared && !(p.qk_l2norm && rounds(declared.l2norm_store))) break;
+  for (const everywhere what : {everywhere::as_declared, everywhere::normalised_rows_kept, everywhere::output_of_each_chunk}) {
+    if (!concerns(what, p, declared)) continue;
     std::vector<std::string> off;
     for (const stage_measurement& m : report.stages) {
       if (is_off(m)) off.push_back(m.name);
     }
     if (off.empty()) break;
     stage_roundings less = finer(declared, off);
-    if (!normalised_as_declared) less.l2norm_store.reset();
-    const stage_report other = measure_stages(p, r, less, options);
-    for (stage_measurement& m : report.stages) {
-      std::vector<std::string_view> together{m.name};
-      for (const auto& group : share_a_choice) {
-        if (std::find(group.begin(), group.end(), m.name) != group.end()) together.assign(group.begin(), group.end());
-      }
-      const bool fits = std::none_of(together.begin(), together.end(), [&](std::string_view name) {
-        const stage_measurement* const one = other.find(name);
-        return one != nullptr && is_off(*one);
-      });
-      if (!is_off(m) || !fits) continue;
-      m = *other.find(m.name);
-      m.finer = true;
-      if (!normalised_as_declared) m.rounding += std::string(m.rounding.empty() ? "" : ", ") + "normalised rows not rounded";
+    std::string because;
+    if (what == everywhere::normalised_rows_kept) {
+      less.l2norm_store.reset();
+      because = "normalised rows not rounded";
+    } else if (what == everywhere::output_of_each_chunk) {
+      less.output_span = 1;
+      because = "o from the state of each chunk";
     }
+    take_those_that_fit(measure_stages(p, r, less, options), because, report);
   }
   return report;
 }
