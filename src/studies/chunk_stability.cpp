@@ -43,8 +43,8 @@ std::string answer(const settings& size, const chunk_survey& survey, const repor
     if (f.id != "recurrence-survives") continue;
     const double* bf16_state = std::get_if<double>(&f.values.at("bf16").value());
     if (bf16_state != nullptr) {
-      recurrence = *bf16_state < 2 ? ", where the recurrence never grows, not even with a bf16 state"
-                                   : ", where the recurrence with a bf16 state grows too";
+      recurrence = *bf16_state < 2 ? ", where the recurrence with a bf16 state ends at most at " + number(*bf16_state, 4) + " times its start"
+                                   : std::string(", where the recurrence with a bf16 state grows too");
     }
   }
   const auto from = [](double beta) { return beta <= 2 ? "at β = " + number(beta, 4) : std::string("nowhere"); };

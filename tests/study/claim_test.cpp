@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -22,8 +23,10 @@ using testing::HasSubstr;
 
 const std::string root = DELTAPROOF_SOURCE_DIR;
 
+/// DELTAPROOF_REPORTS names another folder of reports, of `deltaproof report --full` say, to hold to the same predicates.
 const claim_sources& repository() {
-  static const claim_sources files = files_of_claims(root + "/reports", root + "/proofs/README.md");
+  static const char* const elsewhere = std::getenv("DELTAPROOF_REPORTS");
+  static const claim_sources files = files_of_claims(elsewhere != nullptr ? elsewhere : root + "/reports", root + "/proofs/README.md");
   return files;
 }
 

@@ -83,7 +83,10 @@ void add_horizon(const run_options& options, const settings& size, const control
            number(control.largest_ratio[0], 4) + " times its start with the state in fp32, " +
            number(control.largest_ratio[1], 4) + " in bf16, " + number(control.largest_ratio[2], 4) + " in fp16.",
        evidence::worst_found(3 * control.runs, options.seed),
-       {{"fp32", control.largest_ratio[0]}, {"bf16", control.largest_ratio[1]}, {"fp16", control.largest_ratio[2]}},
+       {{"fp32", control.largest_ratio[0]},
+        {"bf16", control.largest_ratio[1]},
+        {"fp16", control.largest_ratio[2]},
+        {"tokens", size.tokens}},
        "v = 0, random start, products and sums in fp32, the state rounded after every token. One step of a recurrence cannot "
        "expand by more than its "
        "own rounding, whatever the earlier ones did."});
@@ -117,7 +120,7 @@ void add_horizon(const run_options& options, const settings& size, const control
                       run_of(c, true, "fp32").norm.back(), run_of(c, false, "fp32").norm.back(),
                       run_of(c, false, "bf16").norm.back(), run_of(c, false, "fp16").norm.back()});
   }
-  t.note = "C = 64. The radius is that of the first chunk; a repeated key makes every chunk the same.";
+  t.note = "C = 64. The radius is that of the first chunk; a repeated key makes every chunk the same. nan: the state left the range of fp32.";
   r.tables.push_back(std::move(t));
 
   const auto first = std::find_if(cases.begin(), cases.end(), [](const horizon_case& c) {
@@ -125,16 +128,18 @@ void add_horizon(const run_options& options, const settings& size, const control
   });
   if (first != cases.end()) {
     const horizon_run& run = run_of(*first, true, "bf16");
-    const std::size_t half = run.norm.size() / 2;
-    const double rate =
-        (shared::ln(run.norm.back()) - shared::ln(run.norm[half])) / static_cast<double>(run.norm.size() - 1 - half);
+    const auto overflow = std::find_if(run.norm.begin(), run.norm.end(), [](double x) { return !std::isfinite(x); });
+    const auto chunks_run = static_cast<std::size_t>(overflow - run.norm.begin());
+    const std::size_t half = chunks_run / 2, last = chunks_run - 1;
+    const double rate = (shared::ln(run.norm[last]) - shared::ln(run.norm[half])) / static_cast<double>(last - half);
     const double predicted = shared::ln(first->radius);
-    const double ratio = run.norm.back() / run_of(*first, false, "fp64").norm.back();
+    const double ratio = run.norm[last] / run_of(*first, false, "fp64").norm[last];
     r.findings.push_back({"kernel-follows-the-radius",
                           "Executed at its first exploding β (" + number(first->steps.low, 7) +
                               ", C = 64) the bf16 chunk kernel grows by e^" + number(rate, 4) +
                               " a chunk in the second half of the run; its transition alone predicts e^" + number(predicted, 4) +
-                              ". After " + count(size.tokens) + " tokens |S| is " + number(ratio, 3) + " times the exact one.",
+                              ". After " + count(last * first->chunk) + " tokens |S| is " + number(ratio, 3) + " times the exact one" +
+                              (overflow != run.norm.end() ? ", and leaves the range of fp32 in the next chunk." : "."),
                           evidence::measured(),
                           {{"rate", rate}, {"predicted", predicted}, {"ratio", ratio}, {"beta", first->steps.low}},
                           "Seed " + std::to_string(options.seed) +
