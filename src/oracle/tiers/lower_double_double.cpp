@@ -27,16 +27,16 @@ namespace deltaproof::tiers {
 constexpr int root_bits = 6;
 constexpr std::size_t roots = std::size_t{1} << root_bits;
 
-/// 2^(j/64) as high + low, and ln 2 / 64 in three parts of which the first two have 32 bits: their products with the
-/// integers that occur are exact.
+/// 2^(j/64) as high + low, and ln 2 / 64 in three parts of which the first two have 37 bits: their products with the
+/// integers that occur, of 16, are exact.
 struct exponential_table {
   std::array<double, roots> high;
   std::array<double, roots> low;
   double inverse_step;
   std::array<double, 3> step;
-  // 1/n! for n = 2 ... 5 as high + low, for n = 6 ... 12 in fp64.
-  std::array<double, 6> factor;
-  std::array<double, 6> factor_low;
+  // 1/n! for n = 2 ... 6 as high + low, for n = 7 ... 12 in fp64.
+  std::array<double, 7> factor;
+  std::array<double, 7> factor_low;
   std::array<double, 13> tail;
 };
 
@@ -82,21 +82,20 @@ void exponentials(const double* x, std::size_t count, const exponential_table& t
   for (std::size_t i = 0; i < count; i += L) {
     const V g = hn::LoadU(d, x + i);
     const V n = hn::Sub(hn::Add(hn::Mul(g, hn::Set(d, table.inverse_step)), magic), magic);
-    // r = g - n ln2/64: two exact products, then the third.
-    const pair first = two_sum(g, hn::Neg(hn::Mul(n, hn::Set(d, table.step[0]))));
-    const pair second = two_sum(first.high, hn::Neg(hn::Mul(n, hn::Set(d, table.step[1]))));
-    const V rest = hn::Sub(hn::Add(first.low, second.low), hn::Mul(n, hn::Set(d, table.step[2])));
-    const pair r = two_sum(second.high, rest);
+    // r = g - n ln2/64: two exact products, the third below 2^-65.
+    const pair once = two_sum(g, hn::Neg(hn::Mul(n, hn::Set(d, table.step[0]))));
+    const pair twice = two_sum(once.high, hn::Neg(hn::Mul(n, hn::Set(d, table.step[1]))));
+    const V third = hn::Sub(hn::Add(once.low, twice.low), hn::Mul(n, hn::Set(d, table.step[2])));
+    const pair r = two_sum(twice.high, third);
     V tail = hn::Set(d, table.tail[12]);
-    for (std::size_t k = 11; k >= 6; --k) tail = hn::Add(hn::Mul(tail, r.high), hn::Set(d, table.tail[k]));
+    for (std::size_t k = 11; k >= 7; --k) tail = hn::Add(hn::Mul(tail, r.high), hn::Set(d, table.tail[k]));
     pair sum = {hn::Mul(tail, r.high), hn::Zero(d)};
-    for (std::size_t k = 5; k >= 2; --k) {
+    for (std::size_t k = 6; k >= 2; --k) {
       sum = plus({hn::Set(d, table.factor[k]), hn::Set(d, table.factor_low[k])}, sum);
       sum = times(sum, r);
     }
-    // e^r = 1 + r + r (r/2 + ...).
-    sum = plus(r, times(sum, r));
-    sum = plus({hn::Set(d, 1.0), hn::Zero(d)}, sum);
+    // p = e^r - 1 = r + r (r/2 + ...).
+    const pair p = plus(r, times(sum, r));
     hn::Store(n, d, index);
     for (std::size_t l = 0; l < L; ++l) {
       const auto whole = static_cast<long>(index[l]);
@@ -105,7 +104,13 @@ void exponentials(const double* x, std::size_t count, const exponential_table& t
       t_low[l] = table.low[j];
       power[l] = std::ldexp(1.0, static_cast<int>((whole - static_cast<long>(j)) / static_cast<long>(roots)));
     }
-    const pair result = times({hn::Load(d, t_high), hn::Load(d, t_low)}, sum);
+    // t (1 + p): what is below t_high + p_high is summed exactly, but for the last addition.
+    const pair t = {hn::Load(d, t_high), hn::Load(d, t_low)};
+    const V product = hn::Mul(t.high, p.high);
+    V rest = fused(t.high, p.low, fused(t.high, p.high, hn::Neg(product)));
+    rest = fused(t.low, p.high, rest);
+    const pair top = fast_two_sum(t.high, product), middle = two_sum(top.low, t.low), first = fast_two_sum(top.high, middle.high);
+    const pair result = fast_two_sum(first.high, hn::Add(first.low, hn::Add(middle.low, rest)));
     const V scale = hn::Load(d, power);
     hn::StoreU(hn::Mul(result.high, scale), d, high + i);
     hn::StoreU(hn::Mul(result.low, scale), d, low + i);
@@ -149,9 +154,12 @@ bool split(const mpfr_value& x, mpfr_value& rest, double& high, double& low) {
 }
 
 /// Errors of the pieces below in units of 2^-106; proofs/notes/oracle-radius.md, line L.
-constexpr double exponential_error = 40;
-constexpr double sigmoid_error = 80;
-[[nodiscard]] double normalised_error(std::size_t n) { return 2 * static_cast<double>(n) + 40; }
+constexpr double exponential_error = 1.6;
+constexpr double sigmoid_error = 6.2;
+[[nodiscard]] double normalised_error(std::size_t n) {
+  const double count = static_cast<double>(n) + 2;
+  return 6.6 + 8 * count * count * count * 0x1p-53;
+}
 
 exponential_table make_table() {
   exponential_table table{};
@@ -171,7 +179,7 @@ exponential_table make_table() {
   mpfr_div_2ui(x.get(), x.get(), root_bits, MPFR_RNDN);
   mpfr_ui_div(y.get(), 1, x.get(), MPFR_RNDN);
   table.inverse_step = mpfr_get_d(y.get(), MPFR_RNDN);
-  mpfr_value part(32);
+  mpfr_value part(37);
   for (std::size_t i = 0; i < 3; ++i) {
     if (i == 2) mpfr_set_prec(part.get(), 53);
     mpfr_set(part.get(), x.get(), MPFR_RNDN);
@@ -181,8 +189,8 @@ exponential_table make_table() {
   for (unsigned long n = 2; n <= 12; ++n) {
     mpfr_fac_ui(x.get(), n, MPFR_RNDN);
     mpfr_ui_div(x.get(), 1, x.get(), MPFR_RNDN);
-    if (n <= 5) halves(table.factor[n], table.factor_low[n]);
-    if (n >= 6) table.tail[n] = mpfr_get_d(x.get(), MPFR_RNDN);
+    if (n <= 6) halves(table.factor[n], table.factor_low[n]);
+    if (n >= 7) table.tail[n] = mpfr_get_d(x.get(), MPFR_RNDN);
   }
   return table;
 }
@@ -204,17 +212,80 @@ struct head_place {
   [[nodiscard]] std::size_t value(std::size_t i) const { return i * p.value_heads() + value_head; }
 };
 
+struct two_parts {
+  double high;
+  double low;
+};
+/// Exact.
+two_parts two_sum(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+/// Exact where |a| >= |b|.
+two_parts fast_two_sum(double a, double b) {
+  const double sum = a + b;
+  return {sum, b - (sum - a)};
+}
+
+/// top / (1 + e) for e > 0: one correction of the fp64 quotient.
+two_parts over_one_plus(double top, double e, double e_low) {
+  const two_parts first = two_sum(1, e), below = fast_two_sum(first.high, first.low + e_low);
+  const double quotient = top / below.high;
+  const double rest = std::fma(-quotient, below.low, std::fma(-quotient, below.high, top));
+  return fast_two_sum(quotient, rest / below.high);
+}
+
+/// A sum of positive numbers in three doubles, to nearly 159 bits.
+struct triple_sum {
+  double a = 0;
+  double b = 0;
+  double c = 0;
+
+  void add(double x) {
+    const two_parts first = two_sum(a, x);
+    a = first.high;
+    add_low(first.low);
+  }
+  void add_low(double x) {
+    const two_parts second = two_sum(b, x);
+    b = second.high;
+    c += second.low;
+  }
+};
+
+/// (a + b + c)^(-1/2): two terms of Newton's series from fp64.
+two_parts inverse_root(triple_sum x) {
+  const two_parts tail = two_sum(x.b, x.c), head = fast_two_sum(x.a, tail.high), middle = fast_two_sum(head.low, tail.low);
+  const double f = 1 / std::sqrt(head.high), square = f * f, square_low = std::fma(f, f, -square);
+  const double product = head.high * square, product_low = std::fma(head.high, square, -product);
+  // 1 - (a + b + c) f^2 = off - tiny
+  const double rest = std::fma(middle.high, square, std::fma(head.high, square_low, product_low));
+  const double off = (1 - product) - rest, tiny = std::fma(middle.high, square_low, middle.low * square);
+  const double second = std::fma(0.375 * off, off, -0.5 * tiny);
+  return fast_two_sum(f, std::fma(0.5 * off, f, second * f));
+}
+
 /// x / sqrt(sum x^2 + 1e-6) as high + low. Returns whether every entry is 0 or large enough for its low part.
 bool normalise(std::span<double> x, double* high, double* low, std::vector<double>& room) {
-  double_double sum;
-  for (const double xi : x) sum += double_double::two_product(xi, xi);
-  const double_double millionth = double_double(1) / double_double(1000000);
-  const double_double factor = double_double(1) / sqrt(sum + millionth);
+  triple_sum sum;
+  for (const double xi : x) {
+    const double_double square = double_double::two_product(xi, xi);
+    sum.add(square.hi());
+    sum.add_low(square.lo());
+  }
+  // 10^-6 to 159 bits.
+  constexpr double millionth = 1e-6;
+  const double missing = std::fma(-millionth, 1e6, 1.0), millionth_low = missing / 1e6;
+  const bool in_range = sum.a < 0x1p900;
+  sum.add(millionth);
+  sum.add_low(millionth_low);
+  sum.c += std::fma(-millionth_low, 1e6, missing) / 1e6;
+  const two_parts factor = inverse_root(sum);
   const std::size_t n = x.size(), padded = (n + 7) / 8 * 8;
   room.assign(3 * padded, 0.0);
   std::copy(x.begin(), x.end(), room.begin());
-  HWY_DYNAMIC_DISPATCH(scaled)(room.data(), n, factor.hi(), factor.lo(), room.data() + padded, room.data() + 2 * padded);
-  bool fits = sum.hi() < 0x1p900;
+  HWY_DYNAMIC_DISPATCH(scaled)(room.data(), n, factor.high, factor.low, room.data() + padded, room.data() + 2 * padded);
+  bool fits = in_range;
   for (std::size_t i = 0; i < n; ++i) {
     high[i] = room[padded + i];
     low[i] = room[2 * padded + i];
@@ -293,10 +364,9 @@ double_double_head lower_quickly(const problem& p, std::size_t sequence_index, s
     exponentials_of(x, high, out.step_low);
     const double top = p.beta_activation == activation_kind::two_sigmoid ? 2 : 1;
     for (std::size_t r = 0; r < rows; ++r) {
-      const double_double e = double_double::two_sum(high[r], out.step_low[r]);
-      const double_double b = double_double(top) / (double_double(1) + e);
-      s.step[r] = b.hi();
-      out.step_low[r] = b.lo();
+      const two_parts b = over_one_plus(top, high[r], out.step_low[r]);
+      s.step[r] = b.high;
+      out.step_low[r] = b.low;
     }
     out.error.step = sigmoid_error;
   }
