@@ -18,6 +18,7 @@
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/simd.hpp"
 
 namespace deltaproof::testing {
 
@@ -132,6 +133,25 @@ inline certified<mpfr_value> exact_run(const lowered<double>& in) {
   const auto fine = in_mpfr(in);
   certifier<mpfr_field> engine(mpfr_field{400}, std::ldexp(1.0, -400), fine);
   return engine.run({});
+}
+
+/// Every target this machine has, plain x86-64 among them.
+class each_target {
+ public:
+  template <class F>
+  static void run(const F& f) {
+    for (long long rest = tiers::available_targets(); rest != 0; rest &= rest - 1) {
+      tiers::restrict_targets(rest & -rest);
+      f();
+    }
+    tiers::restrict_targets(0);
+  }
+};
+
+inline tiers::double_double_head pairs_of(const lowered<double>& in) {
+  tiers::double_double_head head;
+  head.high = in;
+  return head;
 }
 
 }  // namespace deltaproof::testing

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <limits>
 
-#include "deltaproof/number/double_double.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/slow_reference.hpp"
@@ -20,16 +19,12 @@ namespace {
 
 using testing::all_columns;
 using testing::compare;
+using testing::each_target;
 using testing::exact_run;
 using testing::head_shape;
 using testing::key_family;
 using testing::make_head;
-
-tiers::double_double_head pairs_of(const lowered<double>& in) {
-  tiers::double_double_head head;
-  head.high = in;
-  return head;
-}
+using testing::pairs_of;
 
 struct worst {
   double fp64 = 0;
@@ -202,19 +197,6 @@ TEST(tiers, give_a_row_the_same_bits_in_every_selection) {
   }
 }
 
-/// Every target this machine has, plain x86-64 among them.
-class each_target {
- public:
-  template <class F>
-  static void run(const F& f) {
-    for (long long rest = tiers::available_targets(); rest != 0; rest &= rest - 1) {
-      tiers::restrict_targets(rest & -rest);
-      f();
-    }
-    tiers::restrict_targets(0);
-  }
-};
-
 TEST(double_double_tier, gives_the_same_bits_on_every_target) {
   for (const decay_kind decays : testing::decay_kinds) {
     const auto in = make_head({9, 11, 130, 1, decays}, key_family::unit, 4, 1, false);
@@ -278,7 +260,7 @@ TEST(double_double_tier, gives_the_bits_that_are_on_file) {
     }
     add(rows.state_radius[r]);
   }
-  EXPECT_EQ(hash, 5456828155103308820U);
+  EXPECT_EQ(hash, 11386457497882035686U);
 }
 
 TEST(fp64_tier, contains_the_truth_on_every_target) {
@@ -308,368 +290,7 @@ TEST(double_double_tier, runs_a_block_again_where_it_leaves_its_window) {
   check_head(in);
 }
 
-// ---- every constant against an input made for it ----
-
-/// One step of many rows with one channel; `error` is |state - exact| of each row, exact in double-double.
-struct one_step {
-  lowered<double> in;
-  tiers::block_coefficients c;
-  tiers::tier_rows rows;
-
-  one_step(std::size_t count, std::uint64_t seed, double k, double b, double start_size, double value_size, bool paired) {
-    std::mt19937_64 bits(seed);
-    std::uniform_real_distribution<double> near(1, 1.02);
-    in.scan = sequence<double>::zeros(1, paired ? 1 : 2, 1, count);
-    for (double& x : in.scan.k) x = k;
-    in.scan.step[0] = b;
-    for (double& x : in.scan.v) x = near(bits) * value_size;
-    for (double& x : in.scan.initial_state.entries()) x = near(bits) * start_size;
-    in.scan.q[0] = 1;
-    tiers::fp64_coefficients(in, paired, 0, in.scan.rows(), 0, c);
-    std::vector<std::size_t> columns(count);
-    std::iota(columns.begin(), columns.end(), std::size_t{0});
-    tiers::run_fp64(in, columns, rows);
-  }
-
-  /// Largest error of the state over `term(row, |w|, |s'|)` of its row, in units of u.
-  template <class Term>
-  double attained(const Term& term) const {
-    double most = 0;
-    const auto dd = [](double x) { return double_double(x); };
-    for (std::size_t r = 0; r < in.scan.value_dim; ++r) {
-      const double s = in.scan.initial_state(0, r), k = in.scan.k[0], b = in.scan.step[0];
-      const double_double w = dd(b) * (dd(in.scan.v[r]) - dd(k) * dd(s)), exact = dd(s) + dd(k) * w;
-      const double got = rows.final_state[tiers::tier_rows::panel(0, r, 1)];
-      most = std::max(most, std::fabs((dd(got) - exact).hi()) / (0x1p-53 * term(std::fabs(s), std::fabs(w.hi()), std::fabs(got))));
-    }
-    return most;
-  }
-};
-
-/// Lines W and S where the write is everything: three roundings of four that are allowed for.
-TEST(constants, of_the_write_are_attained) {
-  const one_step run(20000, 1, 1.001, 1.003, 1e-9, 1, false);
-  const double attained = run.attained([&](double, double w, double after) { return run.c.from_write[0] * w + after; });
-  std::cout << "write: " << attained << '\n';
-  EXPECT_GE(attained, 0.6);
-  EXPECT_LE(attained, 1);
-}
-
-/// Line W where the prediction is everything: v is close to k s, so that hardly anything is written.
-TEST(constants, of_the_prediction_are_attained) {
-  const one_step run(20000, 2, 1.001, 1, 1, 1.001, false);
-  const double attained = run.attained([&](double s, double w, double after) { return run.c.from_norm[0] * s + run.c.from_write[0] * w + after; });
-  std::cout << "prediction: " << attained << '\n';
-  EXPECT_GE(attained, 0.6);
-  EXPECT_LE(attained, 1);
-}
-
-/// Line D: one rounding of the decay, with b = 0 after it.
-TEST(constants, of_the_decay_are_attained) {
-  std::mt19937_64 bits(3);
-  std::uniform_real_distribution<double> near(1, 1.02);
-  lowered<double> in;
-  in.scan = sequence<double>::zeros(1, 1, 1, 5000, decay_kind::per_token);
-  in.scan.decay[0] = 0.50123456789;
-  for (double& x : in.scan.initial_state.entries()) x = near(bits);
-  tiers::block_coefficients c;
-  tiers::fp64_coefficients(in, false, 0, 1, 0, c);
-  tiers::tier_rows rows;
-  tiers::run_fp64(in, all_columns(in), rows);
-  double most = 0;
-  for (std::size_t r = 0; r < 5000; ++r) {
-    const double s = in.scan.initial_state(0, r), got = rows.final_state[tiers::tier_rows::panel(0, r, 1)];
-    const double_double exact = double_double(in.scan.decay[0]) * double_double(s);
-    const double error = std::fabs((double_double(got) - exact).hi());
-    EXPECT_LE(error, rows.state_radius[r]);
-    most = std::max(most, error / (0x1p-53 * c.decay_local * got));
-  }
-  std::cout << "decay: " << most << '\n';
-  EXPECT_GE(most, 0.6);
-}
-
-/// Line O: the product with q and the scale, one rounding each.
-TEST(constants, of_the_read_out_are_attained) {
-  std::mt19937_64 bits(4);
-  std::uniform_real_distribution<double> near(1, 1.02);
-  lowered<double> in;
-  in.scan = sequence<double>::zeros(1, 2, 1, 20000);
-  in.scan.q[0] = 1.0012345678901;
-  in.scale = 1.0098765432101;
-  for (double& x : in.scan.initial_state.entries()) x = near(bits);
-  tiers::block_coefficients c;
-  tiers::fp64_coefficients(in, false, 0, 2, 0, c);
-  tiers::tier_rows rows;
-  tiers::run_fp64(in, all_columns(in), rows);
-  double most = 0;
-  for (std::size_t r = 0; r < 20000; ++r) {
-    const double s = in.scan.initial_state(0, r), got = rows.o[tiers::tier_rows::panel(0, r, 1)];
-    const double_double exact = double_double(in.scale) * (double_double(in.scan.q[0]) * double_double(s));
-    most = std::max(most, std::fabs((double_double(got) - exact).hi()) / (0x1p-53 * (got + in.scale * c.query[0] * c.read * s)));
-  }
-  std::cout << "read-out: " << most << '\n';
-  EXPECT_GE(most, 0.6);
-  EXPECT_LE(most, 1);
-}
-
-/// Line R: an error made in the first step doubles in each of the next, and so does the radius.
-TEST(constants, of_the_factor_are_attained) {
-  for (const std::size_t steps : {1U, 2U}) {
-    lowered<double> in;
-    in.scan = sequence<double>::zeros(40 / steps, steps, 1, 8);
-    for (double& x : in.scan.k) x = 1;
-    for (double& x : in.scan.step) x = 3;
-    for (double& x : in.scan.v) x = 0.1;
-    in.scan.step[0] = 1.1;
-    const auto want = exact_run(in);
-    tiers::tier_rows rows;
-    tiers::run_fp64(in, all_columns(in), rows);
-    const auto c = compare(rows, want, all_columns(in), in.scan);
-    std::cout << "factor: error / radius after 40 doublings " << c.state << '\n';
-    EXPECT_LE(c.state, 1);
-    tiers::block_coefficients block;
-    tiers::fp64_coefficients(in, steps == 1, 0, 40, 0, block);
-    EXPECT_GE(2 / block.rho[5], 0.6);
-    EXPECT_LE(2, block.rho[5]);
-    EXPECT_GE(c.state, 1e-2);
-  }
-}
-
-/// Line G: the second prediction of a pair, whose Gram product, correction and unseen rounding are three errors of six.
-TEST(constants, of_the_gram_product_are_attained_to_a_third) {
-  std::mt19937_64 bits(5);
-  std::uniform_real_distribution<double> near(1, 1.02);
-  double most = 0;
-  for (int trial = 0; trial < 400; ++trial) {
-    lowered<double> in;
-    in.scan = sequence<double>::zeros(2, 1, 1, 64);
-    in.scan.k = {near(bits), near(bits)};
-    in.scan.step = {1, 1};
-    for (std::size_t v = 0; v < 64; ++v) {
-      in.scan.v[v] = near(bits);
-      in.scan.v[64 + v] = in.scan.v[v];  // the second write is small
-    }
-    tiers::block_coefficients c;
-    tiers::fp64_coefficients(in, true, 0, 2, 0, c);
-    tiers::tier_rows rows;
-    tiers::run_fp64(in, all_columns(in), rows);
-    const auto want = exact_run(in);
-    for (std::size_t v = 0; v < 64; ++v) {
-      const double w = in.scan.v[v] * in.scan.step[0], got = rows.final_state[tiers::tier_rows::panel(0, v, 2 - 1)];
-      mpfr_value rest(400);
-      mpfr_sub_d(rest.get(), want.final_state[v].get(), got, MPFR_RNDN);
-      const double error = std::fabs(mpfr_get_d(rest.get(), MPFR_RNDN));
-      ASSERT_LE(error, rows.state_radius[v]);
-      most = std::max(most, error / (0x1p-53 * (c.from_write[0] * w + (c.from_norm[1] + 1) * std::fabs(got))));
-    }
-  }
-  std::cout << "Gram: " << most << '\n';
-  EXPECT_GE(most, 0.33);
-}
-
-/// Many rows of one channel in the double-double tier, and how much of a bound their errors reach.
-struct pair_rows {
-  tiers::double_double_head head;
-  tiers::double_double_coefficients c;
-  tiers::tier_rows rows;
-
-  explicit pair_rows(std::size_t count, std::size_t tokens = 1, decay_kind decays = decay_kind::none) {
-    head.high.scan = sequence<double>::zeros(tokens, 1, 1, count, decays);
-    head.high.scan.q[0] = 1;
-  }
-  [[nodiscard]] sequence<double>& scan() { return head.high.scan; }
-  void low_parts(double k, double b, double q) {
-    head.k_low.assign(scan().k.size(), 0.0);
-    head.step_low.assign(scan().step.size(), 0.0);
-    head.q_low.assign(scan().q.size(), 0.0);
-    head.k_low[0] = k;
-    head.step_low[0] = b;
-    head.q_low[0] = q;
-  }
-  void run() {
-    tiers::coefficients_of_steps(head, 0, std::min<std::size_t>(64, scan().rows()), c);
-    tiers::run_double_double(head, all_columns(head.high), rows);
-  }
-  /// Largest errors of state and first read-out over `bound(row)` and the output's radius; the head is one step.
-  template <class Bound>
-  [[nodiscard]] std::pair<double, double> attained(const Bound& bound) {
-    const auto low = [](const std::vector<double>& x) { return x.empty() ? 0 : x[0]; };
-    const auto number = [](double high, double low_part) {
-      mpfr_value x(400);
-      mpfr_set_d(x.get(), high, MPFR_RNDN);
-      mpfr_add_d(x.get(), x.get(), low_part, MPFR_RNDN);
-      return x;
-    };
-    const auto k = number(scan().k[0], low(head.k_low)), b = number(scan().step[0], low(head.step_low));
-    const auto q = number(scan().q[0], low(head.q_low));
-    const auto a = scan().decay.empty() ? number(1, 0) : number(scan().decay[0], low(head.decay_low));
-    std::pair<double, double> most{0, 0};
-    mpfr_value x(400), w(400), o(400);
-    const auto error = [](mpfr_value& exact, double high, double low_part) {
-      mpfr_sub_d(exact.get(), exact.get(), high, MPFR_RNDN);
-      mpfr_sub_d(exact.get(), exact.get(), low_part, MPFR_RNDN);
-      return std::fabs(mpfr_get_d(exact.get(), MPFR_RNDN));
-    };
-    for (std::size_t r = 0; r < scan().value_dim; ++r) {
-      mpfr_mul_d(x.get(), a.get(), scan().initial_state(0, r), MPFR_RNDN);
-      mpfr_mul(w.get(), k.get(), x.get(), MPFR_RNDN);
-      mpfr_d_sub(w.get(), scan().v[r], w.get(), MPFR_RNDN);
-      mpfr_mul(w.get(), w.get(), b.get(), MPFR_RNDN);
-      mpfr_mul(w.get(), w.get(), k.get(), MPFR_RNDN);
-      mpfr_add(x.get(), x.get(), w.get(), MPFR_RNDN);
-      mpfr_mul(o.get(), q.get(), x.get(), MPFR_RNDN);
-      mpfr_mul_d(o.get(), o.get(), head.high.scale, MPFR_RNDN);
-      const std::size_t state = tiers::tier_rows::panel(0, r, 1), out = tiers::tier_rows::panel(0, r, scan().tokens);
-      const double state_error = error(x, rows.final_state[state], rows.final_state_low[state]);
-      const double o_error = error(o, rows.o[out], rows.o_low[out]);
-      EXPECT_LE(state_error, rows.state_radius[r]);
-      EXPECT_LE(o_error, rows.o_radius[out]);
-      most.first = std::max(most.first, state_error / bound(r));
-      most.second = std::max(most.second, o_error / rows.o_radius[out]);
-    }
-    return most;
-  }
-  [[nodiscard]] std::pair<double, double> attained() {
-    return attained([&](std::size_t r) { return rows.state_radius[r]; });
-  }
-};
-
-constexpr std::size_t pair_samples = 30000;
-
-/// Line P2: a tiny step and a huge value, so that the write costs nothing and its low part is as large as it can be; with
-/// low parts of keys and steps the third fused term joins.
-TEST(pair_constants, of_the_state_are_attained) {
-  std::mt19937_64 bits(1);
-  std::uniform_real_distribution<double> uniform;
-  for (const bool low : {false, true}) {
-    double most = 0;
-    for (int trial = 0; trial < 3; ++trial) {
-      pair_rows one(pair_samples);
-      one.scan().k[0] = 1 - 0.02 * uniform(bits);
-      one.scan().step[0] = 0x1p-20;
-      for (double& x : one.scan().initial_state.entries()) x = 0.5 + 0.16 * uniform(bits);
-      for (double& x : one.scan().v) x = 0x1p20 * (0.5 + 0.4 * uniform(bits)) * (uniform(bits) < 0.5 ? -1 : 1);
-      if (low) {
-        one.scan().k[0] = 1 + 0.02 * uniform(bits);
-        one.low_parts(0x1p-53 * (trial == 0 ? -1 : 1), 0, 0);
-      }
-      one.run();
-      most = std::max(most, one.attained().first);
-    }
-    std::cout << "state: " << most << (low ? " with low parts" : "") << '\n';
-    EXPECT_GE(most, low ? 0.4 : 0.6);
-  }
-}
-
-/// Lines P1, P5 and P2 together: a write that is a whole step long.
-TEST(pair_constants, of_the_write_are_attained) {
-  std::mt19937_64 bits(2);
-  std::uniform_real_distribution<double> uniform;
-  for (const bool low : {false, true}) {
-    double most = 0;
-    for (int trial = 0; trial < 8; ++trial) {
-      pair_rows one(pair_samples);
-      one.scan().k[0] = 1 - 0.02 * uniform(bits);
-      one.scan().step[0] = 1 + 0.01 * uniform(bits);
-      for (double& x : one.scan().initial_state.entries()) x = 1 + 0.33 * uniform(bits);
-      if (low) one.low_parts(0x1p-54 * (uniform(bits) < 0.5 ? -1 : 1), 0x1p-53 * (uniform(bits) < 0.5 ? -1 : 1), 0);
-      one.run();
-      most = std::max(most, one.attained().first);
-    }
-    std::cout << "write: " << most << (low ? " with low parts" : "") << '\n';
-    EXPECT_GE(most, low ? 0.33 : 0.6);
-  }
-}
-
-/// Line P3, where the factor is small enough for its first product to be rounded.
-TEST(pair_constants, of_the_decay_are_attained) {
-  std::mt19937_64 bits(3);
-  std::uniform_real_distribution<double> uniform;
-  for (const bool low : {false, true}) {
-    double most = 0;
-    for (int trial = 0; trial < 4; ++trial) {
-      pair_rows one(pair_samples, 1, decay_kind::per_token);
-      one.scan().decay[0] = low ? 0.9 + 0.05 * uniform(bits) : 0.05 + 0.05 * uniform(bits);
-      if (low) one.head.decay_low.assign(1, 0x1p-54 * (trial % 2 == 0 ? -1 : 1));
-      for (double& x : one.scan().initial_state.entries()) x = 1 + 0.33 * uniform(bits);
-      one.run();
-      most = std::max(most, one.attained().first);
-    }
-    std::cout << "decay: " << most << (low ? " with a low part" : "") << '\n';
-    EXPECT_GE(most, low ? 0.4 : 0.6);
-  }
-}
-
-/// Line P6 with the product of line P1.
-TEST(pair_constants, of_the_read_out_are_attained) {
-  std::mt19937_64 bits(4);
-  std::uniform_real_distribution<double> uniform;
-  for (const bool low : {false, true}) {
-    double most = 0;
-    for (int trial = 0; trial < 4; ++trial) {
-      pair_rows one(pair_samples);
-      one.scan().q[0] = 1 - 0.02 * uniform(bits);
-      one.head.high.scale = low ? 1 : 1 + uniform(bits);
-      for (double& x : one.scan().initial_state.entries()) x = 1 + 0.33 * uniform(bits);
-      if (low) one.low_parts(0, 0, 0x1p-54 * (1 - 0.1 * uniform(bits)));
-      one.run();
-      most = std::max(most, one.attained().second);
-    }
-    std::cout << "read-out: " << most << (low ? " with low parts" : "") << '\n';
-    EXPECT_GE(most, 0.6);
-  }
-}
-
-/// Line P4: a state of more bits than a double comes out of an exact step; 64 steps later it is put on a wider grid.
-TEST(pair_constants, of_the_renewal_are_attained) {
-  std::mt19937_64 bits(5);
-  std::uniform_real_distribution<double> uniform;
-  std::vector<double> start(pair_samples), value(pair_samples), before(pair_samples);
-  for (double& x : start) x = std::ldexp(std::floor(0x1p47 * (1 + uniform(bits))), -99) * (uniform(bits) < 0.5 ? -1 : 1);
-  for (double& x : value) x = 1.08 + 0.45 * uniform(bits);
-  double most = 0;
-  for (const std::size_t tokens : {64U, 66U}) {
-    pair_rows some(pair_samples, tokens);
-    some.scan().k[0] = 1.25;
-    some.scan().step[0] = 1;
-    std::copy(start.begin(), start.end(), some.scan().initial_state.entries().begin());
-    std::copy(value.begin(), value.end(), some.scan().v.begin());
-    some.run();
-    // Of the rows whose step was exact, what the radius grew by.
-    for (std::size_t r = 0; r < pair_samples; ++r) {
-      const std::size_t at = tiers::tier_rows::panel(0, r, 1);
-      mpfr_value x(400);
-      mpfr_set_d(x.get(), start[r], MPFR_RNDN);
-      mpfr_mul_d(x.get(), x.get(), -0.5625, MPFR_RNDN);
-      mpfr_value kv(400);
-      mpfr_set_d(kv.get(), value[r], MPFR_RNDN);
-      mpfr_mul_d(kv.get(), kv.get(), 1.25, MPFR_RNDN);
-      mpfr_add(x.get(), x.get(), kv.get(), MPFR_RNDN);
-      mpfr_sub_d(x.get(), x.get(), some.rows.final_state[at], MPFR_RNDN);
-      mpfr_sub_d(x.get(), x.get(), some.rows.final_state_low[at], MPFR_RNDN);
-      const double error = std::fabs(mpfr_get_d(x.get(), MPFR_RNDN));
-      ASSERT_LE(error, some.rows.state_radius[r]);
-      if (tokens == 64) before[r] = error == 0 ? some.rows.state_radius[r] : -std::numeric_limits<double>::infinity();
-      if (tokens == 66) most = std::max(most, error / (some.rows.state_radius[r] - before[r]));
-    }
-  }
-  std::cout << "renewal: " << most << '\n';
-  EXPECT_GE(most, 0.6);
-  EXPECT_LE(most, 1);
-}
-
-/// Lines P1 and P4 where every channel rounds: what 64 of them leave of the bound.
-TEST(pair_constants, of_many_channels_are_sums_of_worst_cases) {
-  const auto in = make_head({64, 64, 1}, key_family::unit, 5);
-  const auto want = exact_run(in);
-  tiers::tier_rows rows;
-  tiers::run_double_double(pairs_of(in), all_columns(in), rows);
-  const auto c = compare(rows, want, all_columns(in), in.scan);
-  std::cout << "64 channels: " << c.state << '\n';
-  EXPECT_GE(c.state, 1e-3);
-}
-
-/// Line L: the cut of e^g to fp64 is attained, the pair is far inside its constant.
+/// Line L: the cut of e^g to fp64, and the pairs within their constants.
 TEST(lower_double_double, encloses_every_derived_number) {
   const auto make = [](double g_size, activation_kind activation, bool l2norm) {
     const std::size_t T = 200, K = 5, V = 2;
@@ -727,7 +348,7 @@ TEST(lower_double_double, encloses_every_derived_number) {
   }
   std::cout << "cut " << cut << ", pair " << pair << " of its constant\n";
   EXPECT_GE(cut, 0.9);
-  EXPECT_GE(pair, 0.02);
+  EXPECT_GE(pair, 0.4);
 }
 
 /// The whole way: lowering, both tiers, an independent truth in 1000-bit reals.

@@ -494,12 +494,15 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
     c.fits = c.fits && largest < 0x1p300;
   };
   // Line P1, in units of u g: the error of a product with a vector of norm x in the window x_scale.
-  const auto rest_of = [&](double x, double x_scale) { return x * root * ell + n * x_scale / 2 + kl * x / 4; };
+  const auto rest_of = [&](double x, double x_scale) {
+    return x * root * ell + n * x_scale / 2 + kl * std::min(x / 4, n * x_scale / 8);
+  };
   const auto product = [&](double x, double x_scale, const double* entries) {
     double inexact = 0;  // entries of at least a quarter of the scale leave nothing to round first
     for (std::size_t j = 0; j < K; ++j) inexact += std::fabs(entries[j]) < 0.25 * x_scale ? 1 : 0;
     const double outer = std::min(n * x_scale * half_ulp(ell + 0.5), x * root * ell + n * x_scale / 2);
-    const double low_part = std::min(n * x_scale * half_ulp((ell + 0.75) * pair_slack), rest_of(x, x_scale)) + x * root * ell;
+    const double left_out = std::min(x * root, n * x_scale / 2) * ell;
+    const double low_part = std::min(n * x_scale * half_ulp((ell + 0.625) * pair_slack), rest_of(x, x_scale)) + left_out;
     return (inexact * x_scale / 4 + outer + kl * low_part + (n - 1) * half_ulp(rest_of(x, x_scale) * pair_slack)) * pair_slack;
   };
   if (from == 0 && channels > 0) decay(0);
@@ -527,12 +530,14 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
       c.from_window[i] = c.from_write[i] = c.from_value[i] = 0;
     } else {
       // Lines P1, P5 and P2.
-      const double dots = product(kappa, c.scale[i], s.k.data() + row * K) + rest_of(kappa, c.scale[i]);
+      const double rest = rest_of(kappa, c.scale[i]);
+      const double rounded = beta == 0 ? rest : half_ulp((rest + 0.5 / (beta * kappa) + rest * 0x1p-52) * pair_slack);
+      const double dots = product(kappa, c.scale[i], s.k.data() + row * K) + std::min(rest, rounded);
       const double write = kappa_plus * (4 * beta * dots + kappa * le.step_floor + beta_plus * le.key * kappa);
-      ell = (ell + 1 + 0.5 * kl) * pair_slack;
-      const double state = 4 * root * (0.75 + kl + half_ulp(ell)) + 2 * kl;
+      ell = (ell + 1 + 0.25 * kl) * pair_slack;
+      const double state = 4 * root * (0.75 + kl + half_ulp(ell)) + kl * std::min(root, 2.0);
       c.from_window[i] = (write + state + 0x1p-480 * (1 + kappa_plus) * (1 + beta_plus)) * pair_slack;
-      c.from_write[i] = (kappa_plus * (3 + 4 * kl + le.step) + kappa * le.key) * pair_slack;
+      c.from_write[i] = (kappa_plus * ((rounded <= rest ? 2 : 3) + 3 * kl + le.step) + kappa * le.key) * pair_slack;
       c.from_value[i] = kappa_plus * le.step_floor * pair_slack;
     }
     if (row % s.steps_per_token == s.steps_per_token - 1) {
