@@ -482,13 +482,19 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
   double ell = from == 0 ? 0.5 : 0.625;
   const auto decay = [&](std::size_t t) {
     double largest = 0;
-    for (std::size_t j = 0; j < channels; ++j) largest = std::max(largest, std::fabs(s.decay[t * channels + j]));
+    bool inexact = false;  // a factor of at least a quarter leaves nothing to round first
+    for (std::size_t j = 0; j < channels; ++j) {
+      const double size = std::fabs(s.decay[t * channels + j]);
+      largest = std::max(largest, size);
+      inexact = inexact || (size != 0 && size < 0.25);
+    }
     const std::size_t i = t - token;
     c.decay_largest[i] = largest;
     c.decay_factor[i] = (largest * (1 + le.decay * unit) + le.decay_floor * unit) * (1 + 0x1p-46);
     // Line P3.
     const double kept = (largest * ell + 0.5) * pair_slack;
-    const double rounded = 0.25 + half_ulp(kept) + dl * (half_ulp((kept + 0.25 * largest) * pair_slack) + largest * ell);
+    const double third = half_ulp((kept + 0.25 * largest) * pair_slack);
+    const double rounded = (inexact ? 0.25 : 0) + half_ulp(kept) + dl * (third + largest * ell);
     c.decay_window[i] = (4 * root * rounded + le.decay * largest + le.decay_floor + 0x1p-480) * pair_slack;
     ell = (kept + dl * 0.25 * largest) * pair_slack;
     c.fits = c.fits && largest < 0x1p300;
@@ -535,7 +541,7 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
       const double dots = product(kappa, c.scale[i], s.k.data() + row * K) + std::min(rest, rounded);
       const double write = kappa_plus * (4 * beta * dots + kappa * le.step_floor + beta_plus * le.key * kappa);
       ell = (ell + 1 + 0.25 * kl) * pair_slack;
-      const double state = 4 * root * (0.75 + kl + half_ulp(ell)) + kl * std::min(root, 2.0);
+      const double state = 4 * root * (0.75 + 0.75 * kl + half_ulp(ell)) + kl * std::min(root, 2.0);
       c.from_window[i] = (write + state + 0x1p-480 * (1 + kappa_plus) * (1 + beta_plus)) * pair_slack;
       c.from_write[i] = (kappa_plus * ((rounded <= rest ? 2 : 3) + 3 * kl + le.step) + kappa * le.key) * pair_slack;
       c.from_value[i] = kappa_plus * le.step_floor * pair_slack;
