@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <limits>
 #include <numeric>
@@ -477,7 +478,7 @@ TEST(pair_constants, of_the_read_out_are_attained) {
 
 /// One step of one row found by climbing from random starts; every low part is at most half an ulp.
 struct found_step {
-  const char* lines;
+  const char* lines = "";
   std::vector<double> k, k_low, start, q, q_low;
   double b = 0, b_low = 0, v = 0, scale = 1, decay = 1, decay_low = 0;
 };
@@ -590,6 +591,44 @@ TEST(pair_constants, are_attained_by_inputs_found_for_them) {
     EXPECT_LE(share, 1) << x.lines;
     EXPECT_GE(share, 0.6) << x.lines;
   }
+}
+
+/// Steps of one to five channels of every scale, low parts of up to half an ulp: none leaves its radius.
+TEST(pair_constants, hold_for_random_steps) {
+  std::mt19937_64 bits(9);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto scaled_down = [&](double x, std::uint64_t most) { return std::ldexp(x, -static_cast<int>(bits() % most)); };
+  const auto low_of = [&](double x) {
+    const double half = std::ldexp(1.0, std::ilogb(x) - 53);
+    return bits() % 2 == 0 ? half : half * uniform(bits);
+  };
+  double state = 0, output = 0;
+  for (std::size_t trial = 0; trial < scaled(4000); ++trial) {
+    found_step x;
+    for (std::size_t j = 0, channels = 1 + bits() % 5; j < channels; ++j) {
+      x.k.push_back(scaled_down(normal(bits), 4));
+      x.q.push_back(scaled_down(normal(bits), 4));
+      x.start.push_back(scaled_down(normal(bits), bits() % 4 == 0 ? 60 : 2));
+      if (trial % 4 == 0) continue;
+      x.k_low.push_back(low_of(x.k.back()));
+      x.q_low.push_back(low_of(x.q.back()));
+    }
+    x.b = scaled_down(2.5 * std::fabs(uniform(bits)), trial % 3 == 0 ? 30 : 2);
+    if (trial % 4 != 0) x.b_low = low_of(x.b);
+    x.v = std::ldexp(normal(bits), static_cast<int>(bits() % 80) - 60);
+    x.scale = 1 + uniform(bits) / 2;
+    if (trial % 5 == 0) x.decay = scaled_down(1 - std::fabs(uniform(bits)) / 2, 4);
+    if (trial % 10 == 0) x.decay_low = low_of(x.decay);
+    const auto share = attained(x);
+    EXPECT_LE(share.first, 1);
+    EXPECT_LE(share.second, 1);
+    state = std::max(state, share.first);
+    output = std::max(output, share.second);
+  }
+  std::cout << "random steps: state " << state << ", output " << output << '\n';
+  EXPECT_GE(state, 0.3);
+  EXPECT_GE(output, 0.3);
 }
 
 /// Line P5 alone: S = -1 and k = 1, so that w = b (1 + v), on the grid, is all that is rounded. Found by climbing.
