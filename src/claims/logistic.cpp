@@ -33,6 +33,21 @@ claim_values exact_map_is_tame() {
       {"monotone", monotone}, {"inside", inside}, {"euler_keeps_order", euler_map(fraction(2, 3)) < euler_map(fraction(9, 10))}};
 }
 
+/// The exact map from −1, a = b = 1, around E = 2, where its denominator 2 − E is 0; and from 2, above the equilibrium.
+claim_values exact_map_elsewhere() {
+  bool falls = true;  // from 2 towards 1, never below it
+  for (long exponent = 1; exponent <= 20; ++exponent) {
+    const rational x = exact_map(2, rational(1L << exponent));
+    falls = falls && x > 1 && x < exact_map(2, fraction(1L << exponent, 2));
+  }
+  return {{"from_minus_1_just_before", approximate(exact_map(-1, fraction(1999, 1000)))},
+          {"from_minus_1_just_after", approximate(exact_map(-1, fraction(2001, 1000)))},
+          {"falls_from_above", falls}};
+}
+bool leaves_below_zero(const claim_values& v) {
+  return number_at(v, "from_minus_1_just_before") < -1000 && number_at(v, "from_minus_1_just_after") > 1000;
+}
+
 /// The difference of two runs of the delta rule, β‖k‖² = 3, against the same run from the difference without values.
 claim_values differences_are_linear() {
   fraction_matrix a = sample_matrix(2, 2, 50);
@@ -70,11 +85,14 @@ claim_table logistic_claims() {
       {"logistic-function-solves",
        blog,
        kind::identity,
-       verdict::holds,
+       verdict::conditional,
        "dx/dt = αx − βx² is solved by the logistic function.",
-       "x(0) > 0 and α, β > 0",
+       "α, β > 0 and 0 < x(0) < α/β. From above α/β the same formula falls towards it; from below 0 it leaves in finite time, from "
+       "−1 at e^{αt} = 2 for α = β",
        {theorem("ode.logistic.logistic_flow_solves"), theorem("ode.logistic.logistic_flow_start"),
-        theorem("ode.logistic.logistic_flow_range")}},
+        theorem("ode.logistic.logistic_flow_range"),
+        exact_check("the solution from −1 around e^{αt} = 2, and from twice the equilibrium, in fractions", exact_map_elsewhere,
+                    [](const claim_values& v) { return leaves_below_zero(v) && truth_at(v, "falls_from_above"); })}},
       {"logistic-difference-is-chaotic",
        blog,
        kind::conclusion,
@@ -102,9 +120,10 @@ claim_table logistic_claims() {
        kind::conclusion,
        verdict::conditional,
        "Starting from a differential equation avoids some abnormal behaviour, chaos for one.",
-       "of the exact solution: its map is monotone for every step length. A discretisation of the same equation may still be "
-       "chaotic, as this example shows",
+       "of the exact solution from x ≥ 0: its map is monotone for every step length. From x < 0 the exact solution itself leaves "
+       "in finite time, and its map jumps there. A discretisation of the same equation may still be chaotic, as this example shows",
        {theorem("ode.logistic.logistic_flow_monotone"),
+        exact_check("the exact map from −1 just before and just after e^{αh} = 2", exact_map_elsewhere, leaves_below_zero),
         exact_check("the exact map on 39 starts and 20 step lengths, and Euler's at step 3, in fractions", exact_map_is_tame,
                     [](const claim_values& v) {
                       return truth_at(v, "monotone") && truth_at(v, "inside") && !truth_at(v, "euler_keeps_order");
