@@ -193,6 +193,15 @@ claim_values ut_transform() {
   return {{"w_equal", product(t, c.k) == c.w()}, {"u_equal", product(t, c.v) == c.u()}, {"diagonal_is_beta", diagonal}};
 }
 
+/// W of a chunk, and of the same keys with one β changed.
+claim_values w_from_the_inputs() {
+  chunk c;
+  const fraction_matrix w = c.w();
+  const bool from_t = product(c.solve(identity<rational>(tokens)), c.k) == w;
+  c.beta[0] += 1;
+  return {{"equal", from_t}, {"other_beta_equal", c.w() == w}};
+}
+
 }  // namespace
 
 claim_table chunk_claims() {
@@ -205,6 +214,15 @@ claim_table chunk_claims() {
        "up to a transpose, which is why the matrix forms carry one where the forms by rows do not",
        {exact_check("a chunk of six, rows of the matrices taken as columns, against the matrix forms", matrix_form,
                     [](const claim_values& v) { return truth_at(v, "state_equal") && truth_at(v, "outputs_equal"); })}},
+      {"w-is-learnable",
+       notes,
+       kind::definition,
+       verdict::conditional,
+       "W with an index stands for learnable parameters.",
+       "in the projections W x_t. The W of a chunk holds no parameters: it is T K, another for every β. S too has two meanings, a "
+       "state and a partial sum of powers, and C, a chunk's length and an exponent",
+       {exact_check("W of a chunk of six from T and K, and with another β", w_from_the_inputs,
+                    [](const claim_values& v) { return truth_at(v, "equal") && !truth_at(v, "other_beta_equal"); })}},
       {"linear-attention-parallel-form",
        notes,
        kind::identity,
@@ -225,7 +243,7 @@ claim_table chunk_claims() {
        kind::identity,
        verdict::holds,
        "The state r rows into a chunk is S P^r + H^r, with P^r the product of the transitions and H^r what the rows write.",
-       "products in the order of time, from the left",
+       "products in the order of time, from the left. The notes have K = V and start from zeros; neither is needed",
        {theorem("algebra.wy.state_is_affine"), exact_check("every r of a chunk of six in fractions", chunk_state, is_equal),
         exact_check("six tokens as two chunks of three, the second from the state after the first", matrix_form,
                     [](const claim_values& v) { return truth_at(v, "two_chunks_equal"); })}},

@@ -48,10 +48,14 @@ claim_values doubling() {
   bool closed_forms = true;
   bool recursion = true;
   bool printed = true;
+  bool powers = true;
+  fraction_matrix power = negative(l);
   fraction_matrix s = identity<rational>(n);
   fraction_matrix g = negative(l);
   for (std::size_t j = 0; j < 3; ++j) {
     closed_forms = closed_forms && s == power_sum(l, std::size_t{1} << j);
+    powers = powers && g == power;  // (−L)^(2^j), multiplied out
+    for (std::size_t i = std::size_t{1} << j; i < std::size_t{2} << j; ++i) power = negative(product(power, l));
     const fraction_matrix next = power_sum(l, std::size_t{2} << j);
     const fraction_matrix factor = combined(identity<rational>(n), 1, g);
     recursion = recursion && product(s, factor) == next;
@@ -61,6 +65,7 @@ claim_values doubling() {
   }
   return {{"closed_forms_equal", closed_forms},
           {"recursion_equal", recursion},
+          {"powers_equal", powers},
           {"printed_equal", printed},
           {"inverts", s == inverse(unit_lower(l))}};
 }
@@ -109,7 +114,9 @@ claim_values all_algorithms() {
   const fraction_matrix x = inverse(unit_lower(l));
   std::uint64_t equal = 0;
   for (const named_inverse& row : inverse_methods) equal += invert_unit_lower<plain>(row.method, l) == x ? 1 : 0;
-  return {{"algorithms", inverse_methods.size()}, {"equal", equal}};
+  return {{"algorithms", inverse_methods.size()},
+          {"equal", equal},
+          {"doubling_in_blocks_equal", invert_unit_lower<plain>(inverse_named("neumann8+block"), l) == x}};
 }
 
 }  // namespace
@@ -172,7 +179,9 @@ claim_table inverse_claims() {
        "S_k is the sum of the first 2ᵏ powers of −L and G_k its power 2ᵏ.",
        "they start at S₀ = I, G₀ = −L; S is no state here",
        {theorem("algebra.unit_lower.doubling_sums_powers"),
-        exact_check("8 rows in fractions", doubling, [](const claim_values& v) { return truth_at(v, "closed_forms_equal"); })}},
+        exact_check(
+            "8 rows in fractions: sums, and powers by squaring against powers multiplied out", doubling,
+            [](const claim_values& v) { return truth_at(v, "closed_forms_equal") && truth_at(v, "powers_equal"); })}},
       {"doubling-recursion-misprinted",
        notes,
        kind::misprint,
@@ -187,10 +196,16 @@ claim_table inverse_claims() {
        kind::algorithm,
        verdict::holds,
        "Blocks are inverted by the Neumann series with recursive doubling: the result.",
-       "exact arithmetic, 2ᵏ at least the rows of the block",
+       "the diagonal blocks; those below, which need have no inverse, are merged. Exact arithmetic, 2ᵏ at least the rows of a "
+       "block",
        {theorem("algebra.unit_lower.doubling_inverts"),
         exact_check("8 rows in fractions, three doublings", doubling,
-                    [](const claim_values& v) { return truth_at(v, "inverts"); })}},
+                    [](const claim_values& v) { return truth_at(v, "inverts"); }),
+        exact_check("blocks of 8 by doubling, then merged, and every other way of the library, on 20 rows in fractions",
+                    all_algorithms,
+                    [](const claim_values& v) {
+                      return truth_at(v, "doubling_in_blocks_equal") && number_at(v, "equal") == number_at(v, "algorithms");
+                    })}},
       {"doubling-intermediates",
        notes,
        kind::algorithm,
@@ -226,7 +241,7 @@ claim_table inverse_claims() {
        kind::identity,
        verdict::holds,
        "If A B = I and A is block lower triangular, so is B.",
-       "invertible diagonal blocks",
+       "square diagonal blocks; A B = I makes them invertible",
        {theorem("algebra.unit_lower.block_inverse_lower"),
         exact_check("3 × 3 blocks in fractions", blocks,
                     [](const claim_values& v) { return truth_at(v, "lower") && truth_at(v, "diagonal"); })}},

@@ -8,7 +8,9 @@
 #include <charconv>
 
 #include "claims/parts.hpp"
+#include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/plan.hpp"
+#include "deltaproof/kernel/regimes.hpp"
 
 namespace deltaproof {
 namespace claim_detail {
@@ -80,6 +82,40 @@ claim_values formats_of_kernels() {
           {"narrower_than_bf16", narrower_than_bf16},
           {"as_narrow_as_bf16", as_narrow_as_bf16},
           {"state_sums_narrower_than_fp32", states_narrower_than_fp32}};
+}
+
+/// A kernel of each of those plans, q and k normalised, on a problem and on the same with every value doubled: a normalised
+/// value would not show it, one that is read as it is doubles every output, bit for bit.
+claim_values values_doubled() {
+  std::uint64_t kernels = 0;
+  std::uint64_t doubled = 0;
+  for (const plan& p : plans()) {
+    if (!p.name.starts_with("fla")) continue;
+    generation wanted;
+    wanted.op = p.ops.front();
+    wanted.dtype = p.dtypes.front();
+    wanted.tokens = 20;
+    wanted.key_dim = wanted.value_dim = 16;
+    wanted.key_heads = wanted.value_heads = 1;
+    if (wanted.op != op_kind::delta_rule) wanted.gate = "typical";
+    problem given = generate(wanted);
+    given.qk_l2norm = true;
+    given.initial_state.reset();
+    const path_kind path = p.path.front();
+    const std::size_t chunk = path == path_kind::recurrent ? 0 : p.chunk.empty() ? 16 : p.chunk.front();
+    const plan_variant variant = variants(p, given, path, chunk).front();
+    head_input head = take_head(given, 0, 0);
+    const matrix<double> once = emulate_head(head, variant).o;
+    for (double& v : head.v.entries()) v *= 2;
+    const matrix<double> twice = emulate_head(head, variant).o;
+    ++kernels;
+    doubled += std::equal(once.entries().begin(), once.entries().end(), twice.entries().begin(),
+                          [](double a, double b) { return b == 2 * a; }) &&
+                       std::any_of(once.entries().begin(), once.entries().end(), [](double a) { return a != 0; })
+                   ? 1
+                   : 0;
+  }
+  return {{"plans_of_kernels", kernels}, {"outputs_doubled", doubled}};
 }
 
 /// A state space model whose A moves every entry down by one, B = e_1: its outputs, and the causal convolution with C.
@@ -223,22 +259,42 @@ claim_table practice_claims() {
                     [](const claim_values& v) { return number_at(v, "paper_noted") < number_at(v, "paper_on_gdn"); })}},
       untestable(
           "benchmarks-of-the-paper", notes,
-          "MQAR measures recall, there without convolution; MAD and the language models follow earlier set-ups.",
-          "settings of trained models; MQAR, MAD and RegBench are only patterns of repeated keys here (deltaproof list regimes)"),
+          "MQAR, from an earlier paper, measures recall, here without convolution and otherwise as there; MAD is a set of "
+          "synthetic tasks on tokens for linear attention; the language models are set up as for GLA.",
+          "origins and settings of trained models; MQAR, MAD and RegBench are only patterns of repeated keys here (deltaproof list "
+          "regimes)"),
       untestable("mamba-without-convolution", notes,
                  "Mamba loses surprisingly much without convolution, perhaps for its smaller state.",
                  "about trained models of another family"),
-      untestable("configuration-is-standard", recall, "1000 tokens of 64 channels in one head match standard transformers.",
+      untestable("configuration-is-standard", recall, "1000 tokens of 64 channels match standard transformers.",
                  "about what is customary"),
       untestable(
           "values-are-normalised-in-practice", recall,
-          "Real transformers normalise queries, keys and values after their projections, universally, because stability "
+          "Real transformers project their inputs by learned weights and normalise afterwards, universally, because stability "
           "outweighs the loss.",
-          "about what is customary. In the kernels this project reads, queries and keys are normalised and values are not"),
+          "about what is customary; what kernels do to values is kernels-normalise-values"),
+      {"kernels-normalise-values",
+       recall,
+       kind::practice,
+       verdict::refuted,
+       "Normalisation acts on projected values as it does on queries and keys.",
+       "on none of the public kernels whose plans are here: queries and keys are normalised where asked for, values are read as "
+       "they are. So of the two scenarios the one called real is the other. What layers in other models do is not known here",
+       {exact_check("a kernel of each of those plans, emulated on a problem and on the same with values doubled", values_doubled,
+                    [](const claim_values& v) {
+                      return number_at(v, "plans_of_kernels") >= 6 &&
+                             number_at(v, "outputs_doubled") == number_at(v, "plans_of_kernels");
+                    }),
+        exact_check("plans of public kernels that state how q and k are normalised", formats_of_kernels,
+                    [](const claim_values& v) {
+                      return number_at(v, "plans_that_normalise_q_and_k") == number_at(v, "plans_of_kernels");
+                    })}},
       untestable("normalisation-steadies-training", recall,
                  "Uniform errors make training stable; the measurements quantify both sides, stability and information lost.",
                  "nothing was trained, there or here; that the errors are uniform for another reason is normalised-errors, what "
                  "learning rates have to do with values is values-set-the-learning-rate"),
+      untestable("applications-need-long-contexts", recall, "Modern applications process 32 000 tokens or more.",
+                 "about what applications ask for"),
       untestable("direction-is-enough-for-attention", recall,
                  "For attention that routes by similarity direction is often what is wanted.", "about trained models"),
       untestable("realistic-conditions-matter-more", recall,
@@ -295,6 +351,10 @@ std::span<const named_system> named_systems() {
                    "the name under which the same rule was first published (Schlag, Irie, Schmidhuber, 2021); their L1 "
                    "normalisation is l1-normalised-keys-are-stable"},
       named_system{"capsule networks", "", "only the squash is used, see there"},
+      named_system{"flash-linear-attention (fla)", "src/plans/fla-chunk-delta.toml",
+                   "plans fla-*: what its kernels round and where; its code is not part of this project"},
+      named_system{"Performer, hyper-connections, Muon, AdamW, MLA and others in the page around the Chinese post", "",
+                   "titles and comments of other posts; nothing is said of them that bears on a delta rule"},
   };
   return systems;
 }

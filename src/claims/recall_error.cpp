@@ -234,7 +234,21 @@ claim_table recall_error_claims() {
                     for (const auto& [name, value] : v)
                       alike = alike && within(number_at(v, name), number_at(v, "unit_values"), 1e-9);
                     return alike;
-                  })}},
+                  }),
+        finding_of("recall", "error-is-chance", "runs of all six, normalised and not: least and largest error over the mean square",
+                   [](const claim_values& v) {
+                     return within(number_at(v, "lowest"), 1.937, 0.02) && within(number_at(v, "highest"), 1.937, 0.02);
+                   })}},
+      {"normalisation-is-a-choice-and-is-not",
+       recall,
+       kind::contradiction,
+       verdict::contradiction,
+       "Whether to normalise is called no question of better or worse, and then not optional.",
+       "of the memory it is a change of unit: with it and without, runs err by the same multiple of the mean square of the values. "
+       "Of training nothing is claimed",
+       {finding_of("recall", "error-is-chance",
+                   "runs of all six, normalised and not: least and largest error over the mean square",
+                   [](const claim_values& v) { return within(number_at(v, "lowest"), number_at(v, "highest"), 0.02); })}},
       {"normalisation-makes-it-tractable",
        recall,
        kind::conclusion,
@@ -341,6 +355,9 @@ claim_table recall_error_claims() {
        "the experiment tells none of the six apart, see higher-degree-is-easier; by explained variance k², k⁴ and the sine are "
        "hard, and eᵏ, but for its constant, is not",
        {certified("closed form over mean square, six relationships", scale_free, all_alike),
+        finding_of("recall", "polynomials-are-not-easier",
+                   "largest over least error in units of the mean square of the values, from runs",
+                   [](const claim_values& v) { return number_at(v, "spread") < 1.1; }),
         finding_of("recall", "own-key",
                    "the part of the mean square that a linear map explains, cube and exponential, in closed form",
                    [](const claim_values& v) {

@@ -235,7 +235,9 @@ TEST(ledger, every_named_system_is_in_code_or_excluded_with_a_reason) {
                             "Mamba",
                             "VMamba",
                             "H3",
-                            "fast-weight"}) {
+                            "fast-weight",
+                            "flash-linear-attention",
+                            "Performer"}) {
     EXPECT_THAT(names, HasSubstr(named));
   }
 }
