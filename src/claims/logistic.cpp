@@ -114,7 +114,7 @@ claim_table logistic_claims() {
             [](const claim_values& v) { return truth_at(v, "agrees") && within(number_at(v, "exponent"), 0.693147, 1e-3); }),
         finding_of(
             "logistic", "finite-cycles", "the longest cycle of all bf16 starts and parameters: in a format nothing is chaotic",
-            [](const claim_values& v) { return number_at(v, "bf16_longest_cycle") < 1000 && number_at(v, "cases") > 1e6; })}},
+            [](const claim_values& v) { return number_at(v, "bf16_longest_cycle") == 32 && number_at(v, "cases") > 1e6; })}},
       {"flow-avoids-abnormal-behaviour",
        blog,
        kind::conclusion,

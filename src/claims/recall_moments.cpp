@@ -138,8 +138,9 @@ claim_table recall_moment_claims() {
        "an entry of 0.5, which is four standard deviations out; root mean squares fall by 4.7, 3.7 and 3.2",
        {exact_check("ratios of exact moments", halving,
                     [](const claim_values& v) {
-                      return number_at(v, "square_over_first") < 0.25 && number_at(v, "cube_over_square") < 0.3 &&
-                             number_at(v, "fourth_over_cube") < 0.35;
+                      return within(1 / number_at(v, "square_over_first"), 4.7, 0.01) &&
+                             within(1 / number_at(v, "cube_over_square"), 3.7, 0.01) &&
+                             within(1 / number_at(v, "fourth_over_cube"), 3.2, 0.015);
                     })}},
       {"moments-of-identity",
        recall,
@@ -182,8 +183,8 @@ claim_table recall_moment_claims() {
        "is not constant",
        {exact_check("standard deviation over mean from exact moments", constancy,
                     [](const claim_values& v) {
-                      return number_at(v, "quadratic_deviation_over_mean") > 1.3 &&
-                             number_at(v, "quartic_deviation_over_mean") > 3;
+                      return within(number_at(v, "quadratic_deviation_over_mean"), 1.38, 0.005) &&
+                             within(number_at(v, "quartic_deviation_over_mean"), 3.06, 0.005);
                     })}},
       {"flat-line-captures-the-signal",
        recall,
@@ -204,7 +205,7 @@ claim_table recall_moment_claims() {
        "For fourth powers almost any linear function fits.",
        "the identity errs 2993 times as much as predicting 0",
        {exact_check("expected squared errors from exact moments", any_linear_function,
-                    [](const claim_values& v) { return number_at(v, "identity_map_over_zero_map") > 1000; })}},
+                    [](const claim_values& v) { return within(number_at(v, "identity_map_over_zero_map"), 2993, 1e-3); })}},
       {"difficulty-is-variance",
        recall,
        kind::conclusion,
@@ -238,10 +239,10 @@ claim_table recall_moment_claims() {
        "Keys that are not of unit length would have given 14.7 where 1.92 is printed",
        {certified("mean and deviation by quadrature over the law of a coordinate", exponential_shape,
                   [](const claim_values& v) {
-                    return number_at(v, "standard_deviation") < 0.13 && within(number_at(v, "mean"), 1.0079, 1e-3);
+                    return within(number_at(v, "standard_deviation"), 0.126, 0.005) && within(number_at(v, "mean"), 1.0079, 1e-3);
                   }),
         finding_of("recall", "norm-before-f", "errors if f were applied before the norm, against those printed",
-                   [](const claim_values& v) { return truth_at(v, "excluded") && number_at(v, "raw_exponential") > 5; })}},
+                   [](const claim_values& v) { return truth_at(v, "excluded") && within(number_at(v, "raw_exponential"), 14.7, 0.01); })}},
       {"nonlinearity-before-and-after-the-norm",
        recall,
        kind::contradiction,
@@ -277,8 +278,8 @@ claim_table recall_moment_claims() {
        "a linear map explains 99.3 % of its variance. What is missing is the intercept, not a nonlinearity",
        {certified("parts of mean square and variance by quadrature", exponential_shape,
                   [](const claim_values& v) {
-                    return number_at(v, "variance_explained_with_intercept") > 0.99 &&
-                           number_at(v, "mean_square_kept_without") < 0.02;
+                    return within(number_at(v, "variance_explained_with_intercept"), 0.993, 1e-3) &&
+                           within(number_at(v, "mean_square_kept_without"), 0.015, 0.03);
                   }),
         finding_of("recall", "constant-feature", "what least squares leaves of eᵏ with one constant feature and without",
                    [](const claim_values& v) { return number_at(v, "with") < 0.001 && number_at(v, "without") > 0.9; })}},

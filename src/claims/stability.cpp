@@ -240,7 +240,7 @@ claim_table stability_claims() {
         finding_of("horizon", "not-necessary",
                    "Gaussian keys just below the critical norm: many factors beyond 1, a negative exponent",
                    [](const claim_values& v) {
-                     return number_at(v, "share_of_factors_beyond_1") > 0.3 && number_at(v, "gaussian_exponent_below") < 0;
+                     return within(number_at(v, "share_of_factors_beyond_1"), 1.0 / 3, 0.05) && number_at(v, "gaussian_exponent_below") < 0;
                    })}},
       {"eigenvalues-explain-it-all",
        blog,
@@ -457,7 +457,7 @@ claim_table stability_claims() {
         finding_of("chunk-stability", "one-key-explodes",
                    "the 2η from which one key explodes with the inverse stored in bf16, by length of the chunk; and with fp32",
                    [](const claim_values& v) {
-                     return number_at(v, "bf16_C64") < 2 && number_at(v, "bf16_C16") < 2 && !truth_at(v, "fp32_explodes");
+                     return within(number_at(v, "bf16_C64"), 1.797, 1e-3) && number_at(v, "bf16_C16") < 2 && !truth_at(v, "fp32_explodes");
                    }),
         finding_of("discretisation", "forced-repeated-key",
                    "2000 alternating values of length 1 on one key at exactly 2η = 2: the norm of what is read",
@@ -484,9 +484,9 @@ claim_table stability_claims() {
                    [](const claim_values& v) { return within(number_at(v, "bf16"), 44.0139, 1e-4); }),
         finding_of("chunk-stability", "one-key-explodes",
                    "the 2η from which one key explodes in chunks of 64, inverse stored in bf16",
-                   [](const claim_values& v) { return number_at(v, "bf16_C64") < 1.984375 && number_at(v, "bf16_C64") > 1.4; }),
+                   [](const claim_values& v) { return within(number_at(v, "bf16_C64"), 1.797, 1e-3); }),
         finding_of("chunk-stability", "proved-safe", "the 2η that is proved safe there",
-                   [](const claim_values& v) { return number_at(v, "bf16_C64") > 1.46 && number_at(v, "bf16_C64") < 1.47; })}},
+                   [](const claim_values& v) { return within(number_at(v, "bf16_C64"), 1.464, 1e-3); })}},
   };
 }
 

@@ -346,8 +346,8 @@ claim_table step_claims() {
         finding_of("negative-eigenvalues", "margin-costs-words",
                    "tokens until the lead of the right answer in S₅ is below one half, at 2η = 1.984375 and 1.75",
                    [](const claim_values& v) {
-                     return number_at(v, "faint_margin") > number_at(v, "faint_coarse") && number_at(v, "faint_margin") < 200 &&
-                            number_at(v, "faint_coarse") > 0;
+                     return number_at(v, "faint_margin") == 57 && number_at(v, "faint_coarse") > 0 &&
+                            number_at(v, "faint_margin") > number_at(v, "faint_coarse");
                    })}},
       {"gradient-follows-the-error",
        recall,
