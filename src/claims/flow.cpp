@@ -511,11 +511,15 @@ claim_table flow_claims() {
       {"efla-normalises-keys",
        blog,
        kind::identity,
-       verdict::holds,
+       verdict::conditional,
        "Multiplied by k kᵀ, the ‖k‖² in EFLA's denominator is exactly the L2 normalisation of the key.",
-       "of the transition, k not 0: it is that of k/‖k‖ with strength 1 − e^{−η‖k‖²}, in which the length remains",
+       "of the transition, k not 0: it is that of k/‖k‖ with strength 1 − e^{−η‖k‖²}, in which the length remains. The whole step "
+       "is not that of the normalised key",
        {exact_check("transition of a key of length 7/3 against that of the unit key, a free fraction for the exponential",
-                    efla_forms, [](const claim_values& v) { return truth_at(v, "transition_is_of_the_unit_key"); })}},
+                    efla_forms,
+                    [](const claim_values& v) {
+                      return truth_at(v, "transition_is_of_the_unit_key") && !truth_at(v, "unit_key_same_value_equal");
+                    })}},
       {"efla-explains-normalisation",
        blog,
        kind::conclusion,

@@ -135,8 +135,8 @@ claim_table recall_memory_claims() {
        kind::conclusion,
        verdict::conditional,
        "Both methods converge to the state I exactly.",
-       "RLS without a ridge has it after d independent keys; DeltaNet approaches it by a factor (1 − 1/d) a token on average and "
-       "never has it, unless keys are orthogonal",
+       "RLS without a ridge has it after d independent keys; DeltaNet approaches it, its squared distance by a factor (1 − 1/d) a "
+       "token on average, and never has it, unless keys are orthogonal",
        {exact_check("three independent unit keys in three channels, in turn, in fractions", identity_state,
                     [](const claim_values& v) {
                       return truth_at(v, "least_squares_is_identity") && !truth_at(v, "delta_is_identity") &&
