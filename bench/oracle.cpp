@@ -17,6 +17,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -24,6 +25,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +37,7 @@
 #include "deltaproof/study/report.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
+#include "oracle/tiers/fp64_coefficients.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/tiers/peak.hpp"
@@ -169,7 +172,7 @@ contender here(std::string name, std::function<void()> run, double factor = 1, i
 
 struct bench_case {
   std::size_t d, T;
-  lowered<double> plain, gated, kda;
+  lowered<double> plain, gated, kda, few;
   tiers::double_double_head pairs, pairs_low, pairs_kda;
   lowered<mpfr_value> mpfr;
   std::vector<std::size_t> columns;
@@ -178,7 +181,7 @@ struct bench_case {
 
   bench_case(std::size_t dim, std::size_t tokens)
       : d(dim), T(tokens), plain(make_head(d, T, decay_kind::none)), gated(make_head(d, T, decay_kind::per_token)),
-        kda(make_head(d, T, decay_kind::per_channel)), columns(d) {
+        kda(make_head(d, T, decay_kind::per_channel)), few(make_head(d, 256, decay_kind::none)), columns(d) {
     std::iota(columns.begin(), columns.end(), std::size_t{0});
     pairs.high = pairs_low.high = plain;
     pairs_low.k_low.assign(plain.scan.k.size(), 0.0);
@@ -189,19 +192,31 @@ struct bench_case {
     if (T <= 1024) mpfr = two_rows_in_mpfr(plain, 128);
   }
 
-  /// What the certificate needs of the head alone, for every block of steps.
+  /// What the certificate needs of the head alone, for as many blocks of steps as there are. One block over and over: in a head
+  /// keys and queries are fetched for the values too.
   void coefficients() {
     tiers::block_coefficients c;
-    for (std::size_t t = 0; t < T; t += tiers::block_steps) tiers::fp64_coefficients(plain, true, t, std::min(T, t + tiers::block_steps), 0, c);
+    for (std::size_t t = 0; t < T; t += tiers::block_steps) tiers::fp64_coefficients(plain, true, 0, std::min(T, tiers::block_steps), 0, c);
     sink += c.read;
+  }
+
+  /// T steps as heads of 256 tokens, whose numbers stay in the caches next to the core.
+  void near(bool radius) {
+    for (std::size_t t = 0; t < T; t += few.scan.tokens) {
+      if (radius) tiers::run_fp64(few, columns, rows);
+      if (!radius) tiers::run_fp64_uncertified(few, columns, rows);
+    }
   }
 
   /// Ratios to fp64 of the slow ones hardly depend on T: they take part at T = 1024 only.
   std::vector<contender> contenders(bench::token_loop_worker* loops) {
     std::vector<contender> all{
         here("multiply-adds, peak", [this] { tiers::run_multiply_adds(3 * d * d * T, sink); }),
+        here("fp64, its inner loop alone", [this] { tiers::run_passes(d, 3 * d * d * T, sink); }),
         here("fp64 without radius", [this] { tiers::run_fp64_uncertified(plain, columns, rows); }),
         here("fp64", [this] { tiers::run_fp64(plain, columns, rows); }),
+        here("fp64 without radius, 256 tokens over and over", [this] { near(false); }),
+        here("fp64, 256 tokens over and over", [this] { near(true); }),
         here("fp64, its coefficients alone", [this] { coefficients(); }),
         here("fp64, scalar gate", [this] { tiers::run_fp64(gated, columns, rows); }),
         here("fp64, gate by channel", [this] { tiers::run_fp64(kda, columns, rows); }),
@@ -263,8 +278,6 @@ void print(const table& t) {
 /// Goals of the tiers, each with what was measured.
 struct goals {
   table t{"goals", "Goals", {"what", {"measured", 3}, "goal", "met", "what binds"}, {}};
-  std::map<std::size_t, double> in_near_caches;  // percent of the peak at T = 1024, by d
-
   void at_most(const std::string& what, double got, double goal, const std::string& binds = "") { add(what, got, "at most " + number(goal), got <= goal, binds); }
   void at_least(const std::string& what, double got, double goal, const std::string& binds = "") { add(what, got, "at least " + number(goal), got >= goal, binds); }
 
@@ -297,13 +310,16 @@ void add_ratios(bench_case& c, bench::token_loop_worker& loops, int rounds, repo
   print(t);
   page.tables.push_back(std::move(t));
   const std::string at = ", d = " + d + ", T = " + T;
-  if (c.T == 1024) wanted.in_near_caches[c.d] = 100 * peak / fp64;
   if (c.T == 4096 && c.d <= 128) {
     const double plain = of(rows, times, "fp64 without radius"), coefficients = of(rows, times, "fp64, its coefficients alone");
-    const std::string share = "its coefficients alone take " + number(100 * coefficients / fp64) + " % of the time";
+    const auto percent = [&](const std::string& name) { return number(100 * peak / of(rows, times, name)); };
     wanted.at_least("fp64 with radius, % of the peak" + at, 100 * peak / fp64, 85,
-                    number(100 * peak / plain) + " % without radius, " + number(wanted.in_near_caches[c.d]) + " % at T = 1024; of the radius, " + share);
-    wanted.at_most("fp64: time with radius / without" + at, fp64 / plain, 1.05, share);
+                    "% of the peak: " + percent("fp64, its inner loop alone") + " the inner loop alone; without radius " +
+                        percent("fp64 without radius, 256 tokens over and over") + " in near caches and " + percent("fp64 without radius") +
+                        " here; with it " + percent("fp64, 256 tokens over and over") + " in near caches");
+    wanted.at_most("fp64: time with radius / without" + at, fp64 / plain, 1.05,
+                   "its coefficients alone take " + number(100 * coefficients / plain) + " % of the time without; in near caches the ratio is " +
+                       number(of(rows, times, "fp64, 256 tokens over and over") / of(rows, times, "fp64 without radius, 256 tokens over and over")));
     wanted.at_most("fp64: scalar gate / none" + at, of(rows, times, "fp64, scalar gate") / fp64, 1.6);
     wanted.at_most("fp64: gate by channel / none" + at, of(rows, times, "fp64, gate by channel") / fp64, 1.6);
     wanted.at_most("double-double / fp64" + at, of(rows, times, "double-double") / fp64, 6);
@@ -348,10 +364,36 @@ std::pair<double, double> seconds_of(const problem& p, const question& q) {
   return {seconds_on(CLOCK_MONOTONIC) - start, seconds_on(CLOCK_PROCESS_CPUTIME_ID) - used};
 }
 
+/// Time of the rows of one head by one thread over that by two with half of them each, beside nothing else.
+double rows_by_two_threads(int rounds) {
+  constexpr std::size_t d = 128;
+  const lowered<double> head = make_head(d, 4096, decay_kind::none);
+  std::vector<std::size_t> columns(d);
+  std::iota(columns.begin(), columns.end(), std::size_t{0});
+  std::array<tiers::tier_rows, 3> out;
+  std::vector<double> one, two;
+  const auto wall = [](const auto& run) {
+    const double start = seconds_on(CLOCK_MONOTONIC);
+    run();
+    return seconds_on(CLOCK_MONOTONIC) - start;
+  };
+  for (int round = 0; round < rounds; ++round) {
+    one.push_back(wall([&] { tiers::run_fp64(head, columns, out[2]); }));
+    two.push_back(wall([&] {
+      const std::span all(columns);
+      std::thread other([&] { tiers::run_fp64(head, all.subspan(d / 2), out[1]); });
+      tiers::run_fp64(head, all.first(d / 2), out[0]);
+      other.join();
+    }));
+  }
+  return median(one) / median(two);
+}
+
 /// Heads and threads: one question, wall time, the median of rounds taken in turn.
 void add_threads(int rounds, report& page, goals& wanted) {
   table t{"threads", "`solve` with any radius, T = 4096, K = V = 128: seconds of wall time", {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}}, {}};
-  double one_head = 0;
+  double one_head = 0, one_by_head = 0;
+  const double of_rows = rows_by_two_threads(3 * rounds);
   for (const std::size_t heads : {1U, 2U, 4U, 8U}) {
     generation g;
     g.op = op_kind::delta_rule;
@@ -360,10 +402,13 @@ void add_threads(int rounds, report& page, goals& wanted) {
     g.key_heads = g.value_heads = heads;
     g.initial_state = "none";
     const problem p = generate(g);
-    std::vector<double> one, two, work;
+    std::vector<double> one, two, work, by_head;
     for (int round = 0; round < rounds; ++round) {
       question q;
       q.threads = 1;
+      const double start = seconds_on(CLOCK_MONOTONIC);
+      solve_by_head(p, q, [](const solved_head&) {});
+      by_head.push_back(seconds_on(CLOCK_MONOTONIC) - start);
       const auto alone = seconds_of(p, q);
       q.threads = 2;
       const auto both = seconds_of(p, q);
@@ -373,10 +418,14 @@ void add_threads(int rounds, report& page, goals& wanted) {
     }
     const double a = median(one), b = median(two);
     t.rows.push_back({heads, a, b, a / b});
-    if (heads == 1) one_head = a;
+    if (heads == 1) {
+      one_head = a;
+      one_by_head = median(by_head);
+    }
     if (heads == 1 || heads == 8) wanted.at_least("two threads against one, " + std::to_string(heads) + (heads == 1 ? " head" : " heads"), a / b, 1.85,
-                                                  "processor time of both is " + number(median(work)) + " times that of one");
-    if (heads == 8) wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1);
+                                                  "processor time of both is " + number(median(work)) + " times that of one; the rows alone, half to a thread: " + number(of_rows));
+    if (heads == 8) wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1,
+                                   number(median(by_head) / (8 * one_by_head)) + " where each head is given away (solve_by_head) instead of put into one tensor");
   }
   print(t);
   page.tables.push_back(std::move(t));

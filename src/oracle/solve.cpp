@@ -170,6 +170,28 @@ head_answer answer_with(const Field& field, double u, const lowered<typename Fie
   return out;
 }
 
+/// n copies of x. A large answer is fresh memory, whose first touch costs a fault for each page: large ones where the system
+/// has them.
+void fill_fresh(std::vector<double>& to, std::size_t n, double x) {
+  to.reserve(n);
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t large = std::uintptr_t{1} << 21;
+  const auto first = (reinterpret_cast<std::uintptr_t>(to.data()) + large - 1) / large * large;
+  const auto last = reinterpret_cast<std::uintptr_t>(to.data() + n) / large * large;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // advice: its failure changes nothing
+#endif
+  to.assign(n, x);
+}
+
+/// Nothing is known yet of n elements. Memory is touched for the first time here: values and radii by a thread each.
+void fill_both(reference_tensor& t, std::size_t n, unsigned threads) {
+  constexpr std::size_t few = 65536;  // a thread costs more than they do
+  parallel_for(2, n < few ? 1 : threads, [&](std::size_t i) {
+    if (i == 0) fill_fresh(t.value, n, std::numeric_limits<double>::quiet_NaN());
+    if (i == 1) fill_fresh(t.radius, n, infinity);
+  });
+}
+
 /// Nothing is known of such a head.
 void make_void(head_answer& head) {
   std::fill(head.o.radius.begin(), head.o.radius.end(), infinity);
@@ -185,17 +207,16 @@ constexpr std::size_t rounding_components = 3;
 /// The rows of one head that a question leaves open, answered tier after tier; a row that is decided stays as it is.
 class row_by_row {
  public:
-  row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols)
+  row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads)
       : q_{q}, tokens_{tokens}, keys_{keys}, cols_{cols} {
     open_.resize(cols_);
     std::iota(open_.begin(), open_.end(), std::size_t{0});
     until_.assign(cols_, tokens_ + 1);
     bounded_.assign(cols_, 0);
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (const auto& [part, count] : {std::pair{&out_.o, tokens_}, std::pair{&out_.state, keys_}}) {
-      part->value.assign(count * cols_, nan);
-      part->radius.assign(count * cols_, infinity);
-    }
+    out_.state.value.assign(keys_ * cols_, nan);
+    out_.state.radius.assign(keys_ * cols_, infinity);
+    fill_both(out_.o, tokens_ * cols_, threads);
     if (q.round_output) out_.rounded_o.assign(out_.o.value.size(), nan);
     if (q.round_state) out_.rounded_state.assign(out_.state.value.size(), nan);
     open_o_ = tokens_ * cols_;
@@ -270,12 +291,15 @@ class row_by_row {
       std::size_t o = 0, state = 0, until = 0;
     };
     std::vector<remains> left(open_.size());
+    // Where any radius is an answer, a token is looked at as a whole first.
+    const bool all_by_radius = q_.relative_radius == infinity && !q_.round_output && open_.size() == cols_;
     // By tokens: what a thread reads and writes lies together. A few parts for each.
     const std::size_t parts = threads == 1 ? 1 : std::max<std::size_t>(1, std::min<std::size_t>(tokens_, 4 * threads));
     std::mutex lock;
     parallel_for(parts, threads, [&](std::size_t part) {
       std::vector<remains> own(open_.size());
       for (std::size_t t = tokens_ * part / parts; t < tokens_ * (part + 1) / parts; ++t) {
+        if (all_by_radius && finite(out_.o, t)) continue;
         for (std::size_t r = 0; r < open_.size(); ++r) {
           if (answers(out_.o, most_o, t * cols_ + open_[r], q_.round_output, out_.rounded_o)) continue;
           ++own[r].o;
@@ -393,6 +417,14 @@ class row_by_row {
     }
   }
 
+  /// Whether every radius of token t is finite.
+  [[nodiscard]] bool finite(const head_part& part, std::size_t t) const {
+    const double* radius = part.radius.data() + t * cols_;
+    unsigned infinite = 0;
+    for (std::size_t i = 0; i < cols_; ++i) infinite += radius[i] < infinity ? 0 : 1;
+    return infinite == 0;
+  }
+
   /// Whether element i answers the question; keeps its rounding. What the exact tier rounded stays.
   [[nodiscard]] bool answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to,
                              std::vector<double>& rounded) const {
@@ -479,7 +511,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
   const bool ranged = q.range.output < infinity || q.range.state < infinity;
   const auto stopped = [&] { return q.stop && q.stop->load(); };
   const std::size_t tokens = p.sequences()[sequence_index].tokens;
-  row_by_row rows(q, tokens, p.key_dim(), p.value_dim());
+  row_by_row rows(q, tokens, p.key_dim(), p.value_dim(), threads);
   bool tried = false;
   if (in_fp64 || in_pairs) {
     auto head = tiers::lower_double_double(p, sequence_index, value_head, threads);
@@ -569,24 +601,10 @@ std::optional<double> rounded_far_from_a_tie(const reference_tensor& t, std::siz
   return below == above ? std::optional(std::bit_cast<double>(below)) : std::nullopt;
 }
 
-/// n copies of x. A large answer is fresh memory, whose first touch costs a fault for each page: large ones where the system
-/// has them.
-void fill_fresh(std::vector<double>& to, std::size_t n, double x) {
-  to.reserve(n);
-#ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t large = std::uintptr_t{1} << 21;
-  const auto first = (reinterpret_cast<std::uintptr_t>(to.data()) + large - 1) / large * large;
-  const auto last = reinterpret_cast<std::uintptr_t>(to.data() + n) / large * large;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // advice: its failure changes nothing
-#endif
-  to.assign(n, x);
-}
-
-void reserve(reference_tensor& t, std::vector<std::size_t> shape) {
+void reserve(reference_tensor& t, std::vector<std::size_t> shape, unsigned threads) {
   const std::size_t n = element_count(shape);
   t.shape = std::move(shape);
-  fill_fresh(t.value, n, std::numeric_limits<double>::quiet_NaN());
-  fill_fresh(t.radius, n, infinity);
+  fill_both(t, n, threads);
 }
 
 void place(reference_tensor& t, std::size_t at, const head_part& part, std::size_t from, std::size_t count) {
@@ -628,11 +646,14 @@ std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i,
 
 namespace {
 
-/// Answers every head; `place` is called with each by the thread that has it, as soon as it has it, `sink` by one at a time.
+unsigned workers_of(const question& q) { return q.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : q.threads; }
+
+/// Answers every head; `place` is called with each and the threads it may use by the thread that has it, as soon as it has it,
+/// `sink` by one at a time.
 template <class Place, class Sink>
 reference answer_heads(const problem& p, const question& q, const Place& place, const Sink& sink) {
   const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
-  const unsigned workers = q.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : q.threads;
+  const unsigned workers = workers_of(q);
   reference out;
   std::mutex lock;
   std::size_t done = 0;
@@ -645,7 +666,7 @@ reference answer_heads(const problem& p, const question& q, const Place& place, 
     const head_answer head = answer(p, q, n, h, threads);
     if (q.stop && q.stop->load()) return;
     const solved_head solved{n, h, head.o, head.state, head.rounded_o, head.rounded_state};
-    place(solved);
+    place(solved, threads);
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
     sink(solved);
@@ -672,29 +693,33 @@ reference answer_heads(const problem& p, const question& q, const Place& place, 
 }  // namespace
 
 reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink) {
-  return answer_heads(p, q, [](const solved_head&) {}, sink);
+  return answer_heads(p, q, [](const solved_head&, unsigned) {}, sink);
 }
 
 reference solve(const problem& p, const question& q) {
   const auto sequences = p.sequences();
   const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
   reference_tensor o, state;
-  reserve(o, {p.batch(), p.tokens(), heads, cols});
-  reserve(state, {sequences.size(), heads, keys, cols});
+  reserve(o, {p.batch(), p.tokens(), heads, cols}, workers_of(q));
+  reserve(state, {sequences.size(), heads, keys, cols}, workers_of(q));
   /// f(whole tensor, its element, the head's tensor, the head's element) for each run of elements that lie together in both.
-  const auto each_row = [&](const solved_head& head, const auto& f) {
+  const auto each_row = [&](const solved_head& head, unsigned threads, const auto& f) {
     const sequence_range& range = sequences[head.sequence];
     const std::size_t first = range.batch * p.tokens() + range.first_token;
     if (head.o.value.empty() && range.tokens > 0) return;  // no tier lies between the bits asked for
-    for (std::size_t t = 0; t < range.tokens; ++t) f(o, ((first + t) * heads + head.value_head) * cols, head.o, t * cols, cols);
+    parallel_for(threads, threads, [&](std::size_t i) {
+      for (std::size_t t = range.tokens * i / threads; t < range.tokens * (i + 1) / threads; ++t) {
+        f(o, ((first + t) * heads + head.value_head) * cols, head.o, t * cols, cols);
+      }
+    });
     if (!head.final_state.value.empty())
       f(state, (head.sequence * heads + head.value_head) * keys * cols, head.final_state, 0, keys * cols);
   };
   // Heads lie apart, so threads copy theirs at the same time; only a new component changes the tensors themselves.
   reference out = answer_heads(
-      p, q, [&](const solved_head& head) { each_row(head, place); },
+      p, q, [&](const solved_head& head, unsigned threads) { each_row(head, threads, place); },
       [&](const solved_head& head) {
-        if (!head.o.low.empty() || !head.final_state.low.empty()) each_row(head, place_low);
+        if (!head.o.low.empty() || !head.final_state.low.empty()) each_row(head, 1, place_low);
       });
   out.o = std::move(o);
   out.final_state = std::move(state);

@@ -10,6 +10,7 @@
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/slow_reference.hpp"
+#include "oracle/tiers/fp64_coefficients.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/tiers/simd.hpp"
 #include "oracle/tiers_cases.hpp"

@@ -4,10 +4,12 @@
 #include "oracle/tiers/fp64_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "oracle/tiers/fp64_coefficients.hpp"
 #include "oracle/tiers/simd.hpp"
 #include <hwy/aligned_allocator.h>
 
@@ -20,12 +22,11 @@
 #define DELTAPROOF_TIERS_FP64_SHARED
 namespace deltaproof::tiers {
 
-constexpr double slack = 1 + 0x1p-46;          // line F
-constexpr double underflow = 0x1p-1000;        // line U, in units of u
 constexpr double norm_floor = 0x1p-1000;       // of a halved square
 constexpr double largest_square = 0x1p900;     // beyond it a row has left the tier
-constexpr std::size_t near_cache = 32768;       // bytes; a guess that bears on speed alone
-constexpr double narrow = 0x1p-300;            // nonzero keys, steps and queries lie between this and its inverse
+constexpr std::size_t near_cache = 32768;       // bytes; this and the next two bear on speed alone
+constexpr std::size_t keys_ahead = 16;          // steps beyond the next block
+constexpr std::size_t values_ahead = 8;         // steps
 
 /// One set of at most B vectors of rows between two blocks of steps: its state and what is carried beside it.
 struct row_set {
@@ -50,189 +51,8 @@ struct fp64_job {
 HWY_BEFORE_NAMESPACE();
 namespace deltaproof::tiers::HWY_NAMESPACE {
 #include "oracle/tiers/lanes.inc"
-
-/// The sums of all lanes of a and of b, to out[0] and out[step].
-HWY_INLINE void sums_of_two(V a, V b, double* out, std::size_t step) {
-#if HWY_MAX_BYTES >= 64
-  const hn::Half<D> d4;
-  const hn::Half<decltype(d4)> d2;
-  const V pairs = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-  const auto four = hn::Add(hn::LowerHalf(d4, pairs), hn::UpperHalf(d4, pairs));
-  alignas(16) double both[2];
-  hn::Store(hn::Add(hn::LowerHalf(d2, four), hn::UpperHalf(d2, four)), d2, both);
-  out[0] = both[0];
-  out[step] = both[1];
-#else
-  out[0] = hn::GetLane(hn::SumOfLanes(d, a));
-  out[step] = hn::GetLane(hn::SumOfLanes(d, b));
-#endif
-}
-
-/// Sums of squares of four vectors of length n and, for Cross, the products of the second with the first and of the
-/// fourth with the third. Each term meets at most n/lanes + lanes roundings, fewer than n + 8.
-template <bool Squares, bool Cross>
-HWY_INLINE void products_of_four(const double* const (&x)[4], std::size_t n, double* square, double* cross) {
-  V sum[4], both[2];
-  for (V& s : sum) s = hn::Zero(d);
-  for (V& s : both) s = hn::Zero(d);
-  std::size_t j = 0;
-  for (; j + lanes() <= n; j += lanes()) {
-    V at[4];
-    for (std::size_t i = 0; i < 4; ++i) at[i] = hn::LoadU(d, x[i] + j);
-    for (std::size_t i = 0; i < 4 && Squares; ++i) sum[i] = hn::MulAdd(at[i], at[i], sum[i]);
-    for (std::size_t i = 0; i < 2 && Cross; ++i) both[i] = hn::MulAdd(at[2 * i], at[2 * i + 1], both[i]);
-  }
-  if constexpr (Squares) {
-    sums_of_two(sum[0], sum[1], square, 1);
-    sums_of_two(sum[2], sum[3], square + 2, 1);
-  }
-  if constexpr (Cross) sums_of_two(both[0], both[1], cross + 1, 2);
-  for (; j < n; ++j) {
-    for (std::size_t i = 0; i < 4 && Squares; ++i) square[i] += x[i][j] * x[i][j];
-    for (std::size_t i = 0; i < 2 && Cross; ++i) cross[2 * i + 1] += x[2 * i][j] * x[2 * i + 1][j];
-  }
-}
-
-/// Line N from a computed sum of squares.
-HWY_INLINE V norm_of(V sum, double n) {
-  const V bound = hn::Sqrt(hn::MulAdd(sum, hn::Set(d, 1 + (n + 8) * 0x1p-52), hn::Set(d, n * 0x1p-1074)));
-  return hn::IfThenElseZero(hn::Gt(sum, hn::Zero(d)), hn::Mul(bound, hn::Set(d, slack)));
-}
-
-/// Sums of squares of `count` vectors of length n, which follow each other; for Cross also the product of each odd one
-/// with the one before it. The tables have room for the next multiple of four.
-template <bool Squares, bool Cross>
-HWY_INLINE void squares(const double* x, std::size_t n, std::size_t count, double* out, double* cross) {
-  for (std::size_t i = 0; i < count; i += 4) {
-    const auto at = [&](std::size_t k) { return x + std::min(i + k, count - 1) * n; };
-    const double* const rows[4] = {at(0), at(1), at(2), at(3)};
-    products_of_four<Squares, Cross>(rows, n, out + i, cross + i);
-  }
-}
-
-HWY_INLINE bool is_zero(const double* x, std::size_t n) {
-  return std::all_of(x, x + n, [](double xi) { return xi == 0; });
-}
-
-template <bool Certified>
-void coefficients_of(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v, block_coefficients& c) {
-  const auto& s = in.scan;
-  const lowering_error& le = in.error;
-  const std::size_t K = s.key_dim, L = lanes(), count = to - from;
-  const double n = static_cast<double>(K), u = fp64_unit;
-  std::copy_n(s.step.data() + from, count, c.step);
-  std::fill(c.step + count, c.step + c.room, 0.0);
-  const double* keys = s.k.data() + from * K;
-  if constexpr (!Certified) {
-    if (paired) squares<false, true>(keys, K, count, c.norm, c.gram);
-    return;
-  }
-  if (paired) squares<true, true>(keys, K, count, c.norm, c.gram);
-  if (!paired) squares<true, false>(keys, K, count, c.norm, c.gram);
-  std::fill(c.norm + count, c.norm + c.room, 0.0);
-  const std::size_t token = from / s.steps_per_token, tokens = std::min(s.tokens, (to - 1) / s.steps_per_token + 1) - token;
-  squares<true, false>(s.q.data() + token * K, K, tokens, c.query, c.gram);
-  std::fill(c.query + tokens, c.query + c.room, 0.0);
-  // A sum of squares that underflowed to 0 says nothing.
-  for (std::size_t i = 0; i < count; ++i) c.fits = c.fits && (c.norm[i] != 0 || is_zero(s.k.data() + (from + i) * K, K));
-  for (std::size_t i = 0; i < tokens; ++i) c.fits = c.fits && (c.query[i] != 0 || is_zero(s.q.data() + (token + i) * K, K));
-
-  const double gamma = n / (1 - n * u) * slack;
-  c.read = (gamma + le.query) * slack;
-  const V one = hn::Set(d, 1.0), up = hn::Set(d, slack), zero = hn::Zero(d);
-  const V low = hn::Set(d, narrow), high = hn::Set(d, 1 / narrow);
-  const auto outside = [&](V x) HWY_ATTR { return hn::And(hn::Ne(x, zero), hn::Not(hn::And(hn::Ge(x, low), hn::Le(x, high)))); };
-  auto bad = hn::Ne(zero, zero);
-  const double c2 = 2 * (1 + 4 * u);
-  // gamma/u of a prediction, more where it was corrected by a Gram product (line G): in every second step of a pair.
-  double dots[2 * HWY_MAX_BYTES / sizeof(double) + 2];
-  for (std::size_t i = 0; i < std::size(dots); ++i) dots[i] = paired && i % 2 == 1 ? gamma + 2 * (1 + 0x1p-30) : gamma;
-  for (std::size_t r = 0; r < count; r += L) {
-    const V square = hn::Load(d, c.norm + r);
-    const V b = hn::Load(d, c.step + r);
-    const V kappa = norm_of(square, n);
-    const V kappa_plus = hn::Mul(kappa, hn::Set(d, (1 + le.key * u) * slack));
-    const V beta = hn::Abs(b);
-    const V beta_plus = hn::Mul(hn::MulAdd(beta, hn::Set(d, 1 + le.step * u), hn::Set(d, le.step_floor * u)), up);
-    bad = hn::Or(bad, hn::Or(outside(kappa), outside(beta)));
-    // Line R.
-    const V x = hn::Mul(b, square);
-    const V off = hn::Add(hn::MulAdd(hn::Abs(x), hn::Set(d, (n + 16) * 0x1p-52), hn::Set(d, 0x1p-1000)),
-                          hn::Mul(hn::Set(d, le.step_floor * u), hn::Mul(kappa_plus, kappa_plus)));
-    const V rho = hn::Max(one, hn::Mul(hn::Add(hn::Abs(hn::Sub(one, x)), off), up));
-    // Lines W and S.
-    const V predicted = hn::Mul(hn::Mul(beta, hn::LoadU(d, dots + r % 2)), kappa);
-    V m = hn::MulAdd(predicted, hn::Set(d, 1 + le.step * u), hn::Mul(hn::Set(d, le.step_floor), kappa));
-    m = hn::MulAdd(hn::Mul(beta_plus, hn::Set(d, le.key)), kappa, m);
-    m = hn::Mul(hn::Mul(m, kappa_plus), up);
-    V w = hn::Mul(kappa_plus, hn::Set(d, c2 + le.step * (1 + c2 * u)));
-    w = hn::Mul(hn::MulAdd(hn::Set(d, 1 + le.key), kappa, w), up);
-    V k0 = hn::Mul(hn::Set(d, le.step_floor * largest_v), kappa_plus);
-    k0 = hn::MulAdd(hn::Mul(hn::Set(d, underflow), hn::Add(one, kappa_plus)), hn::Add(one, beta_plus), k0);
-    const auto live = hn::Gt(square, zero);
-    hn::Store(hn::IfThenElseZero(live, b), d, c.step + r);
-    hn::Store(kappa, d, c.norm + r);
-    hn::Store(hn::Mul(hn::Mul(kappa, kappa), hn::Set(d, 0.5 * slack)), d, c.half_square + r);
-    hn::Store(hn::IfThenElse(live, rho, one), d, c.rho + r);
-    hn::Store(hn::IfThenElseZero(live, m), d, c.from_norm + r);
-    hn::Store(hn::IfThenElseZero(live, w), d, c.from_write + r);
-    hn::Store(hn::IfThenElseZero(live, k0), d, c.constant + r);
-  }
-  // Line G: what the next step's prediction owes to this write.
-  const double owed = (gamma + 2.001) * (1 + le.key * u) * (1 + le.step * u) * slack;
-  for (std::size_t r = 1; paired && r < count; r += 2) {
-    c.from_write[r - 1] += owed * std::fabs(c.step[r]) * c.norm[r] * c.norm[r] * c.norm[r - 1];
-  }
-  for (std::size_t t = 0; t < tokens; t += L) {
-    const V chi = hn::Mul(norm_of(hn::Load(d, c.query + t), n), hn::Set(d, (1 + le.query * u) * slack));
-    bad = hn::Or(bad, outside(chi));
-    hn::Store(chi, d, c.query + t);
-  }
-  c.fits = c.fits && hn::AllFalse(d, bad) && largest_v < 0x1p450;
-
-  if (s.decay.empty()) return;
-  const std::size_t channels = s.decay.size() == s.tokens ? 1 : K;
-  for (std::size_t t = 0; t < tokens + 1 && token + t < s.tokens; ++t) {
-    const double* a = s.decay.data() + (token + t) * channels;
-    double largest = 0;
-    for (std::size_t j = 0; j < channels; ++j) largest = std::max(largest, std::fabs(a[j]));
-    c.decay_largest[t] = largest;
-    c.decay_factor[t] = (largest * (1 + le.decay * u) + le.decay_floor * u) * slack;
-    c.fits = c.fits && largest < 1 / narrow;
-  }
-  c.decay_local = (le.decay / (1 - u) + 1) * slack;
-  c.decay_floor = le.decay_floor;
-}
-
-/// One pass over a block of R = B*L rows: two writes, the read-out after each, and the next two keys' products.
-template <std::size_t B>
-HWY_INLINE void pass_two(std::size_t K, double* HWY_RESTRICT S, const double* k, const double* q, const double* next,
-                         const V (&w0)[B], const V (&w1)[B], V (&p0)[B], V (&p1)[B], V (&o0)[B], V (&o1)[B]) {
-  const std::size_t L = lanes();
-  V a0[B], a1[B], b0[B], b1[B];
-  for (std::size_t r = 0; r < B; ++r) a0[r] = a1[r] = b0[r] = b1[r] = hn::Zero(d);
-  for (std::size_t j = 0; j < K; ++j) {
-    const V k0 = hn::Set(d, k[j]), k1 = hn::Set(d, k[K + j]);
-    const V q0 = hn::Set(d, q[j]), q1 = hn::Set(d, q[K + j]);
-    const V n0 = hn::Set(d, next[j]), n1 = hn::Set(d, next[K + j]);
-    for (std::size_t r = 0; r < B; ++r) {
-      double* at = S + (j * B + r) * L;
-      V s = hn::MulAdd(k0, w0[r], hn::Load(d, at));
-      b0[r] = hn::MulAdd(q0, s, b0[r]);
-      s = hn::MulAdd(k1, w1[r], s);
-      b1[r] = hn::MulAdd(q1, s, b1[r]);
-      a0[r] = hn::MulAdd(n0, s, a0[r]);
-      a1[r] = hn::MulAdd(n1, s, a1[r]);
-      hn::Store(s, d, at);
-    }
-  }
-  for (std::size_t r = 0; r < B; ++r) {
-    p0[r] = a0[r];
-    p1[r] = a1[r];
-    o0[r] = b0[r];
-    o1[r] = b1[r];
-  }
-}
+#include "oracle/tiers/pass_two.inc"
+#include "oracle/tiers/products.inc"
 
 /// One write, the read-out, one decay and the next key's product.
 template <std::size_t B, bool Read, int Decay>
@@ -287,7 +107,7 @@ HWY_INLINE void half_squares(std::size_t K, const double* S, V (&h)[B]) {
   for (std::size_t r = 0; r < B; ++r) h[r] = hn::Mul(hn::Add(hn::Add(sum[0][r], sum[1][r]), hn::Add(sum[2][r], sum[3][r])), hn::Set(d, 0.5));
 }
 
-enum carried_part { half_square_part, error_part, largest_part, prediction_part, second_part, start_part, top_part, written_part, carried_parts };
+enum carried_part { half_square_part, error_part, largest_part, prediction_part, second_part, start_part, top_part, written_part, write_part, second_write_part, carried_parts };
 
 template <std::size_t B>
 HWY_INLINE void recall(const row_set& rows, carried_part part, V (&x)[B]) {
@@ -340,37 +160,70 @@ HWY_INLINE const double* pair_at(const fp64_job& job, const std::vector<double>&
   return t + 2 <= s.tokens ? from.data() + t * s.key_dim : t < s.tokens ? tail : job.nothing;
 }
 
-/// Memory is slower than the arithmetic and must be asked while there is some to do: each set of rows fetches its share
-/// of the next block's keys and queries, a part with each step, and the values of the steps after this one.
-struct ahead {
-  const double* k;
-  const double* q;
-  const double* decay = nullptr;  // where there is one for each channel
-  std::size_t part;               // doubles with each of the block's steps
-
-  ahead(const fp64_job& job, const row_set& rows, std::size_t from) {
+/// Memory is slower than the arithmetic and must be asked while there is some to do. Every step of every set of rows fetches
+/// its share of the keys and queries of the block after this one, in the order in which they will be read and some rows
+/// beyond, and the values of the steps after this one.
+class ahead {
+ public:
+  ahead(const fp64_job& job, std::size_t from) {
     const auto& s = job.in.scan;
-    const std::size_t next = from + block_steps, padded = job.out.state_radius.size();
-    const bool whole = next + block_steps <= s.rows() && s.steps_per_token == 1;
-    part = whole ? (s.key_dim * rows.vectors * lanes() / padded + 7) / 8 * 8 : 0;
-    const std::size_t at = std::min(next * s.key_dim + rows.at * block_steps * s.key_dim / padded, s.k.size());
-    k = s.k.data() + at;
-    q = s.q.data() + (whole ? at : 0);
-    if (whole && s.decay.size() > s.tokens) decay = s.decay.data() + at;
+    const std::size_t first = std::min((from + block_steps + keys_ahead) * s.key_dim, s.k.size());
+    if (s.steps_per_token > 1) return;
+    left_ = std::min(block_steps * s.key_dim, s.k.size() - first);
+    k_ = s.k.data() + first;
+    q_ = s.q.data() + first;
+    if (s.decay.size() > s.tokens) decay_ = s.decay.data() + first;
+    each_ = (s.key_dim * lanes() / job.out.state_radius.size() + 7) / 8 * 8;
   }
-  HWY_INLINE void fetch(const row_set& rows, std::size_t step, std::size_t row, std::size_t steps) const {
-    for (std::size_t j = step * part; j < (step + steps) * part; j += 8) {
-      __builtin_prefetch(k + j, 0, 2);
-      __builtin_prefetch(q + j, 0, 2);
-      if (decay) __builtin_prefetch(decay + j, 0, 2);
+  HWY_INLINE void fetch(const row_set& rows, std::size_t row, std::size_t steps) {
+    const std::size_t part = std::min(left_, steps * rows.vectors * each_);
+    for (std::size_t j = 0; j < part; j += 8) {
+      __builtin_prefetch(k_ + j, 0, 2);
+      __builtin_prefetch(q_ + j, 0, 2);
+      if (decay_) __builtin_prefetch(decay_ + j, 0, 2);
     }
+    left_ -= part;
+    k_ += part;
+    q_ += part;
+    if (decay_) decay_ += part;
     for (std::size_t i = 0; i < rows.vectors; ++i) {
       for (std::size_t r = row; r < row + steps; ++r) {
-        __builtin_prefetch(rows.v + (r + steps) * rows.v_stride + i * lanes(), 0, 3);
-        __builtin_prefetch(rows.v + (r + block_steps) * rows.v_stride + i * lanes(), 0, 2);
+        __builtin_prefetch(rows.v + (r + values_ahead) * rows.v_stride + i * lanes(), 0, 3);
       }
     }
   }
+
+ private:
+  const double* k_ = nullptr;
+  const double* q_ = nullptr;
+  const double* decay_ = nullptr;  // where there is one for each channel
+  std::size_t left_ = 0;           // doubles
+  std::size_t each_ = 0;           // doubles with each step of a vector of rows
+};
+
+/// Products that the coefficients of the next block need, made between the passes over this one, whose arithmetic hides that
+/// they wait for memory and for each other.
+template <bool Certified>
+class products_ahead {
+ public:
+  products_ahead(const sequence<double>& s, std::size_t from, block_coefficients& c)
+      : s_{s}, from_{from}, count_{std::min(block_steps, s.tokens - std::min(s.tokens, from))}, c_{c}, eight_{s.key_dim} {}
+
+  /// Those of steps i and i + 1 of the block, i even and in ascending order.
+  HWY_INLINE void pair(std::size_t i) {
+    const std::size_t first = i / 8 * 8, at = (from_ + first) * s_.key_dim;
+    if (first >= count_) return;
+    if (i == first) eight_.start(s_.k.data() + at, s_.q.data() + at, count_ - i);
+    eight_.pair(i - first);
+    if (i == first + 6) eight_.sums(c_.norm + first, c_.gram + first, c_.query + first);
+  }
+
+ private:
+  const sequence<double>& s_;
+  std::size_t from_;
+  std::size_t count_;
+  block_coefficients& c_;
+  eight_products<Certified, true, Certified> eight_;
 };
 
 /// The predictions of the pair (t, t+1) from the state as it is.
@@ -404,16 +257,26 @@ void begin(const fp64_job& job, const row_set& rows) {
   keep<B>(rows, largest_part, live);
 }
 
-/// The pair of steps (t, t+1) of one set of rows of an ungated head.
+/// What a pair of steps reads, the same for every row.
+struct pair_of_steps {
+  const double* k;
+  const double* q;
+  const double* next;
+  pair_of_steps(const fp64_job& job, std::size_t t) {
+    const auto& s = job.in.scan;
+    k = pair_at(job, s.k, job.tail, t);
+    q = pair_at(job, s.q, job.tail + 2 * s.key_dim, t);
+    next = pair_at(job, s.k, job.tail, t + 2);
+  }
+};
+
+/// The writes of the pair of steps (t, t+1) to one set of rows of an ungated head, from the predictions of the pass before.
 template <std::size_t B, bool Certified>
-HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const block_coefficients& c, const ahead& next, std::size_t from, std::size_t t) {
-  const auto& s = job.in.scan;
-  const std::size_t K = s.key_dim, T = s.tokens, L = lanes(), i = t - from;
-  const V scale = hn::Set(d, job.in.scale);
-  V h[B], top[B], written[B], p0[B], p1[B], o0[B], o1[B], w0[B], w1[B];
-  const bool whole = t + 2 <= T;
+HWY_INLINE void write_pair(const fp64_job& job, const row_set& rows, const block_coefficients& c, std::size_t from, std::size_t t) {
+  const std::size_t L = lanes(), i = t - from;
+  V p0[B], p1[B], w0[B], w1[B];
   const double* v0 = rows.v + t * rows.v_stride;
-  const double* v1 = whole ? v0 + rows.v_stride : v0;
+  const double* v1 = t + 2 <= job.in.scan.tokens ? v0 + rows.v_stride : v0;
   recall<B>(rows, prediction_part, p0);
   recall<B>(rows, second_part, p1);
   const V b0 = hn::Set(d, c.step[i]), b1 = hn::Set(d, c.step[i + 1]), gram = hn::Set(d, c.gram[i + 1]);
@@ -422,7 +285,10 @@ HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const block_
     p1[r] = hn::MulAdd(gram, w0[r], p1[r]);
     w1[r] = hn::Mul(b1, hn::Sub(hn::LoadU(d, v1 + r * L), p1[r]));
   }
+  keep<B>(rows, write_part, w0);
+  keep<B>(rows, second_write_part, w1);
   if constexpr (Certified) {
+    V h[B], top[B], written[B];
     const V k0 = hn::Set(d, c.half_square[i]), k1 = hn::Set(d, c.half_square[i + 1]);
     const V f0 = hn::Set(d, c.from_write[i]), f1 = hn::Set(d, c.from_write[i + 1]);
     recall<B>(rows, half_square_part, h);
@@ -440,9 +306,18 @@ HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const block_
     keep<B>(rows, top_part, top);
     keep<B>(rows, written_part, written);
   }
-  next.fetch(rows, i, t, 2);
-  pass_two<B>(K, rows.state, pair_at(job, s.k, job.tail, t), pair_at(job, s.q, job.tail + 2 * K, t), pair_at(job, s.k, job.tail, t + 2),
-              w0, w1, p0, p1, o0, o1);
+}
+
+/// The rest of that pair: the pass over the state.
+template <std::size_t B>
+HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const pair_of_steps& steps, ahead& next, std::size_t t) {
+  const std::size_t T = job.in.scan.tokens;
+  const V scale = hn::Set(d, job.in.scale);
+  V p0[B], p1[B], o0[B], o1[B], w0[B], w1[B];
+  next.fetch(rows, t, 2);
+  recall<B>(rows, write_part, w0);
+  recall<B>(rows, second_write_part, w1);
+  pass_two<B>(job.in.scan.key_dim, rows.state, steps.k, steps.q, steps.next, w0, w1, p0, p1, o0, o1);
   keep<B>(rows, prediction_part, p0);
   keep<B>(rows, second_part, p1);
   for (std::size_t r = 0; r < B; ++r) {
@@ -451,7 +326,7 @@ HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const block_
     __builtin_prefetch(o + 32, 1, 3);
     __builtin_prefetch(o + 40, 1, 3);
     hn::StoreU(hn::Mul(scale, o0[r]), d, o);
-    if (whole) hn::StoreU(hn::Mul(scale, o1[r]), d, o + 8);
+    if (t + 2 <= T) hn::StoreU(hn::Mul(scale, o1[r]), d, o + 8);
   }
 }
 
@@ -470,12 +345,6 @@ template <std::size_t B>
 void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficients& c, std::size_t from, std::size_t to) {
   const std::size_t K = job.in.scan.key_dim, L = lanes();
   const double n = static_cast<double>(K);
-  double rho = 1, from_norm = 0, constant = 0;
-  for (std::size_t i = 0; i < to - from; ++i) {
-    rho *= c.rho[i];
-    from_norm += c.from_norm[i] + 1;
-    constant += c.constant[i];
-  }
   const V widen = hn::Set(d, 2 * (1 + 64 * (12 * n + 200) * 0x1p-52) * slack);
   V h[B], top[B], written[B], start[B], now[B], e[B], largest[B], part[B];
   recall<B>(rows, half_square_part, h);
@@ -496,10 +365,10 @@ void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficient
       alive = hn::Or(alive, hn::Gt(given, hn::Zero(d)));
     }
     const V m = hn::Sqrt(hn::MulAdd(top[r], widen, hn::Set(d, norm_floor * 2)));
-    const V local = hn::Add(hn::MulAdd(m, hn::Set(d, from_norm), hn::Add(e[r], written[r])), hn::Set(d, constant));
+    const V local = hn::Add(hn::MulAdd(m, hn::Set(d, c.from_norms), hn::Add(e[r], written[r])), hn::Set(d, c.constants));
     const V limit = hn::Set(d, largest_square);
     const auto fits = hn::And(hn::Le(top[r], limit), hn::Le(h[r], limit));
-    e[r] = hn::IfThenElse(fits, hn::Mul(local, hn::Set(d, rho * slack * slack)), hn::Set(d, std::numeric_limits<double>::infinity()));
+    e[r] = hn::IfThenElse(fits, hn::Mul(local, hn::Set(d, c.growth * slack * slack)), hn::Set(d, std::numeric_limits<double>::infinity()));
     e[r] = hn::IfThenElseZero(alive, e[r]);
     part[r] = hn::IfThenElseZero(alive, read_row_part(m, e[r], c.read, job.in.scale));
     const V size = hn::Mul(hn::MulAdd(e[r], hn::Set(d, fp64_unit), m), hn::Set(d, slack));
@@ -513,16 +382,27 @@ void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficient
 }
 
 /// Steps [from, to) of some sets of rows of an ungated head, two at a time. The sets take turns: the first write of a pair
-/// waits for the last product of the one before, and meanwhile the others have work; keys are read from the near cache.
+/// waits for the last product of the one before, and meanwhile the others have work; keys are read from the near cache. The
+/// writes of a set are made before the pass of the set whose turn it is, so that its own pass need not wait for them.
 template <std::size_t B, bool Certified>
-void advance_pairs(const fp64_job& job, std::span<const row_set> sets, const block_coefficients& c, std::size_t from, std::size_t to) {
-  std::vector<ahead> next;
-  for (const row_set& rows : sets) {
-    next.emplace_back(job, rows, from);
-    if constexpr (Certified) begin_pairs<B>(rows);
+void advance_pairs(const fp64_job& job, std::span<const row_set> sets, const block_coefficients& c, ahead& next,
+                   products_ahead<Certified>* products, std::size_t from, std::size_t to) {
+  if constexpr (Certified) {
+    for (const row_set& rows : sets) begin_pairs<B>(rows);
   }
+  write_pair<B, Certified>(job, sets[0], c, from, from);
   for (std::size_t t = from; t < to; t += 2) {
-    for (std::size_t n = 0; n < sets.size(); ++n) step_pair<B, Certified>(job, sets[n], c, next[n], from, t);
+    const pair_of_steps steps(job, t);
+    for (std::size_t n = 0; n < sets.size(); ++n) {
+      const bool last = n + 1 == sets.size();
+      const auto write_next = [&]() HWY_ATTR {
+        if (!last || t + 2 < to) write_pair<B, Certified>(job, sets[last ? 0 : n + 1], c, from, last ? t + 2 : t);
+      };
+      if (sets.size() > 1) write_next();
+      step_pair<B>(job, sets[n], steps, next, t);
+      if (sets.size() == 1) write_next();
+    }
+    if (products) products->pair(t - from);
   }
   if constexpr (Certified) {
     for (const row_set& rows : sets) end_pairs<B>(job, rows, c, from, to);
@@ -562,7 +442,7 @@ HWY_INLINE void pass_any(bool reads, int decays, std::size_t K, double* S, const
 
 /// Steps [from, to) one at a time, decays and several steps a token included.
 template <std::size_t B, bool Certified>
-void advance_single(const fp64_job& job, const row_set& rows, const block_coefficients& c, std::size_t from, std::size_t to) {
+void advance_single(const fp64_job& job, const row_set& rows, const block_coefficients& c, ahead& next_block, std::size_t from, std::size_t to) {
   const auto& s = job.in.scan;
   const std::size_t K = s.key_dim, T = s.tokens, n = s.steps_per_token, L = lanes(), token = from / n;
   const int decay = s.decay.empty() ? 0 : s.decay.size() == T ? 1 : 2;
@@ -576,7 +456,6 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
   V largest_part_seen[B];
   double* out[B];
   double* radius[B];
-  const ahead ahead_of(job, rows, from);
   recall<B>(rows, prediction_part, p);
   recall<B>(rows, half_square_part, h);
   recall<B>(rows, error_part, e);
@@ -595,7 +474,7 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
     const std::size_t t = row / n, i = row - from;
     const bool reads = row % n == n - 1, decays = reads && decay != 0 && t + 1 < T;
     const double* v = rows.v + row * rows.v_stride;
-    ahead_of.fetch(rows, i, row, 1);
+    next_block.fetch(rows, row, 1);
     const V b = hn::Set(d, c.step[i]);
     for (std::size_t r = 0; r < B; ++r) w[r] = hn::Mul(b, hn::Sub(hn::LoadU(d, v + r * L), p[r]));
     V part[B];
@@ -709,6 +588,10 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     rows.state = memory.get() + (K + carried_parts) * rows.at;
     rows.carried = rows.state + K * width;
     for (std::size_t j = 0; j < K; ++j) {
+      if (direct && !s.initial_state.empty()) {
+        std::copy_n(s.initial_state.row(j).data() + columns[0] + rows.at, width, rows.state + j * width);
+        continue;
+      }
       for (std::size_t i = 0; i < width; ++i) {
         const std::size_t r = rows.at + i;
         rows.state[j * width + i] = s.initial_state.empty() || r >= columns.size() ? 0.0 : s.initial_state(j, columns[r]);
@@ -725,19 +608,29 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
   if (in.error.step_floor > 0) {
     for (const double x : s.v) largest_v = std::max(largest_v, std::fabs(x));
   }
-  block_coefficients c;
+  std::array<block_coefficients, 2> room;
+  block_coefficients *now = &room[0], *after = &room[1];
   for (const row_set& rows : sets) with_vectors(rows, [&](auto b) { begin<b()>(job, rows); });
-  bool predicted = false;
-  for (std::size_t from = 0; from < s.rows() && c.fits; from += block_steps) {
+  bool fits = true, predicted = false, have_products = false;
+  for (std::size_t from = 0; from < s.rows() && fits; from += block_steps) {
     if (stop && stop->load(std::memory_order_relaxed)) return;
     const std::size_t to = std::min(s.rows(), from + block_steps);
-    coefficients_of<Certified>(in, paired, from, to, largest_v, c);
-    if (Certified && paired) std::copy_n(c.query, to - from, out.query_factor.data() + from);
+    block_coefficients& c = *now;
+    if constexpr (Certified) {
+      if (!have_products) fp64_products(in, paired, from, to, c);
+      fp64_certificate(in, paired, from, to, largest_v, c);
+      if (paired) std::copy_n(c.query, to - from, out.query_factor.data() + from);
+    } else {
+      if (!have_products && paired) products<false, true, false>(s.k.data() + from * K, s.k.data(), K, to - from, c.norm, c.gram, c.query);
+      std::copy_n(s.step.data() + from, to - from, c.step);
+      std::fill(c.step + (to - from), c.step + c.room, 0.0);
+    }
     // A block as a whole pays for the product of its factors at every step: where they grow, step by step is better.
-    double growth = 1;
-    for (std::size_t i = 0; Certified && i < to - from; ++i) growth *= c.rho[i];
-    const bool two = paired && growth < 1.25;
-    if (paired && !two) coefficients_of<Certified>(in, false, from, to, largest_v, c);
+    const bool two = paired && c.growth < 1.25;
+    if (paired && !two) fp64_coefficients(in, false, from, to, largest_v, c);
+    fits = c.fits;
+    ahead next(job, from);
+    products_ahead<Certified> next_products(s, to, *after);
     for (std::size_t at = 0; at < sets.size();) {
       std::size_t end = at + 1;
       while (end < sets.size() && end < at + together && sets[end].vectors == sets[at].vectors) ++end;
@@ -745,16 +638,17 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
       with_vectors(sets[at], [&](auto b) {
         for (const row_set& rows : turn) {
           if (two && !predicted) predict_pair<b()>(job, rows, from);
-          if (!two) advance_single<b(), Certified>(job, rows, c, from, to);
+          if (!two) advance_single<b(), Certified>(job, rows, c, next, from, to);
         }
-        if (two) advance_pairs<b(), Certified>(job, turn, c, from, to);
+        if (two) advance_pairs<b(), Certified>(job, turn, c, next, end == sets.size() ? &next_products : nullptr, from, to);
       });
       at = end;
     }
-    predicted = two;
+    predicted = have_products = two;
+    std::swap(now, after);
   }
   for (const row_set& rows : sets) with_vectors(rows, [&](auto b) { finish<b()>(job, rows); });
-  if (!c.fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
+  if (!fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
 }
 
 void run_certified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
@@ -763,9 +657,6 @@ void run_certified(const lowered<double>& in, std::span<const std::size_t> colum
 void run_plain(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
   run_rows<false>(in, columns, out, stop);
 }
-void coefficients(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v, block_coefficients& out) {
-  coefficients_of<true>(in, paired, from, to, largest_v, out);
-}
 
 }  // namespace deltaproof::tiers::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -773,7 +664,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace deltaproof::tiers {
 
-HWY_EXPORT(coefficients);
 HWY_EXPORT(run_certified);
 HWY_EXPORT(run_plain);
 
@@ -795,11 +685,6 @@ void tier_rows::shape(const sequence<double>& scan, std::size_t selected, bool p
 
 void restrict_targets(long long mask) { hwy::SetSupportedTargetsForTest(mask); }
 long long available_targets() { return hwy::SupportedTargets() & HWY_TARGETS; }
-
-void fp64_coefficients(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v,
-                       block_coefficients& out) {
-  HWY_DYNAMIC_DISPATCH(coefficients)(in, paired, from, to, largest_v, out);
-}
 
 void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
   in.scan.validate();

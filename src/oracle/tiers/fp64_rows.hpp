@@ -24,10 +24,6 @@ void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, t
 /// The same values without any radius: what the certificate costs is measured against it.
 void run_fp64_uncertified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out);
 
-/// Coefficients of the certificate for the steps [from, to), at most 64; `largest_v` bounds |v|.
-void fp64_coefficients(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v,
-                       block_coefficients& out);
-
 /// Whether two steps share one pass.
 [[nodiscard]] inline bool runs_in_pairs(const sequence<double>& s) { return s.decay.empty() && s.steps_per_token == 1; }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "deltaproof/oracle/lower.hpp"
@@ -35,7 +36,8 @@ struct double_double_head {
   bool underflowed = false;
 };
 
-/// Whole cache lines: a vector of eight that crosses two costs twice.
+/// Whole cache lines: a vector of eight that crosses two costs twice. What is allocated is left as it is: a tier writes all of
+/// its tables, and a pass that clears them first costs as much as the writing.
 template <class T>
 struct line_allocator {
   using value_type = T;
@@ -44,6 +46,11 @@ struct line_allocator {
   line_allocator(const line_allocator<U>&) noexcept {}
   [[nodiscard]] T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
   void deallocate(T* p, std::size_t) noexcept { ::operator delete(p, std::align_val_t{64}); }
+  void construct(T* p) noexcept { ::new (static_cast<void*>(p)) T; }
+  template <class... Values>
+  void construct(T* p, Values&&... values) {
+    ::new (static_cast<void*>(p)) T(std::forward<Values>(values)...);
+  }
   friend bool operator==(const line_allocator&, const line_allocator&) = default;
 };
 using table = std::vector<double, line_allocator<double>>;
@@ -109,6 +116,9 @@ struct block_coefficients {
   double decay_local = 0;                ///< factor of M_d
   double decay_floor = 0;                ///< factor of M_s
   double read = 0;                       ///< gamma / u + epsilon_q
+  double growth = 1;                     ///< product of rho
+  double from_norms = 0;                 ///< sum of from_norm + 1
+  double constants = 0;                  ///< sum of constant
   bool fits = true;                      ///< every key, step, query and decay is 0 or within 2^+-300
 };
 

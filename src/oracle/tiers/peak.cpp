@@ -3,7 +3,10 @@
 
 #include "oracle/tiers/peak.hpp"
 
+#include <algorithm>
+
 #include "oracle/tiers/simd.hpp"
+#include <hwy/aligned_allocator.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/tiers/peak.cpp"
@@ -12,12 +15,12 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaproof::tiers::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+#include "oracle/tiers/lanes.inc"
+#include "oracle/tiers/pass_two.inc"
 
 std::size_t multiply_adds(std::size_t count, double& sink) {
-  const hn::ScalableTag<double> d;
   constexpr std::size_t chains = 12;
-  hn::Vec<decltype(d)> sum[chains];
+  V sum[chains];
   for (std::size_t i = 0; i < chains; ++i) sum[i] = hn::Set(d, static_cast<double>(i));
   const auto x = hn::Set(d, 0.999), y = hn::Set(d, 1e-3);
   const std::size_t each = chains * hn::Lanes(d), rounds = count / each + 1;
@@ -29,6 +32,24 @@ std::size_t multiply_adds(std::size_t count, double& sink) {
   return rounds * each;
 }
 
+std::size_t passes(std::size_t key_dim, std::size_t count, double& sink) {
+  constexpr std::size_t sets = 2;  // in turn, as in the tier
+  const std::size_t each = 6 * key_dim * lanes(), rounds = count / (sets * each) + 1;
+  const auto memory = hwy::AllocateAligned<double>(key_dim * (sets * lanes() + 6));
+  double* const keys = memory.get() + key_dim * sets * lanes();
+  std::fill(memory.get(), keys, 0.0);
+  std::fill(keys, keys + 6 * key_dim, 0x1p-10);
+  const V w[1] = {hn::Set(d, 0x1p-10)};
+  for (std::size_t r = 0; r < rounds; ++r) {
+    for (std::size_t set = 0; set < sets; ++set) {
+      V p0[1], p1[1], o0[1], o1[1];
+      pass_two<1>(key_dim, memory.get() + set * key_dim * lanes(), keys, keys + 2 * key_dim, keys + 4 * key_dim, w, w, p0, p1, o0, o1);
+      sink += hn::GetLane(hn::Add(hn::Add(p0[0], p1[0]), hn::Add(o0[0], o1[0])));
+    }
+  }
+  return rounds * sets * each;
+}
+
 }  // namespace deltaproof::tiers::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -36,8 +57,11 @@ HWY_AFTER_NAMESPACE();
 namespace deltaproof::tiers {
 
 HWY_EXPORT(multiply_adds);
+HWY_EXPORT(passes);
 
 std::size_t run_multiply_adds(std::size_t count, double& sink) { return HWY_DYNAMIC_DISPATCH(multiply_adds)(count, sink); }
+
+std::size_t run_passes(std::size_t key_dim, std::size_t count, double& sink) { return HWY_DYNAMIC_DISPATCH(passes)(key_dim, count, sink); }
 
 }  // namespace deltaproof::tiers
 #endif
