@@ -24,9 +24,8 @@ namespace deltaproof::tiers {
 
 constexpr double norm_floor = 0x1p-1000;       // of a halved square
 constexpr double largest_square = 0x1p900;     // beyond it a row has left the tier
-constexpr std::size_t near_cache = 32768;       // bytes; this and the next two bear on speed alone
+constexpr std::size_t near_cache = 32768;       // bytes; this and the next bear on speed alone
 constexpr std::size_t keys_ahead = 16;          // steps beyond the next block
-constexpr std::size_t values_ahead = 8;         // steps
 
 /// One set of at most B vectors of rows between two blocks of steps: its state and what is carried beside it.
 struct row_set {
@@ -188,7 +187,8 @@ class ahead {
     if (decay_) decay_ += part;
     for (std::size_t i = 0; i < rows.vectors; ++i) {
       for (std::size_t r = row; r < row + steps; ++r) {
-        __builtin_prefetch(rows.v + (r + values_ahead) * rows.v_stride + i * lanes(), 0, 3);
+        __builtin_prefetch(rows.v + (r + steps) * rows.v_stride + i * lanes(), 0, 3);
+        __builtin_prefetch(rows.v + (r + block_steps) * rows.v_stride + i * lanes(), 0, 2);
       }
     }
   }
