@@ -106,7 +106,19 @@ HWY_INLINE void half_squares(std::size_t K, const double* S, V (&h)[B]) {
   for (std::size_t r = 0; r < B; ++r) h[r] = hn::Mul(hn::Add(hn::Add(sum[0][r], sum[1][r]), hn::Add(sum[2][r], sum[3][r])), hn::Set(d, 0.5));
 }
 
-enum carried_part { half_square_part, error_part, largest_part, prediction_part, second_part, start_part, top_part, written_part, write_part, second_write_part, carried_parts };
+enum carried_part {
+  half_square_part,
+  error_part,
+  largest_part,
+  prediction_part,
+  second_part,
+  start_part,
+  top_part,
+  written_part,
+  write_part,
+  second_write_part,
+  carried_parts
+};
 
 template <std::size_t B>
 HWY_INLINE void recall(const row_set& rows, carried_part part, V (&x)[B]) {
