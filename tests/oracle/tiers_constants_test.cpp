@@ -21,6 +21,7 @@
 #include "deltaproof/oracle/problem.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
+#include "oracle/tiers/fp64_coefficients.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/tiers_cases.hpp"
 #include "support/multiplier.hpp"
