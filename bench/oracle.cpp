@@ -278,8 +278,12 @@ void print(const table& t) {
 /// Goals of the tiers, each with what was measured.
 struct goals {
   table t{"goals", "Goals", {"what", {"measured", 3}, "goal", "met", "what binds"}, {}};
-  void at_most(const std::string& what, double got, double goal, const std::string& binds = "") { add(what, got, "at most " + number(goal), got <= goal, binds); }
-  void at_least(const std::string& what, double got, double goal, const std::string& binds = "") { add(what, got, "at least " + number(goal), got >= goal, binds); }
+  void at_most(const std::string& what, double got, double goal, const std::string& binds = "") {
+    add(what, got, "at most " + number(goal), got <= goal, binds);
+  }
+  void at_least(const std::string& what, double got, double goal, const std::string& binds = "") {
+    add(what, got, "at least " + number(goal), got >= goal, binds);
+  }
 
  private:
   void add(const std::string& what, double got, const std::string& goal, bool met, const std::string& binds) {
@@ -423,7 +427,8 @@ void add_threads(int rounds, report& page, goals& wanted) {
       one_by_head = median(by_head);
     }
     if (heads == 1 || heads == 8) wanted.at_least("two threads against one, " + std::to_string(heads) + (heads == 1 ? " head" : " heads"), a / b, 1.85,
-                                                  "processor time of both is " + number(median(work)) + " times that of one; the rows alone, half to a thread: " + number(of_rows));
+                                                  "processor time of both is " + number(median(work)) +
+                                                      " times that of one; the rows alone, half to a thread: " + number(of_rows));
     if (heads == 8) wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1,
                                    number(median(by_head) / (8 * one_by_head)) + " where each head is given away (solve_by_head) instead of put into one tensor");
   }
