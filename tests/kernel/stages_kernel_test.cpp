@@ -186,7 +186,7 @@ TEST(stages, alternatives_are_told_apart) {
 TEST(stages, of_the_output_are_rebuilt_from_the_alternative_of_the_state_that_fits) {
   for (const std::vector<std::string>& missing :
        {std::vector<std::string>{}, {"v_new"}, {"h"}, {"h", "v_new"}, {"h", "v_new", "final_state"}}) {
-    for (const std::size_t span : {1, 2}) {
+    for (const std::size_t span : {std::size_t{1}, std::size_t{2}}) {
       pipeline_case c;
       if (span > 1) c.op = op_kind::gated_delta_product, c.steps = 2, c.output_span = 2;
       pipeline kernel(c);
