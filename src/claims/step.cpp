@@ -333,7 +333,7 @@ claim_table step_claims() {
        "of the recurrence, not of a trained model: parity and the permutations of three and of five letters come out exactly "
        "with "
        "reflections; with eigenvalues in [0, 1] the same read-out never changes its sign. Reflections must be exact: with the "
-       "margin that keeps bf16 safe the lead of the right answer in S₅ is below one half after 57 tokens",
+       "margin that keeps bf16 safe the lead of the right answer in S₅ is below one half after 57 or 58 tokens",
        {exact_check("all words of up to 5 exchanges of 3 letters, all words of 10 bits, in fractions", words_by_reflections,
                     [](const claim_values& v) {
                       return number_at(v, "words") == 363 && truth_at(v, "permutations_exact") && truth_at(v, "parity_exact") &&
@@ -346,7 +346,7 @@ claim_table step_claims() {
         finding_of("negative-eigenvalues", "margin-costs-words",
                    "tokens until the lead of the right answer in S₅ is below one half, at 2η = 1.984375 and 1.75",
                    [](const claim_values& v) {
-                     return number_at(v, "faint_margin") == 57 && number_at(v, "faint_coarse") > 0 &&
+                     return within(number_at(v, "faint_margin"), 57.5, 0.01) && number_at(v, "faint_coarse") > 0 &&
                             number_at(v, "faint_margin") > number_at(v, "faint_coarse");
                    })}},
       {"gradient-follows-the-error",

@@ -188,6 +188,7 @@ void add_forced(const run_options& options, const settings& size, report& r) {
        evidence::proved(),
        {{"gain_at_safe_beta", repeated_gain(1 - safe_in_bf16)},
         {"alternating_at_two", alternating_at_two},
+        {"tokens", size.tokens},
         {"largest_relative_error_of_runs", largest_repeated_error}},
        "S k is a geometric sum of b R^j v: at most b Σ|R|^j, attained by values whose signs follow R. The runs agree to " +
            number(largest_repeated_error, 2) + "."});
@@ -215,6 +216,7 @@ void add_forced(const run_options& options, const settings& size, report& r) {
                         evidence::measured(),
                         {{"exact_at_1", std::sqrt(adversary(stability_of("exact", 1), size.tokens).back())},
                          {"euler_at_1", std::sqrt(adversary(0, size.tokens).back())},
+                         {"tokens", size.tokens},
                          {"euler_at_2", at_two}},
                         "The adversary of the proof of forced-bound, two dimensions, fp64."});
   table t;
