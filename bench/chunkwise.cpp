@@ -10,7 +10,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "studies/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/wy/cost.hpp"
 #include "studies/wy/errors.hpp"
 
