@@ -1,6 +1,6 @@
 #!/bin/sh
 # floors_selftest.sh FLOORS_SH: the check must fail on a planted upward include, and on one of a study's folder from
-# another study, and pass without them.
+# another study, and on a bench of what is gone, and pass without them.
 set -eu
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -14,6 +14,11 @@ for file in two.cpp shared/a.hpp; do
   if sh "$1" "$root"; then echo "the folder of another study in $file went unseen"; exit 1; fi
   rm "$root/src/studies/$file"
 done
+sh "$1" "$root"
+mkdir "$root/bench"
+echo '#include "studies/one/gone.hpp"' > "$root/bench/one.cpp"
+if sh "$1" "$root"; then echo "a bench of what is gone went unseen"; exit 1; fi
+echo '#include "studies/one/parts.hpp"' > "$root/bench/one.cpp"
 sh "$1" "$root"
 echo '#include "deltaproof/scan/a.hpp"' > "$root/include/deltaproof/number/b.hpp"
 if sh "$1" "$root"; then echo "an upward include went unseen"; exit 1; fi
