@@ -125,6 +125,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
   // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
   const double z = two_sided_normal(alarm.each());
   bool overflowed = false;
+  // Where a kernel rounds less, its stages are no draws of the plan's law, nor are those that read them: bounds alone judge.
+  const bool rounds_less = draws.stored_in_more_bits || std::any_of(out.measured_stages->stages.begin(), out.measured_stages->stages.end(),
+                                                                    [](const stage_measurement& m) { return m.finer; });
   for (const stage_measurement& m : out.measured_stages->stages) {
     judged_stage s;
     s.name = m.name;
@@ -139,10 +142,10 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;
       s.rms_limit = rms_limits[i];
-      if (!m.finer) s.rms_ratio = draws.rms_got[i];
-      if (rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
+      s.rms_ratio = draws.rms_got[i];
+      if (!rounds_less && rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + (m.finer ? "" : " on " + draws.slice) + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;
@@ -150,7 +153,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       if (b.name != m.name) continue;
       b.floor = m.bias.allowance + z * m.bias.standard_error;
       s.bias_limit = signed_thresholds({&b, 1}, alarm).front();
-      if (s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
+      if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
         s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " + std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " +
                    digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
