@@ -231,14 +231,11 @@ struct stage_options {
 [[nodiscard]] stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings,
                                           const stage_options& options = {});
 
-/// `declared` and after each list of these stages its alternatives with fewer roundings: operands, products, the step, A or
-/// the state between chunks kept as computed, in any combination.
-[[nodiscard]] stage_roundings finer(const stage_roundings& declared, const std::vector<std::string>& stages);
-
 /// measure_stages, where a kernel may round less than declared: better than the plan is no fault. A stage (with those that
-/// share its choice) that is beyond its bounds as declared is measured as `finer` has it, with the rows under qk_l2norm as
-/// computed, and with o read from the state of each chunk where `output_span` joins several; it is taken so where nothing is
-/// beyond its bound then. Throws: as measure_stages.
+/// share its choice) that is beyond its bounds as declared is measured again with its operands, products, step, A or the state
+/// between chunks kept as computed, in any combination; with the rows under qk_l2norm as computed; and with o read from the
+/// state of each chunk where `output_span` joins several. It is taken so, and marked `finer`, where nothing is beyond its bound
+/// then. Throws: as measure_stages.
 [[nodiscard]] stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared,
                                                    const stage_options& options = {});
 

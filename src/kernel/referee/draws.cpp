@@ -175,7 +175,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   for (const stage_measurement& as_stored : got.stages) {
     if (as_stored.name == "o" || as_stored.name == "final_state" || as_stored.judged == 0) continue;
     const auto narrower = stored_as(own_formats, r, as_stored.name);
-    out.stored_in_more_bits = out.stored_in_more_bits || narrower.has_value();
+    if (narrower) out.stored_in_more_bits.insert(as_stored.name);
     const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
     signed_statistic bias{m.name, true, 0, {}};

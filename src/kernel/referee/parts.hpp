@@ -90,7 +90,7 @@ struct stage_draws {
   std::vector<double> bias_got;
   std::set<std::string> overflowing;        ///< stages in which the plan's own runs are not finite either
   std::string slice;
-  bool stored_in_more_bits = false;         ///< some stage of the result, than the plan says
+  std::set<std::string> stored_in_more_bits;  ///< stages of the result, than the plan says
 };
 [[nodiscard]] stage_draws draw_stages(const trial& t, const stage_roundings& roundings);
 

@@ -125,13 +125,13 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
   // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
   const double z = two_sided_normal(alarm.each());
   bool overflowed = false;
-  // Where a kernel rounds less, its stages are no draws of the plan's law, nor are those that read them: bounds alone judge.
-  const bool rounds_less = draws.stored_in_more_bits || std::any_of(out.measured_stages->stages.begin(), out.measured_stages->stages.end(),
-                                                                    [](const stage_measurement& m) { return m.finer; });
+  // A stage in which a kernel rounds less, and those after it, which read it, are no draws of the plan's law: bounds judge them.
+  bool rounds_less = false;
   for (const stage_measurement& m : out.measured_stages->stages) {
     judged_stage s;
     s.name = m.name;
     s.rms_ratio = m.rms_ratio;
+    rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
     overflowed = overflowed || draws.overflowing.count(m.name) != 0;
     const bool plans_own = m.bad == m.nonfinite && overflowed;

@@ -12,27 +12,36 @@ namespace deltaproof {
 
 namespace {
 
-const narrowing kept{fp32, false};
+// False where there is no rounding to leave out.
+bool keep(format& f) { return f.precision < fp32.precision && (f = fp32, true); }
+bool keep(narrowing& n) { return n.to.precision < fp32.precision && (n = {fp32, false}, true); }
+bool keep(std::optional<format>& f) { return f && f->precision < fp32.precision && (f.reset(), true); }
+/// A format of its own where nothing stands for `otherwise`.
+bool keep(std::optional<narrowing>& n, const narrowing& otherwise) {
+  n = n.value_or(otherwise);
+  return keep(*n);
+}
 
-bool rounds(const narrowing& n) { return n.to.precision < fp32.precision; }
-bool rounds(const std::optional<format>& f) { return f && f->precision < fp32.precision; }
+template <class Rounding>
+struct left_out {
+  const char* what;
+  bool (*leave_out)(Rounding&);  ///< false: this alternative does not round there
+};
 
-/// Every alternative with any of its roundings left out, after those declared. Each of `leave_out` leaves out one, and says
-/// which, or nothing where the alternative does not have it.
-template <class Rounding, std::size_t N>
-std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const std::array<std::string (*)(Rounding&), N>& leave_out) {
+/// Every alternative with any of its roundings left out, after those declared.
+template <class Rounding>
+std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const std::vector<left_out<Rounding>>& roundings) {
   std::vector<Rounding> out = declared;
   std::set<std::string> names;
   for (const Rounding& one : declared) {
-    for (std::size_t chosen = 1; chosen < std::size_t{1} << N; ++chosen) {
+    for (std::size_t chosen = 1; chosen < std::size_t{1} << roundings.size(); ++chosen) {
       Rounding less = one;
       std::string what;
       bool all = true;
-      for (std::size_t i = 0; i < N; ++i) {
+      for (std::size_t i = 0; i < roundings.size(); ++i) {
         if ((chosen >> i & 1) == 0) continue;
-        const std::string left = leave_out[i](less);
-        all = all && !left.empty();
-        what += (what.empty() ? "" : " and ") + left;
+        all = all && roundings[i].leave_out(less);
+        what += std::string(what.empty() ? "" : " and ") + roundings[i].what;
       }
       if (!all) continue;
       less.name += (less.name.empty() ? "" : ", ") + what + " not rounded";
@@ -42,96 +51,58 @@ std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const st
   return out;
 }
 
-template <class Rounding>
-std::string keep_operand(Rounding& r) {
-  if (!rounds(r.operand)) return {};
-  r.operand = kept;
-  return "operands";
-}
-template <class Rounding>
-std::string keep_step(Rounding& r) {
-  if (!rounds(r.step)) return {};
-  r.step.reset();
-  return "the step";
-}
-std::string keep_store(gram_rounding& r) {
-  if (!rounds(r.store)) return {};
-  r.store.reset();
-  return "A";
-}
-std::string keep_inverse(inverse_rounding& r) {
-  if (!rounds(r.merge_operand)) return {};
-  r.merge_operand = kept;
-  return "operands of merges";
-}
-std::string keep_product(scaled_rounding& r) {
-  if (!(r.beta_product.precision < fp32.precision)) return {};
-  r.beta_product = fp32;
-  return "beta times a row";
-}
-std::string keep_state_operand(state_rounding& r) {
-  if (!rounds(r.operand)) return {};
-  if (!r.update_operand) r.update_operand = r.operand;
-  r.operand = kept;
-  return "w and the state";
-}
-std::string keep_update(state_rounding& r) {
-  const bool twice = r.update == update_kind::stored_value;
-  if (!twice && !rounds(r.update_operand.value_or(r.operand))) return {};
-  if (twice) r.update = update_kind::value;
-  r.update_operand = kept;
-  return "operands of the update";
-}
-std::string keep_between(state_rounding& r) {
-  if (!rounds(r.between_chunks)) return {};
-  r.between_chunks.reset();
-  return "the state between chunks";
-}
-std::string keep_query(output_rounding& r) {
-  if (!rounds(r.query_operand.value_or(r.operand))) return {};
-  r.query_operand = kept;
-  return "q with its decay";
-}
-std::string keep_weights(output_rounding& r) {
-  if (!rounds(r.operand)) return {};
-  if (!r.query_operand) r.query_operand = r.operand;
-  r.operand = kept;
-  return "q k^T with its decay";
-}
+const std::vector<left_out<gram_rounding>> of_gram{{"operands", [](gram_rounding& r) { return keep(r.operand); }},
+                                                   {"the step", [](gram_rounding& r) { return keep(r.step); }},
+                                                   {"A", [](gram_rounding& r) { return keep(r.store); }}};
+const std::vector<left_out<inverse_rounding>> of_inverse{{"operands of merges", [](inverse_rounding& r) { return keep(r.merge_operand); }}};
+const std::vector<left_out<scaled_rounding>> of_scaled{{"beta times a row", [](scaled_rounding& r) { return keep(r.beta_product); }},
+                                                       {"operands", [](scaled_rounding& r) { return keep(r.operand); }},
+                                                       {"the step", [](scaled_rounding& r) { return keep(r.step); }}};
+// The second operand stays as declared where the first is kept, and the other way round.
+const std::vector<left_out<state_rounding>> of_state{
+    {"w and the state",
+     [](state_rounding& r) {
+       r.update_operand = r.update_operand.value_or(r.operand);
+       return keep(r.operand);
+     }},
+    {"operands of the update",
+     [](state_rounding& r) {
+       const bool twice = r.update == update_kind::stored_value;
+       if (twice) r.update = update_kind::value;
+       return keep(r.update_operand, r.operand) || twice;
+     }},
+    {"the state between chunks", [](state_rounding& r) { return keep(r.between_chunks); }}};
+const std::vector<left_out<output_rounding>> of_output{{"q with its decay", [](output_rounding& r) { return keep(r.query_operand, r.operand); }},
+                                                       {"q k^T with its decay", [](output_rounding& r) {
+                                                          r.query_operand = r.query_operand.value_or(r.operand);
+                                                          return keep(r.operand);
+                                                        }}};
 
 constexpr std::array<std::array<std::string_view, 3>, 2> share_a_choice{{{"A", "Aqk", ""}, {"h", "v_new", "final_state"}}};
 
 /// Beyond its bound by more than overflow, which no rounding explains.
 bool is_off(const stage_measurement& m) { return m.bad > m.nonfinite; }
 
-}  // namespace
-
+/// `declared` and after each list of these stages its alternatives with fewer roundings.
 stage_roundings finer(const stage_roundings& declared, const std::vector<std::string>& stages) {
   const auto any = [&](std::initializer_list<std::string_view> names) {
     return std::any_of(stages.begin(), stages.end(), [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); });
   };
-  using gram = std::array<std::string (*)(gram_rounding&), 3>;
-  using inverse = std::array<std::string (*)(inverse_rounding&), 1>;
-  using scaled = std::array<std::string (*)(scaled_rounding&), 3>;
-  using state = std::array<std::string (*)(state_rounding&), 3>;
-  using output = std::array<std::string (*)(output_rounding&), 2>;
   stage_roundings r = declared;
-  if (any({"A", "Aqk"})) r.gram = with_fewer(r.gram, gram{keep_operand<gram_rounding>, keep_step<gram_rounding>, keep_store});
-  if (any({"Ai"})) r.inverse = with_fewer(r.inverse, inverse{keep_inverse});
-  if (any({"w"})) r.w = with_fewer(r.w, scaled{keep_product, keep_operand<scaled_rounding>, keep_step<scaled_rounding>});
-  if (any({"u"})) r.u = with_fewer(r.u, scaled{keep_product, keep_operand<scaled_rounding>, keep_step<scaled_rounding>});
-  if (any({"h", "v_new", "final_state"})) r.state = with_fewer(r.state, state{keep_state_operand, keep_update, keep_between});
-  if (any({"o"})) r.output = with_fewer(r.output, output{keep_query, keep_weights});
+  if (any({"A", "Aqk"})) r.gram = with_fewer(r.gram, of_gram);
+  if (any({"Ai"})) r.inverse = with_fewer(r.inverse, of_inverse);
+  if (any({"w"})) r.w = with_fewer(r.w, of_scaled);
+  if (any({"u"})) r.u = with_fewer(r.u, of_scaled);
+  if (any({"h", "v_new", "final_state"})) r.state = with_fewer(r.state, of_state);
+  if (any({"o"})) r.output = with_fewer(r.output, of_output);
   return r;
 }
-
-namespace {
 
 /// What a kernel may do to every stage at once: nothing more, keep normalised rows as computed, read o from each chunk's state.
 enum class everywhere { as_declared, normalised_rows_kept, output_of_each_chunk };
 
 bool concerns(everywhere what, const problem& p, const stage_roundings& declared) {
-  if (what == everywhere::normalised_rows_kept) return p.qk_l2norm && rounds(declared.l2norm_store);
+  if (what == everywhere::normalised_rows_kept) return p.qk_l2norm && declared.l2norm_store && declared.l2norm_store->precision < fp32.precision;
   return what == everywhere::as_declared || declared.output_span > 1;
 }
 
