@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "deltaproof/number/random.hpp"
 
+// The library's multiplication in assembler is one at a time; compilers put the plain one into vectors.
+#define R123_USE_MULHILO32_ASM 0
 #include <Random123/philox.h>
 
 #include <bit>
@@ -11,6 +13,7 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/wide.hpp"
+#include "number/widest_vectors.hpp"
 
 namespace deltaproof {
 
@@ -63,17 +66,29 @@ constexpr std::array<double, 8> far_denominator{
     2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.8463183175100546818e-5, 7.868691311456132591e-4,
     0.0148753612908506148525,   0.13692988092273580531,   0.59983220655588793769,   1.0};
 
+std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
+std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
+
+// Blocks of two numbers do not depend on each other, so that many are made at once, in the lanes of vectors.
+using many = std::array<std::uint64_t, 32>;
+
+[[gnu::always_inline]] inline void fill(many& numbers, std::uint64_t first_block, std::uint64_t stream, std::uint64_t seed) {
+  using generator = r123::Philox4x32;
+  const generator::key_type key{{low(seed), high(seed)}};
+  for (std::size_t i = 0; i < numbers.size() / 2; ++i) {
+    const std::uint64_t index = (first_block + i) & ~std::uint64_t{0} >> 1;  // the position after 2^64 - 1 is 0
+    const generator::ctr_type block = generator{}(generator::ctr_type{{low(index), high(index), low(stream), high(stream)}}, key);
+    numbers[2 * i] = std::uint64_t{block[1]} << 32 | block[0];
+    numbers[2 * i + 1] = std::uint64_t{block[3]} << 32 | block[2];
+  }
+}
+
 }  // namespace
 
-void philox::refill(std::uint64_t block_index) {
-  using generator = r123::Philox4x32;
-  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
-  const generator::ctr_type counter{{low(block_index), high(block_index), low(stream_), high(stream_)}};
-  const generator::key_type key{{low(seed_), high(seed_)}};
-  const generator::ctr_type block = generator{}(counter, key);
-  block_ = {std::uint64_t{block[1]} << 32 | block[0], std::uint64_t{block[3]} << 32 | block[2]};
-  block_index_ = block_index;
+void philox::refill(std::uint64_t index) {
+  first_ = index - index % 2;
+  made_ = numbers_.size();
+  detail::in_widest_vectors([this]() __attribute__((always_inline)) { fill(numbers_, first_ / 2, stream_, seed_); });
 }
 
 double philox::normal() {

@@ -28,16 +28,19 @@ TEST(philox, known_answers) {
   EXPECT_EQ(zeros(), 0xe169c58d6627e8d5U);
   EXPECT_EQ(zeros(), 0x9b00dbd8bc57ac4cU);
   // Seed is the key, stream the high half of the counter, position / 2 the low half.
-  for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{12345}, std::uint64_t{1} << 40}) {
+  for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{12345}, std::uint64_t{1} << 40, (std::uint64_t{1} << 63) - 20}) {
     const std::uint64_t seed = 0x299f31d0a4093822U;
     const std::uint64_t stream = 0x0370734413198a2eU;
     philox generator(seed, stream);
-    generator.seek(2 * n);
-    const r123::Philox4x32::ctr_type counter{
-        {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32), 0x13198a2e, 0x03707344}};
-    const auto block = r123::Philox4x32{}(counter, {{0xa4093822, 0x299f31d0}});
-    EXPECT_EQ(generator(), std::uint64_t{block[1]} << 32 | block[0]);
-    EXPECT_EQ(generator(), std::uint64_t{block[3]} << 32 | block[2]);
+    generator.seek(2 * n + 1);
+    // Across the numbers that are made at once, and from the last position there is to the first.
+    for (std::uint64_t position = 2 * n + 1; position != 2 * n + 102; ++position) {
+      const std::uint64_t index = position / 2;
+      const r123::Philox4x32::ctr_type counter{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x13198a2e, 0x03707344}};
+      const auto block = r123::Philox4x32{}(counter, {{0xa4093822, 0x299f31d0}});
+      const std::size_t half = 2 * (position % 2);
+      EXPECT_EQ(generator(), std::uint64_t{block[half + 1]} << 32 | block[half]);
+    }
   }
   static_assert(std::uniform_random_bit_generator<philox>);
 }

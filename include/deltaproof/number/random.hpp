@@ -27,8 +27,8 @@ class philox {
   /// The next 64 bits of the stream.
   result_type operator()() {
     const std::uint64_t index = position_++;
-    if (index / 2 != block_index_) refill(index / 2);
-    return block_[index % 2];
+    if (index - first_ >= made_) refill(index);
+    return numbers_[index - first_];
   }
 
   /// Uniform on the multiples of 2^-53 in [0, 1).
@@ -49,13 +49,14 @@ class philox {
   std::uint64_t stream() const { return stream_; }
 
  private:
-  void refill(std::uint64_t block_index);
+  void refill(std::uint64_t index);
 
   std::uint64_t seed_;
   std::uint64_t stream_;
   std::uint64_t position_ = 0;
-  std::uint64_t block_index_ = std::numeric_limits<std::uint64_t>::max();
-  std::array<std::uint64_t, 2> block_{};
+  std::uint64_t first_ = 0;  ///< position of numbers_[0]
+  std::uint64_t made_ = 0;   ///< how many of them there are
+  std::array<std::uint64_t, 32> numbers_{};
 };
 
 /// x with Phi(x) = p, for 0 < p < 1; only + - * / sqrt, so the same bits everywhere.

@@ -18,6 +18,7 @@
 #include "deltaproof/rule/rules.hpp"
 #include "kernel/emulate/fault.hpp"
 #include "kernel/emulate/machine.hpp"
+#include "number/widest_vectors.hpp"
 #include "oracle/parallel.hpp"
 
 namespace deltaproof {
@@ -133,32 +134,15 @@ template <class S>
   }
 }
 
-#if defined(__x86_64__)
-[[gnu::target("arch=x86-64-v4")]] void one_pass_v4(double* state, std::size_t keys, std::size_t values, const double* k,
-                                                   const double* change, const double* q, double* read, const double* next,
-                                                   const double* decay, std::size_t stride, double* predicted) {
-  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
-}
-[[gnu::target("avx2")]] void one_pass_v3(double* state, std::size_t keys, std::size_t values, const double* k,
-                                         const double* change, const double* q, double* read, const double* next,
-                                         const double* decay, std::size_t stride, double* predicted) {
-  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
-}
-#endif
-
 template <class S>
 void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
               const double* next, const double* decay, std::size_t stride, S* predicted) {
-#if defined(__x86_64__)
+  const auto pass = [&]() __attribute__((always_inline)) { one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted); };
   if constexpr (std::is_same_v<S, double>) {
-    static const int level = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") ? 4
-                             : __builtin_cpu_supports("avx2")                                                                               ? 3
-                                                                                                                                            : 0;
-    if (level == 4) return one_pass_v4(state, keys, values, k, change, q, read, next, decay, stride, predicted);
-    if (level == 3) return one_pass_v3(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+    detail::in_widest_vectors(pass);
+  } else {
+    pass();
   }
-#endif
-  one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
 }
 
 // The order of EXCHANGE: activation, norm, effective step; then decay, predict, write, read.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "deltaproof/number/rounding.hpp"
+#include "number/widest_vectors.hpp"
 
 namespace deltaproof::stages_detail {
 
@@ -112,23 +113,19 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
   for (std::size_t i = 0; i < above.size(); ++i) above[i] = magnitude[i] + (b.exact() ? 0 : b.radius[i]);
   for (std::size_t i = 0; i < a.rows; ++i) {
     const std::size_t last = limits.empty() ? a.cols : limits[i];
-    double* const value = &result.value[i * n];
-    double* const terms = &result.terms[i * n];
-    for (std::size_t m = 0; m < last; ++m) {
-      const ball x = a.at(i, m);
-      const double size = std::fabs(x.value);
-      const double* const row = &b.value[m * n];
-      const double* const sizes = &magnitude[m * n];
-      for (std::size_t j = 0; j < n; ++j) {
-        value[j] += x.value * row[j];
-        terms[j] += size * sizes[j];
+    deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+      const double *row = b.value.data(), *sizes = magnitude.data(), *uppers = above.data();
+      double *const value = &result.value[i * n], *const terms = &result.terms[i * n], *const upper = exact ? nullptr : &result.upper[i * n];
+      for (std::size_t m = 0; m < last; ++m, row += n, sizes += n, uppers += exact ? 0 : n) {
+        const ball x = a.at(i, m);
+        const double size = std::fabs(x.value), top = x.upper();
+        for (std::size_t j = 0; j < n; ++j) {
+          value[j] += x.value * row[j];
+          terms[j] += size * sizes[j];
+        }
+        for (std::size_t j = 0; j < n && !exact; ++j) upper[j] += top * uppers[j];
       }
-      if (exact) continue;
-      double* const upper = &result.upper[i * n];
-      const double* const uppers = &above[m * n];
-      const double top = x.upper();
-      for (std::size_t j = 0; j < n; ++j) upper[j] += top * uppers[j];
-    }
+    });
   }
   if (exact) result.upper = result.terms;
   return result;

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// `in_widest_vectors` runs a plain loop as compiled for the widest vectors the machine has. The library is compiled with
+// -ffp-contract=off, so that results do not depend on which those are.
+#pragma once
+
+namespace deltaproof::detail {
+
+#if defined(__x86_64__)
+template <class Loop>
+[[gnu::target("arch=x86-64-v4")]] void in_vectors_of_v4(const Loop& loop) {
+  loop();
+}
+template <class Loop>
+[[gnu::target("avx2")]] void in_vectors_of_v3(const Loop& loop) {
+  loop();
+}
+#endif
+
+/// Calls loop(), which must be always_inline to be compiled so, with all it calls.
+template <class Loop>
+void in_widest_vectors(const Loop& loop) {
+#if defined(__x86_64__)
+  static const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+  static const bool has_v3 = __builtin_cpu_supports("avx2");
+  if (has_v4) return in_vectors_of_v4(loop);
+  if (has_v3) return in_vectors_of_v3(loop);
+#endif
+  loop();
+}
+
+}  // namespace deltaproof::detail
