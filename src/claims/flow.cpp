@@ -617,7 +617,10 @@ claim_table flow_claims() {
        {theorem("float.gain.gain_robust"),
         finding_of("eigenvalues", "bf16-rules-outside-zero-one",
                    "steps that leave (0, 1], of all significands of β and ‖k‖² in bf16",
-                   [](const claim_values& v) { return number_at(v, "steps_negative") > 0 && number_at(v, "worst_in_u") < 8; }),
+                   [](const claim_values& v) {
+                     return number_at(v, "steps_negative") > 0 && within(number_at(v, "exact_leaves_from"), 4.707, 5e-4) &&
+                            within(number_at(v, "exact_leaves_by_u"), 2.86, 0.01);
+                   }),
         finding_of("efla", "eigenvalue-ends",
                    "pairs of bf16 significands of β and ‖k‖²: eigenvalues above 1, exactly 1, and the lowest",
                    [](const claim_values& v) {

@@ -365,9 +365,7 @@ claim_table stability_claims() {
        kind::bound,
        verdict::conditional,
        "η, a sigmoid, can be 1, where the eigenvalue is −1.",
-       "not of real numbers, where the range before it, (−1, 1], excludes −1; in a format the sigmoid rounds to 1, in bf16 from "
-       "a "
-       "logit of 6.25 on",
+       "not of real numbers, whose sigmoid stays below 1; in a format it rounds to 1, in bf16 from a logit of 6.25 on",
        {exact_check("the eigenvalue of a unit key for η below 1 and at 1, in fractions", range_at_one,
                     [](const claim_values& v) {
                       return truth_at(v, "inside_below_one") && text_at(v, "at_one") == "-1" && !truth_at(v, "one_is_inside");
@@ -378,6 +376,16 @@ claim_table stability_claims() {
             "negative-eigenvalues", "logit-margin",
             "every bf16 logit in [1/2, 16]: the first whose sigmoid is 1, and the largest within the safe margin",
             [](const claim_values& v) { return number_at(v, "first_one") == 6.25 && number_at(v, "largest_safe") == 5.125; })}},
+      {"minus-one-is-excluded-and-reached",
+       blog,
+       kind::contradiction,
+       verdict::contradiction,
+       "The eigenvalues are said to lie in (−1, 1], which excludes −1, and η = 1, where one is −1, is then called a case of theirs.",
+       "of real numbers the range is right and the case does not occur; in formats it occurs and the range is wrong",
+       {exact_check("the eigenvalue of a unit key for η below 1 and at 1, in fractions", range_at_one,
+                    [](const claim_values& v) {
+                      return truth_at(v, "inside_below_one") && text_at(v, "at_one") == "-1" && !truth_at(v, "one_is_inside");
+                    })}},
       {"householder-is-orthogonal",
        blog,
        kind::identity,

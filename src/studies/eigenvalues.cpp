@@ -106,6 +106,7 @@ void rule_findings(const rule_survey& survey, const run_options& options, report
         {"lambda", unit_worst.worst_lambda}},
        "All pairs of significands of β and the rounded |k|², x from 2⁻¹⁰ to 2¹², the exact |k|² at either end of the rounding "
        "interval; λ is decided in rationals. Where λ leaves, R lies within a few u of ±1."});
+  const rule_result exact_row = only(bf16_rows, [](const rule_result& r) { return r.rule == exact_flow::name; }).at(0);
   const std::uint64_t zero_or_less = total(bf16_rows, [](const rule_result& r) { return r.outside_decay; });
   into.findings.push_back(
       {"bf16-rules-outside-zero-one",
@@ -119,7 +120,9 @@ void rule_findings(const rule_survey& survey, const run_options& options, report
         {"worst_in_u", decay_worst.worst_decay},
         {"beta", decay_worst.worst_beta},
         {"rounded_norm", decay_worst.worst_n},
-        {"lambda", decay_worst.worst_lambda}},
+        {"lambda", decay_worst.worst_lambda},
+        {"exact_leaves_from", exact_row.first_decay.value_or(std::numeric_limits<double>::quiet_NaN())},
+        {"exact_leaves_by_u", exact_row.worst_decay}},
        "As above; `exact`, `implicit`, `rk2` and `rk4` promise it."});
 
   const auto eight = only(survey.results, [](const rule_result& r) {
