@@ -142,7 +142,8 @@ def check(
     plan: a name of `plans()` or the path of a .toml file; None: the preset that lists the result's kernel; False: measure only.
     max_error, because: limits "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps) and where they come from.
     false_alarm: the probability that a kernel which keeps its plan is refuted. accuracy: what the plan itself may err by.
-    power: run the planted faults; without them there is no diagnosis and no `vacuous`.
+    power: run the planted faults; without them there is no diagnosis, no `vacuous`, and no limit on their shapes, so that
+        one as small as rounding may hold.
     max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is.
 
     The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.

@@ -113,7 +113,7 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN")->check(not_empty());
   command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(CLI::Range(1e-12, 0.1) & not_nan());
   command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(CLI::PositiveNumber & not_nan());
-  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
+  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
   command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR");
   command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(CLI::Range(53, 1024));
   command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says what moved, decides nothing")->type_name("FILE");

@@ -147,7 +147,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
   command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")
       ->type_name("E")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis");
+  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

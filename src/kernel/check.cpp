@@ -191,6 +191,7 @@ void judge_plans(const problem& p, const result& r, const reference& ref, const 
     return std::any_of(x.adequacy.ranges.begin(), x.adequacy.ranges.end(), [](const range_report& range) { return range.violated; });
   };
   auto chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) == verdict::holds; });
+  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return x.stopped && combined(x) != verdict::refuted; });
   if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
   if (chosen == reports.end()) chosen = reports.begin();
   for (auto other = reports.begin(); other != reports.end(); ++other) {
@@ -306,6 +307,7 @@ void join_plan(check_report& out) {
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
     if (out.stopped) return "let it finish: a larger --max-seconds, or none";
+    if (out.conformance && out.conformance->conforms == verdict::undecided) return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   }
@@ -336,6 +338,7 @@ check_report check(const problem& p, const result& r, const check_options& optio
   if (!options.plans.empty() && !out.stopped && errors.elements > errors.unknown) {
     judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
     join_plan(out);
+    out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
     out.judged = verdict::vacuous;
     out.reason = "there is no element of o to ask a plan about";

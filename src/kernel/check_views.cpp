@@ -183,6 +183,17 @@ json names(const std::vector<const fault*>& list) {
   return j;
 }
 
+/// Of the kernel; of the plan where the kernel keeps one that is inadequate.
+std::string first_bad_of(const plan_report& plan) {
+  return plan.first_bad_stage.empty() && !plan.adequacy.adequate ? plan.adequacy.stage : plan.first_bad_stage;
+}
+
+bool judged_without_faults(const check_report& report) {
+  return report.conformance && !report.conformance->power.ran && !report.conformance->stopped;
+}
+
+constexpr std::string_view no_limits_on_faults = "without a search for planted faults (--no-power) no limit on their shapes is applied: one as small as rounding may hold";
+
 void conformance_json(const check_report& report, json& j) {
   if (!report.conformance) {
     for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "diagnosis", "power"}) j[key] = nullptr;
@@ -201,12 +212,13 @@ void conformance_json(const check_report& report, json& j) {
     (r.violated ? violations : warnings).push_back(std::move(one));
   }
   const auto& a = plan.adequacy;
-  j["adequate"] = {{"adequate", a.adequate}, {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)}, {"error", detail::json_number(a.worst_error)},
+  j["adequate"] = {{"adequate", a.judged ? json(a.adequate) : json(nullptr)}, {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)}, {"error", detail::json_number(a.worst_error)},
                    {"ratio", detail::json_number(a.worst_ratio)}, {"ratio_tensor", a.worst_tensor},
                    {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)}, {"range_violations", std::move(violations)}, {"range_warnings", std::move(warnings)},
                    {"reason", a.reason.empty() ? json(nullptr) : json(a.reason)}};
   j["stages"] = stages_json(plan);
-  j["first_bad_stage"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_stage);
+  const std::string first_bad = first_bad_of(plan);
+  j["first_bad_stage"] = first_bad.empty() ? json(nullptr) : json(first_bad);
   j["diagnosis"] = json::array();
   for (const suspect& s : plan.suspects) {
     if (!s.is_alike()) continue;
@@ -277,6 +289,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
                  {"producer", identity.producer}, {"kernel_path", identity.path}};
   if (identity.record) record_json(*identity.record, j);
   j["notes"] = identity.notes;
+  if (judged_without_faults(report)) j["notes"].push_back(no_limits_on_faults);
   j["version"] = identity.version;
   j["reproduce"] = identity.reproduce;
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -301,7 +314,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   }
   line("plan", plan.plan + ": " + (plan.conforms == verdict::refuted ? "not kept" : plan.conforms == verdict::holds ? "kept" : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
+  line("adequate", !plan.adequacy.judged ? "not known: time ran out" : plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
                                                 detail::general(plan.adequacy.worst_error, 3)
                                           : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
@@ -311,11 +324,12 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     std::string text;
     for (const judged_stage& s : plan.stages) {
       const stage_measurement& m = *plan.measured_stages->find(s.name);
-      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") + (s.judged == verdict::refuted ? " BAD" : "");
+      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") + (s.judged == verdict::refuted ? " BAD" : s.judged == verdict::undecided ? " undecided" : "");
     }
     line("stages", "worst error in units of its bound: " + text);
   }
-  if (!plan.first_bad_stage.empty()) line("first bad", plan.first_bad_stage + ", " + std::string(meaning_of_stage(plan.first_bad_stage)));
+  if (const std::string stage = first_bad_of(plan); !stage.empty()) line("first bad", stage + ", " + std::string(meaning_of_stage(stage)));
+  if (judged_without_faults(report)) line("power", "not looked at; " + std::string(no_limits_on_faults));
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
       std::string text;

@@ -204,10 +204,7 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   }
   out.verdict_json = to_json(report, identity);
   out.verdict_text = to_text(report, identity);
-  const bool no_faults = report.conformance && how.referee.power && !report.conformance->power.ran;
-  const bool cut = options.stop != nullptr && *options.stop && (report.judged == verdict::undecided || no_faults);
-  out.state = cut ? case_state::stopped : case_state::judged;
-  if (cut) out.judged = verdict::undecided;
+  out.state = report.stopped && report.judged == verdict::undecided ? case_state::stopped : case_state::judged;
 }
 
 }  // namespace

@@ -38,11 +38,10 @@ recording read(const fs::path& folder, const std::string& name, const std::strin
   return out;
 }
 
-check_report judged(const recording& x, bool power = false) {
+/// As a user's `check` does without options.
+check_report judged(const recording& x) {
   check_options options;
   options.plans = plans_of(x.r, x.p);
-  options.referee.power = power;
-  options.referee.seconds = 8;  // as a user in a hurry: an fp64 loop would take the usual 30
   return check(x.p, x.r, options);
 }
 
@@ -113,7 +112,7 @@ TEST(referee, a_transposed_state_of_a_real_kernel_is_refuted_and_named) {
   for (const char* const path : {"chunk", "recurrent"}) {
     recording x = read(testing::carried_recordings(), "gdn_gva_bf16", path);
     transpose_state(x);
-    const check_report report = judged(x, true);
+    const check_report report = judged(x);
     EXPECT_EQ(report.judged, verdict::refuted);
     EXPECT_EQ(report.conformance->first_bad_stage, "final_state");
     ASSERT_FALSE(report.conformance->suspects.empty());

@@ -6,12 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernel/referee_cases.hpp"
@@ -409,6 +413,45 @@ TEST(referee, stops_when_asked) {
   const check_report report = b.judge(r);
   EXPECT_EQ(report.judged, verdict::undecided);
   EXPECT_THAT(report.remedy, HasSubstr("--max-seconds"));
+}
+
+/// Refuted in the end, the one by the shape of a planted fault, the other because its plan is not accurate enough; both are the
+/// last things looked at. Whenever time runs out before, nothing holds.
+TEST(referee, holds_nothing_it_had_no_time_for) {
+  bench b(small(op_kind::delta_rule), "fla-chunk-delta");
+  const result faulty = b.run(&fault_named("o-truncated"), false);
+  bench inaccurate(small(op_kind::delta_rule), "fla-chunk-delta");
+  inaccurate.options.referee.accuracy = 1e-9;
+  inaccurate.options.referee.power = false;
+  const std::array<std::pair<bench*, result>, 2> cases{{{&b, faulty}, {&inaccurate, inaccurate.run()}}};
+  for (const auto& [judge, r] : cases) {
+    judge->options.referee.memory = nullptr;
+    const auto began = std::chrono::steady_clock::now();
+    ASSERT_EQ(judge->judge(r).judged, verdict::refuted);
+    const auto whole = std::chrono::steady_clock::now() - began;
+    std::size_t undecided = 0;
+    for (int part = 0; part < 16; ++part) {
+      std::atomic<bool> stop{false};
+      judge->options.stop = &stop;
+      judge->options.referee.memory = make_referee_memory();
+      std::thread timer([&] {
+        std::this_thread::sleep_for(whole * part / 16);
+        stop = true;
+      });
+      const check_report report = judge->judge(r);
+      timer.join();
+      if (report.judged == verdict::refuted) continue;
+      ++undecided;
+      EXPECT_EQ(report.judged, verdict::undecided) << part;
+      EXPECT_TRUE(report.stopped);
+      EXPECT_THAT(report.remedy, HasSubstr("--max-seconds"));
+      if (report.conformance) {
+        EXPECT_THAT(report.conformance->reason, HasSubstr("time ran out"));
+      }
+    }
+    EXPECT_GT(undecided, 0U);
+    judge->options.stop = nullptr;
+  }
 }
 
 TEST(plans_of, an_unknown_kernel_is_refused_with_the_candidates) {

@@ -88,7 +88,7 @@ struct check_report {
   std::optional<double> attention_gym_factor;
   std::optional<plan_report> conformance;  ///< nothing where no plan was given or the reference is not complete
   std::vector<std::string> other_plans;    ///< what came of the other plans tried, a line each
-  bool stopped = false;
+  bool stopped = false;  ///< by `stop`, before the reference or the plan was done: what is not refuted is undecided
 };
 
 /// chunk where the result says so or states a chunk_size, else recurrent.

@@ -104,8 +104,10 @@ struct range_report {
 };
 
 struct adequacy_report {
+  bool judged = false;  ///< false: time ran out, and what was seen until then is adequate
   bool adequate = true;
   std::string reason;
+  std::string stage;  ///< in which the plan is inadequate: "Ai", "o", "final_state"; empty where it is none of these
   std::optional<double> accuracy;        ///< asked for
   double worst_error = 0;                ///< largest relative error of the plan in a bucket
   double worst_ratio = 0;                ///< to that of the same formats with a substituted inverse, sums and state in fp32 at least
@@ -118,6 +120,7 @@ struct plan_report {
   std::string plan;
   std::vector<std::string> variants;
   bool judged = false;  ///< false: nothing could be compared
+  bool stopped = false;  ///< time ran out: what was not refuted until then is undecided
   verdict conforms = verdict::holds;
   std::string reason;  ///< what decided conformance
   adequacy_report adequacy;

@@ -27,7 +27,7 @@ struct check_request {
   std::vector<tensor_bound> bounds;
   double false_alarm = 1e-4;       ///< of the whole check, for a kernel that keeps the plan
   std::optional<double> accuracy;  ///< relative error the plan itself may have; nothing: 8 times that of its formats alone
-  bool power = true;               ///< run the planted faults
+  bool power = true;               ///< run the planted faults; without them no limits on their shapes
   int max_bits = 1024;
   std::uint64_t seed = 1;
   unsigned threads = 0;           ///< 0: one for each core

@@ -284,7 +284,21 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     own_inverse = std::max(own_inverse, own == own ? own : infinity);
     best_inverse = std::max(best_inverse, best);
   });
-  for (std::size_t s = 0; s < t.slice.size() && !t.stopped(); ++s) {
+  const auto violate = [&] {
+    for (const range_report& range : out.ranges) {
+      if (!range.violated) continue;
+      out.adequate = false;
+      out.reason = range.says;
+      out.stage = range.what.starts_with("inverse") ? "Ai" : "";
+      break;
+    }
+  };
+  if (t.stopped()) {  // with some of the samples only
+    violate();
+    out.judged = !out.adequate;
+    return out;
+  }
+  for (std::size_t s = 0; s < t.slice.size(); ++s) {
     const lane& at = t.lanes[t.slice[s]];
     const auto where = buckets(at.judged, t.unit);
     const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
@@ -318,6 +332,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
     if (bad && out.adequate) {
       out.adequate = false;
+      out.stage = c.tensor;
       out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
                                 : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed)";
     }
@@ -329,16 +344,13 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
       out.worst_tensor = "Ai";
     }
     out.adequate = false;
+    out.stage = "Ai";
     out.reason = "the error of its inverse Ai is " + digits(own_inverse) + ", " + digits(ratio) + " times that of a substituted inverse in the same stored format (8 allowed)";
     out.until_token = 0;
   }
-  for (const range_report& range : out.ranges) {
-    if (!range.violated) continue;
-    out.adequate = false;
-    out.reason = range.says;
-    break;
-  }
-  if (!t.stopped()) keep(t.options, key, out);
+  violate();
+  out.judged = true;
+  keep(t.options, key, out);
   return out;
 }
 

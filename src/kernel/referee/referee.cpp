@@ -275,6 +275,10 @@ void conclude(plan_report& out) {
   out.judged = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
   if (!out.first_bad_stage.empty()) {
     out.conforms = verdict::refuted;
+  } else if (out.stopped) {
+    out.conforms = verdict::undecided;
+    out.reason = "nothing is outside so far, but time ran out before " +
+                 std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
   } else if (out.statistics.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "nothing was left to judge";
@@ -327,8 +331,9 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   out.argument = budget_argument(alarm);
   const auto limits = thresholds(runs.statistics, alarm);
   if (t.stopped()) {
+    out.stopped = true;
     out.conforms = verdict::undecided;
-    out.reason = "stopped before the plan was emulated";
+    out.reason = "time ran out before the plan was emulated";
     return out;
   }
   judge_statistics(runs, limits, out);
@@ -338,6 +343,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
     if (!t.stopped()) judge_faults(draws, alarm, out);
   }
   out.adequacy = judge_adequacy(t, runs, limits);
+  out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
   find_first_bad(out);
   order_suspects(out);
   conclude(out);
