@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// How long a verdict takes: `check` without options, and without a search for planted faults, on a head count and length that
+// kernel authors test with, and on each recording that is carried (or of the folder DELTAPROOF_RECORDINGS). Wall time, one
+// check each; `goal_s` beside it, and `errors_s`, what the reference and the measured errors alone take of it.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "deltaproof/kernel/check.hpp"
+#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/regimes.hpp"
+
+namespace {
+
+using namespace deltaproof;
+namespace fs = std::filesystem;
+
+struct pair_to_judge {
+  problem p;
+  result r;
+};
+using made = std::shared_ptr<const pair_to_judge>;
+
+double seconds_of(const pair_to_judge& x, const check_options& options) {
+  const auto began = std::chrono::steady_clock::now();
+  benchmark::DoNotOptimize(check(x.p, x.r, options));
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+template <class Make>
+void time_check(const std::string& name, bool power, double goal, Make make) {
+  benchmark::RegisterBenchmark(("check/" + name + (power ? "" : "/no_power")).c_str(), [=](benchmark::State& state) {
+    const pair_to_judge x = make();
+    check_options options;
+    const double errors = seconds_of(x, options);
+    options.plans = plans_of(x.r, x.p);
+    options.referee.power = power;
+    for (auto _ : state) state.SetIterationTime(seconds_of(x, options));
+    state.counters["goal_s"] = goal;
+    state.counters["errors_s"] = errors;
+  })
+      ->UseManualTime()
+      ->MeasureProcessCPUTime()
+      ->Iterations(1)
+      ->Unit(benchmark::kSecond);
+}
+
+pair_to_judge of_the_usual_size(op_kind op, const std::string& plan_name) {
+  generation g;
+  g.regime = "regbench";
+  g.op = op;
+  g.batch = 1;
+  g.tokens = 4096;
+  g.key_dim = 128;
+  g.value_dim = 128;
+  g.key_heads = 4;
+  g.value_heads = 4;
+  pair_to_judge x{generate(g), {}};
+  const plan kept = plan_named(plan_name);
+  emulation_options how;
+  how.stages = true;
+  x.r = emulate(x.p, variants(kept, x.p, path_kind::chunk, 64).front(), how);
+  x.r.kernel = kept.kernels.front();
+  return x;
+}
+
+pair_to_judge recorded(const fs::path& folder, const std::string& name, const std::string& path) {
+  notes_list notes;
+  const safetensors_file file = read_safetensors(folder / (name + ".problem.safetensors"));
+  pair_to_judge x{parse_problem(file, notes), {}};
+  x.r = read_result(folder / (name + "." + path + ".safetensors"), x.p, sha256_hex(file.bytes()), notes);
+  return x;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const bool power : {false, true}) {
+    const double goal = power ? 60 : 15;
+    time_check("T4096_H4_K128_V128/gdn", power, goal, [] { return of_the_usual_size(op_kind::gated_delta_rule, "fla-chunk-gdn"); });
+    time_check("T4096_H4_K128_V128/kda", power, goal, [] { return of_the_usual_size(op_kind::kda, "fla-chunk-kda"); });
+  }
+  const char* const other = std::getenv("DELTAPROOF_RECORDINGS");
+  const fs::path folder = other != nullptr ? fs::path(other) : fs::path(DELTAPROOF_SOURCE_DIR) / "tests" / "recordings";
+  for (const auto& entry : nlohmann::json::parse(std::ifstream(folder / "index.json"))) {
+    const std::string name = entry["case"];
+    for (const char* path : {"chunk", "recurrent", "ref64"}) {
+      if (!fs::exists(folder / (name + "." + path + ".safetensors"))) continue;
+      time_check(name + "." + path, true, 5, [=] { return recorded(folder, name, path); });
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
