@@ -266,7 +266,7 @@ class reader {
     }
     if (section == "inverse") {
       if (const toml::node* node = table.get("association")) {
-        p.inverse.association = named_list(*node, "[inverse] association", merge_order_names).front();
+        p.inverse.association = named_list(*node, "[inverse] association", merge_order_names);
       }
     }
     if (section != "hardware") return;

@@ -132,7 +132,7 @@ class resolver {
     const bool merged = !p_.inverse.merge_operand.empty();
     v.inverse.merge_operand = merged ? narrowed(p_.inverse.merge_operand, fp32) : v.inverse.operand;
     v.inverse.merge_accumulate = merged ? p_.inverse.merge_accumulate.front().value : v.inverse.accumulate;
-    v.inverse.association = p_.inverse.association;
+    v.inverse.association = p_.inverse.association.empty() ? merge_order::any : p_.inverse.association.front();
     v.inverse.between = optional(p_.inverse.between);
     v.inverse.store = kept(p_.inverse.store, merged ? v.inverse.merge_accumulate : v.inverse.accumulate);
     v.u = transformed(p_.u);
@@ -229,6 +229,23 @@ std::vector<plan_variant> variants(const plan& stated, const problem& p, path_ki
     choice = before;
   });
   return out;
+}
+
+format stored_format(const plan_variant& variant, std::string_view tensor) {
+  const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", variant.cumsum},
+                                                                     {"A", variant.A.store},
+                                                                     {"Ai", variant.inverse.store},
+                                                                     {"w", variant.w.store},
+                                                                     {"u", variant.u.store},
+                                                                     {"v_new", variant.v_new.store},
+                                                                     {"h", variant.state.store.to},
+                                                                     {"Aqk", variant.o.operand.to},
+                                                                     {"o", variant.o.store},
+                                                                     {"final_state", variant.state.accumulate}}};
+  for (const auto& [name, f] : formats) {
+    if (name == tensor) return f == tf32 ? fp32 : f;
+  }
+  throw domain_error("stored_format: a kernel stores no tensor " + std::string(tensor));
 }
 
 }  // namespace deltaproof

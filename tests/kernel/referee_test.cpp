@@ -13,11 +13,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "kernel/emulate/products.hpp"
 #include "kernel/referee_cases.hpp"
 
 namespace deltaproof {
@@ -119,6 +121,74 @@ TEST(referee, holds_for_a_kernel_that_rounds_less_than_its_plan) {
     }
   }
   EXPECT_GT(tried, 50U);
+}
+
+// "Merged in tf32" does not say which factors are multiplied first, and no bound that ignores it is as tight.
+TEST(referee, holds_for_every_order_of_merging_that_its_plan_leaves_open) {
+  for (const auto& [op, name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"}, {op_kind::kda, "fla-chunk-kda"}}) {
+    bench b(small(op, "correlated", 128), name, 64);
+    b.options.referee.power = false;
+    plan one_order = b.declared;
+    one_order.inverse.association = {merge_order::neighbours_left};
+    std::size_t told_apart = 0;
+    for (const merge_order order : {merge_order::neighbours_left, merge_order::sum_then_left, merge_order::sum_then_right}) {
+      for (const bool toward_zero : {false, true}) {
+        plan_variant v = variants(b.declared, b.p, b.path, b.chunk).front();
+        v.inverse.merge_operand = {tf32, toward_zero};
+        v.inverse.association = order;
+        emulation_options how;
+        how.stages = true;
+        const result r = emulate(b.p, v, how, 1);
+        b.options.plans = {b.declared};
+        const check_report report = b.judge(r);
+        EXPECT_EQ(report.judged, verdict::holds) << name << ": " << report.reason;
+        b.options.plans = {one_order};
+        told_apart += b.judge(r).conformance->first_bad_stage == "Ai" ? 1 : 0;
+      }
+    }
+    EXPECT_GE(told_apart, 2U) << name;
+  }
+}
+
+// What a coarser state leaves in its values is beyond chance, whatever its error. A state that is bf16 of itself is none.
+TEST(referee, refutes_an_fp32_state_that_has_only_values_of_bf16) {
+  bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
+  b.options.referee.power = false;
+  result r = b.run(nullptr, false);
+  std::vector<double> values = r.final_state->to_doubles();
+  emulation::narrow(std::span<double>(values), {bf16, false});
+  r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
+  const check_report report = b.judge(r);
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_THAT(report.conformance->first_bad_stage, ::testing::StrEq("final_state"));
+  values.front() *= 1 + 0x1p-12;
+  r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
+  EXPECT_THAT(b.judge(r).reason, Not(HasSubstr("every value is one of bf16")));
+
+  generation g;
+  g.regime = "exact";
+  g.op = op_kind::delta_rule;
+  g.tokens = 64;
+  g.key_dim = 16;
+  g.value_dim = 16;
+  bench exact(generate(g), "fla-chunk-delta");
+  exact.options.referee.power = false;
+  EXPECT_EQ(exact.judge(exact.run(nullptr, false)).judged, verdict::holds);
+}
+
+// A file may hold a tensor in more bits than its values have.
+TEST(referee, takes_values_of_the_plans_format_in_a_wider_one_for_what_they_are) {
+  const bench b(small(op_kind::kda, "typical", 70), "fla-chunk-kda");
+  const result r = b.run();
+  const auto widened = [](const tensor& t) { return tensor::from_doubles(fp32, t.shape(), t.to_doubles(), "widened"); };
+  for (const auto& stage : r.stages) {
+    result wide = r;
+    wide.stages.at(stage.first) = widened(stage.second);
+    EXPECT_EQ(b.judge(wide).judged, verdict::holds) << stage.first << ": " << b.judge(wide).reason;
+  }
+  result wide = r;
+  wide.o = widened(r.o);
+  EXPECT_EQ(b.judge(wide).judged, verdict::holds);
 }
 
 // Every fault that power calls visible is refuted; with stages stored, the first bad one is where the fault lies.

@@ -68,12 +68,15 @@ inline constexpr detail::kind_names<sum_order, 5> sum_order_names{{
     {sum_order::tensor_core, "tensor-core"},
 }};
 
-/// Which two factors of a merge -X_ii (sum L_im X_mj) are multiplied first, which matters where operands are narrowed:
-/// (X_ii L_ij) X_jj for a block next to the diagonal and the sum first elsewhere (`neighbours_left`), or it is left open.
-enum class merge_order { any, neighbours_left };
-inline constexpr detail::kind_names<merge_order, 2> merge_order_names{{
+/// Which factors of a merge are multiplied first, which matters where operands are narrowed: -X_ii (sum L_im X_mj), over the
+/// blocks j <= m < i, with the sum first (`sum_then_left`); so, but (X_ii L_ij) X_jj for a block next to the diagonal
+/// (`neighbours_left`); -(sum X_im L_mj) X_jj, over j < m <= i (`sum_then_right`); or it is left open.
+enum class merge_order { any, neighbours_left, sum_then_left, sum_then_right };
+inline constexpr detail::kind_names<merge_order, 4> merge_order_names{{
     {merge_order::any, "any"},
     {merge_order::neighbours_left, "neighbours-left"},
+    {merge_order::sum_then_left, "sum-then-left"},
+    {merge_order::sum_then_right, "sum-then-right"},
 }};
 
 /// What carries v_new into the state: the value before it is stored, narrowed once, or the stored one.
@@ -191,7 +194,7 @@ struct plan {
     choices<std::string> method;  ///< substitution, neumann, doubling
     choices<std::size_t> block;   ///< rows of a diagonal block; 0: the whole chunk
     choices<format_choice> operand, accumulate, merge_operand, merge_accumulate, between, store;
-    merge_order association = merge_order::any;
+    choices<merge_order> association;  ///< runs take the first; stages are compared with each. Empty: any
   } inverse;
   struct transform {
     choices<format_choice> operand_store, accumulate, store;
@@ -245,5 +248,8 @@ void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t
 /// The arithmetics the plan allows on this problem: first of each list, then one for each other entry of a list with the
 /// rest as in the first. Throws: as require_fit.
 [[nodiscard]] std::vector<plan_variant> variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
+/// In which a kernel of this arithmetic stores a stage of EXCHANGE.md's names, o or final_state; files have no tf32: fp32 then.
+/// Throws: domain_error for another name.
+[[nodiscard]] format stored_format(const plan_variant& variant, std::string_view tensor);
 
 }  // namespace deltaproof

@@ -48,8 +48,8 @@ struct gram_rounding {
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
 /// operands are narrowed to `merge_operand`. One block of the whole chunk is plain substitution. Which two factors are
-/// multiplied first matters where operands are narrowed: in `neighbours_left` it is (Ai_ii A_ij) Ai_jj for a block next to
-/// the diagonal and the sum elsewhere; `any` leaves it open and costs a wider bound.
+/// multiplied first matters where operands are narrowed (`merge_order`, plan.hpp); `any` leaves it open and costs a wider
+/// bound.
 struct inverse_rounding {
   std::string name;
   std::size_t block = 16;
@@ -69,6 +69,7 @@ struct scaled_rounding {
   narrowing operand;
   double accumulate = unit_roundoff(fp32);
   std::optional<format> step = {};  ///< as for A
+  std::optional<narrowing> inverse_operand = {};  ///< of Ai; nothing: `operand`
 };
 
 /// Which factor of k^T v_new carries the decay e^{G_C-G_i} to the end of the chunk, and from which v_new.
@@ -85,6 +86,7 @@ struct state_rounding {
   std::optional<format> between_chunks;  ///< the state is rounded to this after each chunk; nothing: it is not
   double accumulate = unit_roundoff(fp32);
   std::optional<narrowing> update_operand = {};  ///< of k^T v_new; nothing: `operand`
+  std::optional<narrowing> key_operand = {};     ///< of its k; nothing: as its v_new
 };
 
 /// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
@@ -95,6 +97,8 @@ struct output_rounding {
   narrowing operand;
   double accumulate = unit_roundoff(fp32);
   std::optional<narrowing> query_operand = {};  ///< of q and of its product with e^G; nothing: `operand`
+  std::optional<narrowing> state_operand = {};  ///< of h, likewise
+  std::optional<narrowing> value_operand = {};  ///< of v_new, likewise
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the

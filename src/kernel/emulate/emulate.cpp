@@ -225,8 +225,7 @@ struct filling {
   std::vector<std::size_t> shape;
   std::vector<double> values;
 
-  /// Files have no tf32: its values are kept in fp32.
-  filling(const format& f, std::vector<std::size_t> s) : of{f == tf32 ? fp32 : f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
+  filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
 
   /// Rows of `from` become rows first, first + 1, ... of (batch, head).
   void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
@@ -245,21 +244,20 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
   const bool chunked = variant.path == path_kind::chunk, stages = chunked && options.stages;
   const std::size_t C = variant.chunk, chunks = stages ? chunk_count(p, C) : 0;
-  filling o(variant.o.store, {B, T, HV, V});
+  filling o(stored_format(variant, "o"), {B, T, HV, V});
   std::vector<double> states(sequences.size() * HV * K * V);
   std::map<std::string, filling> kept;
   if (stages) {
     const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
-    if (gates > 0)
-      kept.emplace("g_cumsum_log2", filling(variant.cumsum, p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K}
-                                                                                 : std::vector<std::size_t>{B, R, HV}));
-    kept.emplace("A", filling(variant.A.store, {B, R, HV, C}));
-    kept.emplace("Ai", filling(variant.inverse.store, {B, R, HV, C}));
-    kept.emplace("w", filling(variant.w.store, {B, R, HV, K}));
-    kept.emplace("u", filling(variant.u.store, {B, R, HV, V}));
-    kept.emplace("v_new", filling(variant.v_new.store, {B, R, HV, V}));
-    kept.emplace("h", filling(variant.state.store.to, {B, chunks, HV, K, V}));
-    if (p.gate_per_channel() && p.num_householder == 1) kept.emplace("Aqk", filling(variant.o.operand.to, {B, R, HV, C}));
+    const auto keep = [&](const char* name, std::vector<std::size_t> shape) { kept.emplace(name, filling(stored_format(variant, name), std::move(shape))); };
+    if (gates > 0) keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
+    keep("A", {B, R, HV, C});
+    keep("Ai", {B, R, HV, C});
+    keep("w", {B, R, HV, K});
+    keep("u", {B, R, HV, V});
+    keep("v_new", {B, R, HV, V});
+    keep("h", {B, chunks, HV, K, V});
+    if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});
   }
   std::vector<std::size_t> first_chunk(sequences.size(), 0);
   for (std::size_t s = 1; s < sequences.size(); ++s) {
@@ -296,7 +294,7 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   });
   result r;
   r.o = o.finished("o");
-  r.final_state = tensor::from_doubles(variant.state.accumulate, {sequences.size(), HV, K, V}, states, "final_state");
+  r.final_state = tensor::from_doubles(stored_format(variant, "final_state"), {sequences.size(), HV, K, V}, states, "final_state");
   for (const auto& [name, t] : kept) r.stages.emplace(name, t.finished(name));
   r.path = variant.path;
   if (chunked) r.chunk_size = C;

@@ -95,7 +95,8 @@ class inversion {
     write(below, first, negative(merged(block_of(X_, below, below, bottom, bottom), inner)));
   }
 
-  // X_ij = -X_ii (sum_{j<=m<i} L_im X_mj); next to the diagonal -(X_ii L_ij) X_jj, as fla multiplies.
+  // X_ij = -X_ii (sum_{j<=m<i} L_im X_mj) or -(sum_{j<m<=i} X_im L_mj) X_jj; left open it is as fla multiplies, by the second
+  // next to the diagonal.
   void join_all(std::size_t block) {
     const std::size_t n = L_.rows(), blocks = (n + block - 1) / block;
     const auto size = [&](std::size_t b) { return std::min(block, n - b * block); };
@@ -103,18 +104,17 @@ class inversion {
       for (std::size_t i = distance; i < blocks; ++i) {
         const std::size_t j = i - distance;
         const matrix<Real> diagonal = block_of(X_, i * block, i * block, size(i), size(i));
-        if (distance == 1) {
-          const matrix<Real> left = merged(diagonal, block_of(L_, i * block, j * block, size(i), size(j)));
-          write(i * block, j * block, negative(merged(left, block_of(X_, j * block, j * block, size(j), size(j)))));
-          continue;
-        }
+        const bool by_right = plan_.inverse.association == merge_order::sum_then_right ||
+                              (plan_.inverse.association != merge_order::sum_then_left && distance == 1);
         matrix<Real> sum(size(i), size(j), Real(0));
         for (std::size_t m = j; m < i; ++m) {
-          add_product(sum, merge_operand(block_of(L_, i * block, m * block, size(i), size(m))),
-                      merge_operand(block_of(X_, m * block, j * block, size(m), size(j))), plan_.inverse.merge_operand.to, plan_.inverse.merge_accumulate);
+          const std::size_t inner = by_right ? m + 1 : m;
+          add_product(sum, merge_operand(block_of(by_right ? X_ : L_, i * block, inner * block, size(i), size(inner))),
+                      merge_operand(block_of(by_right ? L_ : X_, inner * block, j * block, size(inner), size(j))), plan_.inverse.merge_operand.to,
+                      plan_.inverse.merge_accumulate);
         }
         keep(sum);
-        write(i * block, j * block, negative(merged(diagonal, sum)));
+        write(i * block, j * block, negative(by_right ? merged(sum, block_of(X_, j * block, j * block, size(j), size(j))) : merged(diagonal, sum)));
       }
     }
   }

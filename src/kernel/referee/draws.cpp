@@ -27,9 +27,8 @@ result recorded_alike(result run, const result& like) {
 
 /// The stage in the format in which the plan stores it, where the kernel stored more bits: its error in units of a bound that
 /// has the plan's half ulp is what the plan's own runs can be compared with.
-std::optional<result> stored_as(const result& own, result r, const std::string& stage) {
-  if (own.stages.count(stage) == 0) return std::nullopt;
-  const format to = own.stages.at(stage).element_format(), from = r.stages.at(stage).element_format();
+std::optional<result> stored_as(const plan_variant& own, result r, const std::string& stage) {
+  const format to = stored_format(own, stage), from = r.stages.at(stage).element_format();
   if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
   std::vector<double> values = r.stages.at(stage).to_doubles();
   for (double& x : values) x = stages_detail::narrow(x, {to, false});
@@ -171,10 +170,9 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       if (m.nonfinite > 0) out.overflowing.insert(m.name);
     }
   }
-  const result own_formats = emulate(p, t.variants.front(), {.stages = true}, 1);
   for (const stage_measurement& as_stored : got.stages) {
     if (as_stored.name == "o" || as_stored.name == "final_state" || as_stored.judged == 0) continue;
-    const auto narrower = stored_as(own_formats, r, as_stored.name);
+    const auto narrower = stored_as(t.variants.front(), r, as_stored.name);
     if (narrower) out.stored_in_more_bits.insert(as_stored.name);
     const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};

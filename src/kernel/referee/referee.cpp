@@ -12,6 +12,7 @@
 
 #include "deltaproof/kernel/check.hpp"
 #include "kernel/referee/parts.hpp"
+#include "kernel/stages/parts.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof {
@@ -246,8 +247,27 @@ std::size_t fault_tests(const trial& t) {
   return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
 }
 
+/// A state that the plan keeps in fp32 and whose every value is one of bf16 was rounded to it: of values that the truth does not
+/// make so, each comes out so by chance once in 2^15. Ten such are enough for any probability that may be declared.
+std::string coarser_state(const trial& t) {
+  if (!t.r.final_state || t.r.final_state->element_format().precision < fp32.precision) return {};
+  for (const plan_variant& v : t.variants) {
+    if (v.state.accumulate.precision < fp32.precision || v.state.between_tokens) return {};
+  }
+  const std::vector<double> got = t.r.final_state_kv()->to_doubles();
+  const auto is_bf16 = [](double x) { return stages_detail::narrow(x, {bf16, false}) == x; };
+  std::size_t telling = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == 0 || !std::isfinite(got[i])) continue;
+    if (!is_bf16(got[i])) return {};
+    telling += is_bf16(stages_detail::narrow(t.truth.final_state.value[i], {fp32, false})) ? 0 : 1;
+  }
+  if (telling < 10) return {};
+  return "final_state: every value is one of bf16, where the plan keeps the state in fp32 (" + std::to_string(telling) + " of them are none in the reference)";
+}
+
 /// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
-void find_first_bad(plan_report& out) {
+void find_first_bad(const trial& t, plan_report& out) {
   for (const judged_stage& s : out.stages) {
     if (s.judged != verdict::refuted) continue;
     const bool behind_v_new = s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages);
@@ -259,6 +279,10 @@ void find_first_bad(plan_report& out) {
     const std::string reason = statistic_reason(out, tensor);
     if (reason.empty()) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
+    if (out.reason.empty()) out.reason = reason;
+  }
+  if (const std::string reason = coarser_state(t); !reason.empty()) {
+    if (out.first_bad_stage.empty()) out.first_bad_stage = "final_state";
     if (out.reason.empty()) out.reason = reason;
   }
   for (const suspect& s : out.suspects) {
@@ -293,6 +317,28 @@ void conclude(plan_report& out) {
   }
 }
 
+/// The tensor in the plan's own format, where the file has a wider one that holds nothing else: a copy in more bits is the
+/// same kernel. Of final_state it would be another.
+std::optional<tensor> as_the_plan_stores(const tensor& given, format to, const std::string& name) {
+  const format from = given.element_format();
+  if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
+  const std::vector<double> values = given.to_doubles();
+  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return std::isnan(x) || stages_detail::narrow(x, {to, false}) == x; });
+  if (!same) return std::nullopt;
+  return tensor::from_doubles(to, given.shape(), values, name);
+}
+
+/// Nothing where every tensor is in the plan's format already, or holds more than that.
+std::optional<result> as_the_plan_stores(const result& r, const plan_variant& plan) {
+  std::optional<result> out;
+  const auto kept = [&]() -> result& { return out ? *out : out.emplace(r); };
+  for (const auto& [name, given] : r.stages) {
+    if (auto own = as_the_plan_stores(given, stored_format(plan, name), name)) kept().stages.at(name) = std::move(*own);
+  }
+  if (auto own = as_the_plan_stores(r.o, stored_format(plan, "o"), "o")) kept().o = std::move(*own);
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
@@ -306,7 +352,9 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
                        const std::vector<bool>& skip_state, const referee_options& options) {
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
-  trial t{p, r, declared, truth, options, path, chunk, variants(declared, p, path, chunk), lanes_of(p, r, skip_o, skip_state),
+  const std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
+  const std::optional<result> own = path == path_kind::chunk ? as_the_plan_stores(r, arithmetics.front()) : std::nullopt;
+  trial t{p, own ? *own : r, declared, truth, options, path, chunk, arithmetics, lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
   plan_report out;
   out.plan = declared.name;
@@ -344,7 +392,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   }
   out.adequacy = judge_adequacy(t, runs, limits);
   out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
-  find_first_bad(out);
+  find_first_bad(t, out);
   order_suspects(out);
   conclude(out);
   return out;

@@ -56,7 +56,12 @@ const std::vector<left_out<gram_rounding>> of_gram{{"operands", [](gram_rounding
                                                    {"A", [](gram_rounding& r) { return keep(r.store); }}};
 const std::vector<left_out<inverse_rounding>> of_inverse{{"operands of merges", [](inverse_rounding& r) { return keep(r.merge_operand); }}};
 const std::vector<left_out<scaled_rounding>> of_scaled{{"beta times a row", [](scaled_rounding& r) { return keep(r.beta_product); }},
-                                                       {"operands", [](scaled_rounding& r) { return keep(r.operand); }},
+                                                       {"Ai", [](scaled_rounding& r) { return keep(r.inverse_operand, r.operand); }},
+                                                       {"the row",
+                                                        [](scaled_rounding& r) {
+                                                          r.inverse_operand = r.inverse_operand.value_or(r.operand);
+                                                          return keep(r.operand);
+                                                        }},
                                                        {"the step", [](scaled_rounding& r) { return keep(r.step); }}};
 // The second operand stays as declared where the first is kept, and the other way round.
 const std::vector<left_out<state_rounding>> of_state{
@@ -65,16 +70,23 @@ const std::vector<left_out<state_rounding>> of_state{
        r.update_operand = r.update_operand.value_or(r.operand);
        return keep(r.operand);
      }},
-    {"operands of the update",
+    {"k with its decay",
      [](state_rounding& r) {
+       return r.update == update_kind::key && keep(r.key_operand, r.update_operand.value_or(r.operand));
+     }},
+    {"v_new in the update",
+     [](state_rounding& r) {
+       r.key_operand = r.key_operand.value_or(r.update_operand.value_or(r.operand));
        const bool twice = r.update == update_kind::stored_value;
        if (twice) r.update = update_kind::value;
        return keep(r.update_operand, r.operand) || twice;
      }},
     {"the state between chunks", [](state_rounding& r) { return keep(r.between_chunks); }}};
 const std::vector<left_out<output_rounding>> of_output{{"q with its decay", [](output_rounding& r) { return keep(r.query_operand, r.operand); }},
+                                                       {"the state", [](output_rounding& r) { return keep(r.state_operand, r.operand); }},
+                                                       {"v_new", [](output_rounding& r) { return keep(r.value_operand, r.operand); }},
                                                        {"q k^T with its decay", [](output_rounding& r) {
-                                                          r.query_operand = r.query_operand.value_or(r.operand);
+                                                          for (auto* other : {&r.query_operand, &r.state_operand, &r.value_operand}) *other = other->value_or(r.operand);
                                                           return keep(r.operand);
                                                         }}};
 
@@ -106,22 +118,37 @@ bool concerns(everywhere what, const problem& p, const stage_roundings& declared
   return what == everywhere::as_declared || declared.output_span > 1;
 }
 
-/// Takes from `other` each stage that is off in `report` and, with those that share its choice, nowhere off in `other`.
-void take_those_that_fit(const stage_report& other, const std::string& because, stage_report& report) {
-  for (stage_measurement& m : report.stages) {
-    std::vector<std::string_view> together{m.name};
+/// The stages of these that are nowhere off in `other`, with those that share their choice.
+std::vector<std::string> that_fit(const std::vector<std::string>& stages, const stage_report& other) {
+  std::vector<std::string> out;
+  for (const std::string& stage : stages) {
+    std::vector<std::string_view> together{stage};
     for (const auto& group : share_a_choice) {
-      if (std::find(group.begin(), group.end(), m.name) != group.end()) together.assign(group.begin(), group.end());
+      if (std::find(group.begin(), group.end(), stage) != group.end()) together.assign(group.begin(), group.end());
     }
     const bool fits = std::none_of(together.begin(), together.end(), [&](std::string_view name) {
       const stage_measurement* const one = other.find(name);
       return one != nullptr && is_off(*one);
     });
-    if (!is_off(m) || !fits) continue;
-    m = *other.find(m.name);
-    m.finer = true;
-    m.rounding += std::string(m.rounding.empty() || because.empty() ? "" : ", ") + because;
+    if (fits) out.push_back(stage);
   }
+  return out;
+}
+
+/// Up to the first place where each of these stages is off: most that no rounding explains show it there again.
+stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage_report& report, const std::vector<std::string>& stages,
+                                const stage_options& options) {
+  stage_options out = options;
+  const auto sequences = p.sequences();
+  out.judged_tokens.assign(sequences.size() * p.value_heads(), 0);
+  for (const std::string& stage : stages) {
+    const stage_place& at = *report.find(stage)->first_bad;
+    const std::size_t lane = at.sequence * p.value_heads() + at.head, all = sequences[at.sequence].tokens;
+    const std::size_t asked = options.judged_tokens.empty() ? all : options.judged_tokens[lane];
+    const std::size_t wanted = stage == "final_state" ? all : ((at.chunk + 1) * chunk + p.num_householder - 1) / p.num_householder;
+    out.judged_tokens[lane] = std::max(out.judged_tokens[lane], std::min(asked, wanted));
+  }
+  return out;
 }
 
 }  // namespace
@@ -135,16 +162,27 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
       if (is_off(m)) off.push_back(m.name);
     }
     if (off.empty()) break;
-    stage_roundings less = finer(declared, off);
     std::string because;
-    if (what == everywhere::normalised_rows_kept) {
-      less.l2norm_store.reset();
-      because = "normalised rows not rounded";
-    } else if (what == everywhere::output_of_each_chunk) {
-      less.output_span = 1;
-      because = "o from the state of each chunk";
+    const auto less_for = [&](const std::vector<std::string>& stages) {
+      stage_roundings less = finer(declared, stages);
+      if (what == everywhere::normalised_rows_kept) {
+        less.l2norm_store.reset();
+        because = "normalised rows not rounded";
+      } else if (what == everywhere::output_of_each_chunk) {
+        less.output_span = 1;
+        because = "o from the state of each chunk";
+      }
+      return less;
+    };
+    off = that_fit(off, measure_stages(p, r, less_for(off), up_to_what_is_off(p, r.chunk_size.value_or(1), report, off, options)));
+    if (off.empty()) continue;
+    const stage_report other = measure_stages(p, r, less_for(off), options);
+    for (const std::string& stage : that_fit(off, other)) {
+      stage_measurement& m = *std::find_if(report.stages.begin(), report.stages.end(), [&](const stage_measurement& one) { return one.name == stage; });
+      m = *other.find(stage);
+      m.finer = true;
+      m.rounding += std::string(m.rounding.empty() || because.empty() ? "" : ", ") + because;
     }
-    take_those_that_fit(measure_stages(p, r, less, options), because, report);
   }
   return report;
 }

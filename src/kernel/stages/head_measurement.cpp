@@ -173,7 +173,7 @@ void head_measurement::judge_scaled(const chunk_decays& decays) {
     if (t == nullptr) return;
     const balls got = rows_of(*t, x.cols, x.cols);
     for (std::size_t a = 0; a < list.size(); ++a) {
-      const balls operand = narrow(ai, list[a].operand);
+      const balls operand = narrow(ai, list[a].inverse_operand.value_or(list[a].operand));
       const product sum = multiply(operand, scaled_rows(x, rounded_step(list[a].step), gate, list[a], errors_), limits_);
       balls want(rows_, x.cols);
       want.radius.assign(want.value.size(), 0);

@@ -99,7 +99,7 @@ ball head_measurement::decayed(ball x, ball e, const narrowing& to) const {
 
 void head_measurement::update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new,
                               const state_rounding& how) const {
-  const narrowing to = how.update_operand.value_or(how.operand);
+  const narrowing to = how.update_operand.value_or(how.operand), of_key = how.key_operand.value_or(to);
   const std::size_t last = rows_ - 1;
   const std::size_t channels = decays.channels();
   const bool on_keys = how.update == update_kind::key;
@@ -118,7 +118,7 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
     }
     for (std::size_t c = 0; c < keys(); ++c) {
       const ball e_key = on_keys && channels > 0 ? decays.between(last, i, channels == 1 ? 0 : c) : ball{1, 0};
-      left.set(i, c, decayed(k_.at(i, c), e_key, to));
+      left.set(i, c, decayed(k_.at(i, c), e_key, of_key));
     }
   }
   const product sum = multiply(left.transposed(), right);
@@ -207,8 +207,8 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
       }
     }
   }
-  const product past = multiply(narrow(q, of_query), narrow(span_h_[state], how.operand));
-  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.operand), span.limits);
+  const product past = multiply(narrow(q, of_query), narrow(span_h_[state], how.state_operand.value_or(how.operand)));
+  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
   const double outside_scale = std::fabs(p_.scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
   const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;

@@ -156,13 +156,13 @@ class merged_inverse {
     for (std::size_t i = 0; i * how.block < l.rows; ++i) {
       put(i, i, bounded_inverse(of(l_, i, i), how, errors), 1);
       for (std::size_t j = i; j-- > 0;) {
-        if (j + 1 == i) {
-          put(i, j, sum({{sum({{of(out_, i, i), of(l_, i, j)}}), of(out_, j, j)}}), -1);
-          continue;
-        }
+        const bool by_right = how.order == merge_order::sum_then_right || (how.order == merge_order::neighbours_left && j + 1 == i);
         factors pairs;
-        for (std::size_t m = j; m < i; ++m) pairs.emplace_back(of(l_, i, m), of(out_, m, j));
-        put(i, j, sum({{of(out_, i, i), sum(pairs)}}), -1);
+        for (std::size_t m = j; m < i; ++m) {
+          if (by_right) pairs.emplace_back(of(out_, i, m + 1), of(l_, m + 1, j));
+          else pairs.emplace_back(of(l_, i, m), of(out_, m, j));
+        }
+        put(i, j, by_right ? sum({{sum(pairs), of(out_, j, j)}}) : sum({{of(out_, i, i), sum(pairs)}}), -1);
       }
     }
   }
@@ -221,7 +221,7 @@ balls inverse_of(const balls& l, const inverse_rounding& how, const arithmetic_e
     unknown.value.assign(unknown.value.size(), std::numeric_limits<double>::quiet_NaN());
     return unknown;
   }
-  if (narrowed && how.order == merge_order::neighbours_left && how.between == 0) return merged_inverse(l, how, errors).take();
+  if (narrowed && how.order != merge_order::any && how.between == 0) return merged_inverse(l, how, errors).take();
   return bounded_inverse(l, how, errors);
 }
 

@@ -155,7 +155,16 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
     }
   }
   r.gram = listed(gram);
-  r.inverse = listed(inverse, " merges");
+  for (const inverse_rounding& one : listed(inverse, " merges")) {
+    r.inverse.push_back(one);
+    // Without narrowed operands the order is within the bound.
+    for (const merge_order order : plan.inverse.association) {
+      if (order == one.order || !(one.merge_operand.to.precision < fp32.precision)) continue;
+      r.inverse.push_back(one);
+      r.inverse.back().order = order;
+      r.inverse.back().name += ", " + std::string(detail::name_in(merge_order_names, order));
+    }
+  }
   r.u = listed(u);
   r.w = listed(w);
   r.state = listed(uniform);
