@@ -41,11 +41,25 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 using head_part = reference_tensor;
 using counts = std::map<std::string, std::size_t>;
 
+/// What elements round to: the first parts, the others where sums are asked for; NaN from the first on that is open.
+struct rounded_part {
+  std::vector<double> value;
+  std::vector<std::vector<double>> low;
+  double left = 0;  // bounds |exact - sum| where a sum is known as a whole
+
+  void reset(std::size_t elements, std::size_t parts) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    value.assign(elements, nan);
+    low.assign(parts > 1 ? parts - 1 : 0, std::vector<double>(elements, nan));
+  }
+  [[nodiscard]] bool open(std::size_t i) const { return std::isnan(low.empty() ? value[i] : low.back()[i]); }
+};
+
 struct head_answer {
   head_part o;
   head_part state;
-  std::vector<double> rounded_o;
-  std::vector<double> rounded_state;
+  rounded_part rounded_o;
+  rounded_part rounded_state;
   std::optional<std::size_t> diverges_at;
   std::string tier;
   counts o_decided, state_decided, fallbacks;
@@ -117,6 +131,39 @@ double round_nearest(mpfr_srcptr x, const format& to) {
   return rounded == 0 ? 0.0 : rounded;
 }
 
+/// An exact number as the parts of a sum; returns what they leave out.
+double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to) {
+  mpfr_value rest(mpfr_get_prec(x));
+  mpfr_set(rest.get(), x, MPFR_RNDN);
+  to.value[i] = round_nearest(rest.get(), fp64);
+  const bool finite = std::isfinite(to.value[i]);
+  if (finite) mpfr_sub_d(rest.get(), rest.get(), to.value[i], MPFR_RNDN);  // exact, as in split
+  for (auto& low : to.low) {
+    low[i] = finite ? round_nearest(rest.get(), fp64) : 0.0;
+    if (finite) mpfr_sub_d(rest.get(), rest.get(), low[i], MPFR_RNDN);
+  }
+  return finite ? std::fabs(mpfr_get_d(rest.get(), MPFR_RNDA)) : infinity;
+}
+
+/// Keeps what element i certainly rounds to where that was open, and in `left` what its sum leaves out. Whether it is known.
+bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to, rounded_part& rounded, double& left) {
+  if (!rounded.open(i)) return true;
+  if (q.parts == 0) {
+    const auto value = decided_rounding(part, i, to);
+    if (value) rounded.value[i] = *value;
+    return value.has_value();
+  }
+  std::array<double, most_parts> room;
+  const std::span<double> parts(room.data(), rounded.low.size() + 1);
+  const double beyond = decided_parts(part, i, parts);
+  // A part that a coarser tier knew is the same.
+  if (!std::isnan(parts[0])) rounded.value[i] = parts[0];
+  for (std::size_t c = 1; c < parts.size() && !std::isnan(parts[c]); ++c) rounded.low[c - 1][i] = parts[c];
+  if (rounded.open(i)) return false;
+  left = std::max(left, beyond);
+  return true;
+}
+
 /// Whether a radius answers the part of a question that is about radii; `most` is the largest magnitude of its tensor.
 /// Infinite magnitudes cannot be compared; an infinite radius answers only the question that asks for none.
 bool small_enough(double radius, double relative, double most) {
@@ -131,18 +178,13 @@ double largest_of(const head_part& part, std::size_t count) {
 
 /// The first `count` elements against the question: how many it leaves open. Fills `rounded` where it asks for that.
 std::size_t left_open(const head_part& part, const question& q, const std::optional<format>& to, std::size_t count,
-                      std::vector<double>& rounded) {
+                      rounded_part& rounded) {
   const double most = largest_of(part, count);
-  if (to) rounded.assign(part.value.size(), std::numeric_limits<double>::quiet_NaN());
+  if (to) rounded.reset(part.value.size(), q.parts);
   std::size_t open = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    bool answered = small_enough(part.radius[i], q.relative_radius, most);
-    if (to) {
-      const auto value = decided_rounding(part, i, *to);
-      if (value) rounded[i] = *value;
-      answered = answered && value;
-    }
-    open += answered ? 0 : 1;
+    const bool known = !to || keep_rounding(part, i, q, *to, rounded, rounded.left);
+    open += known && small_enough(part.radius[i], q.relative_radius, most) ? 0 : 1;
   }
   return open;
 }
@@ -204,6 +246,15 @@ constexpr int fixed_tiers[] = {128, 256, 512, 1024};
 /// Components that show the sign of what is left of a number beside a tie.
 constexpr std::size_t rounding_components = 3;
 
+/// The least precision a question starts with: no tier that cannot know the parts it asks for, while there is one that can.
+int first_bits(const question& q) {
+  int first = q.min_bits;
+  for (const int bits : {53, double_double_bits, 128, 256, 512, 1024}) {
+    if (q.parts > 1 && bits <= q.max_bits && first <= 53 * static_cast<int>(q.parts)) first = std::max(first, bits);
+  }
+  return first;
+}
+
 /// The rows of one head that a question leaves open, answered tier after tier; a row that is decided stays as it is.
 class row_by_row {
  public:
@@ -213,12 +264,11 @@ class row_by_row {
     std::iota(open_.begin(), open_.end(), std::size_t{0});
     until_.assign(cols_, tokens_ + 1);
     bounded_.assign(cols_, 0);
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    out_.state.value.assign(keys_ * cols_, nan);
+    out_.state.value.assign(keys_ * cols_, std::numeric_limits<double>::quiet_NaN());
     out_.state.radius.assign(keys_ * cols_, infinity);
     fill_both(out_.o, tokens_ * cols_, threads);
-    if (q.round_output) out_.rounded_o.assign(out_.o.value.size(), nan);
-    if (q.round_state) out_.rounded_state.assign(out_.state.value.size(), nan);
+    if (q.round_output) out_.rounded_o.reset(out_.o.value.size(), q.parts);
+    if (q.round_state) out_.rounded_state.reset(out_.state.value.size(), q.parts);
     open_o_ = tokens_ * cols_;
     open_state_ = keys_ * cols_;
   }
@@ -298,20 +348,24 @@ class row_by_row {
     std::mutex lock;
     parallel_for(parts, threads, [&](std::size_t part) {
       std::vector<remains> own(open_.size());
+      double left_o = 0, left_state = 0;
       for (std::size_t t = tokens_ * part / parts; t < tokens_ * (part + 1) / parts; ++t) {
         if (all_by_radius && finite(out_.o, t)) continue;
         for (std::size_t r = 0; r < open_.size(); ++r) {
-          if (answers(out_.o, most_o, t * cols_ + open_[r], q_.round_output, out_.rounded_o)) continue;
+          if (answers(out_.o, most_o, t * cols_ + open_[r], q_.round_output, out_.rounded_o, left_o)) continue;
           ++own[r].o;
           own[r].until = t + 1;
         }
       }
       for (std::size_t j = keys_ * part / parts; j < keys_ * (part + 1) / parts; ++j) {
         for (std::size_t r = 0; r < open_.size(); ++r) {
-          if (!answers(out_.state, most_state, j * cols_ + open_[r], q_.round_state, out_.rounded_state)) ++own[r].state;
+          if (!answers(out_.state, most_state, j * cols_ + open_[r], q_.round_state, out_.rounded_state, left_state))
+            ++own[r].state;
         }
       }
       const std::lock_guard guard(lock);
+      out_.rounded_o.left = std::max(out_.rounded_o.left, left_o);
+      out_.rounded_state.left = std::max(out_.rounded_state.left, left_state);
       for (std::size_t r = 0; r < open_.size(); ++r) {
         left[r].o += own[r].o;
         left[r].state += own[r].state;
@@ -357,16 +411,25 @@ class row_by_row {
       }
     }
     const bool rounds = q_.relative_radius == infinity && (q_.round_output || q_.round_state);
-    const auto into = [&](std::vector<head_part>& rows, std::vector<double>& rounded, const std::optional<format>& to) {
-      return [&, rounds, bits](std::size_t r, std::size_t at, mpfr_srcptr x, double radius) {
+    const std::size_t components = rounds ? rounding_components + std::max<std::size_t>(q_.parts, 1) - 1 : most_components;
+    std::vector<double> left_o(open_.size()), left_state(open_.size());  // of the exact numbers of each row
+    const auto into = [&](std::vector<head_part>& rows, rounded_part& rounded, const std::optional<format>& to,
+                          std::vector<double>& left) {
+      return [&, components, bits](std::size_t r, std::size_t at, mpfr_srcptr x, double radius) {
         mpfr_value rest(mpfr_get_prec(x));
-        split(rows[r], at, x, rest.get(), radius, rounds ? rounding_components : most_components);
-        if (bits == 0 && to) rounded[at * cols_ + open_[r]] = round_nearest(x, *to);
+        split(rows[r], at, x, rest.get(), radius, components);
+        if (bits != 0 || !to) return;
+        const std::size_t i = at * cols_ + open_[r];
+        if (q_.parts == 0) rounded.value[i] = round_nearest(x, *to);
+        else left[r] = std::max(left[r], keep_exact(x, i, rounded));
       };
     };
-    const auto outcome = tiers::run_integers(p, sequence_index, value_head, ask, into(o, out_.rounded_o, q_.round_output),
-                                             into(state, out_.rounded_state, q_.round_state));
+    const auto outcome =
+        tiers::run_integers(p, sequence_index, value_head, ask, into(o, out_.rounded_o, q_.round_output, left_o),
+                            into(state, out_.rounded_state, q_.round_state, left_state));
     if (q_.stop && q_.stop->load()) return false;
+    for (const double left : left_o) out_.rounded_o.left = std::max(out_.rounded_o.left, left);
+    for (const double left : left_state) out_.rounded_state.left = std::max(out_.rounded_state.left, left);
     for (std::size_t r = 0; r < open_.size(); ++r) {
       join(out_.o, o[r], open_[r], std::min(outcome.reached[r], tokens_));
       if (outcome.reached[r] > tokens_) {
@@ -427,14 +490,9 @@ class row_by_row {
 
   /// Whether element i answers the question; keeps its rounding. What the exact tier rounded stays.
   [[nodiscard]] bool answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to,
-                             std::vector<double>& rounded) const {
-    const bool small = small_enough(part.radius[i], q_.relative_radius, most);
-    if (!to) return small;
-    if (std::isnan(rounded[i])) {
-      const auto value = decided_rounding(part, i, *to);
-      if (value) rounded[i] = *value;
-    }
-    return small && !std::isnan(rounded[i]);
+                             rounded_part& rounded, double& left) const {
+    const bool known = !to || keep_rounding(part, i, q_, *to, rounded, left);
+    return known && small_enough(part.radius[i], q_.relative_radius, most);
   }
 
   const question& q_;
@@ -454,7 +512,8 @@ constexpr int mpfr_tiers[] = {128, 256, 512, 1024};
 /// A head whose magnitudes may leave its formats or the vectorised tiers: entry by entry, all rows at one precision.
 head_answer answer_whole(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
   std::optional<head_answer> best;
-  if (q.min_bits <= 53) {
+  const int least = first_bits(q);
+  if (least <= 53) {
     const auto in = lower(p, sequence_index, value_head);
     if (!in.underflowed || q.max_bits <= 53) {
       best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64");
@@ -463,7 +522,7 @@ head_answer answer_whole(const problem& p, const question& q, std::size_t sequen
   }
   for (const int bits : mpfr_tiers) {
     if (best && best->answered) break;
-    if (bits < q.min_bits || bits > q.max_bits) continue;
+    if (bits < least || bits > q.max_bits) continue;
     if (q.stop && q.stop->load()) break;
     best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
                        "mpfr-" + std::to_string(bits));
@@ -505,8 +564,8 @@ bool run_vectors(row_by_row& rows, const question& q, unsigned threads, std::str
 }
 
 head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
-  const int most = std::max(q.max_bits, 53);
-  const bool in_fp64 = q.min_bits <= 53, in_pairs = q.min_bits <= double_double_bits && most >= double_double_bits;
+  const int most = std::max(q.max_bits, 53), least = first_bits(q);
+  const bool in_fp64 = least <= 53, in_pairs = least <= double_double_bits && most >= double_double_bits;
   const bool in_integers = most >= fixed_tiers[0];
   const bool ranged = q.range.output < infinity || q.range.state < infinity;
   const auto stopped = [&] { return q.stop && q.stop->load(); };
@@ -541,7 +600,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
   // first. A radius alone is better asked of the next precision. ("The exact tier", Order.)
   std::vector<int> fixed;
   for (const int bits : fixed_tiers) {
-    if (bits >= q.min_bits && bits <= most) fixed.push_back(bits);
+    if (bits >= least && bits <= most) fixed.push_back(bits);
   }
   bool exact_left = in_integers || q.always_exact;
   const auto exact_first = [&] {
@@ -644,9 +703,62 @@ std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i,
   return below == 0 ? 0.0 : below;
 }
 
+double decided_parts(const reference_tensor& t, std::size_t i, std::span<double> parts) {
+  std::fill(parts.begin(), parts.end(), std::numeric_limits<double>::quiet_NaN());
+  const double radius = t.radius[i];
+  if (!std::isfinite(t.value[i]) || !(radius < infinity)) return infinity;
+  const auto component = [&](std::size_t c) { return c == 0 ? t.value[i] : c <= t.low.size() ? t.low[c - 1][i] : 0.0; };
+  const std::size_t components = t.low.size() + 1;
+  /// All that lies beyond the first c components, radius included.
+  const auto beyond = [&](std::size_t c) {
+    double sum = 0;
+    for (std::size_t d = components; d-- > c;) sum += std::fabs(component(d));
+    return sum == 0 ? radius : (sum + radius) * (1 + 0x1p-40);
+  };
+  // A component is a part where the rest stays below half a unit of its last place.
+  std::size_t c = 0;
+  for (; c < parts.size(); ++c) {
+    constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
+    const double head = component(c), rest = beyond(c + 1);
+    const auto bits = std::bit_cast<std::uint64_t>(head);
+    const bool exact = rest == 0;
+    const double half = std::bit_cast<double>(bits & ~fraction & ~(std::uint64_t{1} << 63)) * 0x1p-53;
+    if (!exact && !((bits & fraction) != 0 && std::fabs(head) > 0x1p-900 && rest < half)) break;
+    parts[c] = head == 0 ? 0.0 : head;
+  }
+  if (c == parts.size()) return beyond(c);
+  // Else both ends of what is left are followed exactly: every sum of doubles fits 2200 bits.
+  const double width = beyond(c);
+  if (radius > 0x1p-50 * width && radius > 0x1p-1070) return infinity;
+  constexpr mpfr_prec_t whole = 2200;
+  mpfr_value below(whole), above(whole);
+  for (std::size_t d = components; d-- > c;) mpfr_add_d(below.get(), below.get(), component(d), MPFR_RNDN);
+  mpfr_add_d(above.get(), below.get(), radius, MPFR_RNDN);
+  mpfr_sub_d(below.get(), below.get(), radius, MPFR_RNDN);
+  for (; c < parts.size(); ++c) {
+    const double part = mpfr_get_d(below.get(), MPFR_RNDN);
+    if (part != mpfr_get_d(above.get(), MPFR_RNDN) || std::isinf(part)) return infinity;
+    parts[c] = part == 0 ? 0.0 : part;
+    mpfr_sub_d(below.get(), below.get(), part, MPFR_RNDN);
+    mpfr_sub_d(above.get(), above.get(), part, MPFR_RNDN);
+  }
+  return std::max(std::fabs(mpfr_get_d(below.get(), MPFR_RNDA)), std::fabs(mpfr_get_d(above.get(), MPFR_RNDA)));
+}
+
 namespace {
 
 unsigned workers_of(const question& q) { return q.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : q.threads; }
+
+void require_parts(const question& q) {
+  if (q.parts == 0) return;
+  if (q.parts > most_parts) {
+    throw domain_error("solve: sums of " + std::to_string(q.parts) + " doubles; at most " + std::to_string(most_parts) +
+                       " are known at 1024 bits");
+  }
+  for (const auto& to : {q.round_output, q.round_state}) {
+    if (to && !(*to == fp64)) throw format_error("solve: sums are of fp64 numbers, not of " + std::string(name_of(*to)));
+  }
+}
 
 /// Answers every head; `place` is called with each and the threads it may use by the thread that has it, as soon as it has it,
 /// `sink` by one at a time.
@@ -654,6 +766,7 @@ template <class Place, class Sink>
 reference answer_heads(const problem& p, const question& q, const Place& place, const Sink& sink) {
   const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
   const unsigned workers = workers_of(q);
+  require_parts(q);
   reference out;
   std::mutex lock;
   std::size_t done = 0;
@@ -665,7 +778,8 @@ reference answer_heads(const problem& p, const question& q, const Place& place, 
     if (q.stop && q.stop->load()) return;
     const head_answer head = answer(p, q, n, h, threads);
     if (q.stop && q.stop->load()) return;
-    const solved_head solved{n, h, head.o, head.state, head.rounded_o, head.rounded_state};
+    const rounded_part &o = head.rounded_o, &state = head.rounded_state;
+    const solved_head solved{n, h, head.o, head.state, o.value, state.value, o.low, state.low, o.left, state.left};
     place(solved, threads);
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;

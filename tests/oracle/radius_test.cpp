@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <random>
 
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/rational.hpp"
@@ -289,6 +290,49 @@ TEST(decided_rounding, reads_every_component) {
   EXPECT_EQ(decided_rounding(t, 0, fp64), 1.0);
   t.radius = {0x1p-390};
   EXPECT_EQ(decided_rounding(t, 0, fp64), std::nullopt);
+}
+
+/// Against the plain rule: a part is certain where both ends of what is left round to it. Components of any kind: in normal
+/// form, ties, powers of two, sums that overlap, zeros, numbers below the normal range.
+TEST(decided_parts, are_those_that_both_ends_round_to) {
+  std::mt19937_64 random(3);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::size_t whole = 0, some = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    reference_tensor t;
+    int e = below(8) == 0 ? -1074 + below(120) : -20 + below(40);
+    const auto component = [&](int at) {
+      const double m = below(5) == 0 ? 1 : 1 + static_cast<double>(random() >> 12) * 0x1p-52;
+      return below(9) == 0 ? 0.0 : std::ldexp(below(2) == 0 ? m : -m, at);
+    };
+    t.value = {component(e)};
+    for (int c = below(5); c > 0; --c) t.low.push_back({component(e -= 50 + below(8))});
+    t.radius = {below(4) == 0 ? 0.0 : std::ldexp(1.0, e - below(70))};
+    std::vector<double> parts(1 + static_cast<std::size_t>(below(4)));
+    const double left = decided_parts(t, 0, parts);
+    slow_real low = t.value[0];
+    for (const auto& x : t.low) low += x[0];
+    slow_real high = low + t.radius[0];
+    low -= t.radius[0];
+    bool open = false;
+    for (const double part : parts) {
+      const auto want = static_cast<double>(low);
+      open = open || want != static_cast<double>(high);
+      ASSERT_EQ(std::isnan(part), open) << trial;
+      if (open) continue;
+      ASSERT_EQ(part, want) << trial;
+      low -= want;
+      high -= want;
+    }
+    ASSERT_EQ(std::isinf(left), open);
+    (open ? some : whole) += 1;
+    if (open) continue;
+    const slow_real most = abs(low) > abs(high) ? abs(low) : abs(high);
+    ASSERT_GE(slow_real(left), most) << trial;
+    ASSERT_LE(slow_real(left), most * 2 + slow_real(0x1p-1074)) << trial;
+  }
+  EXPECT_GT(whole, 2000U);
+  EXPECT_GT(some, 2000U);
 }
 
 /// The certificate of the MPFR tier itself, at a precision where its error shows.

@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,18 @@ struct divergence {
   friend bool operator==(const divergence&, const divergence&) = default;
 };
 
+/// The most doubles an answer is a sum of: what 1024 bits need.
+inline constexpr std::size_t most_parts = 20;
+
 struct question {
   /// For each head: every radius at most this times the largest magnitude of its tensor in that head.
   double relative_radius = std::numeric_limits<double>::infinity();
   /// Every output and state entry certainly rounds to one value of these formats.
   std::optional<format> round_output;
   std::optional<format> round_state;
+  /// Not 0: what is rounded to fp64 is known as an unevaluated sum of so many doubles, each the correctly rounded rest of
+  /// what those before it leave. At most most_parts.
+  std::size_t parts = 0;
   /// Magnitudes at which a head is said to diverge; nothing is computed from there on.
   range_limits range;
   /// Precision is not raised beyond this, answered or not.
@@ -82,7 +89,8 @@ struct reference {
 
 /// One head as it was answered. Elements in the order o: T x V, final_state: K x V, without shapes. Where a rounding was
 /// asked for, `rounded_o` and `rounded_state` hold each element's, NaN where it is not decided; final_state is empty where
-/// the head diverges.
+/// the head diverges. Where sums were asked for, these are their first parts and the `_low` the others, NaN from the first
+/// on that is not decided; the `_left` bound |exact - sum| over the elements of which every part is decided.
 struct solved_head {
   std::size_t sequence = 0;
   std::size_t value_head = 0;
@@ -90,6 +98,10 @@ struct solved_head {
   const reference_tensor& final_state;
   const std::vector<double>& rounded_o;
   const std::vector<double>& rounded_state;
+  const std::vector<std::vector<double>>& rounded_o_low;
+  const std::vector<std::vector<double>>& rounded_state_low;
+  double o_left = 0;
+  double state_left = 0;
 };
 
 /// `solve` without the tensors: each head goes to `sink` when it is done, from any thread but never twice at a time.
@@ -99,5 +111,10 @@ reference solve_by_head(const problem& p, const question& q, const std::function
 /// Whether every number within radius[i] of element i of `t` rounds to one value of `to`, and which. The sign of a zero
 /// is not decided: +0 stands for both. Rounds: to nearest even, once.
 [[nodiscard]] std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i, const format& to);
+
+/// The leading parts of element i that are the same for every number within its radius: parts[0] = fp64(x), parts[1] =
+/// fp64(x - parts[0]), ...; NaN from the first on that is not. Returns a bound on |x - sum of the parts|, infinity where one
+/// is NaN. Rounds: each part to nearest even, once; the sign of a zero is +.
+[[nodiscard]] double decided_parts(const reference_tensor& t, std::size_t i, std::span<double> parts);
 
 }  // namespace deltaproof
