@@ -377,7 +377,10 @@ safetensors_file read_safetensors(const std::filesystem::path& path) {
   return safetensors_file(shared_bytes(std::move(buffer)), size, where);
 }
 
-std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<const tensor> tensors) {
+namespace {
+
+/// What stands before the data: the length of the header, and the header.
+std::string header_of(const safetensors_metadata& metadata, std::span<const tensor> tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) {
     nlohmann::ordered_json& target = header[std::string(detail::metadata_name)] = nlohmann::ordered_json::object();
@@ -407,15 +410,29 @@ std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<co
     throw format_error("a header of " + std::to_string(text.size()) + " bytes is above the format's limit");
   }
   std::string bytes;
-  bytes.reserve(detail::length_bytes + text.size() + offset);
   for (std::size_t i = 0; i < detail::length_bytes; ++i) bytes += static_cast<char>(text.size() >> (8 * i) & 0xFFU);
   bytes += text;
-  for (const tensor& t : tensors) bytes.append(reinterpret_cast<const char*>(t.bytes().data()), t.bytes().size());
+  return bytes;
+}
+
+std::string_view characters(const tensor& t) { return {reinterpret_cast<const char*>(t.bytes().data()), t.bytes().size()}; }
+
+}  // namespace
+
+std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<const tensor> tensors) {
+  std::string bytes = header_of(metadata, tensors);
+  std::size_t size = bytes.size();
+  for (const tensor& t : tensors) size += t.bytes().size();
+  bytes.reserve(size);
+  for (const tensor& t : tensors) bytes += characters(t);
   return bytes;
 }
 
 void write_safetensors(const std::filesystem::path& path, const safetensors_metadata& metadata, std::span<const tensor> tensors) {
-  write_file(path, safetensors_bytes(metadata, tensors));
+  const std::string header = header_of(metadata, tensors);
+  std::vector<std::string_view> pieces{header};
+  for (const tensor& t : tensors) pieces.push_back(characters(t));
+  write_file(path, pieces);
 }
 
 }  // namespace deltaproof

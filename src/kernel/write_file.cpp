@@ -65,12 +65,14 @@ void require_writable(const std::filesystem::path& path) {
   if (::access(in_place ? path.c_str() : folder.c_str(), W_OK) != 0) cannot_write(path, errno);
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
+void write_file(const std::filesystem::path& path, std::string_view bytes) { write_file(path, std::span(&bytes, 1)); }
+
+void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     open_file out(path, path, O_WRONLY | O_CLOEXEC);  // a rename would replace the device itself
-    out.write(bytes);
+    for (const std::string_view piece : pieces) out.write(piece);
     out.close();
     return;
   }
@@ -79,7 +81,7 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   partial += "." + std::to_string(::getpid()) + ".partial";
   try {
     open_file out(partial, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    out.write(bytes);
+    for (const std::string_view piece : pieces) out.write(piece);
     out.close();
     std::error_code error;
     std::filesystem::rename(partial, target, error);

@@ -67,7 +67,7 @@ class safetensors_file {
 /// Throws: format_error for a name twice, a reserved name, or text that is not UTF-8.
 [[nodiscard]] std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<const tensor> tensors);
 
-/// write_file (write_file.hpp) of safetensors_bytes.
+/// write_file (write_file.hpp) of safetensors_bytes, without a copy of the tensors.
 void write_safetensors(const std::filesystem::path& path, const safetensors_metadata& metadata, std::span<const tensor> tensors);
 
 /// SHA-256 in lower-case hexadecimal.
