@@ -169,7 +169,7 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
   std::string candidates;
   for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
   throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) + " on the " +
-                     std::string(name_of(path_of(r))) + " path in " + std::string(name_of(p.q.element_format())) +
+                     std::string(name_of(r.path.value_or(path_of(r)))) + " path in " + std::string(name_of(p.q.element_format())) +
                      "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
                      "), or ask for errors only with --no-plan, or give a budget with --max-error");
 }
