@@ -1,16 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/golden.hpp"
 #include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/oracle/reference.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof::cli {
@@ -22,61 +17,50 @@ struct oracle_arguments {
   std::string problem;
   std::string output;
   std::string round = "fp64";
-  int bits = 1024;
+  std::size_t bits = 0;
+  int max_bits = 1024;
 };
 
-/// No more of the elements that nothing decided are listed; all are counted.
-constexpr std::size_t most_listed = 1000;
-
-/// One tensor of the answer as it comes in, head by head; NaN where nothing decided.
-struct rounded_tensor {
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-  double radius = 0;
-  std::size_t undecided = 0;
-  std::vector<std::size_t> listed;  // flat indices, in order
-
-  explicit rounded_tensor(std::vector<std::size_t> of) : shape(std::move(of)), values(element_count(shape), std::nan("")) {}
-
-  void place(std::size_t at, const reference_tensor& from, const std::vector<double>& rounded, std::size_t first,
-             std::size_t count) {
-    for (std::size_t i = first; i < std::min(first + count, rounded.size()); ++i) {
-      values[at + i - first] = rounded[i];
-      radius = std::max(radius, from.radius[i]);
-    }
+golden_request request_of(const oracle_arguments& args, const common_options& common) {
+  if (args.bits != 0 && args.round != "fp64") {
+    throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --round " + args.round +
+                       ": many bits are stored as a sum of fp64 numbers; leave one of the two out (the precision worked with rises " +
+                       "by itself as far as a format needs, at most to --max-bits)");
   }
-  /// Heads come in any order, the list is in that of the file.
-  void count() {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!std::isnan(values[i])) continue;
-      if (undecided++ < most_listed) listed.push_back(i);
-    }
+  if (args.bits > static_cast<std::size_t>(args.max_bits)) {
+    throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
+                       ": an answer of that many bits needs a working precision above them; raise --max-bits, or leave it out");
   }
-  [[nodiscard]] json indices() const {
-    json list = json::array();
-    for (const std::size_t flat : listed) {
-      json index = json::array();
-      std::size_t below = values.size(), rest = flat;
-      for (const std::size_t extent : shape) {
-        below /= extent;
-        index.push_back(rest / below);
-        rest %= below;
-      }
-      list.push_back(std::move(index));
-    }
-    return list;
-  }
-};
+  golden_request asked;
+  asked.round = format_named(args.round);
+  asked.bits = args.bits;
+  asked.max_bits = args.max_bits;
+  asked.threads = common.threads;
+  asked.stop = &stop_requested();
+  return asked;
+}
 
-std::string names_and_counts(const std::map<std::string, std::size_t>& counts) {
-  std::string text;
-  for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + ": " + std::to_string(count);
-  return text.empty() ? "none" : text;
+/// What is in the file, in words: "correctly rounded to bf16".
+std::string words_for(const oracle_arguments& args) {
+  if (args.bits == 0) return "correctly rounded to " + args.round;
+  return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers: " + std::to_string(parts_of(args.bits)) +
+         ", each the correctly rounded rest";
+}
+
+/// What to do about elements that nothing decided.
+std::string open_text(const golden& answer, const oracle_arguments& args) {
+  if (answer.o.undecided + answer.final_state.undecided == 0) return "";
+  std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
+                     " state entries could not be rounded with certainty (ties that are not dyadic, zeros, or magnitudes beyond fp64); ";
+  text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
+                         : "they are NaN in the file from the first part on that is not certain, and its metadata lists them; "
+                           "fewer --bits leave fewer\n";
+  return text;
 }
 
 int run(const oracle_arguments& args, const common_options& common) {
+  golden_request asked = request_of(args, common);
   require_writable(args.output);
-  const format to = format_named(args.round);
   notes_list notes;
   std::string problem_hash;
   const problem p = [&] {
@@ -84,95 +68,74 @@ int run(const oracle_arguments& args, const common_options& common) {
     problem_hash = sha256_hex(source.bytes());
     return parse_problem(source, notes);
   }();
-  const auto sequences = p.sequences();
-  const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
-  question ask;
-  ask.round_output = ask.round_state = to;
-  ask.max_bits = args.bits;
-  ask.always_exact = true;
-  ask.threads = common.threads;
-  ask.stop = &stop_requested();
-  rounded_tensor o({p.batch(), p.tokens(), heads, cols}), state({sequences.size(), heads, keys, cols});
-  reference ref;
-  {
+  const golden answer = [&] {
     progress_line line("reference");
-    ask.progress = [&line](std::size_t done, std::size_t all) {
+    asked.progress = [&line](std::size_t done, std::size_t all) {
       line.update(static_cast<double>(done) / static_cast<double>(all));
     };
-    ref = solve_by_head(p, ask, [&](const solved_head& head) {
-      const sequence_range& range = sequences[head.sequence];
-      const std::size_t first = range.batch * p.tokens() + range.first_token;
-      for (std::size_t t = 0; t < range.tokens; ++t)
-        o.place(((first + t) * heads + head.value_head) * cols, head.o, head.rounded_o, t * cols, cols);
-      state.place((head.sequence * heads + head.value_head) * keys * cols, head.final_state, head.rounded_state, 0, keys * cols);
-    });
-  }
-  if (ref.stopped) {
+    return make_golden(p, asked);
+  }();
+  if (answer.stopped) {
     say(common, "oracle: stopped before the reference was complete; nothing was written\n");
     return 3;
   }
-  o.count();
-  state.count();
-  result out;
-  out.o = tensor::from_doubles(to, o.shape, o.values, "o");
-  out.final_state = tensor::from_doubles(to, state.shape, state.values, "final_state");
-  out.kernel = "deltaproof oracle";
-  out.path = path_kind::reference;
+  result out = result_of(answer, asked);
   out.problem_sha256 = problem_hash;
-  out.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + args.round;
-  safetensors_metadata extra;
+  write_result(args.output, out, {}, low_parts_of(answer));
   json j{{"schema", "deltaproof.oracle/1"},
          {"output", args.output},
          {"round", args.round},
-         {"bits", args.bits},
-         {"tiers", ref.tiers},
+         {"bits", args.bits == 0 ? json() : json(args.bits)},
+         {"max_bits", args.max_bits},
+         {"tiers", answer.tiers},
          {"notes", notes}};
-  std::string text = args.output + ": o and final_state of " + args.problem + ", correctly rounded to " + args.round + "\n";
-  for (const auto& [name, part, decided] :
-       {std::tuple{"o", &o, &ref.o_decided}, std::tuple{"final_state", &state, &ref.state_decided}}) {
-    const std::string key = name, radius = detail::general(part->radius, 17), who = names_and_counts(*decided);
-    extra.emplace_back("radius." + key, radius);
-    extra.emplace_back("tier." + key, who);
-    extra.emplace_back("undecided." + key, std::to_string(part->undecided));
-    if (part->undecided > 0) extra.emplace_back("undecided." + key + ".indices", part->indices().dump());
+  std::string text = args.output + ": o and final_state of " + args.problem + ", " + words_for(args) + "\n";
+  for (const auto& [name, part] : {std::pair{"o", &answer.o}, std::pair{"final_state", &answer.final_state}}) {
+    const std::string key = name, radius = detail::general(part->radius, 17);
+    j["parts"][key] = part->parts.size();
     j["radius"][key] = radius;
-    j["decided"][key] = *decided;
+    j["decided"][key] = part->decided;
     j["undecided"][key] = part->undecided;
-    j["undecided_indices"][key] = part->indices();
-    text += key + ": elements by the tier that decided them: " + who + "; largest radius before rounding " + radius + "\n";
+    j["undecided_indices"][key] = part->undecided_indices;
+    text += key + ": elements by the tier that decided them: " + counts_text(part->decided) + "; largest radius " +
+            (args.bits == 0 ? "before rounding " : "of the sum ") + radius + "\n";
   }
-  if (!ref.fallbacks.empty()) extra.emplace_back("fallbacks", names_and_counts(ref.fallbacks));
-  j["fallbacks"] = ref.fallbacks;
-  write_result(args.output, out, extra);
-  if (!ref.fallbacks.empty()) text += "fall-backs: " + names_and_counts(ref.fallbacks) + "\n";
-  if (o.undecided + state.undecided > 0) {
-    text += std::to_string(o.undecided) + " outputs and " + std::to_string(state.undecided) +
-            " state entries could not be rounded with certainty (ties that are not dyadic, zeros, or magnitudes beyond fp64); "
-            "they are NaN in the file, whose metadata lists the first " +
-            std::to_string(most_listed) + " of each\n";
-  }
+  j["fallbacks"] = answer.fallbacks;
+  if (!answer.fallbacks.empty()) text += "fall-backs: " + counts_text(answer.fallbacks) + "\n";
+  text += open_text(answer, args);
   for (const auto& note : notes) text += "note: " + note + "\n";
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
-  return o.undecided + state.undecided > 0 ? 3 : 0;
+  return answer.o.undecided + answer.final_state.undecided > 0 ? 3 : 0;
 }
 
 }  // namespace
 
 registered_verb add_oracle(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("oracle", "Write the correctly rounded true outputs of a problem");
+  auto* command = app.add_subcommand("oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits");
   command->footer(
       "Precision rises by value row until every element is decided: fp64, double-double, fixed point with 128, 256, 512 and 1024 "
       "bits, and exact\n"
-      "dyadic numbers (no gate or gates of 0 and -inf, no in-kernel normalisation, dyadic steps; at most 32768 bits a number). "
-      "What none\n"
-      "decides is NaN in the file, counted and listed there. Metadata: radius.*, tier.*, undecided.*, fallbacks.");
+      "dyadic numbers (no gate or gates of 0 and -inf, no in-kernel normalisation, dyadic steps; at most 32768 bits a number).\n"
+      "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated sum, one\n"
+      "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 alone;\n"
+      "what is not dyadic has about 950 bits at most.\n"
+      "What none decides is NaN in the file (of a sum: from the first part on that is open), counted and listed there.\n"
+      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| before rounding, with --bits on\n"
+      "|exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as runs of\n"
+      "flat row-major indices, \"5,17-203\" (a list above 40 MB ends in \",...\": the NaN of the last part are all of them);\n"
+      "fallbacks.\n"
+      "Memory is bounded by the problem, the outputs in their format, and for each thread one head's tables: it grows with T.");
   const auto args = std::make_shared<oracle_arguments>();
   command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
   command->add_option("--round", args->round, "Format of the outputs")
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
-      ->type_name("FORMAT");
-  command->add_option("--bits", args->bits, "Highest working precision; exact numbers are tried whatever it says")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("--bits", args->bits, "So many bits of every element, as a sum of fp64 tensors (53 to 1024)")
+      ->check(CLI::Range(53, 1024))
+      ->type_name("N");
+  command->add_option("--max-bits", args->max_bits, "Highest working precision; exact numbers are tried whatever it says")
       ->check(CLI::Range(53, 1024))
       ->type_name("N")
       ->capture_default_str();

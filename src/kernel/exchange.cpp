@@ -10,7 +10,6 @@
 #include <memory>
 #include <utility>
 
-#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 
 namespace deltaproof {
@@ -106,9 +105,10 @@ std::optional<tensor> optional_tensor(const safetensors_file& file, std::string_
 }
 
 // Notes every tensor that is neither `known` nor `reserved`, and says which are reserved.
-void note_tensors(const safetensors_file& file, std::span<const std::string_view> known,
+template <class Name>
+void note_tensors(const safetensors_file& file, std::span<const Name> known,
                   std::span<const std::string_view> reserved, notes_list& notes) {
-  const auto among = [](std::span<const std::string_view> names, const std::string& name) {
+  const auto among = [](const auto& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   for (const safetensors_entry& entry : file.entries()) {
@@ -232,6 +232,29 @@ safetensors_metadata problem_metadata(const problem& p, const safetensors_metada
 }  // namespace
 }  // namespace detail
 
+std::string part_name(std::string_view name, std::size_t c) {
+  return std::string(name) + (c == 0 ? "" : c == 1 ? "_lo" : "_lo" + std::to_string(c));
+}
+
+std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view name) {
+  std::vector<tensor> parts;
+  for (std::size_t c = 0;; ++c) {
+    std::optional<tensor> part = detail::optional_tensor(file, part_name(name, c));
+    if (!part) return parts;
+    parts.push_back(std::move(*part));
+    if (c == 0) continue;
+    const std::string own = file.where() + ": tensor " + parts[c].name() + ": ";
+    if (parts[0].dtype() != "F64" || parts[c].dtype() != "F64") {
+      throw format_error(own + "dtype " + parts[c].dtype() + " beside " + parts[0].dtype() + " of " + std::string(name) +
+                         "; the parts of a sum are F64");
+    }
+    if (parts[c].shape() != parts[0].shape()) {
+      throw shape_error(own + "shape " + shape_text(parts[c].shape()) + " should be " + shape_text(parts[0].shape()) + ", that of " +
+                        std::string(name));
+    }
+  }
+}
+
 std::size_t chunk_count(const problem& p, std::size_t chunk_size) {
   if (chunk_size == 0) throw domain_error("a chunk of 0 rows; the chunk length is at least 1");
   std::size_t chunks = 0;
@@ -292,7 +315,7 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
 
   constexpr std::array<std::string_view, 7> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens"};
   constexpr std::array<std::string_view, 2> reserved{"do", "dfinal_state"};
-  detail::note_tensors(file, known, reserved, notes);
+  detail::note_tensors(file, std::span<const std::string_view>(known), reserved, notes);
   for (const auto& [key, value] : file.metadata()) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
   }
@@ -341,16 +364,22 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   for (const std::string_view name : stage_names) {
     if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.stages.emplace(name, std::move(*stage));
   }
+  std::vector<std::string> known{"o", "final_state"};
+  known.insert(known.end(), stage_names.begin(), stage_names.end());
+  if (r.path == path_kind::reference) {
+    for (const char* name : {"o", "final_state"}) {
+      for (const tensor& part : sum_parts(file, name)) known.push_back(part.name());
+    }
+  }
   validate(r, p, where);
 
-  std::vector<std::string_view> known{"o", "final_state"};
-  known.insert(known.end(), stage_names.begin(), stage_names.end());
   constexpr std::array<std::string_view, 6> reserved{"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"};
-  detail::note_tensors(file, known, reserved, notes);
+  detail::note_tensors(file, std::span<const std::string>(known), reserved, notes);
   for (const auto& [key, value] : file.metadata()) {
     if (keys.has_meaning(key)) continue;
     // What `oracle` writes about each tensor belongs to a reference and is carried along.
-    const bool of_reference = key.starts_with("radius.") || key.starts_with("tier.") || key.starts_with("undecided.");
+    const bool of_reference = key.starts_with("radius.") || key.starts_with("tier.") || key.starts_with("undecided.") ||
+                              (key == "fallbacks" && r.path == path_kind::reference);
     if (!of_reference) notes.push_back(where + ": metadata " + in_quotes(key) + " is unknown; ignored");
     r.metadata.emplace(key, value);
   }
@@ -371,7 +400,9 @@ void write_problem(const std::filesystem::path& path, const problem& p, const sa
   write_safetensors(path, detail::problem_metadata(p, extra), detail::problem_tensors(p));
 }
 
-std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
+namespace {
+
+safetensors_metadata metadata_of(const result& r, const safetensors_metadata& extra) {
   safetensors_metadata metadata{{"format", std::string(result_format)}};
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) metadata.emplace_back(key, value);
@@ -384,7 +415,10 @@ std::string result_bytes(const result& r, const safetensors_metadata& extra, std
   add("producer", r.producer);
   for (const auto& [key, value] : r.metadata) metadata.emplace_back(key, value);
   metadata.insert(metadata.end(), extra.begin(), extra.end());
+  return metadata;
+}
 
+std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_tensors) {
   std::vector<tensor> tensors{r.o.named("o")};
   if (r.final_state) tensors.push_back(r.final_state->named("final_state"));
   for (const std::string_view name : stage_names) {
@@ -393,12 +427,18 @@ std::string result_bytes(const result& r, const safetensors_metadata& extra, std
     }
   }
   tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
-  return safetensors_bytes(metadata, tensors);
+  return tensors;
+}
+
+}  // namespace
+
+std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
+  return safetensors_bytes(metadata_of(r, extra), tensors_of(r, extra_tensors));
 }
 
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
                   std::span<const tensor> extra_tensors) {
-  write_file(path, result_bytes(r, extra, extra_tensors));
+  write_safetensors(path, metadata_of(r, extra), tensors_of(r, extra_tensors));
 }
 
 }  // namespace deltaproof

@@ -85,12 +85,18 @@ expect 2 "typical" gen --regime nonsense -o x.safetensors
 expect 0 "correctly rounded to bf16" oracle made.safetensors -o truth.safetensors --round bf16
 expect 0 "holds" check made.safetensors truth.safetensors --max-error ulps=0.51 --because "one rounding"
 expect 2 "" oracle made.safetensors -o truth.safetensors --round bf15
-expect 0 "o: elements by the tier that decided them: exact: " oracle made.safetensors -o truth.safetensors --bits 53
+expect 0 "o: elements by the tier that decided them: exact: " oracle made.safetensors -o truth.safetensors --max-bits 53
 expect 2 "--bits" oracle made.safetensors -o truth.safetensors --bits 52
 expect 0 "" gen --op kda --T 32 --K 16 --V 8 --seed 3 -o gated.safetensors
 expect 0 "double-double: 512" oracle gated.safetensors -o truth.safetensors
-expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --bits 53 --json truth.json
-grep -q '"undecided.o.indices":"\[\[0,0,0,0\],' truth.safetensors && grep -q '"undecided_indices"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
+expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --max-bits 53 --json truth.json
+grep -q '"undecided.o.indices":"0-511"' truth.safetensors && grep -q '"o": "0-511"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
+expect 0 "as sums of fp64 numbers: 4, each the correctly rounded rest" oracle gated.safetensors -o sums.safetensors --bits 200
+expect 0 "measured" check gated.safetensors sums.safetensors --no-plan
+case $output in *unknown*) echo "FAIL check does not know the oracle's own file: $output"; failures=$((failures + 1)) ;; esac
+expect 2 "on the reference path" check gated.safetensors sums.safetensors
+expect 2 "leave one of the two out" oracle gated.safetensors -o sums.safetensors --bits 200 --round bf16
+expect 2 "raise --max-bits" oracle gated.safetensors -o sums.safetensors --bits 200 --max-bits 128
 
 expect 1 "left fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
 expect 0 "no intermediate left fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32

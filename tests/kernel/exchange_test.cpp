@@ -156,6 +156,30 @@ TEST_F(written_result, reads_back_bit_for_bit) {
   EXPECT_THAT(notes[1], HasSubstr("\"colour\" is unknown"));
 }
 
+/// What `oracle` writes beside a reference is known, and checked; of another path's result it is not.
+TEST(sum_parts, of_a_reference_are_known_and_checked) {
+  result r;
+  r.o = counting(fp64, {1, 3, 2, 3}, "o");
+  r.path = path_kind::reference;
+  const safetensors_metadata extra{{"radius.o", "1"}, {"undecided.o", "0"}, {"fallbacks", "none"}, {"problem_sha256", "aa"}};
+  const auto notes_of = [&](const std::vector<tensor>& parts) {
+    notes_list notes;
+    (void)parse_result(parse(result_bytes(r, extra, parts)), packed_problem(), "aa", notes);
+    return notes;
+  };
+  const tensor lo = counting(fp64, {1, 3, 2, 3}, "o_lo"), lo2 = lo.named("o_lo2"), lo4 = lo.named("o_lo4");
+  EXPECT_TRUE(notes_of({lo, lo2}).empty());
+  const notes_list gap = notes_of({lo, lo4});
+  ASSERT_EQ(gap.size(), 1U);
+  EXPECT_THAT(gap[0], HasSubstr("\"o_lo4\" is unknown"));
+  EXPECT_THROW(notes_of({counting(fp32, {1, 3, 2, 3}, "o_lo")}), format_error);
+  EXPECT_THROW(notes_of({counting(fp64, {1, 3, 2, 2}, "o_lo")}), shape_error);
+  EXPECT_EQ(sum_parts(parse(result_bytes(r, extra, std::vector<tensor>{lo, lo2, lo4})), "o").size(), 3U);
+  EXPECT_EQ(part_name("final_state", 3), "final_state_lo3");
+  r.path = path_kind::recurrent;
+  EXPECT_EQ(notes_of({lo}).size(), 2U);  // the tensor and `fallbacks`
+}
+
 TEST_F(written_result, says_which_hash_was_wanted) {
   result r;
   r.o = counting(bf16, {1, 3, 2, 3}, "o");

@@ -63,7 +63,8 @@ struct result {
   layout_kind state_layout = layout_kind::kv;
   std::string problem_sha256;  ///< lower-case hex of the problem file; empty if not stated
   std::string producer;
-  std::map<std::string, std::string> metadata;  ///< keys of the file that this project gives no meaning
+  /// Keys of the file that mean nothing to a kernel's result: what `oracle` says of a reference, and unknown ones.
+  std::map<std::string, std::string> metadata;
 
   /// final_state in (K, V) order, transposed if it is stored as vk; nothing if there is none.
   [[nodiscard]] std::optional<tensor> final_state_kv() const;
@@ -98,6 +99,12 @@ void write_problem(const std::filesystem::path& path, const problem& p, const sa
 /// Writes a result (by rename), with `extra` keys and tensors (by their names) after the known ones.
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra = {},
                   std::span<const tensor> extra_tensors = {});
+
+/// The name of part `c` of the unevaluated sum that a reference may store for `name`: o, o_lo, o_lo2, o_lo3, ...
+[[nodiscard]] std::string part_name(std::string_view name, std::size_t c);
+/// Those parts of `file`, as far as they are numbered without a gap: F64 tensors of one shape where there are several; none
+/// where there is no tensor `name`. What judges a result reads the first alone. Throws: format_error, shape_error.
+[[nodiscard]] std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view name);
 
 /// NT of stage h: the chunks of C rows in one batch of `p`, sum over its sequences of ceil(tokens * n / C).
 [[nodiscard]] std::size_t chunk_count(const problem& p, std::size_t chunk_size);

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The true outputs of a problem as a result file holds them: `make_golden` solves it and keeps every element rounded to a
+// format, or known to as many bits as were asked for, as an unevaluated sum of doubles. Shapes are those of the exchange
+// format. What nothing decided is NaN, counted and listed; nothing is rounded by guess. Memory: the outputs in their
+// format, once, beside what solve_by_head takes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/oracle/problem.hpp"
+
+namespace deltaproof {
+
+struct golden_request {
+  format round = fp64;
+  /// Not 0: so many bits of every element, as a sum of parts_of(bits) fp64 numbers; `round` is fp64 then.
+  std::size_t bits = 0;
+  int max_bits = 1024;  ///< highest working precision; exact numbers are tried whatever it says
+  unsigned threads = 0;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(std::size_t, std::size_t)> progress;  ///< as question::progress
+};
+
+struct golden_tensor {
+  /// One tensor, or the parts of a sum: each element the correctly rounded rest of what those before it leave, NaN from
+  /// the first on that nothing decided.
+  std::vector<tensor> parts;
+  /// The largest bound on |exact - sum| over the elements that are decided, infinity where none is; without `bits` on
+  /// |exact - reference| before rounding, over all.
+  double radius = 0;
+  std::map<std::string, std::size_t> decided;  ///< tier -> elements
+  std::size_t undecided = 0;
+  std::string undecided_indices;  ///< as nan_indices writes them
+};
+
+struct golden {
+  golden_tensor o;
+  golden_tensor final_state;
+  std::map<std::string, std::size_t> tiers;      ///< as in reference
+  std::map<std::string, std::size_t> fallbacks;  ///< likewise
+  bool stopped = false;                          ///< then nothing else is filled in
+};
+
+/// How many doubles hold `bits` bits of any number: each leaves at most 2^-53 of what it rounds.
+[[nodiscard]] constexpr std::size_t parts_of(std::size_t bits) { return (bits + 52) / 53; }
+
+/// Throws: as solve_by_head; format_error for bits of another format than fp64.
+[[nodiscard]] golden make_golden(const problem& p, const golden_request& asked);
+
+/// The result file's content: the first parts, path `reference`, and what is known of them as metadata: radius.*, tier.*,
+/// undecided.*, fallbacks. The other parts are written beside it, under their names.
+[[nodiscard]] result result_of(const golden& from, const golden_request& asked);
+[[nodiscard]] std::vector<tensor> low_parts_of(const golden& from);
+
+/// "exact: 6, fp64: 6"; "none" for no counts.
+[[nodiscard]] std::string counts_text(const std::map<std::string, std::size_t>& counts);
+
+/// The flat indices of all NaN of `t` in order, single or as the first and last of a run: "5,17-203". A list longer than
+/// `most_bytes` is cut behind an index and ends in ",...": a file's header has a limit, the tensor itself has them all.
+struct index_list {
+  std::size_t count = 0;
+  std::string text;
+};
+inline constexpr std::size_t most_index_bytes = 40'000'000;
+[[nodiscard]] index_list nan_indices(const tensor& t, std::size_t most_bytes = most_index_bytes);
+
+}  // namespace deltaproof
