@@ -66,8 +66,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert " 0 of " in said and "0 verdicts changed" in said, said
 
     shell(
-        "deltaproof/build/release/deltaproof emulate recordings/gdn_gva_bf16.problem.safetensors --plan fla-chunk-gdn"
-        " --fault o-mask-off-by-one -o recordings/gdn_gva_bf16.chunk.safetensors",
+        "deltaproof/build/release/deltaproof emulate recordings/grouped_heads.problem.safetensors --plan fla-chunk-gdn"
+        " --fault o-mask-off-by-one -o recordings/grouped_heads.chunk.safetensors",
         0,
         box,
     )
@@ -77,5 +77,5 @@ with tempfile.TemporaryDirectory() as folder:
     assert "1 verdict changed" in said and "gated, chunk: holds -> refuted" in summary, said
 
     # A recording that went missing is no verdict.
-    (recordings / "gdn_gva_bf16.chunk.safetensors").unlink()
+    (recordings / "grouped_heads.chunk.safetensors").unlink()
     shell(steps["Judge"], 2, box, GITHUB_STEP_SUMMARY=str(box / "summary.md"))

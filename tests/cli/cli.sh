@@ -30,9 +30,9 @@ expect() {
   esac
 }
 
-problem=delta_beta2_bf16.problem.safetensors
-chunk=delta_beta2_bf16.chunk.safetensors
-abuse=kda_safe_gate_abuse_bf16
+problem=beta_near_two.problem.safetensors
+chunk=beta_near_two.chunk.safetensors
+abuse=steep_gates
 
 expect 0 "deltaproof 0" --version
 expect 0 "check" --help
@@ -40,14 +40,14 @@ expect 2 "" frobnicate
 expect 2 ""
 
 expect 0 "holds" check $problem $chunk
-expect 0 "measured" check $problem delta_beta2_bf16.recurrent.safetensors --no-plan
+expect 0 "measured" check $problem beta_near_two.recurrent.safetensors --no-plan
 expect 1 "refuted" check $abuse.problem.safetensors $abuse.chunk.safetensors
 expect 0 "holds" check $abuse.problem.safetensors $abuse.recurrent.safetensors
 expect 0 "holds" check $problem $chunk --max-error o:rel_fro=0.02 --because "the kernel's own test"
 expect 1 "refuted" check $problem $chunk --max-error o:rel_fro=0.005 --max-error max_abs=1 --because "fla's ratio"
 expect 2 "--because" check $problem $chunk --max-error o:rel_fro=0.02
 expect 2 "metrics" check $problem $chunk --max-error o:speed=1 --because x
-expect 2 "another problem" check gdn_gva_bf16.problem.safetensors $chunk
+expect 2 "another problem" check grouped_heads.problem.safetensors $chunk
 expect 2 "nowhere" check nowhere.safetensors $chunk
 expect 2 "" check $problem
 expect 2 "empty" check $problem $chunk --plan ""

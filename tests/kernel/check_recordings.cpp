@@ -101,14 +101,14 @@ TEST(check, says_where_a_diverging_problem_diverges) {
 
 TEST(check, a_kernel_outside_its_contract_is_refuted_with_its_first_non_finite_element) {
   const fs::path folder = testing::carried_recordings();
-  const fs::path problem_file = folder / "kda_safe_gate_abuse_bf16.problem.safetensors";
-  const check_report chunk = check_files(problem_file, folder / "kda_safe_gate_abuse_bf16.chunk.safetensors");
+  const fs::path problem_file = folder / "steep_gates.problem.safetensors";
+  const check_report chunk = check_files(problem_file, folder / "steep_gates.chunk.safetensors");
   EXPECT_EQ(chunk.judged, verdict::refuted);
   ASSERT_TRUE(chunk.tensors[0].first_nonfinite);
   EXPECT_EQ(chunk.tensors[0].first_nonfinite->token, 0U);
   EXPECT_EQ(chunk.tensors[0].first_nonfinite->head, 0U);
   EXPECT_EQ(chunk.tensors[0].first_nonfinite->element, std::vector<std::size_t>{0});
-  EXPECT_EQ(check_files(problem_file, folder / "kda_safe_gate_abuse_bf16.recurrent.safetensors").judged, verdict::measured);
+  EXPECT_EQ(check_files(problem_file, folder / "steep_gates.recurrent.safetensors").judged, verdict::measured);
 }
 
 }  // namespace

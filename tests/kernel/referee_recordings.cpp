@@ -53,7 +53,7 @@ void expect_all_hold(const fs::path& folder) {
     const std::string name = entry["case"];
     for (const std::string path : {"chunk", "recurrent", "ref64"}) {
       if (!fs::exists(folder / (name + "." + path + ".safetensors")) ||
-          (name.starts_with("kda_safe_gate_abuse") && path == "chunk"))
+          (testing::breaks_its_gate_contract(name) && path == "chunk"))
         continue;
       const check_report report = judged(read(folder, name, path));
       std::string alarms;
@@ -91,7 +91,7 @@ TEST(referee, a_diverging_problem_diverges_and_its_kernel_holds_before) {
 }
 
 TEST(referee, gates_outside_a_contract_are_named) {
-  const check_report report = judged(read(testing::carried_recordings(), "kda_safe_gate_abuse_bf16", "chunk"));
+  const check_report report = judged(read(testing::carried_recordings(), "steep_gates", "chunk"));
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_THAT(report.reason, HasSubstr("gate contract is broken"));
   EXPECT_THAT(report.reason, HasSubstr("fla-chunk-kda-safe-gate"));
@@ -110,7 +110,7 @@ void transpose_state(recording& x) {
 
 TEST(referee, a_transposed_state_of_a_real_kernel_is_refuted_and_named) {
   for (const char* const path : {"chunk", "recurrent"}) {
-    recording x = read(testing::carried_recordings(), "gdn_gva_bf16", path);
+    recording x = read(testing::carried_recordings(), "grouped_heads", path);
     transpose_state(x);
     const check_report report = judged(x);
     EXPECT_EQ(report.judged, verdict::refuted);
@@ -122,7 +122,7 @@ TEST(referee, a_transposed_state_of_a_real_kernel_is_refuted_and_named) {
 
 // Faults as they shipped, made in a real kernel's results.
 TEST(referee, a_real_kernels_result_spoilt_by_hand_is_refuted) {
-  const recording clean = read(testing::carried_recordings(), "gdn_gva_bf16", "recurrent");
+  const recording clean = read(testing::carried_recordings(), "grouped_heads", "recurrent");
   const auto refuted = [&](const char* what,
                            const std::function<void(std::vector<double> & o, std::vector<double> & state)>& spoil) {
     recording x = clean;

@@ -35,7 +35,7 @@ def same_but_paths(a, b):
 
 
 @pytest.mark.parametrize("kind", ["chunk", "recurrent"])
-@pytest.mark.parametrize("case", ["delta_beta2_bf16", "kda_safe_gate_abuse_bf16"])
+@pytest.mark.parametrize("case", ["beta_near_two", "steep_gates"])
 def test_files_get_the_program_s_verdict_byte_for_byte(program, tmp_path, case, kind):
     verdict = deltaproof.check(of(case, "problem"), of(case, kind), power=False)
     words = shlex.split(verdict.json["reproduce"])
@@ -47,7 +47,7 @@ def test_files_get_the_program_s_verdict_byte_for_byte(program, tmp_path, case, 
     assert ours == theirs
 
 
-@pytest.mark.parametrize("case", ["gdn_gva_bf16"])
+@pytest.mark.parametrize("case", ["grouped_heads"])
 def test_recorded_tensors_get_the_verdict_of_their_files(program, tmp_path, case):
     problem = deltaproof.read_problem(of(case, "problem"), to="torch")
     result = deltaproof.read_result(of(case, "chunk"), of(case, "problem")).torch()

@@ -10,7 +10,7 @@ trap 'rm -rf "$place"' EXIT
 "$place/venv/bin/pip" download -q --no-deps -d "$place" scikit-build-core pybind11 || { echo "wheel: skipped, no package index"; exit 77; }
 "$place/venv/bin/pip" wheel -q --no-deps -w "$place/wheel" "$source"
 "$place/venv/bin/pip" install -q --no-index "$place"/wheel/deltaproof-*.whl
-env -i PATH=/nonexistent "$place/venv/bin/python" - "$source/tests/recordings/delta_beta2_bf16" <<'EOT'
+env -i PATH=/nonexistent "$place/venv/bin/python" - "$source/tests/recordings/beta_near_two" <<'EOT'
 import sys
 import deltaproof
 verdict = deltaproof.check(sys.argv[1] + ".problem.safetensors", sys.argv[1] + ".chunk.safetensors", power=False)

@@ -40,9 +40,9 @@ for file in reports:
 
 with tempfile.TemporaryDirectory() as folder:
     recordings = source / "tests/recordings"
-    done = subprocess.run([program, "report", recordings / "gdn_gva_bf16.problem.safetensors", recordings / "gdn_gva_bf16.chunk.safetensors",
+    done = subprocess.run([program, "report", recordings / "grouped_heads.problem.safetensors", recordings / "grouped_heads.chunk.safetensors",
                            "--no-power", "-o", folder], capture_output=True, text=True, check=False)
-    own = pathlib.Path(folder) / "gdn-gva-bf16.json"
+    own = pathlib.Path(folder) / "grouped-heads.json"
     if done.returncode != 0 or not own.exists():
         failures.append(f"report on a problem: exit {done.returncode}: {done.stderr}")
     else:

@@ -55,8 +55,8 @@ def made(folder, plan, fault, *generation):
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     small = ("--T", 70, "--K", 16, "--V", 16, "--H", 1, "--HV", 1)
-    gdn = recordings / "gdn_gva_bf16.problem.safetensors", recordings / "gdn_gva_bf16.chunk.safetensors"
-    abuse = recordings / "kda_safe_gate_abuse_bf16.problem.safetensors", recordings / "kda_safe_gate_abuse_bf16.chunk.safetensors"
+    gdn = recordings / "grouped_heads.problem.safetensors", recordings / "grouped_heads.chunk.safetensors"
+    abuse = recordings / "steep_gates.problem.safetensors", recordings / "steep_gates.chunk.safetensors"
     holds = verdict(folder, "holds", "holds", *gdn)
     verdict(folder, "no plan", "measured", *gdn, "--no-plan")
     verdict(folder, "a budget of the user", "refuted", *gdn, "--no-plan", "--max-error", "o:rel_fro=1e-9", "--because", "a test")
