@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <hwy/highway.h>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -395,7 +396,7 @@ double rows_by_two_threads(int rounds) {
 
 /// Heads and threads: one question, wall time, the median of rounds taken in turn.
 void add_threads(int rounds, report& page, goals& wanted) {
-  table t{"threads", "`solve` with any radius, T = 4096, K = V = 128: seconds of wall time", {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}}, {}};
+  table t{"threads", "solve with any radius, T = 4096, K = V = 128: seconds of wall time", {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}}, {}};
   double one_head = 0, one_by_head = 0;
   const double of_rows = rows_by_two_threads(3 * rounds);
   for (const std::size_t heads : {1U, 2U, 4U, 8U}) {
@@ -438,7 +439,7 @@ void add_threads(int rounds, report& page, goals& wanted) {
 
 /// The program itself on B = 1, H = 4, T = 4096, K = V = 128: wall time and peak memory of the child.
 void add_program(const std::string& program, report& page, goals& wanted) {
-  table t{"program", "`deltaproof oracle`, B = 1, H = 4, T = 4096, K = V = 128, two threads", {"op", "rounded to", {"seconds", 3}, {"peak memory, MB", 4}}, {}};
+  table t{"program", "deltaproof oracle, B = 1, H = 4, T = 4096, K = V = 128, two threads", {"op", "rounded to", {"seconds", 3}, {"peak memory, MB", 4}}, {}};
   const std::string folder = std::filesystem::temp_directory_path() / ("deltaproof-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   for (const char* op : {"delta_rule", "gated_delta_rule", "kda"}) {
@@ -464,7 +465,7 @@ void add_program(const std::string& program, report& page, goals& wanted) {
       }
       const double s = median(seconds), megabytes = static_cast<double>(peak) / 1e3;
       t.rows.push_back({op, to, s, megabytes});
-      const std::string what = std::string("`deltaproof oracle`, ") + op + " to " + to;
+      const std::string what = std::string("deltaproof oracle, ") + op + " to " + to;
       wanted.at_most(what + ", seconds", s, std::string(op) == "kda" ? 3 : 2);
       wanted.at_most(what + ", peak MB", megabytes, 200);
     }
@@ -480,6 +481,12 @@ std::string processor() {
     if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
   }
   return "an unnamed processor";
+}
+
+/// The instruction set that the loops over vectors take here: of those compiled in, the best this processor has.
+std::string widest_vectors() {
+  const std::int64_t there = hwy::SupportedTargets() & HWY_TARGETS;
+  return hwy::TargetName(there & -there);
 }
 
 /// Takes `name` (and its value) out of the arguments.
@@ -533,7 +540,7 @@ int main(int argc, char** argv) {
     page.not_claimed = {"Times are of one run on one machine; they are not compared with other machines, and no test depends on them.",
                         "Rows of MPFR and Arb are two of d, scaled; they are entrywise enclosures, whose radius grows by a constant factor a step."};
     page.command = "./run bench page";
-    page.parameters = {{"processor", processor()}};
+    page.parameters = {{"processor", processor()}, {"cores", std::thread::hardware_concurrency()}, {"vectors", widest_vectors()}};
     write_report(page, folder);
     write_index(folder);
   }
