@@ -56,7 +56,10 @@ class clock_guard {
   std::thread thread_;
 };
 
+constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
+
 void add_common(CLI::App* command, common_options& common) {
+  command->set_version_flag("--version", version);
   command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE");
   command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
   command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
@@ -75,7 +78,7 @@ void add_common(CLI::App* command, common_options& common) {
 int run(int argc, char** argv) {
   require_sound_environment();
   CLI::App app{"deltaproof: the referee for delta-rule linear attention kernels", "deltaproof"};
-  app.set_version_flag("--version", "deltaproof " DELTAPROOF_VERSION);
+  app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.");
   common_options common;

@@ -36,6 +36,9 @@ abuse=steep_gates
 
 expect 0 "deltaproof 0" --version
 expect 0 "check" --help
+for verb in check inspect oracle gen emulate invariant replay shrink inverse study report list explain; do
+  expect 0 "deltaproof 0" $verb --version
+done
 expect 2 "" frobnicate
 expect 2 ""
 
