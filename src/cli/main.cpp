@@ -58,13 +58,27 @@ class clock_guard {
 
 constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
 
+/// What --max-seconds leaves of a verb's work.
+std::string left_when_stopped(const std::string& verb) {
+  for (const char* const judge : {"check", "invariant", "replay"}) {
+    if (verb == judge) return "what is not judged by then is undecided";
+  }
+  if (verb == "study") return "what is done by then is written, and what is left out is named";
+  if (verb == "report") return "of the studies, what is done by then is written, and what is left out is named; of a PROBLEM, nothing is";
+  if (verb == "oracle") return "nothing is written then";
+  if (verb == "gen") return "with --all, nothing is written then";
+  if (verb == "inverse") return "there is no verdict then";
+  if (verb == "shrink") return "the smallest found by then is kept";
+  return "this verb takes no notice and runs to its end";
+}
+
 void add_common(CLI::App* command, common_options& common) {
   command->set_version_flag("--version", version);
   command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE");
   command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
   command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
-  command->add_option("--max-seconds", common.max_seconds, "Stop after so long, keeping what is done")->type_name("S")->check(CLI::Range(0.0, 1e8) & not_nan());
+  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))->type_name("S")->check(CLI::Range(0.0, 1e8) & not_nan());
   const auto take_seed = [&common](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), common.seed);
     if (error != std::errc{} || end != text.data() + text.size())

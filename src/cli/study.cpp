@@ -97,10 +97,19 @@ int run(const study_arguments& args, const common_options& common) {
   return options.stopped() ? 3 : 0;
 }
 
+/// The studies that `report` leaves out unless asked for everything.
+std::string long_studies() {
+  std::string names;
+  for (const study* s : studies()) {
+    if (s->hours) names += (names.empty() ? "" : ", ") + std::string(s->name);
+  }
+  return names;
+}
+
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
   command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")->type_name("DIR");
-  auto* full = command->add_flag("--full", args->full, "Everything, minutes");
-  command->add_flag("--quick", args->quick, "What takes seconds to a minute (the default)")->excludes(full);
+  auto* full = command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
+  command->add_flag("--quick", args->quick, "What takes seconds to a minute a study (the default)")->excludes(full);
 }
 
 }  // namespace
@@ -115,7 +124,7 @@ registered_verb add_study(CLI::App& app, common_options& common) {
 }
 
 registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("report", "Run every study (those of hours only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors");
+  auto* command = app.add_subcommand("report", "Run every study (" + long_studies() + " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
   command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)");

@@ -38,6 +38,7 @@ expect 0 "deltaproof 0" --version
 expect 0 "check" --help
 for verb in check inspect oracle gen emulate invariant replay shrink inverse study report list explain; do
   expect 0 "deltaproof 0" $verb --version
+  expect 0 "0: no limit" $verb --help
 done
 expect 2 "" frobnicate
 expect 2 ""
@@ -151,6 +152,8 @@ expect 2 "there" study nonsense
 # A page on one's own tensors has the ledger where the folder is that of the whole report, and only there.
 expect 0 "written to" report $problem -o pages --no-power
 grep -q '<section id="ledger">' pages/index.html && { echo "FAIL report of a problem made up a ledger"; failures=$((failures + 1)); }
+expect 3 "nothing was written" report $problem -o stopped --max-seconds 0.000001
+[ ! -e stopped ] || { echo "FAIL a stopped report of a problem left something"; failures=$((failures + 1)); }
 cp "$root/reports/claims.md" pages
 expect 0 "written to" report $problem -o pages --no-power
 grep -q '<section id="ledger">' pages/index.html || { echo "FAIL report of a problem lost the ledger"; failures=$((failures + 1)); }
