@@ -69,9 +69,10 @@ void write_index(const fs::path& directory) {
   }
   std::sort(reports.begin(), reports.end(), [](const report& a, const report& b) { return a.study < b.study; });
   std::string out =
-      "# Reports\n\nThe pages of this folder are the output of a program; `./run report` makes them again. Each finding says\n"
-      "what kind of evidence stands behind it (proved, exhaustive, worst found, sampled, certified, measured) and each page\n"
-      "ends with what is not claimed. The `.json` beside a page holds the same numbers in full precision.\n";
+      "# Reports\n\nThe pages of this folder are the output of a program. Under each stands the command that makes it again; a\n"
+      "study writes its page where `-o FOLDER` is added. Each finding says what kind of evidence stands behind it (proved,\n"
+      "exhaustive, worst found, sampled, certified, measured) and each page ends with what is not claimed. The `.json` beside a\n"
+      "page holds the same numbers in full precision.\n";
   if (fs::exists(directory / "claims.md")) out += "\nEvery claim of the source documents, with its verdict and evidence: [the ledger](claims.md).\n";
   for (const report& r : reports) {
     out += "\n## [" + detail::title_of(r) + "](" + r.study + ".md)\n\n**" + r.question + "**\n\n" + r.answer + "\n\n";

@@ -284,6 +284,7 @@ TEST(report, index_lists_the_reports_that_are_there) {
   EXPECT_THAT(index, HasSubstr("Not complete"));
   EXPECT_THAT(index, HasSubstr("- [Growth \\| of \\[a\\] product](two-words-curve.svg)\n"));
   EXPECT_THAT(index, HasSubstr("Made by `deltaproof study two-words --seed 1`."));
+  EXPECT_THAT(index, Not(HasSubstr("./run"))) << "a folder of reports need not be this project's";
   EXPECT_THAT(index, Not(HasSubstr("foreign")));
 }
 
