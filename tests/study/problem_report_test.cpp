@@ -20,6 +20,7 @@ namespace {
 
 using detail::shared::value_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 problem made(generation g) {
   g.key_dim = g.value_dim = 16;
@@ -48,6 +49,8 @@ TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one)
   EXPECT_EQ(value_of(r, "chunk-inverses", "chunks"), 2);
   EXPECT_THAT(reports::found(r, "chunk-inverses").statement, HasSubstr("beyond fp16"));
   EXPECT_EQ(r.command, "deltaproof report mine.problem.safetensors -o pages");
+  EXPECT_THAT(reports::found(r, "steps").statement,
+              HasSubstr("; the nearer end of [0, 2] is " + number(value_of(r, "steps", "margin"), 6) + " away."));
 }
 
 TEST(problem_report, of_constant_gates_adds_them_up) {
@@ -101,6 +104,10 @@ TEST(problem_report, judges_results_as_check_does) {
   EXPECT_EQ(reports::found(r, "result-1").values.at("verdict"), cell("holds"));
   EXPECT_EQ(reports::found(r, "result-2").values.at("verdict"), cell("refuted"));
   EXPECT_EQ(reports::found(r, "result-3").values.at("verdict"), cell("measured"));
+  // Limits that come from emulated runs are no certificate.
+  EXPECT_EQ(reports::found(r, "result-1").kind, evidence::measured());
+  EXPECT_THAT(reports::found(r, "result-1").because, HasSubstr("false-alarm.md"));
+  EXPECT_THAT(reports::found(r, "result-3").because, Not(HasSubstr("false-alarm.md")));
   EXPECT_EQ(reports::found(r, "result-2").replay, "deltaproof check mine.problem.safetensors wrong.safetensors");
   EXPECT_LT(value_of(r, "result-1", "error_o"), 0.02);
   EXPECT_GT(value_of(r, "result-2", "error_o"), 0.5);

@@ -91,7 +91,7 @@ void add_inputs(const subject& of, report& to) {
   f.statement = beyond > 0 ? "Steps are expansive in " + count(beyond) + " of " + count(v.stretch.size()) +
                                  " rows (x = b|k|² in [" + number(least, 6) + ", " + number(most, 6) + "], 2 is the limit)."
                            : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) +
-                                 "], " + number(margin) + " inside [0, 2].";
+                                 "]; the nearer end of [0, 2] is " + number(margin, 6) + " away.";
   f.values = {{"least_x", least}, {"largest_x", most}, {"margin", margin}, {"expansive", beyond}, {"rows", v.stretch.size()},
               {"median_x", quantile(v.stretch, 0.5)}, {"median_squared_norm", quantile(v.norms, 0.5)}};
   to.findings.push_back(std::move(f));

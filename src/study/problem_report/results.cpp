@@ -162,9 +162,10 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
                        ? "is measured"
                        : std::string(checked.judged == verdict::holds ? "" : "is ") + std::string(name_of(checked.judged))) +
                   ": " + checked.reason + ".",
-              evidence::certified(),
+              evidence::measured(),  // the limits are statistical, whatever the reference's radius
               {{"verdict", std::string(name_of(checked.judged))}, {"error_o", o}},
-              "distance to the certified reference (oracle-radius.md); limits from emulated runs of the plan (false-alarm.md)",
+              std::string("distance to the certified reference (oracle-radius.md)") +
+                  (checked.conformance ? "; limits from emulated runs of the plan (false-alarm.md)" : ""),
               replay};
     sentences.push_back(f.statement);
     to.findings.push_back(std::move(f));
