@@ -155,7 +155,7 @@ std::string to_json(const report& r) {
               {"evidence", evidence_value(f.kind)},
               {"values", to_value(f.values)},
               {"because", f.because}};
-    if (!f.replay.empty()) item["replay"] = f.replay;
+    if (const std::string& again = f.replay.empty() ? r.command : f.replay; !again.empty()) item["replay"] = again;
     findings.push_back(std::move(item));
   }
   json tables = json::array();
@@ -205,12 +205,14 @@ report report_from_json(std::string_view text) {
   r.question = text_at(j, "question", top);
   r.answer = text_at(j, "answer", top);
   r.method = text_at(j, "method", top);
+  r.command = text_at(j, "command", top);
   for (const json& f : array_at(j, "findings", top)) {
     object_in(f, "a finding");
     const std::string where = "finding '" + text_at(f, "id", "a finding") + "'";
     r.findings.push_back({text_at(f, "id", where), text_at(f, "statement", where),
                           evidence_from(at(f, "evidence", json::value_t::object, where), where), cells_at(f, "values", where),
                           text_at(f, "because", where), f.contains("replay") ? text_at(f, "replay", where) : std::string()});
+    if (r.findings.back().replay == r.command) r.findings.back().replay.clear();
   }
   for (const json& t : array_at(j, "tables", top)) {
     object_in(t, "a table");
@@ -241,7 +243,6 @@ report report_from_json(std::string_view text) {
   r.not_claimed = texts_at(j, "not_claimed", top);
   r.unfinished = texts_at(j, "unfinished", top);
   r.parameters = cells_at(j, "parameters", top);
-  r.command = text_at(j, "command", top);
   try {
     validate(r);
   } catch (const domain_error& e) {

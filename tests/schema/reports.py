@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
 
         for key in schema["required"]:
             spoilt(f"no {key}", lambda r, key=key: r.pop(key))
-        for key in ("because", "evidence", "statement", "values"):
+        for key in ("because", "evidence", "replay", "statement", "values"):
             spoilt(f"a finding without {key}", lambda r, key=key: r["findings"][0].pop(key))
         spoilt("nothing that is not claimed", lambda r: r.update(not_claimed=[]))
         spoilt("a question that is none", lambda r: r.update(question="An answer."))

@@ -131,6 +131,26 @@ TEST(report, json_round_trip_keeps_every_bit) {
   EXPECT_EQ(to_json(back), to_json(r));
 }
 
+TEST(report, json_names_the_command_of_every_finding) {
+  const report r = small_report();
+  ASSERT_TRUE(r.findings[0].replay.empty());
+  const auto j = nlohmann::json::parse(to_json(r));
+  EXPECT_EQ(j["findings"][0]["replay"], r.command);
+  EXPECT_EQ(j["findings"][1]["replay"], r.findings[1].replay);
+  EXPECT_EQ(report_from_json(to_json(r)).findings, r.findings);
+}
+
+TEST(report, committed_reports_read_back_to_the_same_text) {
+  std::size_t read = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(DELTAPROOF_SOURCE_DIR) / "reports")) {
+    if (entry.path().extension() != ".json") continue;
+    const std::string text = content(entry.path());
+    EXPECT_TRUE(to_json(report_from_json(text)) == text) << entry.path();
+    ++read;
+  }
+  EXPECT_GT(read, 0U);
+}
+
 TEST(report, json_keys_are_sorted_and_non_finite_numbers_are_texts) {
   std::map<int, std::string> before;  // the last key at each depth
   const auto j = nlohmann::json::parse(to_json(small_report()), [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
