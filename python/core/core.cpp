@@ -440,6 +440,7 @@ PYBIND11_MODULE(_core, m) {
         asked.seed = seed;
         asked.threads = threads;
         asked.witness = witness;
+        asked.replace_witness = true;
         return run_released(max_seconds,
                             [&](const std::atomic<bool>& stop) { return judged(problem_file, result_file, asked, stop); });
       },

@@ -144,7 +144,8 @@ def check(
     false_alarm: the probability that a kernel which keeps its plan is refuted. accuracy: what the plan itself may err by.
     power: run the planted faults; without them there is no diagnosis, no `vacuous`, and no limit on their shapes, so that
         one as small as rounding may hold.
-    max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is.
+    max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is;
+        a witness that is there is replaced.
 
     The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.
     """

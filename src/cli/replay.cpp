@@ -39,16 +39,13 @@ int run_replay(const std::string& where, const common_options& common) {
 
 int run_shrink(const std::string& folder, const common_options& common) {
   require_no_seed(common, "shrink");
-  require_witness_place(folder);
+  require_witness(folder);
   small_failure kept;
   replayed again;
   std::size_t before = 0;
   {
     progress_line line("replay");
     again = replay(folder, replay_options(common, line), DELTAPROOF_VERSION);
-    if (again.recorded.witness.empty())
-      throw format_error(folder +
-                         ": it holds a verdict but no witness; make one with deltaproof check PROBLEM RESULT --witness DIR");
     if (again.report.stopped) throw format_error(folder + ": stopped before the witness was judged once; nothing was changed");
     if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
     before = again.given.tokens();

@@ -102,7 +102,7 @@ std::string options_text(const check_request& asked) {
 answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
                       const check_options& how, const trial_progress& shrinking) {
   const check_options options = options_for(p, r, asked, how);
-  if (!asked.witness.empty()) require_witness_place(asked.witness);
+  if (!asked.witness.empty()) (asked.replace_witness ? require_witness_place : require_new_witness_place)(asked.witness);
   answered_check out;
   out.identity = std::move(identity);
   check_identity& self = out.identity;

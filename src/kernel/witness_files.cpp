@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/witness.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
@@ -38,6 +39,8 @@ fs::path without_slash(const fs::path& folder) {
   const fs::path plain = folder.lexically_normal();
   return plain.has_filename() ? plain : plain.parent_path();
 }
+
+bool is_empty_folder(const fs::path& folder) { return fs::is_directory(folder) && fs::is_empty(folder); }
 
 bool is_witness(const fs::path& folder) {
   if (!fs::is_regular_file(folder / "verdict.json")) return false;
@@ -161,9 +164,20 @@ plan_source source_of(const std::string& plan) {
 
 void require_witness_place(const fs::path& where) {
   const fs::path folder = without_slash(where);
-  if (fs::exists(folder) && !(fs::is_directory(folder) && is_witness(folder))) throw format_error(folder.string() + ": exists and is no witness; name a folder that is not there yet");
+  if (fs::exists(folder) && !is_empty_folder(folder) && !is_witness(folder)) throw format_error(folder.string() + ": exists and is no witness; name a folder that is empty or not there yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   if (!fs::is_directory(parent)) throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
+}
+
+void require_new_witness_place(const fs::path& where) {
+  require_witness_place(where);
+  const fs::path folder = without_slash(where);
+  if (is_witness(folder)) throw format_error(folder.string() + ": holds a witness already; name another folder, or remove it first: rm -r " + shell_quoted(folder.string()));
+}
+
+void require_witness(const fs::path& where) {
+  const fs::path folder = without_slash(where);
+  if (!is_witness(folder)) throw format_error(folder.string() + ": there is no witness; make one with deltaproof check PROBLEM RESULT --witness " + shell_quoted(folder.string()));
 }
 
 void write_witness(const fs::path& where, const small_failure& kept, const check_identity& whole, const std::string& earlier) {

@@ -26,6 +26,7 @@ trial_answer checked(const problem& p, const result& r, const trial_options& opt
   asked.seed = options.seed;
   asked.threads = options.threads;
   asked.witness = options.witness.value_or("");
+  asked.replace_witness = true;
   check_identity identity;
   identity.problem_sha256 = hash_of(problem_bytes(p));
   identity.result_sha256 = hash_of(result_bytes(r));

@@ -231,6 +231,9 @@ expect 1 "witness small: head 0 of sequence 0, the first" check narrow.safetenso
 for file in problem.safetensors result.safetensors plan.toml verdict.json README.txt; do
   [ -s small/$file ] || { echo "FAIL the witness lacks $file"; failures=$((failures + 1)); }
 done
+expect 2 "small: holds a witness already" check narrow.safetensors broken.safetensors --no-power --witness small/
+mkdir empty
+expect 2 "empty: there is no witness; make one with" shrink empty/
 expect 1 "reproduced" replay small --json replay.json
 expect 1 "reproduced" replay broken.json
 expect 0 "deltaproof replay small" shrink small

@@ -32,6 +32,7 @@ struct check_request {
   std::uint64_t seed = 1;
   unsigned threads = 0;           ///< 0: one for each core
   std::filesystem::path witness;  ///< of what is refuted; empty: none
+  bool replace_witness = false;   ///< one that is there already, as a test does that fails again; otherwise it is refused
 };
 
 /// A verdict and what goes with it.

@@ -58,8 +58,12 @@ using trial_progress = std::function<void(std::size_t, const head_slice&)>;
 /// The options a record states; its plans are parsed from their texts. Throws: as parse_plan.
 [[nodiscard]] check_options options_of(const check_record& record);
 
-/// Throws: format_error if something is there that is no witness.
+/// Throws: format_error if something is there that is neither an empty folder nor a witness.
 void require_witness_place(const std::filesystem::path& folder);
+/// Throws: format_error if something is there that is no empty folder: a witness found before is not lost to another.
+void require_new_witness_place(const std::filesystem::path& folder);
+/// Throws: format_error if no witness is there.
+void require_witness(const std::filesystem::path& folder);
 /// Writes the folder beside its place and moves it there; a witness that was there is replaced. `whole`: the record and paths
 /// of the check that found the failure; `earlier`: recorded_verdict::witness where that was a witness itself. Throws: format_error.
 void write_witness(const std::filesystem::path& folder, const small_failure& kept, const check_identity& whole, const std::string& earlier = {});
