@@ -310,13 +310,11 @@ TEST(effective_step, is_beta_times_phi_of_x) {
   EXPECT_DOUBLE_EQ(step, 0.5 * 0.6321205588285577);
 }
 
-TEST(rule_concepts, know_which_scalars_hold_which_rule) {
-  static_assert(RuleOver<exact_flow, double> && RuleOver<exact_flow, float> && RuleOver<exact_flow, wide>);
-  static_assert(RuleOver<exact_flow, rounded<bf16>> && RuleOver<exact_flow, rounded<fp32>>);
-  static_assert(!RuleOver<exact_flow, rational> && !RuleOver<exact_flow, modular>);
-  static_assert(RuleOver<rk4, rational> && RuleOver<rk4, modular> && RuleOver<crank_nicolson, double_double>);
-  SUCCEED();
-}
+// Which scalars hold which rule.
+static_assert(RuleOver<exact_flow, double> && RuleOver<exact_flow, float> && RuleOver<exact_flow, wide>);
+static_assert(RuleOver<exact_flow, rounded<bf16>> && RuleOver<exact_flow, rounded<fp32>>);
+static_assert(!RuleOver<exact_flow, rational> && !RuleOver<exact_flow, modular>);
+static_assert(RuleOver<rk4, rational> && RuleOver<rk4, modular> && RuleOver<crank_nicolson, double_double>);
 
 }  // namespace
 }  // namespace deltaproof
