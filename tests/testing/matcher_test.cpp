@@ -96,6 +96,9 @@ TEST(keeps_plan, says_the_first_bad_stage_the_fault_and_the_command_that_judges_
   EXPECT_TRUE(again.reproduced);
   EXPECT_EQ(again.report.judged, verdict::refuted);
   EXPECT_LT(again.given.tokens(), p.tokens());
+  // A test that fails again replaces what it left.
+  EXPECT_THAT(bad, Not(keeps_plan(p, "fla-chunk-delta", {.power = false, .witness = witness})));
+  EXPECT_TRUE(replay(witness, {}, "this one").reproduced);
 }
 
 TEST(keeps_plan, prints_the_question_and_names_instead_of_bytes) {
