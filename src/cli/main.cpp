@@ -78,7 +78,9 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
   command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
-  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))->type_name("S")->check(CLI::Range(0.0, 1e8) & not_nan());
+  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e8) & not_nan());
   const auto take_seed = [&common](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), common.seed);
     if (error != std::errc{} || end != text.data() + text.size())

@@ -124,7 +124,9 @@ registered_verb add_study(CLI::App& app, common_options& common) {
 }
 
 registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("report", "Run every study (" + long_studies() + " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors");
+  auto* command = app.add_subcommand(
+      "report", "Run every study (" + long_studies() + " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, "
+                "the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
   command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)");

@@ -164,7 +164,8 @@ plan_source source_of(const std::string& plan) {
 
 void require_witness_place(const fs::path& where) {
   const fs::path folder = without_slash(where);
-  if (fs::exists(folder) && !is_empty_folder(folder) && !is_witness(folder)) throw format_error(folder.string() + ": exists and is no witness; name a folder that is empty or not there yet");
+  if (fs::exists(folder) && !is_empty_folder(folder) && !is_witness(folder))
+    throw format_error(folder.string() + ": exists and is no witness; name a folder that is empty or not there yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   if (!fs::is_directory(parent)) throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
 }
@@ -172,12 +173,13 @@ void require_witness_place(const fs::path& where) {
 void require_new_witness_place(const fs::path& where) {
   require_witness_place(where);
   const fs::path folder = without_slash(where);
-  if (is_witness(folder)) throw format_error(folder.string() + ": holds a witness already; name another folder, or remove it first: rm -r " + shell_quoted(folder.string()));
+  if (is_witness(folder)) throw format_error(folder.string() + ": holds a witness already; name another folder, or remove it first");
 }
 
 void require_witness(const fs::path& where) {
   const fs::path folder = without_slash(where);
-  if (!is_witness(folder)) throw format_error(folder.string() + ": there is no witness; make one with deltaproof check PROBLEM RESULT --witness " + shell_quoted(folder.string()));
+  if (!is_witness(folder))
+    throw format_error(folder.string() + ": there is no witness; make one with deltaproof check PROBLEM RESULT --witness " + shell_quoted(folder.string()));
 }
 
 void write_witness(const fs::path& where, const small_failure& kept, const check_identity& whole, const std::string& earlier) {

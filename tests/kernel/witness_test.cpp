@@ -113,7 +113,7 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   EXPECT_TRUE(replay(at, {}, "9.9.9").reproduced);
   EXPECT_THAT(thrown([&] { write_witness(box.path, kept, identity); }), HasSubstr("is no witness"));
   EXPECT_THAT(thrown([&] { require_witness_place(box.path / "no" / "such"); }), HasSubstr("there is no folder"));
-  EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }), HasSubstr("holds a witness already; name another folder, or remove it first: rm -r "));
+  EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }), HasSubstr("witness: holds a witness already; name another folder"));
   EXPECT_NO_THROW(require_new_witness_place(box.path / "other"));
   EXPECT_NO_THROW(require_witness(at));
   fs::create_directory(box.path / "empty");
