@@ -248,7 +248,7 @@ std::size_t fault_tests(const trial& t) {
 }
 
 /// A state that the plan keeps in fp32 and whose every value is one of bf16 was rounded to it: of values that the truth does not
-/// make so, each comes out so by chance once in 2^15. Ten such are enough for any probability that may be declared.
+/// make so, each comes out so by chance once in 2^16; ten are beyond any probability that may be declared.
 std::string coarser_state(const trial& t) {
   if (!t.r.final_state || t.r.final_state->element_format().precision < fp32.precision) return {};
   for (const plan_variant& v : t.variants) {
