@@ -5,9 +5,16 @@
 // -ffp-contract=off, so that results do not depend on which those are.
 #pragma once
 
+// Where the compiler was told of a machine (-march) all is compiled for it, and cannot be inlined into what is not.
+#if defined(__x86_64__) && !defined(__AVX2__)
+#define DELTAPROOF_CHOOSES_VECTORS 1
+#else
+#define DELTAPROOF_CHOOSES_VECTORS 0
+#endif
+
 namespace deltaproof::detail {
 
-#if defined(__x86_64__)
+#if DELTAPROOF_CHOOSES_VECTORS
 template <class Loop>
 [[gnu::target("arch=x86-64-v4")]] void in_vectors_of_v4(const Loop& loop) {
   loop();
@@ -21,7 +28,7 @@ template <class Loop>
 /// Calls loop(), which must be always_inline to be compiled so, with all it calls.
 template <class Loop>
 void in_widest_vectors(const Loop& loop) {
-#if defined(__x86_64__)
+#if DELTAPROOF_CHOOSES_VECTORS
   static const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
                              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
   static const bool has_v3 = __builtin_cpu_supports("avx2");

@@ -8,7 +8,7 @@ if(COMPILER)
     get_filename_component(stem ${source} NAME_WE)
     set(object ${PROGRAM}.${stem}.o)
     execute_process(
-      COMMAND ${LAUNCHER} ${COMPILER} -std=c++20 -ffp-contract=off ${flags} -I ${SOURCE_DIR}/include
+      COMMAND ${LAUNCHER} ${COMPILER} -std=c++20 -ffp-contract=off ${flags} -I ${SOURCE_DIR}/include -I ${SOURCE_DIR}/src
         -c ${SOURCE_DIR}/${source} -o ${object}
       RESULT_VARIABLE failed)
     if(failed)
