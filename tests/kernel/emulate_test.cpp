@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <numbers>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -277,6 +280,45 @@ TEST(emulate, noise_moves_bits_and_no_more_than_sums_in_another_order_would) {
   options.noise_ulps = 0;
   options.seed = 9;
   EXPECT_EQ(emulate_head(in, v, options).o, plain.o);
+}
+
+TEST(emulate, sums_gates_in_every_way_that_a_plan_leaves_open_once_there_is_noise) {
+  generation g = small(op_kind::gated_delta_product, 48);
+  g.gate = "strong";
+  const problem p = generate(g);
+  const head_input in = take_head(p, 0, 0);
+  const std::size_t C = 48, n = in.steps_per_token;
+  const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, C).front();
+  // The first chunk's, by the definitions.
+  std::array<std::vector<float>, 4> want;
+  for (const bool first : {false, true}) {
+    std::vector<float> gates(C), turn(C), scan;
+    const float log2_e = std::numbers::log2e_v<float>;
+    for (std::size_t r = 0; r < C; ++r) gates[r] = r % n == 0 ? static_cast<float>(in.g(r / n, 0)) * (first ? log2_e : 1) : 0;
+    std::partial_sum(gates.begin(), gates.end(), turn.begin());
+    scan = gates;
+    for (std::size_t step = 1; step < C; step *= 2) {
+      const std::vector<float> before = scan;
+      for (std::size_t r = step; r < C; ++r) scan[r] = before[r] + before[r - step];
+    }
+    for (auto* sums : {&turn, &scan}) {
+      for (float& x : *sums) x *= first ? 1 : log2_e;
+    }
+    want[first ? 1 : 0] = turn;
+    want[first ? 3 : 2] = scan;
+  }
+  std::array<std::size_t, 4> seen{};
+  emulation_options options;
+  options.stages = true;
+  for (options.seed = 0; options.seed < 40; ++options.seed) {
+    options.noise_ulps = options.seed == 0 ? 0 : 1;
+    const matrix<double> got = emulate_head(in, v, options).g_cumsum_log2;
+    const auto way = std::find_if(want.begin(), want.end(), [&](const std::vector<float>& w) { return std::equal(w.begin(), w.end(), got.data()); });
+    ASSERT_NE(way, want.end()) << "seed " << options.seed;
+    if (options.noise_ulps > 0) ++seen[static_cast<std::size_t>(way - want.begin())];
+    else EXPECT_EQ(way, want.begin()) << "without noise: in turn, then scaled";
+  }
+  for (const std::size_t count : seen) EXPECT_GT(count, 2U);
 }
 
 TEST(error_of_wide_run, is_the_distance_to_the_certified_solution) {

@@ -71,13 +71,14 @@ class Kernel:
     """What both paths share: heads, sequences, activations."""
 
     name = ""
+    wide = False  # True: nothing but o is rounded to the problem's format, and stages are kept in fp32
 
     def __init__(self, style="library", final=True, **options):
         self.mm, self.final = sums(style), final
         self.__dict__.update(options)
 
     def X(self, x):
-        return x.to(self.dtype).float()
+        return x if self.wide else x.to(self.dtype).float()
 
     def normalised(self, x):
         return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6)
@@ -272,13 +273,14 @@ class Chunk(Kernel):
         w, u = self.wu(Ai, k, v, beta, G)
         h, v_new, S = self.states(S, k, w, u, G, rows)
         o = self.out(q, Aqk, h, v_new, G)
-        kept = {"A": A, **{name: x.to(self.dtype) for name, x in (("Ai", Ai), ("w", w), ("u", u), ("v_new", v_new))}}
+        to = torch.float32 if self.wide else self.dtype
+        kept = {"A": A, **{name: x.to(to) for name, x in (("Ai", Ai), ("w", w), ("u", u), ("v_new", v_new))}}
         if g is not None:
             kept["g_cumsum_log2"] = G
         if isinstance(self, Channels):
-            kept["Aqk"] = Aqk.to(self.dtype)
+            kept["Aqk"] = Aqk.to(to)
         kept = {name: x.flatten(1, 2)[:, :rows] for name, x in kept.items()}
-        kept["h"] = h.to(self.dtype)
+        kept["h"] = h.to(to)
         return o.flatten(1, 2)[:, :rows], S, kept
 
 

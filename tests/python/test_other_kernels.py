@@ -9,7 +9,7 @@ import dataclasses
 import deltaproof
 import pytest
 import torch
-from other_kernels import OF, Channels, Gated, Recurrent, tf32
+from other_kernels import LOG2E, OF, Channels, Gated, Recurrent, tf32
 
 SMALL = {"T": 150, "K": 32, "V": 16, "H": 1, "HV": 2, "initial_state": "normal"}
 
@@ -18,7 +18,7 @@ def case(op="gated_delta_rule", regime="typical", **given):
     given = {**SMALL, **given}
     if op == "gated_delta_product":
         given.setdefault("num_householder", 2)
-    return next(deltaproof.cases(op, regime, seeds=[7], **given)).problem
+    return next(deltaproof.cases(op, regime, seeds=[given.pop("seed", 7)], **given)).problem
 
 
 def tf32_rz(x):
@@ -41,6 +41,7 @@ def exactly(x):
         ("gated_delta_rule", "fused", {}, {"cu_seqlens": [0, 64, 65, 65, 130, 137], "T": 137}),
         ("gated_delta_rule", "library", {"product": tf32, "store": False}, {"dtype": "fp32"}),
         ("gated_delta_rule", "library", {}, {"regime": "tiny-keys"}),
+        ("delta_rule", "backward", {"block": 64}, {"regime": "correlated", "dtype": "fp16", "seed": 33, "T": 192, "K": 64, "V": 128}),
         ("kda", "library", {}, {}),
         ("kda", "sequential", {"C": 32, "off_diagonal": exactly}, {"regime": "slow-decay"}),
         ("gated_delta_product", "library", {}, {}),
@@ -63,6 +64,36 @@ def test_an_honest_chunk_kernel_holds(op, style, options, given):
 def test_an_honest_kernel_by_tokens_holds(op, style, given):
     problem = case(op, **{"T": 40, **given})
     deltaproof.check(problem, Recurrent(style)(problem), power=False).require()
+
+
+class ScaledFirst(Gated):
+    def cumsum(self, g):
+        return torch.cumsum(g * LOG2E, 2)
+
+
+class ScannedChannels(Channels):
+    """Gates summed as a parallel scan associates them, scaled first."""
+
+    def cumsum(self, g):
+        G, step = g * LOG2E, 1
+        while step < G.shape[2]:
+            G = torch.cat([G[:, :, :step], G[:, :, step:] + G[:, :, :-step]], 2)
+            step *= 2
+        return G
+
+
+@pytest.mark.parametrize("kernel,op", [(ScaledFirst, "gated_delta_rule"), (ScannedChannels, "kda")])
+def test_how_gates_are_summed_is_open(kernel, op):
+    problem = case(op, "slow-decay")
+    deltaproof.check(problem, kernel()(problem), power=False).require()
+
+
+@pytest.mark.parametrize("op", ["delta_rule", "gated_delta_rule", "gated_delta_product", "kda"])
+def test_a_kernel_that_rounds_nothing_holds(op):
+    """More than its plan promises at every stage at once, normalised rows too."""
+    problem = dataclasses.replace(case(op, "huge-keys"), qk_l2norm=True)
+    result = OF[op]("library", wide=True, store=True, merge=exactly, off_diagonal=exactly)(problem)
+    deltaproof.check(problem, result, power=False).require()
 
 
 def bf16(x):

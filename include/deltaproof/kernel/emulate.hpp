@@ -90,7 +90,8 @@ struct emulation_options {
   const fault* planted = nullptr;
   bool stages = false;
   /// Every finished sum is moved by up to this many units in the last place of fp32 (fp64 in double): another order of
-  /// summation, another build. Above 0 the approximate units of the variant err as it declares; at 0 they are exact.
+  /// summation, another build. Above 0 the approximate units of the variant err as it declares, and gates are summed row
+  /// after row or by a scan, scaled by 1/ln 2 before or after; at 0 units are exact, and gates summed in turn, then scaled.
   double noise_ulps = 0;
   std::uint64_t seed = 0;  ///< of both
 };

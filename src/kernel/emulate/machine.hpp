@@ -41,6 +41,11 @@ class machine {
     rule_.order = plan.order;
     rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
     rule_.block = plan.core_block;
+    if (options.noise_ulps > 0) {
+      const std::uint64_t bits = philox(options.seed, 0x6a7e)();
+      scans_gates_ = (bits & 1) != 0;
+      scales_gates_first_ = (bits & 2) != 0;
+    }
   }
 
   head_output run();
@@ -99,6 +104,9 @@ class machine {
   // Without noise, or units worse than promised, a run is a function of its inputs alone, whatever chunk or call they come in.
   bool inexact_units_;
   philox noise_;
+  // What a plan leaves open about sums of gates: row after row or a parallel scan, times 1/ln 2 afterwards or before.
+  bool scans_gates_ = false;
+  bool scales_gates_first_ = false;
   sum_rule rule_;
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all

@@ -260,24 +260,39 @@ void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
   }
 }
 
-// fp32, inclusive, then times 1/ln 2, as fla's cumsum with its scale.
+// Inclusive, times 1/ln 2. Without noise one row after the other and then scaled, as fla's cumsum with its scale. A scan
+// (Hillis and Steele, Comm. ACM 29, 1986) associates the sum of each row otherwise, so that rows whose own gates are 0
+// differ too.
 template <class Real>
 void machine<Real>::gate(chunk_state<Real>& c) {
   const auto& all = site_.all;
   const std::size_t n = all.steps_per_token, width = all.g.cols();
+  constexpr Real log2_e = static_cast<Real>(std::numbers::log2e);
+  const narrowing to{site_.plan.cumsum, false};
+  // A sum in Real needs no second rounding where the format is Real's own.
+  const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
+  const auto kept = [&](Real x) { return own ? x : narrowed(x, to); };
+  const auto add_up = [&](std::vector<Real>& x) {
+    if (!scans_gates_) {
+      x[0] = kept(x[0]);
+      for (std::size_t r = 1; r < x.size(); ++r) x[r] = kept(x[r - 1] + x[r]);
+      return;
+    }
+    for (std::size_t step = 1; step < x.size(); step *= 2) {
+      for (std::size_t r = x.size(); r-- > step;) x[r] = kept(x[r] + x[r - step]);
+    }
+  };
   const auto sums_from = [&](std::size_t first, std::size_t rows) {
     matrix<Real> G(rows, width, Real(0));
-    const narrowing to{site_.plan.cumsum, false};
-    // A sum in Real needs no second rounding where the format is Real's own.
-    const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
-    const auto kept = [&](Real x) { return own ? x : narrowed(x, to); };
+    std::vector<Real> sums(rows);
+    if (rows == 0) return G;
     for (std::size_t ch = 0; ch < width; ++ch) {
-      Real sum = 0;
       for (std::size_t r = 0; r < rows; ++r) {
-        const std::size_t row = first + r;
-        if (row % n == 0) sum = kept(sum + all.g(row / n, ch));
-        G(r, ch) = kept(sum * static_cast<Real>(std::numbers::log2e));
+        const Real gate = (first + r) % n == 0 ? all.g((first + r) / n, ch) : Real(0);
+        sums[r] = scales_gates_first_ ? kept(gate * log2_e) : gate;
       }
+      add_up(sums);
+      for (std::size_t r = 0; r < rows; ++r) G(r, ch) = scales_gates_first_ ? sums[r] : kept(sums[r] * log2_e);
     }
     return G;
   };

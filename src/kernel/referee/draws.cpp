@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numeric>
+#include <utility>
+#include <vector>
 
+#include "deltaproof/number/random.hpp"
 #include "kernel/referee/parts.hpp"
 #include "kernel/stages/parts.hpp"
 #include "oracle/parallel.hpp"
@@ -34,6 +38,26 @@ std::optional<result> stored_as(const plan_variant& own, result r, const std::st
   for (double& x : values) x = stages_detail::narrow(x, {to, false});
   r.stages.at(stage) = tensor::from_doubles(to, r.stages.at(stage).shape(), values, stage);
   return r;
+}
+
+/// The same head with its channels in another order. A plan names how a sum is associated, not which channel comes first; where
+/// a few channels are larger in every row, that decides how large the error of every sum is.
+head_input shuffled(const head_input& in, std::uint64_t seed) {
+  philox draw(seed, 0x5f1e);
+  std::vector<std::size_t> from(in.key_dim());
+  std::iota(from.begin(), from.end(), std::size_t{0});
+  for (std::size_t i = from.size(); i > 1; --i) std::swap(from[i - 1], from[static_cast<std::size_t>(draw.below(i))]);
+  head_input out = in;
+  const auto columns = [&](matrix<double>& to, const matrix<double>& m) {
+    for (std::size_t i = 0; i < m.rows(); ++i) {
+      for (std::size_t c = 0; c < from.size(); ++c) to(i, c) = m(i, from[c]);
+    }
+  };
+  columns(out.q, in.q);
+  columns(out.k, in.k);
+  if (in.gated() && in.channels()) columns(out.g, in.g);
+  for (std::size_t c = 0; c < from.size(); ++c) std::copy(in.state.row(from[c]).begin(), in.state.row(from[c]).end(), out.state.row(c).begin());
+  return out;
 }
 
 lane_errors errors_on_given_inputs(const trial& t, const head_input& in, const plan_variant& variant, std::uint64_t seed, const lane& at, range_seen* range) {
@@ -158,7 +182,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     options.noise_ulps = 1;
     options.seed = seed;
     if (law % 2 == 1) {
-      const problem moved = problem_of(perturbed(in, seed), p);
+      const problem moved = problem_of(shuffled(perturbed(in, seed), seed), p);
       reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
     } else {
       reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});

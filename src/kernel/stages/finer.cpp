@@ -70,10 +70,7 @@ const std::vector<left_out<state_rounding>> of_state{
        r.update_operand = r.update_operand.value_or(r.operand);
        return keep(r.operand);
      }},
-    {"k with its decay",
-     [](state_rounding& r) {
-       return r.update == update_kind::key && keep(r.key_operand, r.update_operand.value_or(r.operand));
-     }},
+    {"k in the update", [](state_rounding& r) { return keep(r.key_operand, r.update_operand.value_or(r.operand)); }},
     {"v_new in the update",
      [](state_rounding& r) {
        r.key_operand = r.key_operand.value_or(r.update_operand.value_or(r.operand));
@@ -95,13 +92,22 @@ constexpr std::array<std::array<std::string_view, 3>, 2> share_a_choice{{{"A", "
 /// Beyond its bound by more than overflow, which no rounding explains.
 bool is_off(const stage_measurement& m) { return m.bad > m.nonfinite; }
 
+/// Whether rows of q and k may hold more than an operand does: given in fp32, or normalised and kept as computed.
+bool rows_hold_more(const problem& p) { return p.qk_l2norm || p.q.element_format().precision >= fp32.precision; }
+
 /// `declared` and after each list of these stages its alternatives with fewer roundings.
-stage_roundings finer(const stage_roundings& declared, const std::vector<std::string>& stages) {
+stage_roundings finer(const problem& p, const stage_roundings& declared, const std::vector<std::string>& stages) {
   const auto any = [&](std::initializer_list<std::string_view> names) {
     return std::any_of(stages.begin(), stages.end(), [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); });
   };
   stage_roundings r = declared;
-  if (any({"A", "Aqk"})) r.gram = with_fewer(r.gram, of_gram);
+  // o forms q k^T from rounded rows as A does; of that rounding alone, as the list of o has the others.
+  const std::vector<left_out<gram_rounding>> operands_alone(of_gram.begin(), of_gram.begin() + 1);
+  if (any({"A", "Aqk"})) {
+    r.gram = with_fewer(r.gram, of_gram);
+  } else if (any({"o"}) && rows_hold_more(p)) {
+    r.gram = with_fewer(r.gram, operands_alone);
+  }
   if (any({"Ai"})) r.inverse = with_fewer(r.inverse, of_inverse);
   if (any({"w"})) r.w = with_fewer(r.w, of_scaled);
   if (any({"u"})) r.u = with_fewer(r.u, of_scaled);
@@ -110,12 +116,31 @@ stage_roundings finer(const stage_roundings& declared, const std::vector<std::st
   return r;
 }
 
-/// What a kernel may do to every stage at once: nothing more, keep normalised rows as computed, read o from each chunk's state.
-enum class everywhere { as_declared, normalised_rows_kept, output_of_each_chunk };
+/// What a kernel may do to every stage at once: keep normalised rows as computed, read o from each chunk's state.
+struct everywhere {
+  bool keeps_normalised_rows = false;
+  bool reads_each_chunk = false;
 
-bool concerns(everywhere what, const problem& p, const stage_roundings& declared) {
-  if (what == everywhere::normalised_rows_kept) return p.qk_l2norm && declared.l2norm_store && declared.l2norm_store->precision < fp32.precision;
-  return what == everywhere::as_declared || declared.output_span > 1;
+  void apply(stage_roundings& r) const {
+    if (keeps_normalised_rows) r.l2norm_store.reset();
+    if (reads_each_chunk) r.output_span = 1;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string out = keeps_normalised_rows ? "normalised rows not rounded" : "";
+    if (reads_each_chunk) out += std::string(out.empty() ? "" : ", ") + "o from the state of each chunk";
+    return out;
+  }
+};
+
+/// Nothing first, then each of these that makes a difference, then both.
+std::vector<everywhere> concerning(const problem& p, const stage_roundings& declared) {
+  const bool rows = p.qk_l2norm && declared.l2norm_store && declared.l2norm_store->precision < fp32.precision;
+  const bool chunks = declared.output_span > 1;
+  std::vector<everywhere> out{{}};
+  if (rows) out.push_back({true, false});
+  if (chunks) out.push_back({false, true});
+  if (rows && chunks) out.push_back({true, true});
+  return out;
 }
 
 /// The stages of these that are nowhere off in `other`, with those that share their choice.
@@ -155,23 +180,15 @@ stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage
 
 stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared, const stage_options& options) {
   stage_report report = measure_stages(p, r, declared, options);
-  for (const everywhere what : {everywhere::as_declared, everywhere::normalised_rows_kept, everywhere::output_of_each_chunk}) {
-    if (!concerns(what, p, declared)) continue;
+  for (const everywhere what : concerning(p, declared)) {
     std::vector<std::string> off;
     for (const stage_measurement& m : report.stages) {
       if (is_off(m)) off.push_back(m.name);
     }
     if (off.empty()) break;
-    std::string because;
     const auto less_for = [&](const std::vector<std::string>& stages) {
-      stage_roundings less = finer(declared, stages);
-      if (what == everywhere::normalised_rows_kept) {
-        less.l2norm_store.reset();
-        because = "normalised rows not rounded";
-      } else if (what == everywhere::output_of_each_chunk) {
-        less.output_span = 1;
-        because = "o from the state of each chunk";
-      }
+      stage_roundings less = finer(p, declared, stages);
+      what.apply(less);
       return less;
     };
     off = that_fit(off, measure_stages(p, r, less_for(off), up_to_what_is_off(p, r.chunk_size.value_or(1), report, off, options)));
@@ -181,6 +198,7 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
       stage_measurement& m = *std::find_if(report.stages.begin(), report.stages.end(), [&](const stage_measurement& one) { return one.name == stage; });
       m = *other.find(stage);
       m.finer = true;
+      const std::string because = what.text();
       m.rounding += std::string(m.rounding.empty() || because.empty() ? "" : ", ") + because;
     }
   }
