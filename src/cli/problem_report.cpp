@@ -9,6 +9,7 @@
 
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/study/problem_report.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -40,6 +41,17 @@ verdict verdict_of(const finding& f) {
   return verdict::undecided;
 }
 
+/// Judges one result alone as the report does.
+std::string check_command(const problem_report_arguments& args, const std::string& result, const common_options& common) {
+  std::string command = "deltaproof check " + shell_quoted(args.problem) + " " + shell_quoted(result);
+  if (!args.plan.empty()) command += " --plan " + shell_quoted(args.plan);
+  if (args.no_plan) command += " --no-plan";
+  if (args.no_power) command += " --no-power";
+  if (args.false_alarm != problem_report_arguments{}.false_alarm) command += " --false-alarm " + detail::general(args.false_alarm, 17);
+  if (common.seed_given) command += " --seed " + std::to_string(common.seed);
+  return command;
+}
+
 }  // namespace
 
 void add_problem_report_options(CLI::App& command, problem_report_arguments& args) {
@@ -57,7 +69,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   const std::string hash = sha256_hex(file.bytes());
   std::vector<named_result> results;
   for (const std::string& path : args.results) {
-    named_result r{path, read_result(path, p, hash, notes), {}};
+    named_result r{path, read_result(path, p, hash, notes), {}, check_command(args, path, common)};
     if (!args.plan.empty()) {
       r.plans.push_back(plan_named(args.plan));
       require_fit(r.plans.back(), p, path_of(r.values), r.values.chunk_size.value_or(0));

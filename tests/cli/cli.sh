@@ -152,6 +152,8 @@ expect 2 "there" study nonsense
 # A page on one's own tensors has the ledger where the folder is that of the whole report, and only there.
 expect 0 "written to" report $problem -o pages --no-power
 grep -q '<section id="ledger">' pages/index.html && { echo "FAIL report of a problem made up a ledger"; failures=$((failures + 1)); }
+expect 0 "written to" report $problem $chunk -o judged --no-power --seed 3
+grep -q "deltaproof check $problem $chunk --no-power --seed 3" judged/*.json || { echo "FAIL the page's command for a result is not that of its verdict"; failures=$((failures + 1)); }
 expect 3 "nothing was written" report $problem -o stopped --max-seconds 0.000001
 [ ! -e stopped ] || { echo "FAIL a stopped report of a problem left something"; failures=$((failures + 1)); }
 cp "$root/reports/claims.md" pages

@@ -95,11 +95,11 @@ TEST(problem_report, judges_results_as_check_does) {
   const plan& declared = plan_named("fla-chunk-delta");
   const auto law = variants(declared, p, path_kind::chunk, 64).front();
   std::vector<named_result> results;
-  results.push_back({"right.safetensors", emulate(p, law, {}, 1), {declared}});
+  results.push_back({"right.safetensors", emulate(p, law, {}, 1), {declared}, "deltaproof check mine right"});
   emulation_options wrong;
   wrong.planted = &fault_named("scale-missing");
-  results.push_back({"wrong.safetensors", emulate(p, law, wrong, 1), {declared}});
-  results.push_back({"measured.safetensors", results.front().values, {}});
+  results.push_back({"wrong.safetensors", emulate(p, law, wrong, 1), {declared}, "deltaproof check mine wrong --plan fp32"});
+  results.push_back({"measured.safetensors", results.front().values, {}, "deltaproof check mine right --no-plan"});
   const report r = page(p, results);
   EXPECT_EQ(reports::found(r, "result-1").values.at("verdict"), cell("holds"));
   EXPECT_EQ(reports::found(r, "result-2").values.at("verdict"), cell("refuted"));
@@ -108,7 +108,7 @@ TEST(problem_report, judges_results_as_check_does) {
   EXPECT_EQ(reports::found(r, "result-1").kind, evidence::measured());
   EXPECT_THAT(reports::found(r, "result-1").because, HasSubstr("false-alarm.md"));
   EXPECT_THAT(reports::found(r, "result-3").because, Not(HasSubstr("false-alarm.md")));
-  EXPECT_EQ(reports::found(r, "result-2").replay, "deltaproof check mine.problem.safetensors wrong.safetensors");
+  EXPECT_EQ(reports::found(r, "result-2").replay, "deltaproof check mine wrong --plan fp32");
   EXPECT_LT(value_of(r, "result-1", "error_o"), 0.02);
   EXPECT_GT(value_of(r, "result-2", "error_o"), 0.5);
   const figure* horizon = nullptr;

@@ -23,6 +23,7 @@ struct named_result {
   std::string path;         ///< as the reader knows it
   result values;
   std::vector<plan> plans;  ///< as in check_options; empty: measured only
+  std::string command;      ///< that judges it alone, in the same way
 };
 
 struct problem_report_options {

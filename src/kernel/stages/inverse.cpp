@@ -12,6 +12,8 @@
 //  * Narrowed operands of a substitution (d) and a result rounded before it is used on (e) are factors of its terms: gamma
 //    becomes (1 + d)^2 (1 + gamma) (1 + e) - 1, and a and b likewise take the factor 1 + e.
 //  * L known within r adds r |Y| to R. The fp64 inverse X itself is a substitution: gamma with u = 2^-53 is added.
+// Not derived: merges from the right in fp32, Y_ij = -(sum_{j<m<=i} Y_im L_mj) Y_jj, whose residual is that of Y (I + L). They
+// are held against this bound all the same, and a test prints how far below it they stay.
 // Where operands of the merges are narrowed and their association is declared, the merges are carried out here as declared
 // instead, with radii: only what accumulation and the diagonal blocks leave open is then left to the bound.
 #include <algorithm>

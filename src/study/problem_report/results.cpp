@@ -155,7 +155,6 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     for (const tensor_report& t : checked.tensors) (t.name == "o" ? o : state) = t.errors.rel_fro.value;
     add_plan(checked, verdicts, {file_name(r.path), r.values.kernel.empty() ? "not stated" : r.values.kernel, std::string(name_of(checked.judged)), o, state});
     const std::string id = "result-" + std::to_string(i + 1);
-    std::string replay = "deltaproof check " + of.identity.path + " " + r.path;
     finding f{id,
               "`" + file_name(r.path) + "` " +
                   (checked.judged == verdict::measured
@@ -166,7 +165,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
               {{"verdict", std::string(name_of(checked.judged))}, {"error_o", o}},
               std::string("distance to the certified reference (oracle-radius.md)") +
                   (checked.conformance ? "; limits from emulated runs of the plan (false-alarm.md)" : ""),
-              replay};
+              r.command};
     sentences.push_back(f.statement);
     to.findings.push_back(std::move(f));
     if (truth && i < 8) {
