@@ -84,7 +84,9 @@ class ScannedChannels(Channels):
 
 @pytest.mark.parametrize("kernel,op", [(ScaledFirst, "gated_delta_rule"), (ScannedChannels, "kda")])
 def test_how_gates_are_summed_is_open(kernel, op):
-    problem = case(op, "slow-decay")
+    """Of gates in bf16 a sum in turn is all but exact; one of scaled gates, or by a scan, is not."""
+    problem = case(op, "typical", T=192)
+    problem = dataclasses.replace(problem, g=problem.g.bfloat16())
     deltaproof.check(problem, kernel()(problem), power=False).require()
 
 
