@@ -90,6 +90,22 @@ def test_how_gates_are_summed_is_open(kernel, op):
     deltaproof.check(problem, kernel()(problem), power=False).require()
 
 
+class NaturalChannels(Channels):
+    def exp2(self, x):
+        return torch.exp(x * 0.6931471805599453)
+
+
+class NaturalGated(Gated):
+    exp2 = NaturalChannels.exp2
+
+
+@pytest.mark.parametrize("kernel,op,wide", [(NaturalChannels, "kda", False), (NaturalGated, "gated_delta_rule", True)])
+def test_exponentials_of_natural_logarithms_hold(kernel, op, wide):
+    """They cost a strong gate as many roundings as it has units: in A, and wherever nothing else is rounded."""
+    problem = case(op, "strong-decay", T=300, H=2, K=64, V=16)
+    deltaproof.check(problem, kernel(wide=wide, merge=exactly)(problem), power=False).require()
+
+
 @pytest.mark.parametrize("op", ["delta_rule", "gated_delta_rule", "gated_delta_product", "kda"])
 def test_a_kernel_that_rounds_nothing_holds(op):
     """More than its plan promises at every stage at once, normalised rows too."""

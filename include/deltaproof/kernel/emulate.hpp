@@ -94,6 +94,8 @@ struct emulation_options {
   /// after row or by a scan, scaled by 1/ln 2 before or after; at 0 units are exact, and gates summed in turn, then scaled.
   double noise_ulps = 0;
   std::uint64_t seed = 0;  ///< of both
+  /// Exponents pass through natural logarithms, x -> (x ln 2) / ln 2, each product rounded: what e^x costs beside 2^x.
+  bool natural_exponents = false;
 };
 
 /// Rounds: as the variant says. Error: what the plan costs. NaN and inf are results.

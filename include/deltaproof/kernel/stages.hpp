@@ -110,6 +110,9 @@ struct stage_roundings {
   double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * elementwise of the result
   double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
   double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
+  /// Decays may come from another copy of G than the stored one, as of natural logarithms: off by three roundings of |G|
+  /// (change of base, its constant, the exponent's own factor).
+  bool other_gate_sums = false;
   std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
@@ -237,9 +240,9 @@ struct stage_options {
 
 /// measure_stages, where a kernel may round less than declared: better than the plan is no fault. A stage (with those that
 /// share its choice) that is beyond its bounds as declared is measured again with its operands, products, step, A or the state
-/// between chunks kept as computed, in any combination; with the rows under qk_l2norm as computed; and with o read from the
-/// state of each chunk where `output_span` joins several. It is taken so, and marked `finer`, where nothing is beyond its bound
-/// then. Throws: as measure_stages.
+/// between chunks kept as computed, in any combination; with the rows under qk_l2norm as computed; with o read from the state
+/// of each chunk where `output_span` joins several; and with `other_gate_sums`. It is taken so, and marked `finer`, where
+/// nothing is beyond its bound then. Throws: as measure_stages.
 [[nodiscard]] stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared,
                                                    const stage_options& options = {});
 

@@ -136,6 +136,9 @@ Real machine<Real>::exp2_of(Real x) {
 template <class Real>
 void machine<Real>::exp2_of_all(std::span<Real> x) {
   const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
+  if (options_.natural_exponents) {
+    for (Real& y : x) y = y * std::numbers::ln2_v<Real> * std::numbers::log2e_v<Real>;
+  }
   if (inexact) exponents_.assign(x.begin(), x.end());
   see_largest<Real>(largest_exponent_, x);
   exp2_all(x);

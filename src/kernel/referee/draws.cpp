@@ -182,6 +182,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     options.noise_ulps = 1;
     options.seed = seed;
     if (law % 2 == 1) {
+      options.natural_exponents = true;
       const problem moved = problem_of(shuffled(perturbed(in, seed), seed), p);
       reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
     } else {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <set>
 #include <string>
 #include <utility>
@@ -116,30 +117,29 @@ stage_roundings finer(const problem& p, const stage_roundings& declared, const s
   return r;
 }
 
-/// What a kernel may do to every stage at once: keep normalised rows as computed, read o from each chunk's state.
+/// What a kernel may do to every stage at once.
 struct everywhere {
-  bool keeps_normalised_rows = false;
-  bool reads_each_chunk = false;
-
-  void apply(stage_roundings& r) const {
-    if (keeps_normalised_rows) r.l2norm_store.reset();
-    if (reads_each_chunk) r.output_span = 1;
-  }
-  [[nodiscard]] std::string text() const {
-    std::string out = keeps_normalised_rows ? "normalised rows not rounded" : "";
-    if (reads_each_chunk) out += std::string(out.empty() ? "" : ", ") + "o from the state of each chunk";
-    return out;
-  }
+  const char* what;
+  bool (*concerns)(const problem&, const stage_roundings&);
+  void (*apply)(stage_roundings&);
 };
+constexpr std::array<everywhere, 3> at_once{
+    {{"normalised rows not rounded",
+      [](const problem& p, const stage_roundings& r) { return p.qk_l2norm && r.l2norm_store && r.l2norm_store->precision < fp32.precision; },
+      [](stage_roundings& r) { r.l2norm_store.reset(); }},
+     {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
+      [](stage_roundings& r) { r.output_span = 1; }},
+     {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); }, [](stage_roundings& r) { r.other_gate_sums = true; }}}};
 
-/// Nothing first, then each of these that makes a difference, then both.
-std::vector<everywhere> concerning(const problem& p, const stage_roundings& declared) {
-  const bool rows = p.qk_l2norm && declared.l2norm_store && declared.l2norm_store->precision < fp32.precision;
-  const bool chunks = declared.output_span > 1;
-  std::vector<everywhere> out{{}};
-  if (rows) out.push_back({true, false});
-  if (chunks) out.push_back({false, true});
-  if (rows && chunks) out.push_back({true, true});
+/// Bit i for at_once[i]: nothing first, then each that makes a difference, then several.
+std::vector<unsigned> ways(const problem& p, const stage_roundings& declared) {
+  unsigned open = 0;
+  for (unsigned i = 0; i < at_once.size(); ++i) open |= at_once[i].concerns(p, declared) ? 1U << i : 0U;
+  std::vector<unsigned> out;
+  for (unsigned way = 0; way < 1U << at_once.size(); ++way) {
+    if ((way & ~open) == 0) out.push_back(way);
+  }
+  std::stable_sort(out.begin(), out.end(), [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
   return out;
 }
 
@@ -180,7 +180,7 @@ stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage
 
 stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared, const stage_options& options) {
   stage_report report = measure_stages(p, r, declared, options);
-  for (const everywhere what : concerning(p, declared)) {
+  for (const unsigned way : ways(p, declared)) {
     std::vector<std::string> off;
     for (const stage_measurement& m : report.stages) {
       if (is_off(m)) off.push_back(m.name);
@@ -188,7 +188,9 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
     if (off.empty()) break;
     const auto less_for = [&](const std::vector<std::string>& stages) {
       stage_roundings less = finer(p, declared, stages);
-      what.apply(less);
+      for (unsigned i = 0; i < at_once.size(); ++i) {
+        if ((way >> i & 1) != 0) at_once[i].apply(less);
+      }
       return less;
     };
     off = that_fit(off, measure_stages(p, r, less_for(off), up_to_what_is_off(p, r.chunk_size.value_or(1), report, off, options)));
@@ -198,8 +200,9 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
       stage_measurement& m = *std::find_if(report.stages.begin(), report.stages.end(), [&](const stage_measurement& one) { return one.name == stage; });
       m = *other.find(stage);
       m.finer = true;
-      const std::string because = what.text();
-      m.rounding += std::string(m.rounding.empty() || because.empty() ? "" : ", ") + because;
+      for (unsigned i = 0; i < at_once.size(); ++i) {
+        if ((way >> i & 1) != 0) m.rounding += std::string(m.rounding.empty() ? "" : ", ") + at_once[i].what;
+      }
     }
   }
   return report;

@@ -134,6 +134,7 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
 arithmetic_errors::arithmetic_errors(const stage_roundings& r)
     : elementwise(r.elementwise),
       exp2_relative(r.exp2_ulps * 2 * r.elementwise + 0x1p-51),
+      gate(r.other_gate_sums ? gamma(3, r.elementwise) : 0),
       underflow(r.elementwise > 0x1p-40 ? smallest_normal(fp32) : smallest_normal(fp64)) {}
 
 chunk_decays::chunk_decays(const balls& log_gates, const balls* stored, const arithmetic_errors& errors)
@@ -180,7 +181,7 @@ ball chunk_decays::power(double exponent, double argument_error) const {
 
 ball chunk_decays::since_start(std::size_t i, std::size_t channel) const {
   const ball g = g_.at(i, channel);
-  return std::isinf(g.value) && g.value < 0 ? ball{} : power(g.value, g.radius);
+  return std::isinf(g.value) && g.value < 0 ? ball{} : power(g.value, g.radius + errors_.gate * std::fabs(g.value));
 }
 
 bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result) const {
@@ -188,7 +189,8 @@ bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t chan
   const ball b = g_.at(j, channel);
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
   const double difference = a.value - b.value;
-  result = power(difference, i == j ? 0 : std::fabs(difference) * errors_.elementwise + a.radius + b.radius);
+  const double sums = a.radius + b.radius + errors_.gate * (std::fabs(a.value) + std::fabs(b.value));
+  result = power(difference, i == j ? 0 : std::fabs(difference) * errors_.elementwise + sums);
   return true;
 }
 

@@ -82,6 +82,7 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
 struct arithmetic_errors {
   double elementwise;
   double exp2_relative;
+  double gate;       ///< relative error of a stored G, as the decays formed it
   double underflow;  ///< what a result below the normal range may lose, flushed or not
 
   explicit arithmetic_errors(const stage_roundings& r);
