@@ -291,7 +291,7 @@ void machine<Real>::gate(chunk_state<Real>& c) {
     if (rows == 0) return G;
     for (std::size_t ch = 0; ch < width; ++ch) {
       for (std::size_t r = 0; r < rows; ++r) {
-        const Real gate = (first + r) % n == 0 ? all.g((first + r) / n, ch) : Real(0);
+        const Real gate = (first + r) % n == 0 ? Real(0) + all.g((first + r) / n, ch) : Real(0);  // no -0
         sums[r] = scales_gates_first_ ? kept(gate * log2_e) : gate;
       }
       add_up(sums);
