@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "oracle/fresh.hpp"
+
+#if __has_include(<sys/mman.h>)
+#include <sys/mman.h>
+#endif
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "oracle/parallel.hpp"
+
+namespace deltaproof {
+namespace {
+
+/// n copies of x. A large answer is fresh memory, whose first touch costs a fault for each page: large ones where the system
+/// has them.
+void fill_fresh(std::vector<double>& to, std::size_t n, double x) {
+  to.reserve(n);
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t large = std::uintptr_t{1} << 21;
+  const auto first = (reinterpret_cast<std::uintptr_t>(to.data()) + large - 1) / large * large;
+  const auto last = reinterpret_cast<std::uintptr_t>(to.data() + n) / large * large;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // advice: its failure changes nothing
+#endif
+  to.assign(n, x);
+}
+
+}  // namespace
+
+void fill_both(reference_tensor& t, std::size_t n, unsigned threads) {
+  constexpr std::size_t few = 65536;  // a thread costs more than they do
+  parallel_for(2, n < few ? 1 : threads, [&](std::size_t i) {
+    if (i == 0) fill_fresh(t.value, n, std::numeric_limits<double>::quiet_NaN());
+    if (i == 1) fill_fresh(t.radius, n, std::numeric_limits<double>::infinity());
+  });
+}
+
+}  // namespace deltaproof
