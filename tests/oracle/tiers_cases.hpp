@@ -94,7 +94,7 @@ struct containment {
   bool left = false;
 };
 
-/// Distance of every selected row from `want`, in radii; infinity where a radius of 0 has an error.
+/// Distance of every selected row from `want`, in radii, of one that left up to there; infinity where a radius of 0 has an error.
 inline containment compare(const tiers::tier_rows& got, const certified<mpfr_value>& want, const std::vector<std::size_t>& columns,
                            const sequence<double>& s) {
   containment out;
@@ -106,13 +106,13 @@ inline containment compare(const tiers::tier_rows& got, const certified<mpfr_val
     return error == 0 ? 0 : error / radius;
   };
   for (std::size_t r = 0; r < columns.size(); ++r) {
+    for (std::size_t t = 0; t < got.valid[r]; ++t) {
+      const std::size_t i = tiers::tier_rows::panel(t, r, s.tokens);
+      out.o = std::max(out.o, distance(want.o[t * s.value_dim + columns[r]], got.o[i], got.o_low.empty() ? 0 : got.o_low[i], got.radius(t, r)));
+    }
     if (got.left[r] != 0) {
       out.left = true;
       continue;
-    }
-    for (std::size_t t = 0; t < s.tokens; ++t) {
-      const std::size_t i = tiers::tier_rows::panel(t, r, s.tokens);
-      out.o = std::max(out.o, distance(want.o[t * s.value_dim + columns[r]], got.o[i], got.o_low.empty() ? 0 : got.o_low[i], got.radius(t, r)));
     }
     for (std::size_t j = 0; j < s.key_dim; ++j) {
       const std::size_t i = tiers::tier_rows::panel(j, r, s.key_dim);

@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "oracle/tiers/simd.hpp"
-#include <hwy/aligned_allocator.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/tiers/double_double_rows.cpp"
@@ -42,6 +41,7 @@ struct pair_job {
   const double_double_head& in;
   tier_rows& out;
   const double* nothing;  // K zeros
+  bool begins;            // step 0 is the first of the head
 };
 
 }  // namespace deltaproof::tiers
@@ -203,7 +203,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
     }
   }
   // The first block starts from doubles: there is nothing to round.
-  const double renewal = from == 0 ? 0 : std::sqrt(static_cast<double>(K)) * 2 * pair_slack;
+  const bool begins = from == 0 && job.begins;
+  const double renewal = begins ? 0 : std::sqrt(static_cast<double>(K)) * 2 * pair_slack;
   for (std::size_t r = 0; r < B; ++r) e[r] = fused(window[r], hn::Set(d, renewal), e[r]);
   const auto certify_decay = [&](std::size_t t) HWY_ATTR {
     const double a = c.decay_largest[t];
@@ -215,7 +216,7 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
   };
   reset(p, c.scale[0]);
   reset(o, 1);
-  if (from == 0 && gated) {
+  if (begins && gated) {
     pass<B, Low, true>(K, rows.high, rows.low, job.nothing, job.nothing, job.nothing, job.nothing, decay_at(0), decay_low_at(0), a_stride,
                        s.k.data(), low_at(in.k_low, 0), bias, w, w_low, p, o);
     certify_decay(0);
@@ -275,7 +276,7 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
         V out = hn::Mul(scale, high);
         V out_low = fused(scale, low, fused_minus(scale, high, out));
         renormalise(out, out_low);
-        const std::size_t at = tier_rows::panel(t, rows.at + r * L, T);
+        const std::size_t at = tier_rows::panel(t, rows.at + r * L, job.out.tokens);
         hn::StoreU(out, d, &job.out.o[at]);
         hn::StoreU(out_low, d, &job.out.o_low[at]);
         V radius = hn::Add(hn::Mul(chi, e[r]), hn::Mul(own, window[r]));
@@ -351,6 +352,15 @@ std::size_t advance(const pair_job& job, const pair_set& rows, const double_doub
   keep<B>(rows, error_part, e);
   keep<B>(rows, largest_part, largest);
   keep<B>(rows, left_part, left);
+  for (std::size_t r = 0; r < B; ++r) {
+    if (hn::AllTrue(d, hn::Eq(left[r], zero))) continue;
+    alignas(64) double gone[HWY_MAX_BYTES / sizeof(double)];
+    hn::Store(left[r], d, gone);
+    for (std::size_t l = 0; l < L; ++l) {
+      std::size_t& valid = job.out.valid[rows.at + r * L + l];
+      if (gone[l] != 0) valid = std::min(valid, from / s.steps_per_token);
+    }
+  }
   return again;
 }
 
@@ -375,17 +385,20 @@ void finish(const pair_job& job, const pair_set& rows) {
   }
 }
 
-std::size_t run(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+std::size_t run(const double_double_head& in, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
+                const std::atomic<bool>* stop) {
   const auto& s = in.high.scan;
+  const std::size_t steps = out.tokens * s.steps_per_token;
+  const bool begins = carried.steps == 0, ends = out.tokens == s.tokens;
   const std::size_t L = lanes(), K = s.key_dim, padded = out.state_radius.size();
   const bool low = !in.q_low.empty() || !in.k_low.empty() || !in.step_low.empty();
-  const auto memory = hwy::AllocateAligned<double>((4 * K + carried_parts) * padded);
-  std::vector<double> packed((s.rows() + 1) * padded, 0.0);
-  for (std::size_t r = 0; r < s.rows(); ++r) {
+  carried.memory.resize((4 * K + carried_parts) * padded);
+  std::vector<double> packed((steps + 1) * padded, 0.0);
+  for (std::size_t r = 0; r < steps; ++r) {
     for (std::size_t i = 0; i < columns.size(); ++i) packed[r * padded + i] = s.v[r * s.value_dim + columns[i]];
   }
   const std::vector<double> zeros(K, 0.0);
-  const pair_job job{in, out, zeros.data()};
+  const pair_job job{in, out, zeros.data(), begins};
   std::vector<pair_set> sets;
   for (std::size_t at = 0; at < padded;) {
     pair_set rows;
@@ -394,14 +407,14 @@ std::size_t run(const double_double_head& in, std::span<const std::size_t> colum
     rows.at = at;
     rows.v = packed.data() + at;
     rows.v_stride = padded;
-    rows.high = memory.get() + (4 * K + carried_parts) * at;
+    rows.high = carried.memory.data() + (4 * K + carried_parts) * at;
     rows.low = rows.high + K * width;
     rows.saved_high = rows.low + K * width;
     rows.saved_low = rows.saved_high + K * width;
     rows.carried = rows.saved_low + K * width;
-    std::fill_n(rows.saved_low, K * width, 0.0);
-    std::fill_n(rows.carried, carried_parts * width, 0.0);
-    for (std::size_t j = 0; j < K; ++j) {
+    if (begins) std::fill_n(rows.saved_low, K * width, 0.0);
+    if (begins) std::fill_n(rows.carried, carried_parts * width, 0.0);
+    for (std::size_t j = 0; j < K && begins; ++j) {
       for (std::size_t i = 0; i < width; ++i) {
         rows.saved_high[j * width + i] = s.initial_state.empty() || at + i >= columns.size() ? 0.0 : s.initial_state(j, columns[at + i]);
       }
@@ -411,10 +424,12 @@ std::size_t run(const double_double_head& in, std::span<const std::size_t> colum
   }
   std::size_t again = 0;
   double_double_coefficients c;
-  for (std::size_t from = 0; from < s.rows() && c.fits; from += block_steps) {
+  for (std::size_t from = 0; from < steps && carried.fits; from += block_steps) {
     if (stop && stop->load(std::memory_order_relaxed)) return again;
-    const std::size_t to = std::min(s.rows(), from + block_steps);
-    coefficients_of_steps(in, from, to, c);
+    const std::size_t to = std::min(steps, from + block_steps);
+    coefficients_of_steps(in, from, to, c, begins);
+    carried.fits = c.fits;
+    for (std::size_t& valid : out.valid) valid = c.fits ? valid : std::min(valid, from / s.steps_per_token);
     for (const pair_set& rows : sets) {
       if (rows.vectors == 2) {
         again += low ? advance<2, true>(job, rows, c, from, to) : advance<2, false>(job, rows, c, from, to);
@@ -423,8 +438,11 @@ std::size_t run(const double_double_head& in, std::span<const std::size_t> colum
       }
     }
   }
-  for (const pair_set& rows : sets) rows.vectors == 2 ? finish<2>(job, rows) : finish<1>(job, rows);
-  if (!c.fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
+  carried.steps += steps;
+  for (std::size_t r = 0; r < padded; ++r) out.left[r] = out.valid[r] < out.tokens ? 1 : 0;
+  for (const pair_set& rows : sets) {
+    if (ends) rows.vectors == 2 ? finish<2>(job, rows) : finish<1>(job, rows);
+  }
   return again;
 }
 
@@ -467,7 +485,7 @@ double power_of_two_above(double x) {
 
 }  // namespace
 
-void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& c) {
+void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& c, bool begins) {
   const auto& s = in.high.scan;
   const lowering_error& le = in.error;
   const double n = static_cast<double>(s.key_dim), root = std::sqrt(n) * (1 + 0x1p-46);
@@ -479,7 +497,8 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
   c.largest_write = 0;
   const double dl = in.decay_low.empty() ? 0 : 1;
   // Line P4: |low part| <= ell grids.
-  double ell = from == 0 ? 0.5 : 0.625;
+  begins = begins && from == 0;
+  double ell = begins ? 0.5 : 0.625;
   const auto decay = [&](std::size_t t) {
     double largest = 0;
     bool inexact = false;  // a factor of at least a quarter leaves nothing to round first
@@ -511,7 +530,7 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
     const double low_part = std::min(n * x_scale * half_ulp((ell + 0.625) * pair_slack), rest_of(x, x_scale)) + left_out;
     return (inexact * x_scale / 4 + outer + kl * low_part + (n - 1) * half_ulp(rest_of(x, x_scale) * pair_slack)) * pair_slack;
   };
-  if (from == 0 && channels > 0) decay(0);
+  if (begins && channels > 0) decay(0);
   for (std::size_t row = from; row < to; ++row) {
     const std::size_t i = row - from, t = row / s.steps_per_token;
     const double kappa = norm_bound(s.k.data() + row * K, K, c.fits);
@@ -558,10 +577,19 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
   c.fits = c.fits && root * ell < 0x1p25 && n < 0x1p20;
 }
 
-std::size_t run_double_double(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+std::size_t run_double_double(const double_double_head& in, std::size_t tokens, std::span<const std::size_t> columns, carried_rows& carried,
+                              tier_rows& out, const std::atomic<bool>* stop) {
   in.high.scan.validate();
-  out.shape(in.high.scan, columns.size(), true);
-  return HWY_DYNAMIC_DISPATCH(run)(in, columns, out, stop);
+  out.shape(in.high.scan, tokens, columns.size(), true);
+  if (!carried.fits) std::fill(out.valid.begin(), out.valid.end(), std::size_t{0});
+  const std::size_t again = carried.fits ? HWY_DYNAMIC_DISPATCH(run)(in, columns, carried, out, stop) : 0;
+  if (!carried.fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
+  return again;
+}
+
+std::size_t run_double_double(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+  carried_rows carried;
+  return run_double_double(in, in.high.scan.tokens, columns, carried, out, stop);
 }
 
 }  // namespace deltaproof::tiers

@@ -38,13 +38,18 @@ struct double_double_coefficients {
   bool fits = true;
 };
 
-/// Coefficients of the steps [from, to), at most 64.
-void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& out);
+/// Coefficients of the steps [from, to), at most 64; `begins`: step 0 is the first of the head.
+void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& out,
+                           bool begins = true);
 
 /// Rows columns[0..] of the head into `out`, whose memory is kept between calls. With `stop` set the run is given up
 /// and the tables are void. Returns how many blocks were run again with a wider window.
 /// Throws: shape_error (sequence::validate).
 std::size_t run_double_double(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out,
-                                 const std::atomic<bool>* stop = nullptr);
+                              const std::atomic<bool>* stop = nullptr);
+
+/// The next `tokens` tokens of these rows, as run_fp64 has them.
+std::size_t run_double_double(const double_double_head& in, std::size_t tokens, std::span<const std::size_t> columns,
+                              carried_rows& carried, tier_rows& out, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace deltaproof::tiers

@@ -11,7 +11,6 @@
 
 #include "oracle/tiers/fp64_coefficients.hpp"
 #include "oracle/tiers/simd.hpp"
-#include <hwy/aligned_allocator.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/tiers/fp64_rows.cpp"
@@ -42,6 +41,7 @@ struct fp64_job {
   tier_rows& out;
   const double* nothing;  // 2K zeros
   const double* tail;     // where T is odd: the last key and K zeros, the last query and K zeros
+  bool begins;            // step 0 is the first of the head
 };
 
 }  // namespace deltaproof::tiers
@@ -142,7 +142,7 @@ HWY_INLINE V read_row_part(V m, V e, double read, double scale) {
 /// The row's factor of every radius of the 64 tokens from `from`.
 template <std::size_t B>
 HWY_INLINE void give_factors(const fp64_job& job, const row_set& rows, std::size_t from, const V (&part)[B]) {
-  const std::size_t blocks = (job.in.scan.tokens + block_steps - 1) / block_steps;
+  const std::size_t blocks = (job.out.tokens + block_steps - 1) / block_steps;
   for (std::size_t r = 0; r < B; ++r) {
     hn::StoreU(part[r], d, job.out.row_factor.data() + tier_rows::panel(from / block_steps, rows.at + r * lanes(), blocks));
   }
@@ -323,7 +323,7 @@ HWY_INLINE void write_pair(const fp64_job& job, const row_set& rows, const block
 /// The rest of that pair: the pass over the state.
 template <std::size_t B>
 HWY_INLINE void step_pair(const fp64_job& job, const row_set& rows, const pair_of_steps& steps, ahead& next, std::size_t t) {
-  const std::size_t T = job.in.scan.tokens;
+  const std::size_t T = job.out.tokens;
   const V scale = hn::Set(d, job.in.scale);
   V p0[B], p1[B], o0[B], o1[B], w0[B], w1[B];
   next.fetch(rows, t, 2);
@@ -350,6 +350,21 @@ void begin_pairs(const row_set& rows) {
   keep<B>(rows, start_part, start);
   keep<B>(rows, top_part, start);
   keep<B>(rows, written_part, none);
+}
+
+/// Rows that have left by the end of the steps from `from` on: what they were told before stays.
+template <std::size_t B>
+HWY_INLINE void note_left(const fp64_job& job, const row_set& rows, std::size_t from, const V (&largest)[B]) {
+  for (std::size_t r = 0; r < B; ++r) {
+    const auto inside = hn::Le(largest[r], hn::Set(d, largest_square));
+    if (hn::AllTrue(d, inside)) continue;
+    double fits[HWY_MAX_BYTES / sizeof(double)];
+    hn::StoreU(hn::IfThenElseZero(inside, hn::Set(d, 1.0)), d, fits);
+    for (std::size_t l = 0; l < lanes(); ++l) {
+      std::size_t& valid = job.out.valid[rows.at + r * lanes() + l];
+      if (fits[l] == 0) valid = std::min(valid, from / job.in.scan.steps_per_token);
+    }
+  }
 }
 
 /// Line H: the block as a whole.
@@ -388,6 +403,7 @@ void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficient
     h[r] = hn::IfThenElseZero(alive, hn::MulAdd(now[r], squares_up(n), hn::Set(d, norm_floor)));
   }
   give_factors<B>(job, rows, from, part);
+  note_left<B>(job, rows, from, largest);
   keep<B>(rows, half_square_part, h);
   keep<B>(rows, error_part, e);
   keep<B>(rows, largest_part, largest);
@@ -473,12 +489,12 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
   recall<B>(rows, error_part, e);
   recall<B>(rows, largest_part, largest);
   for (std::size_t r = 0; r < B; ++r) {
-    out[r] = panel_of(job.out.o, rows, r, T);
-    radius[r] = by_block ? nullptr : panel_of(job.out.o_radius, rows, r, T);
+    out[r] = panel_of(job.out.o, rows, r, job.out.tokens);
+    radius[r] = by_block ? nullptr : panel_of(job.out.o_radius, rows, r, job.out.tokens);
     m[r] = norm_from(h[r]);
     w[r] = largest_part_seen[r] = zero;
   }
-  if (from == 0) {
+  if (from == 0 && job.begins) {
     pass_any<B>(false, decay, K, rows.state, job.nothing, nullptr, decay == 0 ? nullptr : decay_at(0), s.k.data(), w, p, o);
     if (Certified && decay != 0) certify_decay<B>(c, 0, h, m, e);
   }
@@ -536,12 +552,14 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
     }
   }
   if (Certified && by_block) give_factors<B>(job, rows, from, largest_part_seen);
+  if constexpr (Certified) note_left<B>(job, rows, from, largest);
   keep<B>(rows, prediction_part, p);
   keep<B>(rows, half_square_part, h);
   keep<B>(rows, error_part, e);
   keep<B>(rows, largest_part, largest);
 }
 
+/// After the head's last token.
 template <std::size_t B>
 void finish(const fp64_job& job, const row_set& rows) {
   const std::size_t K = job.in.scan.key_dim, L = lanes();
@@ -570,9 +588,11 @@ HWY_INLINE void with_vectors(const row_set& rows, const F& f) {
 }
 
 template <bool Certified>
-void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+void run_rows(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
+              const std::atomic<bool>* stop) {
   const auto& s = in.scan;
-  const std::size_t L = lanes(), K = s.key_dim, V_ = s.value_dim;
+  const std::size_t L = lanes(), K = s.key_dim, V_ = s.value_dim, steps = out.tokens * s.steps_per_token;
+  const bool begins = carried.steps == 0, ends = out.tokens == s.tokens;
   const bool paired = runs_in_pairs(s);
   // Pairs: one vector a set, so that a pass is short enough to overlap with the next, as many sets as the near cache holds.
   const std::size_t together = std::clamp<std::size_t>(near_cache / 2 / (K * L * sizeof(double)), 2, 4);
@@ -583,13 +603,13 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     at += vectors * L;
   }
   const std::size_t padded = out.state_radius.size();
-  const auto memory = hwy::AllocateAligned<double>((K + carried_parts) * padded);
+  carried.memory.resize((K + carried_parts) * padded);
   std::vector<double> packed;
-  bool direct = columns.size() == padded && s.rows() > 0;
+  bool direct = columns.size() == padded && steps > 0;
   for (std::size_t i = 1; i < columns.size() && direct; ++i) direct = columns[i] == columns[0] + i;
   if (!direct) {
-    packed.assign((s.rows() + 1) * padded, 0.0);
-    for (std::size_t r = 0; r < s.rows(); ++r) {
+    packed.assign((steps + 1) * padded, 0.0);
+    for (std::size_t r = 0; r < steps; ++r) {
       for (std::size_t i = 0; i < columns.size(); ++i) packed[r * padded + i] = s.v[r * V_ + columns[i]];
     }
   }
@@ -597,9 +617,9 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     const std::size_t width = rows.vectors * L;
     rows.v = direct ? s.v.data() + columns[0] + rows.at : packed.data() + rows.at;
     rows.v_stride = direct ? V_ : padded;
-    rows.state = memory.get() + (K + carried_parts) * rows.at;
+    rows.state = carried.memory.data() + (K + carried_parts) * rows.at;
     rows.carried = rows.state + K * width;
-    for (std::size_t j = 0; j < K; ++j) {
+    for (std::size_t j = 0; j < K && begins; ++j) {
       if (direct && !s.initial_state.empty()) {
         std::copy_n(s.initial_state.row(j).data() + columns[0] + rows.at, width, rows.state + j * width);
         continue;
@@ -615,18 +635,17 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     std::copy_n(s.k.data() + (s.tokens - 1) * K, K, zeros.data() + 2 * K);
     std::copy_n(s.q.data() + (s.tokens - 1) * K, K, zeros.data() + 4 * K);
   }
-  const fp64_job job{in, out, zeros.data(), zeros.data() + 2 * K};
-  double largest_v = 0;
-  if (in.error.step_floor > 0) {
-    for (const double x : s.v) largest_v = std::max(largest_v, std::fabs(x));
-  }
+  const fp64_job job{in, out, zeros.data(), zeros.data() + 2 * K, begins};
   std::array<block_coefficients, 2> room;
   block_coefficients *now = &room[0], *after = &room[1];
-  for (const row_set& rows : sets) with_vectors(rows, [&](auto b) { begin<b()>(job, rows); });
-  bool fits = true, predicted = false, have_products = false;
-  for (std::size_t from = 0; from < s.rows() && fits; from += block_steps) {
+  for (const row_set& rows : sets) {
+    if (begins) with_vectors(rows, [&](auto b) { begin<b()>(job, rows); });
+  }
+  bool have_products = false;
+  bool& predicted = carried.predicted;
+  for (std::size_t from = 0; from < steps && carried.fits; from += block_steps) {
     if (stop && stop->load(std::memory_order_relaxed)) return;
-    const std::size_t to = std::min(s.rows(), from + block_steps);
+    const std::size_t to = std::min(steps, from + block_steps);
     block_coefficients& c = *now;
     if constexpr (Certified) {
       if (!have_products) fp64_products(in, paired, from, to, c);
@@ -640,7 +659,8 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
     // A block as a whole pays for the product of its factors at every step: where they grow, step by step is better.
     const bool two = paired && c.growth < 1.25;
     if (paired && !two) fp64_coefficients(in, false, from, to, largest_v, c);
-    fits = c.fits;
+    carried.fits = c.fits;
+    for (std::size_t& valid : out.valid) valid = c.fits ? valid : std::min(valid, from / s.steps_per_token);
     ahead next(job, from);
     products_ahead<Certified> next_products(s, to, *after);
     for (std::size_t at = 0; at < sets.size();) {
@@ -652,22 +672,27 @@ void run_rows(const lowered<double>& in, std::span<const std::size_t> columns, t
           if (two && !predicted) predict_pair<b()>(job, rows, from);
           if (!two) advance_single<b(), Certified>(job, rows, c, next, from, to);
         }
-        if (two) advance_pairs<b(), Certified>(job, turn, c, next, end == sets.size() ? &next_products : nullptr, from, to);
+        if (two) advance_pairs<b(), Certified>(job, turn, c, next, end == sets.size() && to < steps ? &next_products : nullptr, from, to);
       });
       at = end;
     }
     predicted = have_products = two;
     std::swap(now, after);
   }
-  for (const row_set& rows : sets) with_vectors(rows, [&](auto b) { finish<b()>(job, rows); });
-  if (!fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
+  carried.steps += steps;
+  for (std::size_t r = 0; r < padded; ++r) out.left[r] = out.valid[r] < out.tokens ? 1 : 0;
+  for (const row_set& rows : sets) {
+    if (ends) with_vectors(rows, [&](auto b) { finish<b()>(job, rows); });
+  }
 }
 
-void run_certified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
-  run_rows<true>(in, columns, out, stop);
+void run_certified(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
+                   const std::atomic<bool>* stop) {
+  run_rows<true>(in, largest_v, columns, carried, out, stop);
 }
-void run_plain(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
-  run_rows<false>(in, columns, out, stop);
+void run_plain(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
+               const std::atomic<bool>* stop) {
+  run_rows<false>(in, largest_v, columns, carried, out, stop);
 }
 
 }  // namespace deltaproof::tiers::HWY_NAMESPACE
@@ -679,35 +704,52 @@ namespace deltaproof::tiers {
 HWY_EXPORT(run_certified);
 HWY_EXPORT(run_plain);
 
-void tier_rows::shape(const sequence<double>& scan, std::size_t selected, bool pairs, bool by_block) {
+void tier_rows::shape(const sequence<double>& scan, std::size_t count, std::size_t selected, bool pairs, bool by_block) {
   rows = selected;
-  tokens = scan.tokens;
+  tokens = count;
   const std::size_t padded = (selected + 7) / 8 * 8;
-  o.resize(scan.tokens * padded);
+  o.resize(count * padded);
   o_radius.resize(by_block ? 0 : o.size());
-  query_factor.resize(by_block ? scan.tokens : 0);
-  row_factor.resize(by_block ? (scan.tokens + block_steps - 1) / block_steps * padded : 0);
+  query_factor.resize(by_block ? count : 0);
+  row_factor.resize(by_block ? (count + block_steps - 1) / block_steps * padded : 0);
   final_state.resize(scan.key_dim * padded);
   o_low.resize(pairs ? o.size() : 0);
   final_state_low.resize(pairs ? final_state.size() : 0);
   state_radius.resize(padded);
   largest_norm.resize(padded);
-  left.resize(padded);
+  left.assign(padded, 0);
+  valid.assign(padded, count);
 }
 
 void restrict_targets(long long mask) { hwy::SetSupportedTargetsForTest(mask); }
 long long available_targets() { return hwy::SupportedTargets() & HWY_TARGETS; }
 
-void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+double largest_value(const lowered<double>& in) {
+  double most = 0;
+  if (in.error.step_floor == 0) return most;
+  for (const double x : in.scan.v) most = std::max(most, std::fabs(x));
+  return most;
+}
+
+void run_fp64(const lowered<double>& in, std::size_t tokens, double largest_v, std::span<const std::size_t> columns, carried_rows& carried,
+              tier_rows& out, const std::atomic<bool>* stop) {
   in.scan.validate();
-  out.shape(in.scan, columns.size(), false, runs_in_pairs(in.scan));
-  HWY_DYNAMIC_DISPATCH(run_certified)(in, columns, out, stop);
+  out.shape(in.scan, tokens, columns.size(), false, runs_in_pairs(in.scan));
+  if (!carried.fits) std::fill(out.valid.begin(), out.valid.end(), std::size_t{0});
+  if (carried.fits) HWY_DYNAMIC_DISPATCH(run_certified)(in, largest_v, columns, carried, out, stop);
+  if (!carried.fits) std::fill(out.left.begin(), out.left.end(), std::uint8_t{1});
+}
+
+void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+  carried_rows carried;
+  run_fp64(in, in.scan.tokens, largest_value(in), columns, carried, out, stop);
 }
 
 void run_fp64_uncertified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out) {
   in.scan.validate();
-  out.shape(in.scan, columns.size(), false, runs_in_pairs(in.scan));
-  HWY_DYNAMIC_DISPATCH(run_plain)(in, columns, out, nullptr);
+  out.shape(in.scan, in.scan.tokens, columns.size(), false, runs_in_pairs(in.scan));
+  carried_rows carried;
+  HWY_DYNAMIC_DISPATCH(run_plain)(in, largest_value(in), columns, carried, out, nullptr);
 }
 
 }  // namespace deltaproof::tiers

@@ -21,6 +21,15 @@ namespace deltaproof::tiers {
 void run_fp64(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out,
               const std::atomic<bool>* stop = nullptr);
 
+/// The next `tokens` tokens of these rows: `in` begins with them and ends with the tokens_ahead behind them, or where the head
+/// ends; its error constants are those of the whole head, and `largest_v` is the largest_value of it. A state comes out, and
+/// stands in `in` for a start, at the ends of the head alone. Bits and radii are those of one run over all tokens.
+void run_fp64(const lowered<double>& in, std::size_t tokens, double largest_v, std::span<const std::size_t> columns,
+              carried_rows& carried, tier_rows& out, const std::atomic<bool>* stop = nullptr);
+
+/// The largest |v| where the certificate asks for it: where a step has an absolute error. 0 elsewhere.
+[[nodiscard]] double largest_value(const lowered<double>& in);
+
 /// The same values without any radius: what the certificate costs is measured against it.
 void run_fp64_uncertified(const lowered<double>& in, std::span<const std::size_t> columns, tier_rows& out);
 

@@ -68,8 +68,9 @@ struct tier_rows {
   table final_state, final_state_low;
   table state_radius;                  ///< by row
   table largest_norm;                  ///< by row: no exact |S| of it exceeds this at any step
-  /// By row: it left the tier's range (magnitudes, NaN) and all its numbers are void.
+  /// By row: it left the tier's range (magnitudes, NaN); its state and the numbers of the tokens from `valid` on are void.
   std::vector<std::uint8_t> left;
+  std::vector<std::size_t> valid;
 
   [[nodiscard]] static std::size_t panel(std::size_t i, std::size_t row, std::size_t count) {
     return (row / 8 * count + i) * 8 + row % 8;
@@ -89,9 +90,21 @@ struct tier_rows {
     const double* factor = row_factor.data() + panel(t / 64, first, (tokens + 63) / 64);
     for (std::size_t n = 0; n < 8; ++n) out[n] = (std::fabs(at[n]) * fp64_unit + query_factor[t] * factor[n]) * (1 + 0x1p-46);
   }
-  /// Sizes the tables; keeps what memory there is and clears nothing.
-  void shape(const sequence<double>& scan, std::size_t selected, bool pairs, bool by_block = false);
+  /// Sizes the tables for so many tokens; keeps what memory there is and clears nothing.
+  void shape(const sequence<double>& scan, std::size_t count, std::size_t selected, bool pairs, bool by_block = false);
 };
+
+/// What the rows of one selection carry from one run of tokens to the next: states and what bounds them.
+struct carried_rows {
+  table memory;
+  std::size_t steps = 0;   ///< run so far
+  bool predicted = false;  ///< fp64: what the next pair of steps predicts is in its place
+  bool fits = true;        ///< false: a key or a step was out of range, and every row has left
+};
+
+/// A head may be run some tokens at a time: so many, a multiple of 64 but for the last ones, and as many of the tokens behind
+/// them as are looked at ahead or are left.
+inline constexpr std::size_t tokens_ahead = 2;
 
 /// Steps whose coefficients are made at one time, and after which the first tier evaluates the norms anew.
 inline constexpr std::size_t block_steps = 64;

@@ -9,195 +9,28 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <span>
 
-#include "deltaproof/number/double_double.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
-#include "oracle/tiers/simd.hpp"
+#include "oracle/tiers/derived_pairs.hpp"
+#include "oracle/tiers/fp64_rows.hpp"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "oracle/tiers/lower_double_double.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
-
-#ifndef DELTAPROOF_TIERS_LOWER_SHARED
-#define DELTAPROOF_TIERS_LOWER_SHARED
 namespace deltaproof::tiers {
-
-constexpr int root_bits = 6;
-constexpr std::size_t roots = std::size_t{1} << root_bits;
-
-/// 2^(j/64) as high + low, and ln 2 / 64 in three parts of which the first two have 37 bits: their products with the
-/// integers that occur, of 16, are exact.
-struct exponential_table {
-  std::array<double, roots> high;
-  std::array<double, roots> low;
-  double inverse_step;
-  std::array<double, 3> step;
-  // 1/n! for n = 2 ... 6 as high + low, for n = 7 ... 12 in fp64.
-  std::array<double, 7> factor;
-  std::array<double, 7> factor_low;
-  std::array<double, 13> tail;
-};
-
-}  // namespace deltaproof::tiers
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace deltaproof::tiers::HWY_NAMESPACE {
-#include "oracle/tiers/lanes.inc"
-
-struct pair {
-  V high;
-  V low;
-};
-/// Exact where |a| >= |b|.
-HWY_INLINE pair fast_two_sum(V a, V b) {
-  const V sum = hn::Add(a, b);
-  return {sum, hn::Sub(b, hn::Sub(sum, a))};
-}
-HWY_INLINE pair two_sum(V a, V b) {
-  const V sum = hn::Add(a, b), part = hn::Sub(sum, a);
-  return {sum, hn::Add(hn::Sub(a, hn::Sub(sum, part)), hn::Sub(b, part))};
-}
-/// Error: 5 u^2 (DWTimesDW2 of Joldes, Muller, Popescu 2017).
-HWY_INLINE pair times(pair x, pair y) {
-  const V high = hn::Mul(x.high, y.high);
-  const V low = fused(x.high, y.high, hn::Neg(high));
-  return fast_two_sum(high, hn::Add(low, fused(x.high, y.low, hn::Mul(x.low, y.high))));
-}
-/// Error: 3 u^2 + 13 u^3 (AccurateDWPlusDW).
-HWY_INLINE pair plus(pair x, pair y) {
-  const pair s = two_sum(x.high, y.high), t = two_sum(x.low, y.low);
-  const pair v = fast_two_sum(s.high, hn::Add(s.low, t.high));
-  return fast_two_sum(v.high, hn::Add(t.low, v.low));
-}
-
-/// e^x for |x| <= 600 in each of `count` places; `x` and the results have room for a multiple of eight.
-void exponentials(const double* x, std::size_t count, const exponential_table& table, double* high, double* low) {
-  const std::size_t L = hn::Lanes(d);
-  alignas(64) double index[HWY_MAX_BYTES / sizeof(double)], t_high[HWY_MAX_BYTES / sizeof(double)], t_low[HWY_MAX_BYTES / sizeof(double)],
-      power[HWY_MAX_BYTES / sizeof(double)];
-  const V magic = hn::Set(d, 0x1.8p52);
-  for (std::size_t i = 0; i < count; i += L) {
-    const V g = hn::LoadU(d, x + i);
-    const V n = hn::Sub(hn::Add(hn::Mul(g, hn::Set(d, table.inverse_step)), magic), magic);
-    // r = g - n ln2/64: two exact products, the third below 2^-65.
-    const pair once = two_sum(g, hn::Neg(hn::Mul(n, hn::Set(d, table.step[0]))));
-    const pair twice = two_sum(once.high, hn::Neg(hn::Mul(n, hn::Set(d, table.step[1]))));
-    const V third = hn::Sub(hn::Add(once.low, twice.low), hn::Mul(n, hn::Set(d, table.step[2])));
-    const pair r = two_sum(twice.high, third);
-    V tail = hn::Set(d, table.tail[12]);
-    for (std::size_t k = 11; k >= 7; --k) tail = hn::Add(hn::Mul(tail, r.high), hn::Set(d, table.tail[k]));
-    pair sum = {hn::Mul(tail, r.high), hn::Zero(d)};
-    for (std::size_t k = 6; k >= 2; --k) {
-      sum = plus({hn::Set(d, table.factor[k]), hn::Set(d, table.factor_low[k])}, sum);
-      sum = times(sum, r);
-    }
-    // p = e^r - 1 = r + r (r/2 + ...).
-    const pair p = plus(r, times(sum, r));
-    hn::Store(n, d, index);
-    for (std::size_t l = 0; l < L; ++l) {
-      const auto whole = static_cast<long>(index[l]);
-      const auto j = static_cast<std::size_t>(whole & static_cast<long>(roots - 1));
-      t_high[l] = table.high[j];
-      t_low[l] = table.low[j];
-      power[l] = std::ldexp(1.0, static_cast<int>((whole - static_cast<long>(j)) / static_cast<long>(roots)));
-    }
-    // t (1 + p): what is below t_high + p_high is summed exactly, but for the last addition.
-    const pair t = {hn::Load(d, t_high), hn::Load(d, t_low)};
-    const V product = hn::Mul(t.high, p.high);
-    V rest = fused(t.high, p.low, fused(t.high, p.high, hn::Neg(product)));
-    rest = fused(t.low, p.high, rest);
-    const pair top = fast_two_sum(t.high, product), middle = two_sum(top.low, t.low), first = fast_two_sum(top.high, middle.high);
-    const pair result = fast_two_sum(first.high, hn::Add(first.low, hn::Add(middle.low, rest)));
-    const V scale = hn::Load(d, power);
-    hn::StoreU(hn::Mul(result.high, scale), d, high + i);
-    hn::StoreU(hn::Mul(result.low, scale), d, low + i);
-  }
-}
-
-/// x_i (high + low), error 3 u^2.
-void scaled(const double* x, std::size_t count, double high, double low, double* out, double* out_low) {
-  const std::size_t L = hn::Lanes(d);
-  const V h = hn::Set(d, high), l = hn::Set(d, low);
-  for (std::size_t i = 0; i < count; i += L) {
-    const V xi = hn::LoadU(d, x + i);
-    const V product = hn::Mul(xi, h);
-    const pair y = fast_two_sum(product, fused(xi, l, fused(xi, h, hn::Neg(product))));
-    hn::StoreU(y.high, d, out + i);
-    hn::StoreU(y.low, d, out_low + i);
-  }
-}
-
-}  // namespace deltaproof::tiers::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace deltaproof::tiers {
-
-HWY_EXPORT(exponentials);
-HWY_EXPORT(scaled);
-
 namespace {
 
 constexpr int bits = 106;
-/// Below it a low part would be cut off.
-constexpr double smallest = 0x1p-900;
+constexpr std::size_t at_once = 512;        // exponentials: a multiple of eight
+constexpr std::size_t least_tokens = 128;   // a thread costs more than these
 
 /// A number of 106 bits as high + low, exactly. Returns whether it could.
 bool split(const mpfr_value& x, mpfr_value& rest, double& high, double& low) {
   high = mpfr_get_d(x.get(), MPFR_RNDN);
   mpfr_sub_d(rest.get(), x.get(), high, MPFR_RNDN);
   low = mpfr_get_d(rest.get(), MPFR_RNDN);
-  return mpfr_zero_p(x.get()) != 0 || std::fabs(high) >= smallest;
-}
-
-/// Errors of the pieces below in units of 2^-106; proofs/notes/oracle-radius.md, line L.
-constexpr double exponential_error = 1.6;
-constexpr double sigmoid_error = 6.2;
-[[nodiscard]] double normalised_error(std::size_t n) {
-  const double count = static_cast<double>(n) + 2;
-  return 6.6 + 8 * count * count * count * 0x1p-53;
-}
-
-exponential_table make_table() {
-  exponential_table table{};
-  mpfr_value x(300), y(300);
-  const auto halves = [&](double& high, double& low) {
-    high = mpfr_get_d(x.get(), MPFR_RNDN);
-    mpfr_sub_d(y.get(), x.get(), high, MPFR_RNDN);
-    low = mpfr_get_d(y.get(), MPFR_RNDN);
-  };
-  for (std::size_t j = 0; j < roots; ++j) {
-    mpfr_set_ui(x.get(), j, MPFR_RNDN);
-    mpfr_div_2ui(x.get(), x.get(), root_bits, MPFR_RNDN);
-    mpfr_exp2(x.get(), x.get(), MPFR_RNDN);
-    halves(table.high[j], table.low[j]);
-  }
-  mpfr_const_log2(x.get(), MPFR_RNDN);
-  mpfr_div_2ui(x.get(), x.get(), root_bits, MPFR_RNDN);
-  mpfr_ui_div(y.get(), 1, x.get(), MPFR_RNDN);
-  table.inverse_step = mpfr_get_d(y.get(), MPFR_RNDN);
-  mpfr_value part(37);
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (i == 2) mpfr_set_prec(part.get(), 53);
-    mpfr_set(part.get(), x.get(), MPFR_RNDN);
-    table.step[i] = mpfr_get_d(part.get(), MPFR_RNDN);
-    mpfr_sub(x.get(), x.get(), part.get(), MPFR_RNDN);
-  }
-  for (unsigned long n = 2; n <= 12; ++n) {
-    mpfr_fac_ui(x.get(), n, MPFR_RNDN);
-    mpfr_ui_div(x.get(), 1, x.get(), MPFR_RNDN);
-    if (n <= 6) halves(table.factor[n], table.factor_low[n]);
-    if (n >= 7) table.tail[n] = mpfr_get_d(x.get(), MPFR_RNDN);
-  }
-  return table;
-}
-
-const exponential_table& table_of_exponentials() {
-  static const exponential_table table = make_table();
-  return table;
+  return mpfr_zero_p(x.get()) != 0 || std::fabs(high) >= smallest_pair;
 }
 
 /// Where one head's elements lie in the problem's tensors.
@@ -212,211 +45,173 @@ struct head_place {
   [[nodiscard]] std::size_t value(std::size_t i) const { return i * p.value_heads() + value_head; }
 };
 
-struct two_parts {
-  double high;
-  double low;
-};
-/// Exact.
-two_parts two_sum(double a, double b) {
-  const double sum = a + b, part = sum - a;
-  return {sum, (a - (sum - part)) + (b - part)};
-}
-/// Exact where |a| >= |b|.
-two_parts fast_two_sum(double a, double b) {
-  const double sum = a + b;
-  return {sum, b - (sum - a)};
+/// f(first, last) for parts of `count` tokens.
+template <class F>
+void in_parts(std::size_t count, unsigned threads, const F& f) {
+  const std::size_t parts = std::max<std::size_t>(1, std::min<std::size_t>(threads, count / least_tokens));
+  parallel_for(parts, threads, [&](std::size_t i) { f(count * i / parts, count * (i + 1) / parts); });
 }
 
-/// top / (1 + e) for e > 0: one correction of the fp64 quotient.
-two_parts over_one_plus(double top, double e, double e_low) {
-  const two_parts first = two_sum(1, e), below = fast_two_sum(first.high, first.low + e_low);
-  const double quotient = top / below.high;
-  const double rest = std::fma(-quotient, below.low, std::fma(-quotient, below.high, top));
-  return fast_two_sum(quotient, rest / below.high);
+/// In units of 2^-53: the cut to the high part, and far below it the error of high + low.
+void cut_to_high(double_double_head& head) {
+  const auto cut = [](double pairs) { return pairs > 0 ? 1 + 0x1p-20 : 0; };
+  const lowering_error& e = head.error;
+  head.high.error = {cut(e.key), cut(e.query), cut(e.step), cut(e.decay), e.step_floor * 0x1p-53, e.decay_floor * 0x1p-53};
 }
 
-/// A sum of positive numbers in three doubles, to nearly 159 bits.
-struct triple_sum {
-  double a = 0;
-  double b = 0;
-  double c = 0;
+/// Beyond it an exponential is not one of these numbers.
+constexpr double largest_exponent = 600;
 
-  void add(double x) {
-    const two_parts first = two_sum(a, x);
-    a = first.high;
-    add_low(first.low);
+/// What one gate does to the facts of its head.
+void note_gate(double g, lowering_facts& facts) {
+  if (g != 0 && !std::isinf(g)) facts.gates_derived = true;
+  if (g > largest_exponent && !std::isinf(g)) facts.fits = false;
+  if (g < -largest_exponent && !std::isinf(g)) facts.floored = true;
+}
+
+/// e^g of each gate.
+void decays_of(std::span<const double> gates, double* high, double* low, lowering_facts& facts) {
+  std::array<double, at_once> x, e, e_low;
+  for (std::size_t first = 0; first < gates.size(); first += at_once) {
+    const std::size_t n = std::min(at_once, gates.size() - first);
+    const double* given = gates.data() + first;
+    for (std::size_t i = 0; i < n; ++i) {
+      note_gate(given[i], facts);
+      x[i] = std::fabs(given[i]) <= largest_exponent ? given[i] : 0;
+    }
+    std::fill(x.begin() + static_cast<std::ptrdiff_t>(n), x.begin() + static_cast<std::ptrdiff_t>((n + 7) / 8 * 8), 0.0);
+    exponentials(std::span<const double>(x).first((n + 7) / 8 * 8), e.data(), e_low.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      // Nearly nothing becomes nothing, and the floor says what that leaves out.
+      const bool nothing = given[i] < -largest_exponent;
+      high[first + i] = given[i] == 0 ? 1 : nothing ? 0 : e[i];
+      low[first + i] = given[i] == 0 || nothing ? 0 : e_low[i];
+    }
   }
-  void add_low(double x) {
-    const two_parts second = two_sum(b, x);
-    b = second.high;
-    c += second.low;
-  }
-};
-
-/// (a + b + c)^(-1/2): two terms of Newton's series from fp64.
-two_parts inverse_root(triple_sum x) {
-  const two_parts tail = two_sum(x.b, x.c), head = fast_two_sum(x.a, tail.high), middle = fast_two_sum(head.low, tail.low);
-  const double f = 1 / std::sqrt(head.high), square = f * f, square_low = std::fma(f, f, -square);
-  const double product = head.high * square, product_low = std::fma(head.high, square, -product);
-  // 1 - (a + b + c) f^2 = off - tiny
-  const double rest = std::fma(middle.high, square, std::fma(head.high, square_low, product_low));
-  const double off = (1 - product) - rest, tiny = std::fma(middle.high, square_low, middle.low * square);
-  const double second = std::fma(0.375 * off, off, -0.5 * tiny);
-  return fast_two_sum(f, std::fma(0.5 * off, f, second * f));
 }
 
-/// x / sqrt(sum x^2 + 1e-6) as high + low. Returns whether every entry is 0 or large enough for its low part.
-bool normalise(std::span<double> x, double* high, double* low, std::vector<double>& room) {
-  triple_sum sum;
-  for (const double xi : x) {
-    const double_double square = double_double::two_product(xi, xi);
-    sum.add(square.hi());
-    sum.add_low(square.lo());
-  }
-  // 10^-6 to 159 bits.
-  constexpr double millionth = 1e-6;
-  const double missing = std::fma(-millionth, 1e6, 1.0), millionth_low = missing / 1e6;
-  const bool in_range = sum.a < 0x1p900;
-  sum.add(millionth);
-  sum.add_low(millionth_low);
-  sum.c += std::fma(-millionth_low, 1e6, missing) / 1e6;
-  const two_parts factor = inverse_root(sum);
-  const std::size_t n = x.size(), padded = (n + 7) / 8 * 8;
-  room.assign(3 * padded, 0.0);
-  std::copy(x.begin(), x.end(), room.begin());
-  HWY_DYNAMIC_DISPATCH(scaled)(room.data(), n, factor.high, factor.low, room.data() + padded, room.data() + 2 * padded);
-  bool fits = in_range;
-  for (std::size_t i = 0; i < n; ++i) {
-    high[i] = room[padded + i];
-    low[i] = room[2 * padded + i];
-    // Products below 2^-960 would not be exact; they change the sum by nothing beside 1e-6.
-    fits = fits && (x[i] == 0 || std::fabs(high[i]) >= smallest);
-  }
-  return fits;
-}
-
-double_double_head lower_quickly(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
-  const head_place at{p, p.sequences().at(sequence_index), value_head};
-  const std::size_t T = at.range.tokens, n = p.num_householder, rows = T * n, K = p.key_dim(), cols = p.value_dim();
-  double_double_head out;
+/// Tokens [first, first + count) where no rule but Euler's asks for more; the facts of these tokens come out.
+lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, std::size_t first, std::size_t count, unsigned threads,
+                            double_double_head& out) {
+  const problem& p = at.p;
+  const std::size_t n = p.num_householder, rows = count * n, K = p.key_dim(), cols = p.value_dim();
+  const bool derived_step = p.beta_activation != activation_kind::none;
+  const std::size_t channels = !p.g ? 0 : p.gate_per_channel() ? K : 1;
   out.high.scale = p.scale;
   auto& s = out.high.scan;
-  s.tokens = T;
+  s.tokens = count;
   s.steps_per_token = n;
   s.key_dim = K;
   s.value_dim = cols;
-  s.q.resize(T * K);
+  s.q.resize(count * K);
   s.k.resize(rows * K);
   s.v.resize(rows * cols);
   s.step.resize(rows);
-  s.initial_state = matrix<double>(K, cols);
-  std::atomic<bool> fits = true;
-  // f(from, to) for parts of [0, count), whole vectors each.
-  const auto in_parts = [&](std::size_t count, const auto& f) {
-    const std::size_t eights = (count + 7) / 8, parts = std::max<std::size_t>(1, std::min<std::size_t>(threads, eights / 64));
-    parallel_for(parts, threads, [&](std::size_t i) { f(std::min(count, eights * i / parts * 8), std::min(count, eights * (i + 1) / parts * 8)); });
-  };
-  const auto keys = [&](const tensor& from, std::size_t count, const auto& place, std::vector<double>& to, std::vector<double>& low) {
-    if (!p.qk_l2norm) {
-      in_parts(count, [&](std::size_t first, std::size_t last) {
-        for (std::size_t i = first; i < last; ++i) from.read(at.key(place(i)), std::span(to).subspan(i * K, K));
-      });
-      return;
+  s.decay.resize(count * channels);
+  out.q_low.resize(p.qk_l2norm ? s.q.size() : 0);
+  out.k_low.resize(p.qk_l2norm ? s.k.size() : 0);
+  out.step_low.resize(derived_step ? rows : 0);
+  out.decay_low.resize(s.decay.size());
+  std::atomic<bool> fits = true, gates_derived = false, floored = false;
+  in_parts(count, threads, [&](std::size_t from, std::size_t to) {
+    lowering_facts facts;
+    std::vector<double> x(K), room;
+    const auto key = [&](const tensor& given, std::size_t place, std::size_t i, std::vector<double>& high, std::vector<double>& low) {
+      if (!p.qk_l2norm) return given.read(at.key(place), std::span(high).subspan(i * K, K));
+      given.read(at.key(place), x);
+      if (!normalise(x, high.data() + i * K, low.data() + i * K, room)) facts.fits = false;
+    };
+    for (std::size_t t = from; t < to; ++t) key(p.q, at.token(first + t), t, s.q, out.q_low);
+    for (std::size_t r = from * n; r < to * n; ++r) {
+      const std::size_t place = at.row(first * n + r);
+      key(p.k, place, r, s.k, out.k_low);
+      p.v.read(at.value(place) * cols, std::span(s.v).subspan(r * cols, cols));
+      s.step[r] = p.beta.at(at.value(place));
     }
-    low.resize(to.size());
-    in_parts(count, [&](std::size_t first, std::size_t last) {
-      std::vector<double> x(K), room;
-      for (std::size_t i = first; i < last; ++i) {
-        from.read(at.key(place(i)), x);
-        if (!normalise(x, to.data() + i * K, low.data() + i * K, room)) fits = false;
-      }
-    });
-  };
-  keys(p.q, T, [&](std::size_t t) { return at.token(t); }, s.q, out.q_low);
-  keys(p.k, rows, [&](std::size_t r) { return at.row(r); }, s.k, out.k_low);
-  if (p.qk_l2norm) out.error.key = out.error.query = normalised_error(K);
-  in_parts(rows, [&](std::size_t first, std::size_t last) {
-    for (std::size_t r = first; r < last; ++r) p.v.read(at.value(at.row(r)) * cols, std::span(s.v).subspan(r * cols, cols));
-  });
-  for (std::size_t r = 0; r < rows; ++r) {
-    s.step[r] = p.beta.at(at.value(at.row(r)));
-  }
-  const exponential_table& table = table_of_exponentials();
-  const auto exponentials_of = [&](std::vector<double>& x, std::vector<double>& high, std::vector<double>& low) {
-    const std::size_t count = x.size();
-    x.resize((count + 7) / 8 * 8);
-    high.resize(x.size());
-    low.resize(x.size());
-    in_parts(x.size(), [&](std::size_t first, std::size_t last) {
-      HWY_DYNAMIC_DISPATCH(exponentials)(x.data() + first, last - first, table, high.data() + first, low.data() + first);
-    });
-    for (auto* v : {&x, &high, &low}) v->resize(count);
-  };
-  if (p.beta_activation != activation_kind::none) {
-    std::vector<double> x(rows), high;
-    for (std::size_t r = 0; r < rows; ++r) {
-      x[r] = -s.step[r];
-      if (!(std::fabs(x[r]) <= 600)) {
-        fits = false;
-        x[r] = 0;
-      }
-    }
-    exponentials_of(x, high, out.step_low);
+    std::array<double, at_once> minus, e, e_low;
     const double top = p.beta_activation == activation_kind::two_sigmoid ? 2 : 1;
-    for (std::size_t r = 0; r < rows; ++r) {
-      const two_parts b = over_one_plus(top, high[r], out.step_low[r]);
-      s.step[r] = b.high;
-      out.step_low[r] = b.low;
+    for (std::size_t r = from * n; r < to * n && derived_step; r += at_once) {
+      const std::size_t some = std::min(at_once, to * n - r);
+      minus.fill(0);
+      for (std::size_t i = 0; i < some; ++i) {
+        const bool small = std::fabs(s.step[r + i]) <= largest_exponent;
+        if (!small) facts.fits = false;
+        minus[i] = small ? -s.step[r + i] : 0;
+      }
+      exponentials(std::span<const double>(minus).first((some + 7) / 8 * 8), e.data(), e_low.data());
+      for (std::size_t i = 0; i < some; ++i) {
+        const two_parts b = over_one_plus(top, e[i], e_low[i]);
+        s.step[r + i] = b.high;
+        out.step_low[r + i] = b.low;
+      }
     }
-    out.error.step = sigmoid_error;
-  }
-  if (p.g) {
-    const std::size_t channels = p.gate_per_channel() ? K : 1;
-    std::vector<double> g(T * channels);
-    std::vector<double> given(g.size());
-    std::atomic<bool> derived = false, floored = false;
-    in_parts(T, [&](std::size_t first, std::size_t last) {
-      for (std::size_t t = first; t < last; ++t) p.g->read(at.value(at.token(t)) * channels, std::span(given).subspan(t * channels, channels));
-      bool any = false;
-      for (std::size_t i = first * channels; i < last * channels; ++i) {
-        const double x = given[i];
-        any = any || (x != 0 && !std::isinf(x));
-        if (x > 600 && !std::isinf(x)) fits = false;
-        g[i] = std::fabs(x) <= 600 ? x : 0;
-      }
-      if (any) derived = true;
-    });
-    exponentials_of(g, s.decay, out.decay_low);
-    in_parts(given.size(), [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i) {
-        if (given[i] == 0) s.decay[i] = 1;
-        if (given[i] < -600) {  // nearly nothing becomes nothing, and the floor says what that leaves out
-          s.decay[i] = 0;
-          if (!std::isinf(given[i])) floored = true;
-        }
-        if (given[i] == 0 || given[i] < -600) out.decay_low[i] = 0;
-      }
-    });
-    if (floored) out.error.decay_floor = 0x1p-860 / pair_unit;
-    if (derived) out.error.decay = exponential_error;
-    if (!derived) out.decay_low.clear();
-  }
-  if (p.initial_state) {
-    const std::size_t base = (sequence_index * p.value_heads() + value_head) * K;
+    // Gates of a head lie apart; exponentials are made many at a time.
+    std::vector<double> gates;
+    for (std::size_t t = from; t < to && p.g; ++t) {
+      const std::size_t some = std::min<std::size_t>(to - t, channels == 1 ? at_once : 1);
+      gates.resize(some * channels);
+      for (std::size_t i = 0; i < some; ++i) p.g->read(at.value(at.token(first + t + i)) * channels, std::span(gates).subspan(i * channels, channels));
+      decays_of(gates, s.decay.data() + t * channels, out.decay_low.data() + t * channels, facts);
+      t += some - 1;
+    }
+    if (!facts.fits) fits = false;
+    if (facts.gates_derived) gates_derived = true;
+    if (facts.floored) floored = true;
+  });
+  s.initial_state = first == 0 ? matrix<double>(K, cols) : matrix<double>();
+  if (p.initial_state && first == 0) {
+    const std::size_t base = (sequence_index * p.value_heads() + at.value_head) * K;
     for (std::size_t j = 0; j < K; ++j) p.initial_state->read((base + j) * cols, s.initial_state.row(j));
   }
-  out.underflowed = !fits;
-  const auto cut = [](double pairs) { return pairs > 0 ? 1 + 0x1p-20 : 0; };
-  const lowering_error& e = out.error;
-  out.high.error = {cut(e.key), cut(e.query), cut(e.step), cut(e.decay), 0, e.decay_floor * 0x1p-53};
-  return out;
+  return {fits, gates_derived, floored};
 }
 
-}  // namespace
+/// The error constants of a head with these facts.
+void conclude(const problem& p, const lowering_facts& facts, double_double_head& out) {
+  out.error = {};
+  if (p.qk_l2norm) out.error.key = out.error.query = normalised_error(p.key_dim());
+  if (p.beta_activation != activation_kind::none) out.error.step = sigmoid_error;
+  if (facts.floored) out.error.decay_floor = 0x1p-860 / pair_unit;
+  if (facts.gates_derived) out.error.decay = exponential_error;
+  if (!facts.gates_derived) out.decay_low.clear();
+  out.underflowed = !facts.fits;
+  cut_to_high(out);
+}
 
-double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
-  if (p.rule == rule_kind::euler) return lower_quickly(p, sequence_index, value_head, threads);
-  // The gain of another rule: by MPFR.
+/// Whether every normalised entry is large enough for its low part; the numbers of formats below 64 bits are.
+bool normalises(const tensor& given, std::size_t at, std::vector<double>& x, std::vector<double>& high, std::vector<double>& low,
+                std::vector<double>& room) {
+  given.read(at, x);
+  const bool plain = std::all_of(x.begin(), x.end(), [](double xi) { return xi == 0 || (std::fabs(xi) >= 0x1p-400 && std::fabs(xi) <= 0x1p400); });
+  return plain || normalise(x, high.data(), low.data(), room);
+}
+
+/// The facts of a head, without lowering it.
+lowering_facts survey(const head_place& at, unsigned threads) {
+  const problem& p = at.p;
+  const std::size_t n = p.num_householder, K = p.key_dim(), channels = !p.g ? 0 : p.gate_per_channel() ? K : 1;
+  const bool keys = p.qk_l2norm && p.q.element_format() == fp64;
+  std::atomic<bool> fits = true, gates_derived = false, floored = false;
+  in_parts(at.range.tokens, threads, [&](std::size_t from, std::size_t to) {
+    lowering_facts facts;
+    std::vector<double> x(K), high(K), low(K), room, g(channels);
+    for (std::size_t t = from; t < to; ++t) {
+      if (keys) facts.fits = normalises(p.q, at.key(at.token(t)), x, high, low, room) && facts.fits;
+      for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
+        if (keys) facts.fits = normalises(p.k, at.key(at.row(r)), x, high, low, room) && facts.fits;
+        if (p.beta_activation != activation_kind::none && !(std::fabs(p.beta.at(at.value(at.row(r)))) <= largest_exponent)) facts.fits = false;
+      }
+      if (p.g) p.g->read(at.value(at.token(t)) * channels, g);
+      for (const double x_g : g) note_gate(x_g, facts);
+    }
+    if (!facts.fits) fits = false;
+    if (facts.gates_derived) gates_derived = true;
+    if (facts.floored) floored = true;
+  });
+  return {fits, gates_derived, floored};
+}
+
+double_double_head lower_by_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head) {
   double_double_head out;
   const auto fine = lower_mpfr(p, sequence_index, value_head, bits);
   const lowering_error& e = fine.error;
@@ -451,16 +246,73 @@ double_double_head lower_double_double(const problem& p, std::size_t sequence_in
   if (!all(fine.scan.decay, s.decay, out.decay_low, e.decay > 0)) {
     // A decay that is nearly nothing becomes nothing, and the floor says what that leaves out.
     for (std::size_t i = 0; i < s.decay.size(); ++i) {
-      if (std::fabs(s.decay[i]) < smallest) s.decay[i] = out.decay_low[i] = 0;
+      if (std::fabs(s.decay[i]) < smallest_pair) s.decay[i] = out.decay_low[i] = 0;
     }
-    out.error.decay_floor = smallest / pair_unit;
+    out.error.decay_floor = smallest_pair / pair_unit;
   }
   out.underflowed = !fits || fine.underflowed;
-  // In units of 2^-53: the cut to the high part, and far below it the error of high + low.
-  const auto cut = [](double pairs) { return pairs > 0 ? 1 + 0x1p-20 : 0; };
-  out.high.error = {cut(e.key), cut(e.query), cut(e.step), cut(e.decay), e.step_floor * 0x1p-53, out.error.decay_floor * 0x1p-53};
+  cut_to_high(out);
   return out;
 }
 
+/// Tokens [first, first + count) of a head that is lowered.
+void cut_out(const double_double_head& from, std::size_t first, std::size_t count, double_double_head& out) {
+  const auto& s = from.high.scan;
+  auto& t = out.high.scan;
+  const auto some = [&](const std::vector<double>& all, std::vector<double>& to) {
+    const std::size_t each = s.tokens == 0 ? 0 : all.size() / s.tokens;
+    to.assign(all.begin() + static_cast<std::ptrdiff_t>(first * each), all.begin() + static_cast<std::ptrdiff_t>((first + count) * each));
+  };
+  out.high.scale = from.high.scale;
+  out.high.error = from.high.error;
+  out.error = from.error;
+  out.underflowed = from.underflowed;
+  t.tokens = count;
+  t.steps_per_token = s.steps_per_token;
+  t.key_dim = s.key_dim;
+  t.value_dim = s.value_dim;
+  some(s.q, t.q);
+  some(s.k, t.k);
+  some(s.v, t.v);
+  some(s.step, t.step);
+  some(s.decay, t.decay);
+  some(from.q_low, out.q_low);
+  some(from.k_low, out.k_low);
+  some(from.step_low, out.step_low);
+  some(from.decay_low, out.decay_low);
+  t.initial_state = first == 0 ? s.initial_state : matrix<double>();
+}
+
+}  // namespace
+
+double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
+  if (p.rule != rule_kind::euler) return lower_by_mpfr(p, sequence_index, value_head);
+  const head_place at{p, p.sequences().at(sequence_index), value_head};
+  double_double_head out;
+  conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, out), out);
+  return out;
+}
+
+head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens)
+    : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{p.sequences().at(sequence_index)} {
+  if (p.rule == rule_kind::euler && block_tokens < range_.tokens) {
+    facts_ = survey({p, range_, value_head}, threads);
+    return;
+  }
+  whole_ = lower_double_double(p, sequence_index, value_head, threads);
+  facts_.fits = !whole_->underflowed;
+  largest_value_ = tiers::largest_value(whole_->high);
+}
+
+const double_double_head& head_lowering::block(std::size_t first, std::size_t count) {
+  if (whole_ && count == range_.tokens) return *whole_;
+  if (whole_) {
+    cut_out(*whole_, first, count, block_);
+    return block_;
+  }
+  lower_tokens({p_, range_, head_}, sequence_, first, count, threads_, block_);
+  conclude(p_, facts_, block_);
+  return block_;
+}
+
 }  // namespace deltaproof::tiers
-#endif

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The lowering of oracle/lower.hpp for the double-double tier: one head of a problem with every derived number as
-// high + low. Its high parts are the head of the fp64 tier.
+// high + low, as a whole or some tokens at a time. Its high parts are the head of the fp64 tier.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
+#include "deltaproof/oracle/problem.hpp"
 #include "oracle/tiers/head.hpp"
 
 namespace deltaproof::tiers {
@@ -15,5 +17,36 @@ namespace deltaproof::tiers {
 /// `error` in units of 2^-106. The same bits with any number of threads. Throws: as lower.
 [[nodiscard]] double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head,
                                                      unsigned threads = 1);
+
+/// What the error constants of a head follow from, over all of its tokens.
+struct lowering_facts {
+  bool fits = true;            ///< false: a derived key, query or step is too small for a low part, or a gate too large
+  bool gates_derived = false;  ///< a gate is neither 0 nor -inf
+  bool floored = false;        ///< a decay that is nearly nothing became nothing
+};
+
+/// The same head some tokens at a time: the same bits and error constants. Memory: a block of tokens; the head as a whole
+/// where a block is, and with any rule but Euler's, whose numbers MPFR derives once. Throws: as lower.
+class head_lowering {
+ public:
+  head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens);
+
+  [[nodiscard]] std::size_t tokens() const { return range_.tokens; }
+  [[nodiscard]] bool underflowed() const { return !facts_.fits; }
+  [[nodiscard]] double largest_value() const { return largest_value_; }
+  /// Tokens [first, first + count), until the next call.
+  [[nodiscard]] const double_double_head& block(std::size_t first, std::size_t count);
+
+ private:
+  const problem& p_;
+  std::size_t sequence_;
+  std::size_t head_;
+  unsigned threads_;
+  sequence_range range_;
+  lowering_facts facts_;
+  double largest_value_ = 0;
+  std::optional<double_double_head> whole_;
+  double_double_head block_;
+};
 
 }  // namespace deltaproof::tiers
