@@ -15,8 +15,11 @@
 
 #include "deltaproof/oracle/certify.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/mpfr_value.hpp"
+#include "oracle/parallel.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/integer_rows.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 
 namespace deltaproof {
@@ -87,6 +90,8 @@ void make_void(head_answer& head) {
 
 constexpr int double_double_bits = 106;
 constexpr int fixed_tiers[] = {128, 256, 512, 1024};
+/// Components that show the sign of what is left of a number beside a tie.
+constexpr std::size_t rounding_components = 3;
 
 /// The least precision a question starts with: no tier that cannot know the parts it asks for, while there is one that can.
 int first_bits(const question& q) {
@@ -119,69 +124,191 @@ head_answer answer_whole(const problem& p, const question& q, std::size_t sequen
   }
   head_answer out = best ? std::move(*best) : head_answer{};
   out.fallbacks["heads run whole"] = 1;
+  out.run_whole = true;
   return out;
 }
 
-/// f(from, count, panel) for parts of `rows` rows, one to a thread, in whole vectors.
-template <class F>
-void in_panels(std::size_t rows, unsigned threads, const F& f) {
+/// `one` for each part of `rows` rows, one to a thread, in whole vectors.
+template <class Selection>
+std::vector<Selection> in_panels(std::size_t rows, unsigned threads, const Selection& one) {
   constexpr std::size_t vectors = 16;
   const std::size_t groups = (rows + vectors - 1) / vectors,
                     panels = std::max<std::size_t>(1, std::min<std::size_t>(threads, groups));
-  parallel_for(panels, threads, [&](std::size_t i) {
-    const std::size_t from = std::min(rows, groups * i / panels * vectors),
-                      to = std::min(rows, groups * (i + 1) / panels * vectors);
-    f(from, to - from, i);
-  });
+  std::vector<Selection> out(panels, one);
+  for (std::size_t i = 0; i < panels; ++i) {
+    out[i].from = std::min(rows, groups * i / panels * vectors);
+    out[i].count = std::min(rows, groups * (i + 1) / panels * vectors) - out[i].from;
+  }
+  return out;
 }
 
-/// The open rows by a vectorised tier. Returns whether those that did not leave it stay within the range.
+/// The open rows by a vectorised tier, block by block. Returns whether those that did not leave it stay within the range.
 template <class Run>
-bool run_vectors(row_by_row& rows, const question& q, unsigned threads, std::string tier, const Run& run, bool& some_left) {
-  std::atomic<bool> within = true, left = false;
-  in_panels(rows.open().size(), threads, [&](std::size_t from, std::size_t count, std::size_t) {
+bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const question& q, unsigned threads, const head_stream& stream,
+                 std::string tier, const Run& run, bool& some_left) {
+  struct selection {
+    std::size_t from = 0, count = 0;
     tiers::tier_rows table;
-    run(std::span(rows.open()).subspan(from, count), table);
-    if (q.stop && q.stop->load()) return;
-    if (!rows.adopt(table, from)) within = false;
-    for (std::size_t r = 0; r < count; ++r) {
-      if (table.left[r] != 0) left = true;
-    }
-  });
+    tiers::carried_rows carried;
+  };
+  std::vector<selection> selections = in_panels(rows.open().size(), threads, selection{});
+  const std::size_t T = rows.tokens(), block = rows.block_tokens();
+  std::atomic<bool> within = true, left = false;
+  rows.begin_pass();
+  for (std::size_t first = 0; first == 0 || first < T; first += block) {
+    const std::size_t count = std::min(block, T - first);
+    const bool ends = first + count == T;
+    const tiers::double_double_head& head = lowering.block(first, std::min(T - first, count + tiers::tokens_ahead));
+    rows.begin_block(first, count);
+    parallel_for(selections.size(), threads, [&](std::size_t i) {
+      selection& own = selections[i];
+      run(head, count, std::span(rows.open()).subspan(own.from, own.count), own.carried, own.table);
+      if (q.stop && q.stop->load()) return;
+      if (!rows.adopt(own.table, own.from)) within = false;
+      rows.settle(own.from, own.count);
+      if (ends) rows.settle_state(own.from, own.count);
+      for (std::size_t r = 0; r < own.count; ++r) {
+        if (own.table.left[r] != 0) left = true;
+      }
+    });
+    if (q.stop && q.stop->load()) return within;
+    if (!within) break;
+    rows.end_block();
+    if (stream.passed) stream.passed(first + count);
+  }
   some_left = left;
-  if (within && !(q.stop && q.stop->load())) rows.settle(std::move(tier), threads);
+  if (within) rows.end_pass(std::move(tier), threads);
   return within;
+}
+
+/// Runs the open rows as integers, with `bits` or (0) exactly. Returns whether everything that was reached certainly stays
+/// within the range.
+bool run_integers(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, int bits,
+                  unsigned threads, const head_stream& stream) {
+  const std::size_t open = rows.open().size(), T = rows.tokens(), keys = p.key_dim();
+  const std::vector<std::size_t> until = rows.until();
+  const std::size_t last = std::min(T, until.empty() ? 0 : *std::max_element(until.begin(), until.end()));
+  tiers::integer_request ask;
+  ask.bits = bits;
+  ask.columns = rows.open();
+  ask.until = until;
+  ask.range = q.range;
+  ask.threads = threads;
+  ask.stop = q.stop;
+  // Rows are split by the threads that compute them, then joined: a component more is a table more for all.
+  std::vector<head_part> o(open), state(open);
+  for (std::size_t r = 0; r < open; ++r) {
+    for (const auto& [part, count] : {std::pair{&o[r], std::min(chunk_tokens, last)}, std::pair{&state[r], until[r] > T ? keys : 0}}) {
+      part->value.resize(count);
+      part->radius.resize(count);
+    }
+  }
+  rounded_part &rounded_o = rows.answer().rounded_o, &rounded_state = rows.answer().rounded_state;
+  const bool rounds = q.relative_radius == infinity && (q.round_output || q.round_state);
+  const std::size_t components = rounds ? rounding_components + std::max<std::size_t>(q.parts, 1) - 1 : most_components;
+  std::vector<double> left_o(open), left_state(open);  // of the exact numbers of each row
+  const auto take = [&](head_part& row, std::size_t at, mpfr_srcptr x, double radius, rounded_part& rounded, const std::optional<format>& to,
+                        std::size_t element, double& left) {
+    mpfr_value rest(mpfr_get_prec(x));
+    split(row, at, x, rest.get(), radius, components);
+    if (bits != 0 || !to) return;
+    if (q.parts == 0) rounded.value[element] = round_nearest(x, *to);
+    else left = std::max(left, keep_exact(x, element, rounded));
+  };
+  std::size_t begun = 0;
+  ask.before = [&](std::size_t first, std::size_t count) {
+    rows.begin_block(first, count);
+    begun = first;
+  };
+  // Groups of rows, as few rows are not worth a thread.
+  constexpr std::size_t group = 8;
+  const auto in_groups = [&](const auto& f) {
+    parallel_for((open + group - 1) / group, threads, [&](std::size_t i) { f(i * group, std::min(group, open - i * group)); });
+  };
+  const auto most_low = [](const std::vector<head_part>& parts) {
+    std::size_t low = 0;
+    for (const head_part& part : parts) low = std::max(low, part.low.size());
+    return low;
+  };
+  ask.after = [&](std::size_t first, std::size_t count, const std::vector<std::size_t>& reached) {
+    rows.reserve_low(most_low(o), 0);
+    in_groups([&](std::size_t from, std::size_t some) {
+      for (std::size_t r = from; r < from + some; ++r) {
+        if (reached[r] > first) rows.join(r, first, o[r], std::min(reached[r] - first, count));
+      }
+      rows.settle(from, some);
+    });
+    rows.end_block();
+    if (stream.passed) stream.passed(first + count);
+  };
+  rows.begin_pass();
+  const auto outcome = tiers::run_integers(
+      p, sequence_index, value_head, ask,
+      [&](std::size_t r, std::size_t at, mpfr_srcptr x, double radius) {
+        take(o[r], at - begun, x, radius, rounded_o, q.round_output, rows.element(r, at), left_o[r]);
+      },
+      [&](std::size_t r, std::size_t at, mpfr_srcptr x, double radius) {
+        take(state[r], at, x, radius, rounded_state, q.round_state, rows.state_element(r, at), left_state[r]);
+      });
+  if (q.stop && q.stop->load()) return false;
+  for (const double left : left_o) rounded_o.left = std::max(rounded_o.left, left);
+  for (const double left : left_state) rounded_state.left = std::max(rounded_state.left, left);
+  rows.reserve_low(0, most_low(state));
+  in_groups([&](std::size_t from, std::size_t some) {
+    for (std::size_t r = from; r < from + some; ++r) {
+      if (outcome.reached[r] <= T) continue;
+      rows.join_state(r, state[r]);
+      if (outcome.within) rows.note_bounded(r);
+    }
+    rows.settle_state(from, some);
+  });
+  const auto note = [&](const char* what, std::size_t count) {
+    if (count > 0) rows.answer().fallbacks[what] += count;
+  };
+  note("fixed point: grids moved up", outcome.moved);
+  if (bits != 0) note("fixed point: keys and queries of several limbs", outcome.wide);
+  note("fixed point: keys and queries rounded", outcome.rounded);
+  rows.end_pass(bits == 0 ? "exact" : "fixed-" + std::to_string(bits), threads);
+  return outcome.within;
 }
 
 }  // namespace
 
-head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
+head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, unsigned threads,
+                   const head_stream& stream) {
   const int most = std::max(q.max_bits, 53), least = first_bits(q);
   const bool in_fp64 = least <= 53, in_pairs = least <= double_double_bits && most >= double_double_bits;
   const bool in_integers = most >= fixed_tiers[0];
   const bool ranged = q.range.output < infinity || q.range.state < infinity;
   const auto stopped = [&] { return q.stop && q.stop->load(); };
   const std::size_t tokens = p.sequences()[sequence_index].tokens;
-  row_by_row rows(q, tokens, p.key_dim(), p.value_dim(), threads);
+  row_by_row rows(q, tokens, p.key_dim(), p.value_dim(), threads, stream.block_tokens, stream.sink);
   bool tried = false;
   if (in_fp64 || in_pairs) {
-    auto head = tiers::lower_double_double(p, sequence_index, value_head, threads);
-    if (head.underflowed && !in_integers) return answer_whole(p, q, sequence_index, value_head);
+    tiers::head_lowering lowering(p, sequence_index, value_head, threads, rows.block_tokens());
+    if (lowering.underflowed() && !in_integers) return answer_whole(p, q, sequence_index, value_head);
     bool left = false;
-    if (!head.underflowed && in_fp64) {
+    if (!lowering.underflowed() && in_fp64) {
       tried = true;
       const bool within = run_vectors(
-          rows, q, threads, "fp64", [&](auto columns, auto& table) { tiers::run_fp64(head.high, columns, table, q.stop); }, left);
+          rows, lowering, q, threads, stream, "fp64",
+          [&](const auto& head, std::size_t count, auto columns, auto& carried, auto& table) {
+            tiers::run_fp64(head.high, count, lowering.largest_value(), columns, carried, table, q.stop);
+          },
+          left);
       if (stopped()) return {};
       if (!within || (left && (ranged || !in_integers))) return answer_whole(p, q, sequence_index, value_head);
     }
-    if (!head.underflowed && in_pairs && !rows.open().empty()) {
+    if (!lowering.underflowed() && in_pairs && !rows.open().empty()) {
       tried = true;
       std::atomic<std::size_t> again = 0;
-      rows.reserve_low();
+      rows.reserve_low(1, 1);
       const bool within = run_vectors(
-          rows, q, threads, "double-double",
-          [&](auto columns, auto& table) { again += tiers::run_double_double(head, columns, table, q.stop); }, left);
+          rows, lowering, q, threads, stream, "double-double",
+          [&](const auto& head, std::size_t count, auto columns, auto& carried, auto& table) {
+            again += tiers::run_double_double(head, count, columns, carried, table, q.stop);
+          },
+          left);
       if (stopped()) return {};
       if (!within || (left && !rows.all_bounded() && (ranged || !in_integers)))
         return answer_whole(p, q, sequence_index, value_head);
@@ -206,7 +333,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
     return tiers::exact_cost(p, sequence_index, value_head, rows.until(), size, vain) <= vain;
   };
   const auto run = [&](int bits) {
-    const bool within = rows.run_integers(p, sequence_index, value_head, bits, threads);
+    const bool within = run_integers(rows, p, q, sequence_index, value_head, bits, threads, stream);
     return within || rows.all_bounded() || !ranged;
   };
   if (exact_left && !rows.open().empty() && exact_first()) {

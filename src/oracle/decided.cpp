@@ -113,6 +113,7 @@ bool keep_rounding(const head_part& part, std::size_t i, const question& q, cons
   if (q.parts == 0) {
     const auto value = decided_rounding(part, i, to);
     if (value) rounded.value[i] = *value;
+    if (value) left = std::max(left, part.radius[i]);
     return value.has_value();
   }
   std::array<double, most_parts> room;

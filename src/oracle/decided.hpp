@@ -23,7 +23,7 @@ using head_part = reference_tensor;
 struct rounded_part {
   std::vector<double> value;
   std::vector<std::vector<double>> low;
-  double left = 0;  // bounds |exact - sum| where a sum is known as a whole
+  double left = 0;  // bounds |exact - what was rounded| over the decided elements; of a sum, what it leaves out
 
   void reset(std::size_t elements, std::size_t parts) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -46,7 +46,8 @@ void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double 
 /// An exact number as the parts of a sum; returns what they leave out.
 [[nodiscard]] double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to);
 
-/// Keeps what element i certainly rounds to where that was open, and in `left` what its sum leaves out. Whether it is known.
+/// Keeps what element i certainly rounds to where that was open, and in `left` its radius, of a sum what it leaves out. Whether
+/// it is known.
 [[nodiscard]] bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to, rounded_part& rounded,
                                  double& left);
 

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "oracle/answer.hpp"
 #include "oracle/fresh.hpp"
 #include "oracle/parallel.hpp"
+#include "oracle/stream.hpp"
 
 namespace deltaproof {
 namespace {
@@ -51,38 +54,33 @@ void require_parts(const question& q) {
   }
 }
 
-/// Answers every head; `place` is called with each and the threads it may use by the thread that has it, as soon as it has it,
-/// `sink` by one at a time.
-template <class Place, class Sink>
-reference answer_heads(const problem& p, const question& q, const Place& place, const Sink& sink) {
+/// Answers every head by `one(sequence, head, threads)`; `place` is called with each and the threads it may use by the thread that
+/// has it, as soon as it has it, `sink` by one at a time.
+template <class One, class Place, class Sink>
+reference answer_heads(const problem& p, const question& q, const One& one, const Place& place, const Sink& sink) {
   const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
   const unsigned workers = workers_of(q);
   require_parts(q);
   reference out;
   std::mutex lock;
-  std::size_t done = 0;
   const auto add = [](counts& to, const counts& from) {
     for (const auto& [name, count] : from) to[name] += count;
   };
   const auto run = [&](std::size_t job, unsigned threads) {
     const std::size_t n = job / heads, h = job % heads;
     if (q.stop && q.stop->load()) return;
-    const head_answer head = answer(p, q, n, h, threads);
+    const head_answer head = one(n, h, threads);
     if (q.stop && q.stop->load()) return;
-    const rounded_part &o = head.rounded_o, &state = head.rounded_state;
-    const solved_head solved{n, h, head.o, head.state, o.value, state.value, o.low, state.low, o.left, state.left};
-    place(solved, threads);
+    place(n, h, head, threads);
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
-    sink(solved);
+    sink(n, h, head);
     if (head.diverges_at) out.divergences.push_back({n, h, *head.diverges_at});
     ++out.tiers[head.tier];
     add(out.o_decided, head.o_decided);
     add(out.state_decided, head.state_decided);
     add(out.fallbacks, head.fallbacks);
     if (!head.answered) ++out.unanswered;
-    ++done;
-    if (q.progress) q.progress(done, jobs);
   };
   // A head to a thread as long as there is one for each; the last heads share the threads by rows.
   const std::size_t whole = jobs / workers * workers;
@@ -95,10 +93,99 @@ reference answer_heads(const problem& p, const question& q, const Place& place, 
   return out;
 }
 
+/// The same of answers that are kept as wholes.
+template <class Place, class Sink>
+reference answer_whole_heads(const problem& p, const question& q, const Place& place, const Sink& sink) {
+  const auto as_solved = [](std::size_t n, std::size_t h, const head_answer& head) {
+    const rounded_part &o = head.rounded_o, &state = head.rounded_state;
+    return solved_head{n, h, head.o, head.state, o.value, state.value, o.low, state.low, o.left, state.left};
+  };
+  std::size_t done = 0;
+  const std::size_t jobs = p.sequences().size() * p.value_heads();
+  return answer_heads(
+      p, q, [&](std::size_t n, std::size_t h, unsigned threads) { return answer(p, q, n, h, threads); },
+      [&](std::size_t n, std::size_t h, const head_answer& head, unsigned threads) { place(as_solved(n, h, head), threads); },
+      [&](std::size_t n, std::size_t h, const head_answer& head) {
+        sink(as_solved(n, h, head));
+        ++done;
+        if (q.progress) q.progress(done, jobs);
+      });
+}
+
+/// Tokens that were passed over, of all heads: a pass over one counts half of what was left of it.
+class token_progress {
+ public:
+  token_progress(const problem& p, const question& q) : q_{q} {
+    for (const sequence_range& range : p.sequences()) all_ += range.tokens * p.value_heads();
+  }
+
+  struct head {
+    std::size_t tokens = 0, last = 0;
+    double before = 0, now = 0;
+  };
+  void passed(head& h, std::size_t tokens) {
+    if (tokens <= h.last) h.before = h.now;
+    h.last = tokens;
+    const double all = static_cast<double>(h.tokens);
+    advance(h, h.before + (all - h.before) / 2 * static_cast<double>(tokens) / std::max(all, 1.0));
+  }
+  void done(head& h) { advance(h, static_cast<double>(h.tokens)); }
+
+ private:
+  void advance(head& h, double now) {
+    const std::lock_guard guard(lock_);
+    done_ += now - h.now;
+    h.now = now;
+    if (q_.progress && all_ > 0) q_.progress(std::min(all_, static_cast<std::size_t>(done_)), all_);
+  }
+
+  const question& q_;
+  std::mutex lock_;
+  std::size_t all_ = 0;
+  double done_ = 0;
+};
+
 }  // namespace
 
 reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink) {
-  return answer_heads(p, q, [](const solved_head&, unsigned) {}, sink);
+  return answer_whole_heads(p, q, [](const solved_head&, unsigned) {}, sink);
+}
+
+reference solve_by_block(const problem& p, const question& q, const stream_sinks& sinks, std::size_t block_tokens) {
+  if (block_tokens == 0 || block_tokens % chunk_tokens != 0) {
+    throw domain_error("solve_by_block: blocks of " + std::to_string(block_tokens) + " tokens; a multiple of " + std::to_string(chunk_tokens) + " is needed");
+  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity || q.range.state < infinity) {
+    throw domain_error("solve_by_block: asked for a radius or a range; it rounds outputs and states");
+  }
+  const auto sequences = p.sequences();
+  token_progress progress(p, q);
+  return answer_heads(
+      p, q,
+      [&](std::size_t n, std::size_t h, unsigned threads) {
+        token_progress::head own{sequences[n].tokens};
+        const auto passed = [&](std::size_t tokens) {
+          if (sinks.passed) sinks.passed();
+          progress.passed(own, tokens);
+        };
+        const auto chunk = [&](std::size_t first, std::size_t count, const rounded_part& rounded, std::size_t base, auto were_open) {
+          sinks.chunk({n, h, first, count, rounded, base, were_open});
+        };
+        head_answer head = answer(p, q, n, h, threads, {block_tokens, chunk, passed});
+        if (q.stop && q.stop->load()) return head;
+        // What was run whole takes the place of what was handed over before.
+        if (head.run_whole && head.rounded_o.value.empty()) head.rounded_o.reset(own.tokens * p.value_dim(), q.parts);
+        for (std::size_t t = 0; t < own.tokens && head.run_whole; t += chunk_tokens) {
+          sinks.chunk({n, h, t, std::min(chunk_tokens, own.tokens - t), head.rounded_o, t * p.value_dim(), std::nullopt, true});
+        }
+        progress.done(own);
+        return head;
+      },
+      [](std::size_t, std::size_t, const head_answer&, unsigned) {},
+      [&](std::size_t n, std::size_t h, const head_answer& head) {
+        sinks.head({n, h, head.rounded_state, head.rounded_o.left, head.rounded_state.left});
+      });
 }
 
 reference solve(const problem& p, const question& q) {
@@ -121,7 +208,7 @@ reference solve(const problem& p, const question& q) {
       f(state, (head.sequence * heads + head.value_head) * keys * cols, head.final_state, 0, keys * cols);
   };
   // Heads lie apart, so threads copy theirs at the same time; only a new component changes the tensors themselves.
-  reference out = answer_heads(
+  reference out = answer_whole_heads(
       p, q, [&](const solved_head& head, unsigned threads) { each_row(head, threads, place); },
       [&](const solved_head& head) {
         if (!head.o.low.empty() || !head.final_state.low.empty()) each_row(head, 1, place_low);

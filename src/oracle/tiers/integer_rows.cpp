@@ -701,9 +701,17 @@ integer_outcome run_integers(const problem& p, std::size_t sequence_index, std::
   std::size_t last = 0;
   for (const std::size_t until : request.until) last = std::max(last, std::min(until, T));
   integer_block block;
+  std::vector<std::size_t> reached(rows, 0);
   for (std::size_t first = 0; first < last; first += block_tokens) {
     if (request.stop && request.stop->load(std::memory_order_relaxed)) return out;
     const std::size_t count = std::min(block_tokens, last - first);
+    if (request.before) request.before(first, count);
+    const bool all_left = std::all_of(states.begin(), states.end(), [](const row_state& row) { return row.left; });
+    if (all_left && !request.after) break;
+    if (all_left) {
+      request.after(first, count, reached);
+      continue;
+    }
     from.block(first, count, request.threads, block);
     out.wide += block.wide;
     out.rounded += block.rounded;
@@ -715,7 +723,8 @@ integer_outcome run_integers(const problem& p, std::size_t sequence_index, std::
       }
       if (block.tokens.size() < count) states[r].left = true;
     });
-    if (std::all_of(states.begin(), states.end(), [](const row_state& row) { return row.left; })) break;
+    for (std::size_t r = 0; r < rows; ++r) reached[r] = states[r].reached;
+    if (request.after) request.after(first, count, reached);
   }
   scratch s;
   for (std::size_t r = 0; r < rows; ++r) {

@@ -31,6 +31,10 @@ struct integer_request {
   range_limits range;
   unsigned threads = 1;
   const std::atomic<bool>* stop = nullptr;
+  /// Called by one thread before tokens [first, first + count) are run, at most 128 of them, and after, with the tokens each row
+  /// has reached. With `after` blocks follow each other to the last of `until` though every row have left.
+  std::function<void(std::size_t first, std::size_t count)> before = {};
+  std::function<void(std::size_t first, std::size_t count, const std::vector<std::size_t>& reached)> after = {};
 };
 
 struct integer_outcome {
