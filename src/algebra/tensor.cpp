@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "algebra/mapped_bytes.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
 
@@ -189,6 +190,13 @@ void tensor::read(std::size_t offset, std::span<double> out) const {
     using codec_type = decltype(c);
     codec_type::decode_all(bytes_.get() + offset * sizeof(typename codec_type::bits), out);
   });
+}
+
+void tensor::forget(std::size_t offset, std::size_t count) const {
+  require_range(offset, count);
+  if (size_ == 0) return;
+  const std::size_t width = byte_count_ / size_;
+  detail::forget(bytes_, bytes_.get() + offset * width, count * width);
 }
 
 std::vector<double> tensor::to_doubles() const {

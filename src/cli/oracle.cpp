@@ -62,26 +62,22 @@ int run(const oracle_arguments& args, const common_options& common) {
   golden_request asked = request_of(args, common);
   require_writable(args.output);
   notes_list notes;
-  std::string problem_hash;
-  const problem p = [&] {
-    const safetensors_file source = read_safetensors(args.problem);
-    problem_hash = sha256_hex(source.bytes());
-    return parse_problem(source, notes);
-  }();
+  const safetensors_file source = map_safetensors(args.problem);
+  const std::string problem_hash = source.sha256();
+  const problem p = parse_problem(source, notes);
   const golden answer = [&] {
     progress_line line("reference");
     asked.progress = [&line](std::size_t done, std::size_t all) {
       line.update(static_cast<double>(done) / static_cast<double>(all));
     };
-    return make_golden(p, asked);
+    return write_golden(args.output, p, asked, problem_hash, [&] {
+      if (source.changed()) throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+    });
   }();
   if (answer.stopped) {
     say(common, "oracle: stopped before the reference was complete; nothing was written\n");
     return 3;
   }
-  result out = result_of(answer, asked);
-  out.problem_sha256 = problem_hash;
-  write_result(args.output, out, {}, low_parts_of(answer));
   json j{{"schema", "deltaproof.oracle/1"},
          {"output", args.output},
          {"round", args.round},
@@ -92,7 +88,7 @@ int run(const oracle_arguments& args, const common_options& common) {
   std::string text = args.output + ": o and final_state of " + args.problem + ", " + words_for(args) + "\n";
   for (const auto& [name, part] : {std::pair{"o", &answer.o}, std::pair{"final_state", &answer.final_state}}) {
     const std::string key = name, radius = detail::general(part->radius, 17);
-    j["parts"][key] = part->parts.size();
+    j["parts"][key] = args.bits == 0 ? 1 : parts_of(args.bits);
     j["radius"][key] = radius;
     j["decided"][key] = part->decided;
     j["undecided"][key] = part->undecided;
@@ -120,11 +116,13 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 alone;\n"
       "what is not dyadic has about 950 bits at most.\n"
       "What none decides is NaN in the file (of a sum: from the first part on that is open), counted and listed there.\n"
-      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| before rounding, with --bits on\n"
-      "|exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as runs of\n"
+      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with --bits\n"
+      "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as runs of\n"
       "flat row-major indices, \"5,17-203\" (a list above 40 MB ends in \",...\": the NaN of the last part are all of them);\n"
       "fallbacks.\n"
-      "Memory is bounded by the problem, the outputs in their format, and for each thread one head's tables: it grows with T.");
+      "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 tokens that\n"
+      "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T where a head is lowered by MPFR (a\n"
+      "rule other than euler) or run whole (--max-bits below 128 and magnitudes beyond that).");
   const auto args = std::make_shared<oracle_arguments>();
   command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");

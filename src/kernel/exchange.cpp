@@ -400,9 +400,7 @@ void write_problem(const std::filesystem::path& path, const problem& p, const sa
   write_safetensors(path, detail::problem_metadata(p, extra), detail::problem_tensors(p));
 }
 
-namespace {
-
-safetensors_metadata metadata_of(const result& r, const safetensors_metadata& extra) {
+safetensors_metadata result_metadata(const result& r, const safetensors_metadata& extra) {
   safetensors_metadata metadata{{"format", std::string(result_format)}};
   const auto add = [&](const char* key, const std::string& value) {
     if (!value.empty()) metadata.emplace_back(key, value);
@@ -417,6 +415,8 @@ safetensors_metadata metadata_of(const result& r, const safetensors_metadata& ex
   metadata.insert(metadata.end(), extra.begin(), extra.end());
   return metadata;
 }
+
+namespace {
 
 std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_tensors) {
   std::vector<tensor> tensors{r.o.named("o")};
@@ -433,12 +433,12 @@ std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_te
 }  // namespace
 
 std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
-  return safetensors_bytes(metadata_of(r, extra), tensors_of(r, extra_tensors));
+  return safetensors_bytes(result_metadata(r, extra), tensors_of(r, extra_tensors));
 }
 
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
                   std::span<const tensor> extra_tensors) {
-  write_safetensors(path, metadata_of(r, extra), tensors_of(r, extra_tensors));
+  write_safetensors(path, result_metadata(r, extra), tensors_of(r, extra_tensors));
 }
 
 }  // namespace deltaproof

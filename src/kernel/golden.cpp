@@ -13,12 +13,13 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "kernel/golden_parts.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof {
 namespace {
 
-/// The bytes of one tensor as they come in, head by head; NaN where nothing came.
+/// The bytes of one tensor as they come in; NaN where nothing came.
 class stored {
  public:
   stored(const format& of, std::vector<std::size_t> shape, std::string name)
@@ -29,9 +30,12 @@ class stored {
     for (std::size_t i = 0; i < element_count(shape_); ++i) std::memcpy(bytes_.get() + i * width_, nan.bytes().data(), width_);
   }
 
-  void put(std::size_t at, std::span<const double> values) {
+  /// `anew`: in the place of what was known; else NaN are no news.
+  void put(std::size_t at, std::span<const double> values, bool anew) {
     const tensor row = tensor::from_doubles(of_, {values.size()}, values, name_);
-    std::memcpy(bytes_.get() + at * width_, row.bytes().data(), row.bytes().size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (anew || !std::isnan(values[i])) std::memcpy(bytes_.get() + (at + i) * width_, row.bytes().data() + i * width_, width_);
+    }
   }
   [[nodiscard]] tensor take() && {
     const std::size_t count = element_count(shape_) * width_;
@@ -47,52 +51,27 @@ class stored {
 };
 
 /// One output, its parts beside each other.
-class gathered {
- public:
-  gathered(const golden_request& asked, const std::vector<std::size_t>& shape, std::string_view name) : sums_{asked.bits != 0} {
-    const std::size_t parts = sums_ ? parts_of(asked.bits) : 1;
-    for (std::size_t c = 0; c < parts; ++c) parts_.emplace_back(asked.round, shape, part_name(name, c));
-  }
+std::vector<stored> parts_for(const golden_request& asked, const std::vector<std::size_t>& shape, std::string_view name) {
+  std::vector<stored> out;
+  for (std::size_t c = 0; c < detail::part_count(asked); ++c) out.emplace_back(asked.round, shape, part_name(name, c));
+  return out;
+}
 
-  /// Elements [first, first + count) of a head to `at`. A head that was not answered has none.
-  void put(std::size_t at, std::span<const double> head, std::span<const std::vector<double>> low, std::size_t first,
-           std::size_t count) {
-    if (head.empty()) return;
-    parts_[0].put(at, head.subspan(first, count));
-    for (std::size_t c = 0; c < low.size(); ++c) parts_[c + 1].put(at, std::span(low[c]).subspan(first, count));
-  }
-  void bound(const reference_tensor& head, double left) {
-    if (sums_) radius_ = std::max(radius_, left);
-    for (std::size_t i = 0; i < head.radius.size() && !sums_; ++i) radius_ = std::max(radius_, head.radius[i]);
-  }
-
-  [[nodiscard]] golden_tensor take(std::map<std::string, std::size_t> decided) && {
-    golden_tensor out;
-    for (stored& part : parts_) out.parts.push_back(std::move(part).take());
-    index_list open = nan_indices(out.parts.back());
-    out.undecided = open.count;
-    out.undecided_indices = std::move(open.text);
-    const bool nothing = out.undecided > 0 && out.undecided == out.parts[0].size();
-    out.radius = sums_ && nothing ? std::numeric_limits<double>::infinity() : radius_;
-    out.decided = std::move(decided);
-    return out;
-  }
-
- private:
-  bool sums_;
-  std::vector<stored> parts_;
-  double radius_ = 0;
-};
+std::vector<tensor> taken(std::vector<stored> parts) {
+  std::vector<tensor> out;
+  for (stored& part : parts) out.push_back(std::move(part).take());
+  return out;
+}
 
 }  // namespace
 
-golden make_golden(const problem& p, const golden_request& asked) {
+namespace detail {
+
+question question_of(const golden_request& asked) {
   if (asked.bits != 0 && !(asked.round == fp64)) {
     throw format_error(std::to_string(asked.bits) + " bits in " + std::string(name_of(asked.round)) +
                        ": a sum of many bits is one of fp64 numbers; ask for the bits or for the format");
   }
-  const auto sequences = p.sequences();
-  const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
   question ask;
   ask.round_output = ask.round_state = asked.round;
   ask.parts = asked.bits == 0 ? 0 : parts_of(asked.bits);
@@ -101,36 +80,20 @@ golden make_golden(const problem& p, const golden_request& asked) {
   ask.threads = asked.threads;
   ask.stop = asked.stop;
   ask.progress = asked.progress;
-  gathered o(asked, {p.batch(), p.tokens(), heads, cols}, "o");
-  gathered state(asked, {sequences.size(), heads, keys, cols}, "final_state");
-  reference ref = solve_by_head(p, ask, [&](const solved_head& head) {
-    const sequence_range& range = sequences[head.sequence];
-    const std::size_t first = range.batch * p.tokens() + range.first_token;
-    for (std::size_t t = 0; t < range.tokens; ++t)
-      o.put(((first + t) * heads + head.value_head) * cols, head.rounded_o, head.rounded_o_low, t * cols, cols);
-    state.put((head.sequence * heads + head.value_head) * keys * cols, head.rounded_state, head.rounded_state_low, 0, keys * cols);
-    o.bound(head.o, head.o_left);
-    state.bound(head.final_state, head.state_left);
-  });
-  golden out;
-  out.stopped = ref.stopped;
-  if (ref.stopped) return out;
-  out.o = std::move(o).take(std::move(ref.o_decided));
-  out.final_state = std::move(state).take(std::move(ref.state_decided));
-  out.tiers = std::move(ref.tiers);
-  out.fallbacks = std::move(ref.fallbacks);
-  return out;
+  return ask;
 }
 
-result result_of(const golden& from, const golden_request& asked) {
+std::size_t undecided_of(const std::map<std::string, std::size_t>& decided, std::size_t elements) {
+  for (const auto& [tier, count] : decided) elements -= count;
+  return elements;
+}
+
+result result_about(const golden& from, const golden_request& asked) {
   result r;
-  r.o = from.o.parts.front();
-  r.final_state = from.final_state.parts.front();
   r.kernel = "deltaproof oracle";
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
-  if (from.o.parts.size() > 1)
-    r.producer += ", a sum of " + std::to_string(from.o.parts.size()) + " such numbers, each the rounded rest";
+  if (part_count(asked) > 1) r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded rest";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);
@@ -139,6 +102,56 @@ result result_of(const golden& from, const golden_request& asked) {
     if (part->undecided > 0) r.metadata["undecided" + of + ".indices"] = part->undecided_indices;
   }
   if (!from.fallbacks.empty()) r.metadata["fallbacks"] = counts_text(from.fallbacks);
+  return r;
+}
+
+}  // namespace detail
+
+golden make_golden(const problem& p, const golden_request& asked) {
+  const question ask = detail::question_of(asked);
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), keys = p.key_dim();
+  std::vector<stored> o = parts_for(asked, {p.batch(), p.tokens(), heads, cols}, "o");
+  std::vector<stored> state = parts_for(asked, {sequences.size(), heads, keys, cols}, "final_state");
+  double left_o = 0, left_state = 0;
+  stream_sinks sinks;
+  sinks.chunk = [&](const decided_chunk& c) {
+    const sequence_range& range = sequences[c.sequence];
+    const std::size_t first = range.batch * p.tokens() + range.first_token + c.first;
+    const auto place = [&](std::size_t i) { return ((first + i / cols) * heads + c.value_head) * cols + i % cols; };
+    for (std::size_t part = 0; part < o.size(); ++part) {
+      const auto values = detail::part_of(c, part, c.count * cols);
+      // Rows as wholes where nothing was known of them.
+      for (std::size_t t = 0; t < c.count && (c.anew || !c.were_open); ++t) o[part].put(place(t * cols), values.subspan(t * cols, cols), c.anew);
+      if (c.anew || !c.were_open) continue;
+      detail::each_news(c, values, [&](std::size_t i) { o[part].put(place(i), values.subspan(i, 1), false); });
+    }
+  };
+  sinks.head = [&](const decided_head& head) {
+    const std::size_t at = (head.sequence * heads + head.value_head) * keys * cols;
+    for (std::size_t part = 0; part < state.size() && !head.state.value.empty(); ++part)
+      state[part].put(at, part == 0 ? head.state.value : head.state.low[part - 1], true);
+    left_o = std::max(left_o, head.o_left);
+    left_state = std::max(left_state, head.state_left);
+  };
+  reference ref = solve_by_block(p, ask, sinks);
+  golden out;
+  out.stopped = ref.stopped;
+  if (ref.stopped) return out;
+  std::vector<tensor> o_parts = taken(std::move(o)), state_parts = taken(std::move(state));
+  out.o = detail::about(std::move(ref.o_decided), o_parts[0].size(), left_o, [&] { return nan_indices(o_parts.back()); });
+  out.final_state = detail::about(std::move(ref.state_decided), state_parts[0].size(), left_state, [&] { return nan_indices(state_parts.back()); });
+  out.o.parts = std::move(o_parts);
+  out.final_state.parts = std::move(state_parts);
+  out.tiers = std::move(ref.tiers);
+  out.fallbacks = std::move(ref.fallbacks);
+  return out;
+}
+
+result result_of(const golden& from, const golden_request& asked) {
+  result r = detail::result_about(from, asked);
+  r.o = from.o.parts.front();
+  r.final_state = from.final_state.parts.front();
   return r;
 }
 
@@ -154,34 +167,42 @@ std::string counts_text(const std::map<std::string, std::size_t>& counts) {
   return text.empty() ? "none" : text;
 }
 
+void detail::nan_list::end_run() {
+  if (run_ == 0) return;
+  std::string text = (out_.text.empty() ? "" : ",") + std::to_string(first_);
+  if (run_ > 1) text += "-" + std::to_string(first_ + run_ - 1);
+  if (!cut_ && out_.text.size() + text.size() > most_) {
+    out_.text += ",...";
+    cut_ = true;
+  }
+  if (!cut_) out_.text += text;
+  run_ = 0;
+}
+
+void detail::nan_list::add(std::span<const double> values) {
+  for (const double x : values) {
+    const bool open = std::isnan(x);
+    if (open && run_++ == 0) first_ = at_;
+    if (open) ++out_.count;
+    if (!open) end_run();
+    ++at_;
+  }
+}
+
+index_list detail::nan_list::finish() && {
+  end_run();
+  return std::move(out_);
+}
+
 index_list nan_indices(const tensor& t, std::size_t most_bytes) {
-  index_list out;
-  bool cut = false;
-  const auto add = [&](std::size_t first, std::size_t last) {
-    std::string run = (out.text.empty() ? "" : ",") + std::to_string(first);
-    if (last > first) run += "-" + std::to_string(last);
-    if (!cut && out.text.size() + run.size() > most_bytes) {
-      out.text += ",...";
-      cut = true;
-    }
-    if (!cut) out.text += run;
-  };
-  std::size_t first = 0, run = 0;
+  detail::nan_list out(most_bytes);
   std::vector<double> block(std::min<std::size_t>(t.size(), 4096));
   for (std::size_t at = 0; at < t.size(); at += block.size()) {
     const std::size_t count = std::min(block.size(), t.size() - at);
     t.read(at, std::span(block).first(count));
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool open = std::isnan(block[i]);
-      if (open && run++ == 0) first = at + i;
-      if (open) ++out.count;
-      if (open || run == 0) continue;
-      add(first, first + run - 1);
-      run = 0;
-    }
+    out.add(std::span(block).first(count));
   }
-  if (run > 0) add(first, first + run - 1);
-  return out;
+  return std::move(out).finish();
 }
 
 }  // namespace deltaproof

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "algebra/mapped_bytes.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 
@@ -300,20 +301,53 @@ std::string in_quotes(std::string_view text) {
   return result + '"';
 }
 
+namespace {
+
+/// SHA-256 of bytes that come piece by piece.
+class sha256_stream {
+ public:
+  sha256_stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) { require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1); }
+  void add(std::span<const std::byte> bytes) { require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1); }
+  [[nodiscard]] std::string hex() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int length = 0;
+    require(EVP_DigestFinal_ex(context_.get(), digest.data(), &length) == 1);
+    std::string text;
+    for (unsigned int i = 0; i < length; ++i) {
+      constexpr std::string_view digits = "0123456789abcdef";
+      text += digits[digest[i] >> 4U];
+      text += digits[digest[i] & 15U];
+    }
+    return text;
+  }
+
+ private:
+  static void require(bool good) {
+    if (!good) throw format_error("SHA-256 is not available from the system's OpenSSL");
+  }
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+}  // namespace
+
 std::string sha256_hex(std::span<const std::byte> bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1) {
-    throw format_error("SHA-256 is not available from the system's OpenSSL");
-  }
-  std::string text;
-  for (unsigned int i = 0; i < length; ++i) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    text += digits[digest[i] >> 4U];
-    text += digits[digest[i] & 15U];
-  }
-  return text;
+  sha256_stream hash;
+  hash.add(bytes);
+  return hash.hex();
 }
+
+std::string safetensors_file::sha256() const {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  sha256_stream hash;
+  for (std::size_t first = 0; first < size_; first += piece) {
+    const auto part = bytes().subspan(first, std::min(piece, size_ - first));
+    hash.add(part);
+    detail::forget(bytes_, part.data(), part.size());
+  }
+  return hash.hex();
+}
+
+bool safetensors_file::changed() const { return detail::changed_since_mapped(bytes_); }
 
 safetensors_file::safetensors_file(shared_bytes bytes, std::size_t size, std::string where)
     : where_(std::move(where)), bytes_(std::move(bytes)), size_(size) {
@@ -351,7 +385,10 @@ tensor safetensors_file::load(const safetensors_entry& entry) const {
                      " cannot be read; use BF16, F16, F32 or F64");
 }
 
-safetensors_file read_safetensors(const std::filesystem::path& path) {
+namespace {
+
+/// The size of a regular file. Throws: format_error.
+std::size_t size_of_file(const std::filesystem::path& path) {
   const std::string where = path.string();
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -361,8 +398,23 @@ safetensors_file read_safetensors(const std::filesystem::path& path) {
     throw format_error(where + ": is not a regular file; save the tensors to one first");
   }
   const auto size = static_cast<std::size_t>(std::filesystem::file_size(path, error));
+  if (error) throw format_error(where + ": cannot be opened for reading; check its permissions");
+  return size;
+}
+
+}  // namespace
+
+safetensors_file map_safetensors(const std::filesystem::path& path) {
+  const std::size_t size = size_of_file(path);
+  shared_bytes bytes = detail::map_file(path, size);
+  return bytes ? safetensors_file(std::move(bytes), size, path.string()) : read_safetensors(path);
+}
+
+safetensors_file read_safetensors(const std::filesystem::path& path) {
+  const std::string where = path.string();
+  const std::size_t size = size_of_file(path);
   std::ifstream in(path, std::ios::binary);
-  if (error || !in) throw format_error(where + ": cannot be opened for reading; check its permissions");
+  if (!in) throw format_error(where + ": cannot be opened for reading; check its permissions");
   std::unique_ptr<std::byte[]> buffer;
   try {
     buffer.reset(new std::byte[size]);
@@ -377,10 +429,7 @@ safetensors_file read_safetensors(const std::filesystem::path& path) {
   return safetensors_file(shared_bytes(std::move(buffer)), size, where);
 }
 
-namespace {
-
-/// What stands before the data: the length of the header, and the header.
-std::string header_of(const safetensors_metadata& metadata, std::span<const tensor> tensors) {
+std::string safetensors_header(const safetensors_metadata& metadata, std::span<const safetensors_entry> entries) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) {
     nlohmann::ordered_json& target = header[std::string(detail::metadata_name)] = nlohmann::ordered_json::object();
@@ -389,15 +438,12 @@ std::string header_of(const safetensors_metadata& metadata, std::span<const tens
       target[key] = value;
     }
   }
-  std::size_t offset = 0;
-  for (const tensor& t : tensors) {
-    if (t.name().empty()) throw format_error("a tensor of shape " + shape_text(t.shape()) + " to write has no name");
-    if (header.contains(t.name()) || t.name() == detail::metadata_name) {
-      throw format_error("tensor " + in_quotes(t.name()) + " is given twice or has a reserved name");
+  for (const safetensors_entry& t : entries) {
+    if (t.name.empty()) throw format_error("a tensor of shape " + shape_text(t.shape) + " to write has no name");
+    if (header.contains(t.name) || t.name == detail::metadata_name) {
+      throw format_error("tensor " + in_quotes(t.name) + " is given twice or has a reserved name");
     }
-    const std::size_t end = offset + t.bytes().size();
-    header[t.name()] = {{"dtype", t.dtype()}, {"shape", t.shape()}, {"data_offsets", {offset, end}}};
-    offset = end;
+    header[t.name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {t.begin, t.end}}};
   }
   std::string text;
   try {
@@ -413,6 +459,19 @@ std::string header_of(const safetensors_metadata& metadata, std::span<const tens
   for (std::size_t i = 0; i < detail::length_bytes; ++i) bytes += static_cast<char>(text.size() >> (8 * i) & 0xFFU);
   bytes += text;
   return bytes;
+}
+
+namespace {
+
+std::string header_of(const safetensors_metadata& metadata, std::span<const tensor> tensors) {
+  std::vector<safetensors_entry> entries;
+  std::size_t offset = 0;
+  for (const tensor& t : tensors) {
+    const std::size_t end = offset + t.bytes().size();
+    entries.push_back({t.name(), t.dtype(), t.shape(), offset, end});
+    offset = end;
+  }
+  return safetensors_header(metadata, entries);
 }
 
 std::string_view characters(const tensor& t) { return {reinterpret_cast<const char*>(t.bytes().data()), t.bytes().size()}; }

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -28,6 +29,11 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
     if (written < 0) cannot_write(path, errno);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+std::filesystem::path partial_beside(std::filesystem::path target, const char* what) {
+  target += "." + std::to_string(::getpid()) + "." + what;
+  return target;
 }
 
 class open_file {
@@ -68,27 +74,82 @@ void require_writable(const std::filesystem::path& path) {
 void write_file(const std::filesystem::path& path, std::string_view bytes) { write_file(path, std::span(&bytes, 1)); }
 
 void write_file(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
+  file_writer out(path);
+  for (const std::string_view piece : pieces) out.write(piece);
+  out.finish();
+}
+
+/// What exists and is not a regular file is opened itself: a rename would replace the device.
+struct file_writer::state {
+  std::filesystem::path shown, target, partial;
+  std::optional<open_file> out;
+};
+
+file_writer::file_writer(const std::filesystem::path& path) : state_{std::make_unique<state>()} {
+  state& s = *state_;
+  s.shown = path;
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    open_file out(path, path, O_WRONLY | O_CLOEXEC);  // a rename would replace the device itself
-    for (const std::string_view piece : pieces) out.write(piece);
-    out.close();
+    s.out.emplace(path, s.shown, O_WRONLY | O_CLOEXEC);
     return;
   }
-  const std::filesystem::path target = std::filesystem::exists(status) ? std::filesystem::canonical(path) : path;
-  std::filesystem::path partial = target;
-  partial += "." + std::to_string(::getpid()) + ".partial";
-  try {
-    open_file out(partial, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
-    for (const std::string_view piece : pieces) out.write(piece);
-    out.close();
+  s.target = std::filesystem::exists(status) ? std::filesystem::canonical(path) : path;
+  s.partial = partial_beside(s.target, "partial");
+  s.out.emplace(s.partial, s.shown, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+}
+
+file_writer::~file_writer() {
+  if (!state_->out || state_->partial.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove(state_->partial, ignored);
+}
+
+void file_writer::write(std::string_view bytes) { state_->out->write(bytes); }
+
+void file_writer::finish() {
+  state& s = *state_;
+  s.out->close();
+  if (!s.partial.empty()) {
     std::error_code error;
-    std::filesystem::rename(partial, target, error);
-    if (error) cannot_write(path, error.value());
-  } catch (...) {
-    std::filesystem::remove(partial, ignored);
-    throw;
+    std::filesystem::rename(s.partial, s.target, error);
+    if (error) cannot_write(s.shown, error.value());
+  }
+  s.out.reset();
+}
+
+scratch_file::scratch_file(const std::filesystem::path& path) : shown_{path} {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  const bool beside = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+  const std::filesystem::path target = !beside                           ? std::filesystem::temp_directory_path() / "deltaproof"
+                                       : std::filesystem::exists(status) ? std::filesystem::canonical(path)
+                                                                         : path;
+  const std::filesystem::path room = partial_beside(target, "scratch");
+  descriptor_ = ::open(room.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor_ < 0) cannot_write(shown_, errno);
+  ::unlink(room.c_str());
+}
+
+scratch_file::~scratch_file() { ::close(descriptor_); }
+
+void scratch_file::write(std::size_t at, std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot_write(shown_, errno);
+    at += static_cast<std::size_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void scratch_file::read(std::size_t at, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) cannot_write(shown_, got < 0 ? errno : EIO);
+    at += static_cast<std::size_t>(got);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
 }
 

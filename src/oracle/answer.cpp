@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "oracle/tiers/fp64_rows.hpp"
 #include "oracle/tiers/integer_rows.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
+#include "oracle/token_passing.hpp"
 
 namespace deltaproof {
 namespace {
@@ -142,9 +144,11 @@ std::vector<Selection> in_panels(std::size_t rows, unsigned threads, const Selec
   return out;
 }
 
+using passed_tokens = std::function<void(std::size_t)>;
+
 /// The open rows by a vectorised tier, block by block. Returns whether those that did not leave it stay within the range.
 template <class Run>
-bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const question& q, unsigned threads, const head_stream& stream,
+bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const question& q, unsigned threads, const passed_tokens& passed,
                  std::string tier, const Run& run, bool& some_left) {
   struct selection {
     std::size_t from = 0, count = 0;
@@ -174,7 +178,7 @@ bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const questio
     if (q.stop && q.stop->load()) return within;
     if (!within) break;
     rows.end_block();
-    if (stream.passed) stream.passed(first + count);
+    passed(first + count);
   }
   some_left = left;
   if (within) rows.end_pass(std::move(tier), threads);
@@ -184,7 +188,7 @@ bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const questio
 /// Runs the open rows as integers, with `bits` or (0) exactly. Returns whether everything that was reached certainly stays
 /// within the range.
 bool run_integers(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, int bits,
-                  unsigned threads, const head_stream& stream) {
+                  unsigned threads, const passed_tokens& passed) {
   const std::size_t open = rows.open().size(), T = rows.tokens(), keys = p.key_dim();
   const std::vector<std::size_t> until = rows.until();
   const std::size_t last = std::min(T, until.empty() ? 0 : *std::max_element(until.begin(), until.end()));
@@ -239,7 +243,7 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
       rows.settle(from, some);
     });
     rows.end_block();
-    if (stream.passed) stream.passed(first + count);
+    passed(first + count);
   };
   rows.begin_pass();
   const auto outcome = tiers::run_integers(
@@ -281,7 +285,13 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
   const bool in_integers = most >= fixed_tiers[0];
   const bool ranged = q.range.output < infinity || q.range.state < infinity;
   const auto stopped = [&] { return q.stop && q.stop->load(); };
-  const std::size_t tokens = p.sequences()[sequence_index].tokens;
+  const sequence_range range = p.sequences()[sequence_index];
+  const std::size_t tokens = range.tokens;
+  token_passing passing(p, range);
+  const passed_tokens passed = [&](std::size_t count) {
+    passing.through(count);
+    if (stream.passed) stream.passed(count);
+  };
   row_by_row rows(q, tokens, p.key_dim(), p.value_dim(), threads, stream.block_tokens, stream.sink);
   bool tried = false;
   if (in_fp64 || in_pairs) {
@@ -291,7 +301,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
     if (!lowering.underflowed() && in_fp64) {
       tried = true;
       const bool within = run_vectors(
-          rows, lowering, q, threads, stream, "fp64",
+          rows, lowering, q, threads, passed, "fp64",
           [&](const auto& head, std::size_t count, auto columns, auto& carried, auto& table) {
             tiers::run_fp64(head.high, count, lowering.largest_value(), columns, carried, table, q.stop);
           },
@@ -304,7 +314,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
       std::atomic<std::size_t> again = 0;
       rows.reserve_low(1, 1);
       const bool within = run_vectors(
-          rows, lowering, q, threads, stream, "double-double",
+          rows, lowering, q, threads, passed, "double-double",
           [&](const auto& head, std::size_t count, auto columns, auto& carried, auto& table) {
             again += tiers::run_double_double(head, count, columns, carried, table, q.stop);
           },
@@ -333,7 +343,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
     return tiers::exact_cost(p, sequence_index, value_head, rows.until(), size, vain) <= vain;
   };
   const auto run = [&](int bits) {
-    const bool within = run_integers(rows, p, q, sequence_index, value_head, bits, threads, stream);
+    const bool within = run_integers(rows, p, q, sequence_index, value_head, bits, threads, passed);
     return within || rows.all_bounded() || !ranged;
   };
   if (exact_left && !rows.open().empty() && exact_first()) {

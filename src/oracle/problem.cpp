@@ -52,11 +52,14 @@ std::string index_text(const std::vector<std::size_t>& shape, std::size_t flat) 
   return shape_text(index);
 }
 
+constexpr std::size_t kept_blocks = 256;  // of a mapped file, while it is looked at
+
 void require_finite(const tensor& t, std::string_view name, bool minus_infinity_is_legal, const place& in) {
   std::vector<double> block(std::min<std::size_t>(t.size(), 4096));
   for (std::size_t first = 0; first < t.size(); first += block.size()) {
     const std::size_t count = std::min(block.size(), t.size() - first);
     t.read(first, std::span(block).first(count));
+    if (first % (kept_blocks * block.size()) == 0) t.forget(0, first);
     for (std::size_t i = 0; i < count; ++i) {
       const double x = block[i];
       if (std::isfinite(x) || (minus_infinity_is_legal && x < 0)) continue;
@@ -66,6 +69,7 @@ void require_finite(const tensor& t, std::string_view name, bool minus_infinity_
                          ", repair the tensor where it was dumped");
     }
   }
+  t.forget(0, t.size());
 }
 
 void validate_offsets(const problem& p, std::string_view where) {

@@ -165,10 +165,7 @@ reference solve_by_block(const problem& p, const question& q, const stream_sinks
       p, q,
       [&](std::size_t n, std::size_t h, unsigned threads) {
         token_progress::head own{sequences[n].tokens};
-        const auto passed = [&](std::size_t tokens) {
-          if (sinks.passed) sinks.passed();
-          progress.passed(own, tokens);
-        };
+        const auto passed = [&](std::size_t tokens) { progress.passed(own, tokens); };
         const auto chunk = [&](std::size_t first, std::size_t count, const rounded_part& rounded, std::size_t base, auto were_open) {
           sinks.chunk({n, h, first, count, rounded, base, were_open});
         };

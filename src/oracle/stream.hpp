@@ -48,8 +48,6 @@ struct stream_sinks {
   std::function<void(const decided_chunk&)> chunk;
   /// From any thread, never twice at a time.
   std::function<void(const decided_head&)> head;
-  /// Called when a block of tokens was read and will not be for a while; may be empty.
-  std::function<void()> passed;
 };
 
 /// As many tokens as amortise what each block costs, and fit the caches of a core.

@@ -71,6 +71,9 @@ class tensor {
   void read(std::size_t offset, std::span<double> out) const;
   /// Every element, exactly. Throws: format_error for an I64 tensor.
   [[nodiscard]] std::vector<double> to_doubles() const;
+  /// A hint that `count` elements from `offset` on will not be read for a while: what lies in a mapped file leaves memory.
+  /// Throws: domain_error past the end.
+  void forget(std::size_t offset, std::size_t count) const;
 
   /// Element `flat` of an I64 tensor. Throws: domain_error past the end, format_error for any other dtype.
   [[nodiscard]] std::int64_t integer_at(std::size_t flat) const;

@@ -100,6 +100,9 @@ void write_problem(const std::filesystem::path& path, const problem& p, const sa
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra = {},
                   std::span<const tensor> extra_tensors = {});
 
+/// What a result file says besides its tensors, with `extra` keys after the known ones.
+[[nodiscard]] safetensors_metadata result_metadata(const result& r, const safetensors_metadata& extra = {});
+
 /// The name of part `c` of the unevaluated sum that a reference may store for `name`: o, o_lo, o_lo2, o_lo3, ...
 [[nodiscard]] std::string part_name(std::string_view name, std::size_t c);
 /// Those parts of `file`, as far as they are numbered without a gap: F64 tensors of one shape where there are several; none

@@ -3,12 +3,15 @@
 //
 // The true outputs of a problem as a result file holds them: `make_golden` solves it and keeps every element rounded to a
 // format, or known to as many bits as were asked for, as an unevaluated sum of doubles. Shapes are those of the exchange
-// format. What nothing decided is NaN, counted and listed; nothing is rounded by guess. Memory: the outputs in their
-// format, once, beside what solve_by_head takes.
+// format; `write_golden` puts them into a file as they are decided. What nothing decided is NaN, counted and listed; nothing is
+// rounded by guess. Memory, beside the problem: for each thread a head's state and a block of tokens, the states of all heads
+// one by one, and for outputs one bit each where 128 tokens of a head hold an open one; make_golden holds the outputs too. A
+// head that is run whole (at most 106 bits and magnitudes beyond their range) or has another rule than Euler's grows with T.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -27,15 +30,15 @@ struct golden_request {
   int max_bits = 1024;  ///< highest working precision; exact numbers are tried whatever it says
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(std::size_t, std::size_t)> progress;  ///< as question::progress
+  std::function<void(std::size_t, std::size_t)> progress;  ///< called with (part done, whole), never twice at a time
 };
 
 struct golden_tensor {
   /// One tensor, or the parts of a sum: each element the correctly rounded rest of what those before it leave, NaN from
   /// the first on that nothing decided.
   std::vector<tensor> parts;
-  /// The largest bound on |exact - sum| over the elements that are decided, infinity where none is; without `bits` on
-  /// |exact - reference| before rounding, over all.
+  /// The largest bound over the elements that are decided, infinity where none is: on |exact - sum|; without `bits` on
+  /// |exact - reference| of what was rounded.
   double radius = 0;
   std::map<std::string, std::size_t> decided;  ///< tier -> elements
   std::size_t undecided = 0;
@@ -53,8 +56,15 @@ struct golden {
 /// How many doubles hold `bits` bits of any number: each leaves at most 2^-53 of what it rounds.
 [[nodiscard]] constexpr std::size_t parts_of(std::size_t bits) { return (bits + 52) / 53; }
 
-/// Throws: as solve_by_head; format_error for bits of another format than fp64.
+/// Throws: as solve; format_error for bits of another format than fp64.
 [[nodiscard]] golden make_golden(const problem& p, const golden_request& asked);
+
+/// The same as a result file at `path`, byte for byte the one of result_of and low_parts_of; the parts of the answer stay empty.
+/// Outputs wait in a file without a name beside it, as large as they are, until all is known that its header says. `confirm` is
+/// called before the file takes its name; nothing is written where it throws, or where the work was stopped.
+/// Throws: as make_golden; format_error where files cannot be written.
+[[nodiscard]] golden write_golden(const std::filesystem::path& path, const problem& p, const golden_request& asked,
+                                  const std::string& problem_sha256, const std::function<void()>& confirm = {});
 
 /// The result file's content: the first parts, path `reference`, and what is known of them as metadata: radius.*, tier.*,
 /// undecided.*, fallbacks. The other parts are written beside it, under their names.

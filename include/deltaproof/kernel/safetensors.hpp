@@ -46,6 +46,11 @@ class safetensors_file {
   [[nodiscard]] const std::vector<safetensors_entry>& entries() const noexcept { return entries_; }
   [[nodiscard]] const safetensors_entry* find(std::string_view name) const;
 
+  /// sha256_hex of all bytes; of a mapped file, without keeping them in memory.
+  [[nodiscard]] std::string sha256() const;
+  /// Whether the mapped file was written to since map_safetensors: what was read of it may then be of two files.
+  [[nodiscard]] bool changed() const;
+
   /// The tensor of `entry`, sharing this file's buffer.
   /// Throws: format_error if its dtype is none of BF16 F16 F8_E4M3 F8_E5M2 F32 F64 I64.
   [[nodiscard]] tensor load(const safetensors_entry& entry) const;
@@ -62,10 +67,19 @@ class safetensors_file {
 /// Reads and checks a file. Throws: format_error, also when it cannot be read.
 [[nodiscard]] safetensors_file read_safetensors(const std::filesystem::path& path);
 
+/// The same of a file that is left on disk and whose tensors are read there: for what reads them once in their order and
+/// forgets what it has read. The file must not shrink meanwhile; ask `changed` at the end. Read as read_safetensors does where
+/// the system cannot map it.
+[[nodiscard]] safetensors_file map_safetensors(const std::filesystem::path& path);
+
 /// The bytes of a file that holds `tensors`, under their names and in their order: equal input, equal bytes. The
 /// header is padded with spaces so that the data begins at a multiple of 8.
 /// Throws: format_error for a name twice, a reserved name, or text that is not UTF-8.
 [[nodiscard]] std::string safetensors_bytes(const safetensors_metadata& metadata, std::span<const tensor> tensors);
+
+/// What stands before the data of such a file: the length of its header, and the header, of tensors that lie one behind the
+/// other in `entries` order. Throws: as safetensors_bytes.
+[[nodiscard]] std::string safetensors_header(const safetensors_metadata& metadata, std::span<const safetensors_entry> entries);
 
 /// write_file (write_file.hpp) of safetensors_bytes, without a copy of the tensors.
 void write_safetensors(const std::filesystem::path& path, const safetensors_metadata& metadata, std::span<const tensor> tensors);

@@ -16,6 +16,7 @@
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
+#include "oracle/token_passing.hpp"
 
 namespace deltaproof::tiers {
 namespace {
@@ -332,8 +333,10 @@ std::vector<double> integer_lowering::exact_limbs(std::size_t last, double size,
   const std::size_t channels = p_.g && p_.gate_per_channel() ? K : 1;
   std::vector<double> g(channels, 0.0);
   integer_scalar step;
+  token_passing passing(p_, range_);
   for (std::size_t t = 0; t < std::min(last, range_.tokens); ++t) {
     if (p_.qk_l2norm) return out;
+    passing.through(t);
     if (p_.g) p_.g->read((token_at(t) * p_.value_heads() + head_) * channels, g);
     if (!std::all_of(g.begin(), g.end(), [](double x) { return x == 0 || std::isinf(x); })) return out;
     if (std::all_of(g.begin(), g.end(), [](double x) { return std::isinf(x); })) grid = none;

@@ -17,6 +17,7 @@
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/derived_pairs.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/token_passing.hpp"
 
 namespace deltaproof::tiers {
 namespace {
@@ -195,7 +196,9 @@ lowering_facts survey(const head_place& at, unsigned threads) {
   in_parts(at.range.tokens, threads, [&](std::size_t from, std::size_t to) {
     lowering_facts facts;
     std::vector<double> x(K), high(K), low(K), room, g(channels);
+    token_passing passing(p, at.range, from);
     for (std::size_t t = from; t < to; ++t) {
+      passing.through(t);
       if (keys) facts.fits = normalises(p.q, at.key(at.token(t)), x, high, low, room) && facts.fits;
       for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
         if (keys) facts.fits = normalises(p.k, at.key(at.row(r)), x, high, low, room) && facts.fits;
