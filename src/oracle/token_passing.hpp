@@ -28,13 +28,16 @@ class token_passing {
 
   /// Those before `token` were read; fewer than before begin anew.
   void through(std::size_t token) {
-    if (token < seen_) kept_ = 0;
+    if (token < seen_) {
+      if (seen_ > kept_) forget(seen_);
+      kept_ = 0;
+    }
     seen_ = token;
     if (token >= kept_ + many_) forget(token);
   }
 
  private:
-  static constexpr std::size_t at_once = std::size_t{1} << 23;  // bytes
+  static constexpr std::size_t at_once = std::size_t{1} << 21;  // bytes
 
   template <class F>
   void each(const F& f) const {

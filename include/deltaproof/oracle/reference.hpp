@@ -90,7 +90,7 @@ struct reference {
 /// One head as it was answered. Elements in the order o: T x V, final_state: K x V, without shapes. Where a rounding was
 /// asked for, `rounded_o` and `rounded_state` hold each element's, NaN where it is not decided; final_state is empty where
 /// the head diverges. Where sums were asked for, these are their first parts and the `_low` the others, NaN from the first
-/// on that is not decided; the `_left` bound |exact - sum| over the elements of which every part is decided.
+/// on that is not decided. The `_left` bound |exact - what was rounded| over the decided elements, of sums what they leave out.
 struct solved_head {
   std::size_t sequence = 0;
   std::size_t value_head = 0;
@@ -105,7 +105,8 @@ struct solved_head {
 };
 
 /// `solve` without the tensors: each head goes to `sink` when it is done, from any thread but never twice at a time.
-/// Memory: a lowered head and its answer for each thread; fixed-point and exact rows take their states and 128 tokens.
+/// Memory: a lowered head and its answer for each thread; fixed-point and exact rows take their states and 128 tokens. Roundings
+/// without radii are had in less: write_golden of kernel/golden.hpp.
 reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink);
 
 /// Whether every number within radius[i] of element i of `t` rounds to one value of `to`, and which. The sign of a zero

@@ -740,12 +740,15 @@ integer_outcome run_integers(const problem& p, std::size_t sequence_index, std::
 double exact_cost(const problem& p, std::size_t sequence_index, std::size_t value_head, const std::vector<std::size_t>& until,
                   double size, double limit) {
   const integer_lowering from(p, sequence_index, value_head, 0);
-  const std::size_t last = until.empty() ? 0 : *std::max_element(until.begin(), until.end());
-  const std::vector<double> sum = from.exact_limbs(last, size, static_cast<double>(exact_bits_cap), limit);
+  std::vector<std::size_t> ends;
+  for (const std::size_t row : until) ends.push_back(std::min(row, from.tokens()));
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  const std::vector<double> sum = from.exact_limbs(ends, size, static_cast<double>(exact_bits_cap), limit);
   double cost = 0;
   for (const std::size_t row : until) {
-    const std::size_t t = std::min(row, from.tokens());
-    cost += t < sum.size() ? sum[t] : infinity;
+    const auto end = static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), std::min(row, from.tokens())) - ends.begin());
+    cost += end < sum.size() ? sum[end] : infinity;
   }
   return cost;
 }

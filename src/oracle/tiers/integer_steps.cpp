@@ -311,10 +311,16 @@ void integer_lowering::block(std::size_t first, std::size_t count, unsigned thre
   for (const integer_step& step : out.steps) note(step.key);
 }
 
-std::vector<double> integer_lowering::exact_limbs(std::size_t last, double size, double cap, double limit) const {
+std::vector<double> integer_lowering::exact_limbs(std::span<const std::size_t> ends, double size, double cap, double limit) const {
   const std::size_t n = p_.num_householder, K = p_.key_dim(), V = p_.value_dim();
   constexpr long none = std::numeric_limits<long>::max() / 4;
-  std::vector<double> out{0};
+  const std::size_t last = ends.empty() ? 0 : ends.back();
+  std::vector<double> out;
+  double sum = 0;
+  const auto give = [&](std::size_t tokens) {
+    while (out.size() < ends.size() && ends[out.size()] <= tokens) out.push_back(sum);
+  };
+  give(0);
   std::vector<double> k(K), v(V);
   const auto lowest = [](std::span<const double> x) {
     long low = none;
@@ -352,8 +358,9 @@ std::vector<double> integer_lowering::exact_limbs(std::size_t last, double size,
       grid = std::min(grid, r + step.exponent + static_cast<long>(mpz_scan1(step.m.get(), 0)) + key);
     }
     const double bits = grid == none ? 0 : std::max(0.0, size - static_cast<double>(grid));
-    if (bits > cap || out.back() > limit) return out;
-    out.push_back(out.back() + bits / 64 + 1);
+    if (bits > cap || sum > limit) return out;
+    sum = sum + bits / 64 + 1;
+    give(t + 1);
   }
   return out;
 }

@@ -115,10 +115,10 @@ class integer_lowering {
   [[nodiscard]] double value(std::size_t row, std::size_t column) const { return p_.v.at(value_base(row) + column); }
   [[nodiscard]] double start(std::size_t channel, std::size_t column) const;
 
-  /// Limbs of a number of the exact state, summed over the tokens up to each, from the powers of two of keys, steps and
-  /// values and from log2 |S| <= size: cancellation and common powers of two may leave fewer. Ends with the first `last`
-  /// tokens, where a factor is not dyadic, beyond `cap` bits a number or beyond a sum of `limit`.
-  [[nodiscard]] std::vector<double> exact_limbs(std::size_t last, double size, double cap, double limit) const;
+  /// Limbs of a number of the exact state, summed over the first ends[i] tokens, from the powers of two of keys, steps and
+  /// values and from log2 |S| <= size: cancellation and common powers of two may leave fewer. `ends` ascend; what comes out is
+  /// shorter where a factor is not dyadic, beyond `cap` bits a number or beyond a sum of `limit`.
+  [[nodiscard]] std::vector<double> exact_limbs(std::span<const std::size_t> ends, double size, double cap, double limit) const;
 
  private:
   [[nodiscard]] bool lower_token(std::size_t t, std::size_t decay_limbs, integer_token& out) const;
