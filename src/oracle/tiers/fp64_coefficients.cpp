@@ -69,6 +69,8 @@ void certificate(const lowered<double>& in, bool paired, std::size_t from, std::
   std::copy_n(s.step.data() + from, count, c.step);
   std::fill(c.step + count, c.step + c.room, 0.0);
   std::fill(c.norm + count, c.norm + c.room, 0.0);
+  // The second step of a pair that the head's end cuts off: one vector need not reach it.
+  c.half_square[count] = c.from_write[count] = 0;
   std::fill(c.query + tokens, c.query + c.room, 0.0);
   const double gamma = n / (1 - n * u) * slack;
   c.read = (gamma + le.query) * slack;
