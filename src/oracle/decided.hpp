@@ -7,9 +7,15 @@
 
 #include <mpfr.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "deltaproof/oracle/reference.hpp"
@@ -46,9 +52,55 @@ void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double 
 /// An exact number as the parts of a sum; returns what they leave out.
 [[nodiscard]] double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to);
 
+/// What a number rounds to if it lies well inside the format's normal range and no tie is near; nothing where that takes a
+/// closer look. The interval looked at contains the one that is meant, so the answer is the same.
+[[nodiscard]] inline std::optional<double> rounded_far_from_a_tie(const reference_tensor& t, std::size_t i, const format& to) {
+  constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
+  const double value = t.value[i];
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
+  if (to == tf32 || to.storage_bits == 8) return std::nullopt;
+  if (exponent <= to.emin + 1 || exponent >= to.emax - 1 || exponent < -900) return std::nullopt;
+  double off = t.radius[i];
+  for (const auto& low : t.low) off += std::fabs(low[i]);
+  off *= 1 + 0x1p-40;
+  if (to.precision == 53) {
+    // Half a unit, where the value is no power of two, below which units are smaller.
+    const double half = std::bit_cast<double>(bits & ~fraction & ~(std::uint64_t{1} << 63)) * 0x1p-53;
+    return (bits & fraction) != 0 && off < half ? std::optional(value) : std::nullopt;
+  }
+  off += std::fabs(value) * 0x1p-51;
+  const int dropped = 53 - to.precision;
+  const auto nearest = [dropped](double x) {
+    auto b = std::bit_cast<std::uint64_t>(x);
+    b += (std::uint64_t{1} << (dropped - 1)) - 1 + (b >> dropped & 1);
+    return b & ~((std::uint64_t{1} << dropped) - 1);
+  };
+  const auto below = nearest(value - off), above = nearest(value + off);
+  return below == above ? std::optional(std::bit_cast<double>(below)) : std::nullopt;
+}
+
 /// Keeps what element i certainly rounds to where that was open, and in `left` its radius, of a sum what it leaves out. Whether
 /// it is known.
-[[nodiscard]] bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to, rounded_part& rounded,
-                                 double& left);
+[[nodiscard]] inline bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to, rounded_part& rounded, double& left) {
+  if (!rounded.open(i)) return true;
+  if (q.parts == 0) {
+    auto value = rounded_far_from_a_tie(part, i, to);
+    if (!value) value = decided_rounding(part, i, to);
+    if (!value) return false;
+    rounded.value[i] = *value;
+    if (part.radius[i] > left) left = part.radius[i];
+    return true;
+  }
+  std::array<double, most_parts> room;
+  const std::span<double> parts(room.data(), rounded.low.size() + 1);
+  const double beyond = decided_parts(part, i, parts);
+  // A part that a coarser tier knew is the same.
+  if (!std::isnan(parts[0])) rounded.value[i] = parts[0];
+  for (std::size_t c = 1; c < parts.size() && !std::isnan(parts[c]); ++c) rounded.low[c - 1][i] = parts[c];
+  if (rounded.open(i)) return false;
+  left = std::max(left, beyond);
+  return true;
+}
 
 }  // namespace deltaproof

@@ -34,7 +34,7 @@ void open_outputs::keep(std::size_t first, std::size_t count, std::size_t open, 
 
 row_by_row::row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads, std::size_t block_tokens,
                        chunk_sink sink)
-    : q_{q}, tokens_{tokens}, keys_{keys}, cols_{cols}, block_tokens_{block_tokens}, sink_{std::move(sink)}, open_outputs_{sink_ ? tokens : 0, cols} {
+    : q_{q}, tokens_{tokens}, keys_{keys}, cols_{cols}, block_tokens_{block_tokens}, sink_{std::move(sink)}, streams_{static_cast<bool>(sink_)}, open_outputs_{sink_ ? tokens : 0, cols} {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   open_.resize(cols_);
   std::iota(open_.begin(), open_.end(), std::size_t{0});
@@ -54,7 +54,10 @@ bool row_by_row::all_bounded() const {
   return std::all_of(bounded_.begin(), bounded_.end(), [](std::uint8_t b) { return b != 0; });
 }
 
-double row_by_row::largest() const { return *std::max_element(most_.begin(), most_.end()); }
+double row_by_row::largest() const {
+  if (sink_) return *std::max_element(most_.begin(), most_.end());
+  return std::max(largest_of(out_.o, out_.o.value.size()), largest_of(out_.state, out_.state.value.size()));
+}
 
 void row_by_row::begin_pass() {
   left_.assign(open_.size(), {});
@@ -124,13 +127,27 @@ bool row_by_row::adopt(const tiers::tier_rows& rows, std::size_t from) {
   for (std::size_t n = 0; n < panels.size(); ++n) {
     const panel& p = panels[n];
     for (std::size_t i = 0; i < p.count; ++i) {
-      double& most = pass_most_[from + 8 * n + p.lane[i]];
-      most = std::max(most, p.most[i]);
       const bool inside = p.outside[i] == 0 && (!ends || rows.largest_norm[8 * n + p.lane[i]] <= q_.range.state);
       if (inside && ends) bounded_[p.column[i]] = 1;
       all_inside = all_inside && inside;
     }
   }
+  if (!sink_) return all_inside;
+  // Magnitudes, as the block will be forgotten.
+  std::vector<std::size_t> row, column;
+  for (std::size_t n = 0; n < panels.size(); ++n) {
+    for (std::size_t i = 0; i < panels[n].count; ++i) {
+      row.push_back(from + 8 * n + panels[n].lane[i]);
+      column.push_back(panels[n].column[i]);
+    }
+  }
+  std::vector<double> most(row.size(), 0.0);
+  const auto look = [&](const double* x) {
+    for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], std::fabs(x[column[i]]));
+  };
+  for (std::size_t t = 0; t < count_; ++t) look(out_.o.value.data() + t * cols_);
+  for (std::size_t j = 0; j < keys_ && ends; ++j) look(out_.state.value.data() + j * cols_);
+  for (std::size_t i = 0; i < row.size(); ++i) pass_most_[row[i]] = std::max(pass_most_[row[i]], most[i]);
   return all_inside;
 }
 
@@ -151,7 +168,6 @@ void row_by_row::panel::put(head_part& to, std::size_t at, const double* value, 
   const auto each = [&](std::size_t n, std::size_t from, std::size_t i) {
     to.value[i] = value[from];
     to.radius[i] = radius[from];
-    most[n] = std::max(most[n], std::fabs(value[from]));
     if (limit) outside[n] |= std::fabs(value[from]) + radius[from] <= *limit ? 0 : 1;
   };
   if (whole) {
@@ -190,7 +206,7 @@ void row_by_row::join_state(std::size_t row, const head_part& from) { put_column
 bool row_by_row::answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to, rounded_part& rounded,
                          double& left) const {
   const bool known = !to || keep_rounding(part, i, q_, *to, rounded, left);
-  return known && (sink_ || small_enough(part.radius[i], q_.relative_radius, most));
+  return known && (streams_ || small_enough(part.radius[i], q_.relative_radius, most));
 }
 
 void row_by_row::settle_tokens(std::size_t from, std::size_t rows, double most, std::size_t begin, std::size_t end) {

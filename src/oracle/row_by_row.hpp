@@ -129,7 +129,6 @@ class row_by_row {
     bool whole = false;  // eight neighbouring columns
     std::array<std::size_t, 8> lane{}, column{};
     std::array<std::uint64_t, 8> outside{};  // not 0: a magnitude may pass the limit
-    std::array<double, 8> most{};
 
     void put(head_part& to, std::size_t at, const double* value, const double* low, const double* radius, std::optional<double> limit);
   };
@@ -152,6 +151,7 @@ class row_by_row {
   std::size_t cols_;
   std::size_t block_tokens_;
   chunk_sink sink_;
+  bool streams_;
   open_outputs open_outputs_;
   std::size_t first_ = 0;  // the block
   std::size_t count_ = 0;
