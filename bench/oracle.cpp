@@ -467,7 +467,7 @@ void add_program(const std::string& program, report& page, goals& wanted) {
       t.rows.push_back({op, to, s, megabytes});
       const std::string what = std::string("deltaproof oracle, ") + op + " to " + to;
       wanted.at_most(what + ", seconds", s, std::string(op) == "kda" ? 3 : 2);
-      wanted.at_most(what + ", peak MB", megabytes, 80);
+      wanted.at_most(what + ", peak MB", megabytes, 200);
     }
   }
   std::filesystem::remove_all(folder);

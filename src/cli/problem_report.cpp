@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/request.hpp"
 #include "deltaproof/study/problem_report.hpp"
 #include "number/text.hpp"
 

@@ -139,7 +139,7 @@ std::vector<unsigned> ways(const problem& p, const stage_roundings& declared) {
   for (unsigned way = 0; way < 1U << at_once.size(); ++way) {
     if ((way & ~open) == 0) out.push_back(way);
   }
-  std::stable_sort(out.begin(), out.end(), [](unsigned a, unsigned b) { return std::popcount(a) < std::popcount(b); });
+  std::sort(out.begin(), out.end(), [](unsigned a, unsigned b) { return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b); });
   return out;
 }
 
