@@ -37,7 +37,7 @@ std::size_t chunk_for(const emulate_arguments& args, const plan& declared, path_
 }
 
 int run(const emulate_arguments& args, const common_options& common) {
-  require_writable(args.output);
+  require_writable(args.output, args.problem);
   notes_list notes;
   const safetensors_file source = read_safetensors(args.problem);
   const problem p = parse_problem(source, notes);

@@ -60,7 +60,7 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
 
 int run(const oracle_arguments& args, const common_options& common) {
   golden_request asked = request_of(args, common);
-  require_writable(args.output);
+  require_writable(args.output, args.problem);
   notes_list notes;
   const safetensors_file source = map_safetensors(args.problem);
   const std::string problem_hash = source.sha256();

@@ -61,8 +61,11 @@ class open_file {
 
 }  // namespace
 
-void require_writable(const std::filesystem::path& path) {
+void require_writable(const std::filesystem::path& path, const std::filesystem::path& input) {
   std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, input, ignored)) {
+    throw format_error(path.string() + ": is the file that is read; name another one to be written");
+  }
   if (std::filesystem::is_directory(path, ignored)) cannot_write(path, EISDIR);
   const bool exists = std::filesystem::exists(path, ignored);
   const std::filesystem::path target = exists ? std::filesystem::canonical(path, ignored) : path;

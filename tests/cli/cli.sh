@@ -149,6 +149,12 @@ expect 0 "# fp32 (formats)" explain fp32
 expect 2 "list" explain nonsense
 expect 2 "there" study nonsense
 
+for verb in oracle "emulate --plan fp32"; do
+  # shellcheck disable=SC2086
+  expect 2 "is the file that is read" $verb $problem -o ./$problem
+done
+cmp -s $problem "$root/tests/recordings/$problem" || { echo "FAIL a problem was overwritten"; failures=$((failures + 1)); }
+
 # A page on one's own tensors has the ledger where the folder is that of the whole report, and only there.
 expect 0 "written to" report $problem -o pages --no-power
 grep -q '<section id="ledger">' pages/index.html && { echo "FAIL report of a problem made up a ledger"; failures=$((failures + 1)); }

@@ -51,7 +51,8 @@ class scratch_file {
   int descriptor_ = -1;
 };
 
-/// Asked before long work whose outcome goes to `path`: whether write_file could. Throws: format_error where it could not.
-void require_writable(const std::filesystem::path& path);
+/// Asked before long work whose outcome goes to `path`: whether write_file could, and would not replace `input`, which is read.
+/// Throws: format_error where not.
+void require_writable(const std::filesystem::path& path, const std::filesystem::path& input = {});
 
 }  // namespace deltaproof
