@@ -121,8 +121,8 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "flat row-major indices, \"5,17-203\" (a list above 40 MB ends in \",...\": the NaN of the last part are all of them);\n"
       "fallbacks.\n"
       "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 tokens that\n"
-      "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T where a head is lowered by MPFR (a\n"
-      "rule other than euler) or run whole (--max-bits below 128 and magnitudes beyond that).");
+      "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
+      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that).");
   const auto args = std::make_shared<oracle_arguments>();
   command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");

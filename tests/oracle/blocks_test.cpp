@@ -230,8 +230,10 @@ TEST(blocks, lower_a_head_to_the_same_numbers) {
         p.beta_activation = derived ? activation_kind::two_sigmoid : activation_kind::none;
         for (const std::size_t block : {64U, 192U, 1024U}) expect_lowered_alike(p, block);
       }
-      p.rule = rule_kind::rk4;
-      expect_lowered_alike(p, 64);
+      for (const rule_kind rule : {rule_kind::rk4, rule_kind::exact}) {
+        p.rule = rule;
+        expect_lowered_alike(p, 64);
+      }
     }
   }
 }

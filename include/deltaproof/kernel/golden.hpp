@@ -5,8 +5,9 @@
 // format, or known to as many bits as were asked for, as an unevaluated sum of doubles. Shapes are those of the exchange
 // format; `write_golden` puts them into a file as they are decided. What nothing decided is NaN, counted and listed; nothing is
 // rounded by guess. Memory, beside the problem: for each thread a head's state and a block of tokens, the states of all heads
-// one by one, and for outputs one bit each where 128 tokens of a head hold an open one; make_golden holds the outputs too. A
-// head that is run whole (at most 106 bits and magnitudes beyond their range) or has another rule than Euler's grows with T.
+// one by one, two numbers a step of any rule but Euler's, and for outputs one bit each where 128 tokens of a head hold an open
+// one; make_golden holds the outputs too. A head that is run whole (at most 106 bits and magnitudes beyond their range) grows
+// with T.
 #pragma once
 
 #include <atomic>

@@ -10,7 +10,10 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
@@ -91,12 +94,69 @@ void decays_of(std::span<const double> gates, double* high, double* low, lowerin
   }
 }
 
-/// Tokens [first, first + count) where no rule but Euler's asks for more; the facts of these tokens come out.
+/// |k|^2 of a given key, or of the key that the kernel normalises.
+void set_squared_norm(mpfr_ptr sum, mpfr_ptr part, std::span<const double> k, bool normalised) {
+  mpfr_set_zero(sum, 1);
+  for (const double x : k) {
+    mpfr_set_d(part, x, MPFR_RNDN);
+    mpfr_sqr(part, part, MPFR_RNDN);
+    mpfr_add(sum, sum, part, MPFR_RNDN);
+  }
+  if (!normalised) return;
+  mpfr_set_ui(part, 1, MPFR_RNDN);
+  mpfr_div_ui(part, part, 1000000, MPFR_RNDN);
+  mpfr_add(part, part, sum, MPFR_RNDN);
+  mpfr_div(sum, sum, part, MPFR_RNDN);
+}
+
+/// The effective steps of a head whose rule is not Euler's: one gain each is all that MPFR evaluates, and no pass over the
+/// tokens evaluates it again.
+derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigned threads) {
+  const problem& p = at.p;
+  const std::size_t n = p.num_householder, K = p.key_dim();
+  derived_steps out;
+  out.high.resize(at.range.tokens * n);
+  out.low.resize(out.high.size());
+  std::mutex lock;
+  in_parts(at.range.tokens, threads, [&](std::size_t from, std::size_t to) {
+    constexpr int working = bits + 64;
+    std::vector<double> x(K), v(p.value_dim());
+    mpfr_value beta(working), sum(working), part(working), kept(bits), rest(bits);
+    double floor = 0, most = 0;
+    bool fits = true;
+    token_passing passing(p, at.range, from);
+    for (std::size_t r = from * n; r < to * n; ++r) {
+      if (r % n == 0) passing.through(r / n);
+      p.k.read(at.key(at.row(r)), x);
+      set_squared_norm(sum.get(), part.get(), x, p.qk_l2norm);
+      mpfr_set_d(beta.get(), p.beta.at(at.value(at.row(r))), MPFR_RNDN);
+      activate_step(beta.get(), p.beta_activation);
+      const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
+      mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
+      const double amplification = apply_gain(beta.get(), part.get(), p.rule,
+                                              "lower: sequence " + std::to_string(sequence_index) + ", value head " +
+                                                  std::to_string(at.value_head) + ", step " + std::to_string(r));
+      // |beta| 2^-(106+40) A in units of 2^-106.
+      floor = std::max(floor, length * amplification * 0x1p-40);
+      mpfr_set(kept.get(), beta.get(), MPFR_RNDN);
+      fits = split(kept, rest, out.high[r], out.low[r]) && fits;
+      p.v.read(at.value(at.row(r)) * v.size(), v);
+      for (const double one : v) most = std::max(most, std::fabs(one));
+    }
+    const std::lock_guard guard(lock);
+    out.largest_value = std::max(out.largest_value, most);
+    out.floor = std::max(out.floor, floor);
+    out.fits = out.fits && fits;
+  });
+  return out;
+}
+
+/// Tokens [first, first + count); the facts of these tokens come out. `steps`: of a rule that is not Euler's.
 lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, std::size_t first, std::size_t count, unsigned threads,
-                            double_double_head& out) {
+                            const derived_steps& steps, double_double_head& out) {
   const problem& p = at.p;
   const std::size_t n = p.num_householder, rows = count * n, K = p.key_dim(), cols = p.value_dim();
-  const bool derived_step = p.beta_activation != activation_kind::none;
+  const bool gained = p.rule != rule_kind::euler, activated = !gained && p.beta_activation != activation_kind::none;
   const std::size_t channels = !p.g ? 0 : p.gate_per_channel() ? K : 1;
   out.high.scale = p.scale;
   auto& s = out.high.scan;
@@ -111,7 +171,7 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
   s.decay.resize(count * channels);
   out.q_low.resize(p.qk_l2norm ? s.q.size() : 0);
   out.k_low.resize(p.qk_l2norm ? s.k.size() : 0);
-  out.step_low.resize(derived_step ? rows : 0);
+  out.step_low.resize(gained || activated ? rows : 0);
   out.decay_low.resize(s.decay.size());
   std::atomic<bool> fits = true, gates_derived = false, floored = false;
   in_parts(count, threads, [&](std::size_t from, std::size_t to) {
@@ -127,11 +187,12 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
       const std::size_t place = at.row(first * n + r);
       key(p.k, place, r, s.k, out.k_low);
       p.v.read(at.value(place) * cols, std::span(s.v).subspan(r * cols, cols));
-      s.step[r] = p.beta.at(at.value(place));
+      s.step[r] = gained ? steps.high[first * n + r] : p.beta.at(at.value(place));
+      if (gained) out.step_low[r] = steps.low[first * n + r];
     }
     std::array<double, at_once> minus, e, e_low;
     const double top = p.beta_activation == activation_kind::two_sigmoid ? 2 : 1;
-    for (std::size_t r = from * n; r < to * n && derived_step; r += at_once) {
+    for (std::size_t r = from * n; r < to * n && activated; r += at_once) {
       const std::size_t some = std::min(at_once, to * n - r);
       minus.fill(0);
       for (std::size_t i = 0; i < some; ++i) {
@@ -164,14 +225,18 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
     const std::size_t base = (sequence_index * p.value_heads() + at.value_head) * K;
     for (std::size_t j = 0; j < K; ++j) p.initial_state->read((base + j) * cols, s.initial_state.row(j));
   }
-  return {fits, gates_derived, floored};
+  return {fits && steps.fits, gates_derived, floored};
 }
 
 /// The error constants of a head with these facts.
-void conclude(const problem& p, const lowering_facts& facts, double_double_head& out) {
+void conclude(const problem& p, const lowering_facts& facts, const derived_steps& steps, double_double_head& out) {
   out.error = {};
   if (p.qk_l2norm) out.error.key = out.error.query = normalised_error(p.key_dim());
   if (p.beta_activation != activation_kind::none) out.error.step = sigmoid_error;
+  if (p.rule != rule_kind::euler) {
+    out.error.step = 1 + 0x1p-20;  // rounded once to 106 bits
+    out.error.step_floor = steps.floor;
+  }
   if (facts.floored) out.error.decay_floor = 0x1p-860 / pair_unit;
   if (facts.gates_derived) out.error.decay = exponential_error;
   if (!facts.gates_derived) out.decay_low.clear();
@@ -188,10 +253,11 @@ bool normalises(const tensor& given, std::size_t at, std::vector<double>& x, std
 }
 
 /// The facts of a head, without lowering it.
-lowering_facts survey(const head_place& at, unsigned threads) {
+lowering_facts survey(const head_place& at, const derived_steps& steps, unsigned threads) {
   const problem& p = at.p;
   const std::size_t n = p.num_householder, K = p.key_dim(), channels = !p.g ? 0 : p.gate_per_channel() ? K : 1;
   const bool keys = p.qk_l2norm && p.q.element_format() == fp64;
+  const bool activated = p.rule == rule_kind::euler && p.beta_activation != activation_kind::none;
   std::atomic<bool> fits = true, gates_derived = false, floored = false;
   in_parts(at.range.tokens, threads, [&](std::size_t from, std::size_t to) {
     lowering_facts facts;
@@ -202,7 +268,7 @@ lowering_facts survey(const head_place& at, unsigned threads) {
       if (keys) facts.fits = normalises(p.q, at.key(at.token(t)), x, high, low, room) && facts.fits;
       for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
         if (keys) facts.fits = normalises(p.k, at.key(at.row(r)), x, high, low, room) && facts.fits;
-        if (p.beta_activation != activation_kind::none && !(std::fabs(p.beta.at(at.value(at.row(r)))) <= largest_exponent)) facts.fits = false;
+        if (activated && !(std::fabs(p.beta.at(at.value(at.row(r)))) <= largest_exponent)) facts.fits = false;
       }
       if (p.g) p.g->read(at.value(at.token(t)) * channels, g);
       for (const double x_g : g) note_gate(x_g, facts);
@@ -211,110 +277,41 @@ lowering_facts survey(const head_place& at, unsigned threads) {
     if (facts.gates_derived) gates_derived = true;
     if (facts.floored) floored = true;
   });
-  return {fits, gates_derived, floored};
+  return {fits && steps.fits, gates_derived, floored};
 }
 
-double_double_head lower_by_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head) {
-  double_double_head out;
-  const auto fine = lower_mpfr(p, sequence_index, value_head, bits);
-  const lowering_error& e = fine.error;
-  out.error = e;
-  mpfr_value rest(bits);
-  out.high.scale = fine.scale;
-  auto& s = out.high.scan;
-  s.tokens = fine.scan.tokens;
-  s.steps_per_token = fine.scan.steps_per_token;
-  s.key_dim = fine.scan.key_dim;
-  s.value_dim = fine.scan.value_dim;
-  const auto all = [&](const std::vector<mpfr_value>& from, std::vector<double>& high, std::vector<double>& low, bool derived) {
-    high.resize(from.size());
-    if (derived) low.resize(from.size());
-    double none = 0;
-    bool fits = true;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const bool whole = split(from[i], rest, high[i], derived ? low[i] : none);
-      fits = fits && (whole || !derived);
-    }
-    return fits;
-  };
-  std::vector<double> none;
-  bool fits = all(fine.scan.q, s.q, out.q_low, e.query > 0);
-  fits = all(fine.scan.k, s.k, out.k_low, e.key > 0) && fits;
-  fits = all(fine.scan.step, s.step, out.step_low, e.step > 0) && fits;
-  all(fine.scan.v, s.v, none, false);
-  s.initial_state = matrix<double>(s.key_dim, s.value_dim);
-  for (std::size_t i = 0; i < s.initial_state.size(); ++i) {
-    s.initial_state.data()[i] = mpfr_get_d(fine.scan.initial_state.data()[i].get(), MPFR_RNDN);
-  }
-  if (!all(fine.scan.decay, s.decay, out.decay_low, e.decay > 0)) {
-    // A decay that is nearly nothing becomes nothing, and the floor says what that leaves out.
-    for (std::size_t i = 0; i < s.decay.size(); ++i) {
-      if (std::fabs(s.decay[i]) < smallest_pair) s.decay[i] = out.decay_low[i] = 0;
-    }
-    out.error.decay_floor = smallest_pair / pair_unit;
-  }
-  out.underflowed = !fits || fine.underflowed;
-  cut_to_high(out);
-  return out;
-}
-
-/// Tokens [first, first + count) of a head that is lowered.
-void cut_out(const double_double_head& from, std::size_t first, std::size_t count, double_double_head& out) {
-  const auto& s = from.high.scan;
-  auto& t = out.high.scan;
-  const auto some = [&](const std::vector<double>& all, std::vector<double>& to) {
-    const std::size_t each = s.tokens == 0 ? 0 : all.size() / s.tokens;
-    to.assign(all.begin() + static_cast<std::ptrdiff_t>(first * each), all.begin() + static_cast<std::ptrdiff_t>((first + count) * each));
-  };
-  out.high.scale = from.high.scale;
-  out.high.error = from.high.error;
-  out.error = from.error;
-  out.underflowed = from.underflowed;
-  t.tokens = count;
-  t.steps_per_token = s.steps_per_token;
-  t.key_dim = s.key_dim;
-  t.value_dim = s.value_dim;
-  some(s.q, t.q);
-  some(s.k, t.k);
-  some(s.v, t.v);
-  some(s.step, t.step);
-  some(s.decay, t.decay);
-  some(from.q_low, out.q_low);
-  some(from.k_low, out.k_low);
-  some(from.step_low, out.step_low);
-  some(from.decay_low, out.decay_low);
-  t.initial_state = first == 0 ? s.initial_state : matrix<double>();
+derived_steps steps_if_gained(const head_place& at, std::size_t sequence_index, unsigned threads) {
+  return at.p.rule == rule_kind::euler ? derived_steps{} : steps_of(at, sequence_index, threads);
 }
 
 }  // namespace
 
 double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
-  if (p.rule != rule_kind::euler) return lower_by_mpfr(p, sequence_index, value_head);
   const head_place at{p, p.sequences().at(sequence_index), value_head};
+  const derived_steps steps = steps_if_gained(at, sequence_index, threads);
   double_double_head out;
-  conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, out), out);
+  conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, steps, out), steps, out);
   return out;
 }
 
 head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens)
     : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{p.sequences().at(sequence_index)} {
-  if (p.rule == rule_kind::euler && block_tokens < range_.tokens) {
-    facts_ = survey({p, range_, value_head}, threads);
+  const head_place at{p, range_, value_head};
+  steps_ = steps_if_gained(at, sequence_index, threads);
+  if (block_tokens < range_.tokens) {
+    facts_ = survey(at, steps_, threads);
     return;
   }
-  whole_ = lower_double_double(p, sequence_index, value_head, threads);
-  facts_.fits = !whole_->underflowed;
-  largest_value_ = tiers::largest_value(whole_->high);
+  facts_ = lower_tokens(at, sequence_index, 0, range_.tokens, threads, steps_, block_);
+  conclude(p, facts_, steps_, block_);
+  is_whole_ = true;
 }
 
 const double_double_head& head_lowering::block(std::size_t first, std::size_t count) {
-  if (whole_ && count == range_.tokens) return *whole_;
-  if (whole_) {
-    cut_out(*whole_, first, count, block_);
-    return block_;
-  }
-  lower_tokens({p_, range_, head_}, sequence_, first, count, threads_, block_);
-  conclude(p_, facts_, block_);
+  if (is_whole_ && count == range_.tokens) return block_;
+  is_whole_ = false;
+  lower_tokens({p_, range_, head_}, sequence_, first, count, threads_, steps_, block_);
+  conclude(p_, facts_, steps_, block_);
   return block_;
 }
 

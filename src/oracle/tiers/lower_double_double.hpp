@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
 #include "oracle/tiers/head.hpp"
@@ -25,15 +25,24 @@ struct lowering_facts {
   bool floored = false;        ///< a decay that is nearly nothing became nothing
 };
 
-/// The same head some tokens at a time: the same bits and error constants. Memory: a block of tokens; the head as a whole
-/// where a block is, and with any rule but Euler's, whose numbers MPFR derives once. Throws: as lower.
+/// Effective steps of a rule that is not Euler's, as 106 bits; empty with Euler's.
+struct derived_steps {
+  std::vector<double> high, low;
+  double floor = 0;  ///< lowering_error::step_floor in units of 2^-106
+  double largest_value = 0;  ///< of |v|
+  bool fits = true;
+};
+
+/// The same head some tokens at a time: the same bits and error constants. Memory: a block of tokens, and two numbers a step
+/// with any rule but Euler's, whose gains MPFR evaluates once; the head as a whole where a block is. Throws: as lower.
 class head_lowering {
  public:
   head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens);
 
   [[nodiscard]] std::size_t tokens() const { return range_.tokens; }
   [[nodiscard]] bool underflowed() const { return !facts_.fits; }
-  [[nodiscard]] double largest_value() const { return largest_value_; }
+  /// As tiers::largest_value of the whole head.
+  [[nodiscard]] double largest_value() const { return steps_.floor > 0 ? steps_.largest_value : 0; }
   /// Tokens [first, first + count), until the next call.
   [[nodiscard]] const double_double_head& block(std::size_t first, std::size_t count);
 
@@ -44,8 +53,8 @@ class head_lowering {
   unsigned threads_;
   sequence_range range_;
   lowering_facts facts_;
-  double largest_value_ = 0;
-  std::optional<double_double_head> whole_;
+  derived_steps steps_;
+  bool is_whole_ = false;  // what block_ is
   double_double_head block_;
 };
 
