@@ -83,12 +83,7 @@ class workspace {
 
   /// sum x^2, into the result.
   mpfr_ptr square_sum(const std::vector<double>& x) {
-    mpfr_set_zero(sum_.get(), 1);
-    for (const double xi : x) {
-      mpfr_set_d(part_.get(), xi, MPFR_RNDN);
-      mpfr_sqr(part_.get(), part_.get(), MPFR_RNDN);
-      mpfr_add(sum_.get(), sum_.get(), part_.get(), MPFR_RNDN);
-    }
+    deltaproof::square_sum(sum_.get(), part_.get(), x);
     return sum_.get();
   }
 
@@ -130,6 +125,15 @@ double gain_amplification(double x, double phi) {
 }
 
 }  // namespace
+
+void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x) {
+  mpfr_set_zero(sum, 1);
+  for (const double xi : x) {
+    mpfr_set_d(part, xi, MPFR_RNDN);
+    mpfr_sqr(part, part, MPFR_RNDN);
+    mpfr_add(sum, sum, part, MPFR_RNDN);
+  }
+}
 
 void activate_step(mpfr_ptr beta, activation_kind activation) {
   if (activation == activation_kind::none) return;

@@ -168,13 +168,7 @@ bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {
     mpfr_value beta(working), sum(working), part(working), inverse(working), stored(kept);
     mpfr_set_d(beta.get(), given, MPFR_RNDN);
     activate_step(beta.get(), p_.beta_activation);
-    if (out.normalised || p_.rule != rule_kind::euler) {
-      for (const double xi : x) {
-        mpfr_set_d(part.get(), xi, MPFR_RNDN);
-        mpfr_sqr(part.get(), part.get(), MPFR_RNDN);
-        mpfr_add(sum.get(), sum.get(), part.get(), MPFR_RNDN);
-      }
-    }
+    if (out.normalised || p_.rule != rule_kind::euler) square_sum(sum.get(), part.get(), x);
     if (out.normalised) {
       mpfr_set_ui(part.get(), 1, MPFR_RNDN);
       mpfr_div_ui(part.get(), part.get(), 1000000, MPFR_RNDN);

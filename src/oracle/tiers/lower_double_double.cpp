@@ -96,12 +96,7 @@ void decays_of(std::span<const double> gates, double* high, double* low, lowerin
 
 /// |k|^2 of a given key, or of the key that the kernel normalises.
 void set_squared_norm(mpfr_ptr sum, mpfr_ptr part, std::span<const double> k, bool normalised) {
-  mpfr_set_zero(sum, 1);
-  for (const double x : k) {
-    mpfr_set_d(part, x, MPFR_RNDN);
-    mpfr_sqr(part, part, MPFR_RNDN);
-    mpfr_add(sum, sum, part, MPFR_RNDN);
-  }
+  square_sum(sum, part, k);
   if (!normalised) return;
   mpfr_set_ui(part, 1, MPFR_RNDN);
   mpfr_div_ui(part, part, 1000000, MPFR_RNDN);
