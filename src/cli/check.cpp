@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/suite.hpp"
 #include "deltaproof/kernel/request.hpp"
@@ -23,6 +24,14 @@ struct check_arguments {
   bool skip_missing = false;
   std::string witness;
 };
+
+/// The library knows that it was stopped, and not by whom.
+void say_why_stopped(check_report& report, const common_options& common) {
+  const bool early = report.stopped || (report.conformance && report.conformance->stopped);
+  if (!early || report.judged != verdict::undecided || !stop_requested()) return;
+  report.reason = why_stopped(common) + ": " + report.reason;
+  if (was_interrupted()) report.remedy = "run it again and let it finish";
+}
 
 std::string markdown(const check_report& report, const check_identity& identity) {
   return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) + "```\n";
@@ -90,7 +99,8 @@ int run(const check_arguments& args, const common_options& common) {
       line.update(0);
     });
   }
-  const check_report& report = answered.report;
+  check_report& report = answered.report;
+  say_why_stopped(report, common);
   output out{"check", to_text(report, answered.identity), to_json(report, answered.identity), markdown(report, answered.identity), {}};
   for (const tensor_report& t : report.tensors) {
     const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
@@ -105,18 +115,18 @@ int run(const check_arguments& args, const common_options& common) {
 registered_verb add_check(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
   const auto args = std::make_shared<check_arguments>();
-  command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required();
-  command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)");
+  command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required()->type_name("FILE");
+  command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->type_name("FILE");
   command->add_option("--max-error", args->limits, "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")->type_name("LIMIT")->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
   command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN")->check(not_empty());
-  command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(CLI::Range(1e-12, 0.1) & not_nan());
-  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(CLI::PositiveNumber & not_nan());
+  command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(number_within(1e-12, 0.1));
+  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(positive_number());
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
   command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR");
-  command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(CLI::Range(53, 1024));
-  command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says what moved, decides nothing")->type_name("FILE");
+  command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(integer_within(53, 1024));
+  command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE");
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};
 }

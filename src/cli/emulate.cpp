@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
@@ -86,7 +87,7 @@ int run(const emulate_arguments& args, const common_options& common) {
 registered_verb add_emulate(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
   const auto args = std::make_shared<emulate_arguments>();
-  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
+  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE");
   command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN")->check(not_empty());
   command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
@@ -95,7 +96,7 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N");
   command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")
       ->type_name("ULPS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_within(0, 1e6));
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -74,13 +74,13 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
                    "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite "
                    "that judges their results; --regime, --op and --dtype narrow it")
       ->type_name("DIR");
-  command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("NAME");
+  command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("REGIME");
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");
   command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
-  command->add_option("--beta", args->beta, "Step law, or a decimal")->type_name("LAW");
-  command->add_option("--gate", args->gate, "Gate law, or a decimal")->type_name("LAW");
-  command->add_option("--initial-state", args->initial_state, "Law of the initial state")->type_name("LAW");
+  command->add_option("--beta", args->beta, "Step law, or a decimal")->type_name("BETA-LAW");
+  command->add_option("--gate", args->gate, "Gate law, or a decimal")->type_name("GATE-LAW");
+  command->add_option("--initial-state", args->initial_state, "Law of the initial state")->type_name("INITIAL-STATE-LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());

@@ -160,7 +160,7 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (stop_requested()) {
         say(common,
-            "stopped after " + std::to_string(i) + " of " + std::to_string(wanted.size()) + " problems; nothing was written\n");
+            "gen: " + why_stopped(common) + " after " + std::to_string(i) + " of " + std::to_string(wanted.size()) + " problems; nothing was written\n");
         return 3;
       }
       line.update(static_cast<double>(i) / static_cast<double>(wanted.size()));

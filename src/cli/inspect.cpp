@@ -94,7 +94,7 @@ int run(const std::string& file, const common_options& common) {
 registered_verb add_inspect(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("inspect", "List what a problem's inputs are like and what looks wrong");
   const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required();
+  command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required()->type_name("FILE");
   return {command, [file, &common] { return run(*file, common); }};
 }
 

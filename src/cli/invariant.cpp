@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
 
 namespace deltaproof::cli {
@@ -143,10 +144,10 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
       ->add_option("--false-alarm", args->false_alarm,
                    "Probability that kernels which keep the plan are refuted, for all results together")
       ->type_name("P")
-      ->check(CLI::Range(1e-12, 0.1));
+      ->check(number_within(1e-12, 0.1));
   command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")
       ->type_name("E")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -73,7 +73,7 @@ int run(const inverse_arguments& args, const common_options& common) {
   require_memory(problem, common.threads);
   const inverse_trial trial = try_inverse(plan, problem, args.worst_case, common.threads, &stop_requested());
   if (trial.stopped) {
-    say(common, "inverse: stopped before there was a verdict\n");
+    say(common, "inverse: " + why_stopped(common) + "; stopped before there was a verdict\n");
     return 3;
   }
   const inverse_verdict& v = trial.verdict;
@@ -160,7 +160,7 @@ registered_verb add_inverse(CLI::App& app, common_options& common) {
       ->required()
       ->type_name("LAW");
   command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("LAW");
-  command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("NAME");
+  command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("INVERSE");
   const auto not_empty = [](const std::string& text) { return std::string(text.empty() ? "name a format, or leave it out" : ""); };
   command->add_option("--format", args->format_name, "Format of the operands: fp64, fp32, tf32, fp16 or bf16")
       ->required()

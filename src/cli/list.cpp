@@ -5,18 +5,23 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/completion.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/kernel/invariant.hpp"
 #include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "kernel/nearest_name.hpp"
+#include "number/text.hpp"
+#ifndef DELTAPROOF_WITHOUT_STUDIES
 #include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/study.hpp"
-#include "number/text.hpp"
+#endif
 
 namespace deltaproof::cli {
 namespace {
@@ -138,6 +143,7 @@ std::vector<entry> list_laws(std::span<const law_info> laws) {
   return out;
 }
 
+#ifndef DELTAPROOF_WITHOUT_STUDIES
 std::vector<entry> list_studies() {
   std::vector<entry> out;
   for (const study* s : studies()) out.push_back({std::string(s->name), std::string(s->question)});
@@ -204,6 +210,7 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
   if (!c.evidence.empty()) facts.emplace_back("test", test_of(c));
   return facts;
 }
+#endif
 
 std::vector<entry> list_metrics() {
   return {{"max_abs", "largest |error|"},
@@ -228,8 +235,10 @@ constexpr axis axes[] = {
     {"gate-laws", [] { return list_laws(gate_laws()); }},
     {"initial-state-laws", [] { return list_laws(initial_state_laws()); }},
     {"metrics", list_metrics},
+#ifndef DELTAPROOF_WITHOUT_STUDIES
     {"studies", list_studies},
     {"claims", list_claims},
+#endif
 };
 
 std::string axis_names() {
@@ -256,7 +265,12 @@ int run_list(const std::string& wanted, const common_options& common) {
     publish(common, {"list", text, j.dump(2) + "\n"});
     return 0;
   }
-  throw format_error("list: there is no axis '" + wanted + "'; there are " + axis_names());
+#ifdef DELTAPROOF_WITHOUT_STUDIES
+  if (wanted == "studies" || wanted == "claims") throw format_error("list: " + wanted + " are " + std::string(without_studies));
+#endif
+  std::vector<std::string_view> known;
+  for (const axis& a : axes) known.push_back(a.name);
+  throw format_error("list: there is no axis '" + wanted + "'" + detail::suggestion(wanted, known));
 }
 
 /// Each line behind "# ": what stands before a file to be copied is not part of it.
@@ -284,20 +298,56 @@ int run_explain(const std::string& wanted, const common_options& common) {
         text += "  " + name + ": " + value + "\n";
         item[name] = value;
       }
+#ifndef DELTAPROOF_WITHOUT_STUDIES
       if (a.entries == list_claims) {
         for (const auto& [name, value] : claim_evidence_facts(claim_named(wanted))) text += "  " + name + ": " + value + "\n";
       }
+#endif
       item.update(e.fields);
       j["entries"].push_back(std::move(item));
     }
   }
   if (!toml.empty()) text = as_comment(text) + toml;
-  if (text.empty()) throw format_error("explain: nothing is named '" + wanted + "'; see deltaproof list AXIS for AXIS in " + axis_names());
-  publish(common, {"explain", text, j.dump(2) + "\n"});
+  if (text.empty()) {
+    const std::vector<std::string> names = names_of_type("ID");
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string near(detail::nearest_name(wanted, known));
+    throw format_error("explain: nothing is named '" + wanted + "'" + (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+                       (near.empty() ? "; see" : " See") + " deltaproof list AXIS for AXIS in " + axis_names());
+  }
+  publish(common, {"explain", text, j.dump(2) + "\n", {}, {}, !toml.empty()});
   return 0;
 }
 
+/// "studies" -> "STUDY", as an option names the type of its value.
+std::string type_of(std::string_view axis_name) {
+  std::string one(axis_name);
+  if (one.ends_with("ies")) one.replace(one.size() - 3, 3, "y");
+  else one.pop_back();
+  for (char& c : one) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return one;
+}
+
 }  // namespace
+
+std::vector<std::string> names_of_type(const std::string& type) {
+  std::vector<std::string> out;
+  const auto add = [&out](const auto& table) {
+    for (const auto& [value, name] : table) out.emplace_back(name);
+  };
+  if (type == "AXIS") {
+    for (const axis& a : axes) out.emplace_back(a.name);
+  }
+  if (type == "SHELL") out.emplace_back("bash");
+  if (type == "KIND") add(invariant_names);
+  if (type == "OP") add(op_names);
+  if (type == "PATH") add(path_names);
+  for (const axis& a : axes) {
+    if (type != "ID" && type != type_of(a.name)) continue;
+    for (const entry& e : a.entries()) out.push_back(e.name);
+  }
+  return out;
+}
 
 registered_verb add_list(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("list", "List an axis: " + axis_names());

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -9,9 +11,13 @@
 #include <iostream>
 #include <mutex>
 #include <new>
+#include <sstream>
 #include <thread>
 
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
+#include "cli/terminal.hpp"
+#include "cli/usage.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/number/errors.hpp"
@@ -76,11 +82,11 @@ void add_common(CLI::App* command, common_options& common) {
   command->set_version_flag("--version", version);
   command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE");
   command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
-  command->add_option("--markdown", common.markdown, "Write Markdown to FILE")->type_name("FILE");
-  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N");
+  command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE");
+  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, 100000));
   command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e8) & not_nan());
+      ->check(number_within(0, 1e8));
   const auto take_seed = [&common](const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), common.seed);
     if (error != std::errc{} || end != text.data() + text.size())
@@ -88,34 +94,40 @@ void add_common(CLI::App* command, common_options& common) {
     common.seed_given = true;
   };
   command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
-  command->add_flag("--no-color", common.no_color, "Plain text (there is no colour yet to turn off)");
 }
+
+void complain(const std::string& what) { std::cerr << fitted("deltaproof: " + what + "\n", screen_of(STDERR_FILENO)); }
 
 int run(int argc, char** argv) {
   require_sound_environment();
   CLI::App app{"deltaproof: the referee for delta-rule linear attention kernels", "deltaproof"};
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.");
+  app.footer(
+      "Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.\n"
+      "NO_COLOR: plain text on a terminal. DELTAPROOF_PROGRESS_SECONDS: between lines of progress where stderr is no terminal "
+      "(default 30; 0: none).");
   common_options common;
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
   std::vector<registered_verb> verbs;
   for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_replay, add_shrink,
-                         add_inverse, add_study, add_report, add_list, add_explain}) {
+                         add_inverse, add_study, add_report, add_list, add_explain, add_completion}) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
   }
   if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), [&](const registered_verb& v) { return v.command->get_name() == argv[1]; })) {
-    std::string names;
-    for (const registered_verb& v : verbs) names += (names.empty() ? "" : ", ") + v.command->get_name();
-    throw format_error("there is no verb '" + std::string(argv[1]) + "'; there are " + names);
+    throw format_error("there is no verb '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));
   }
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::ostringstream asked;  // --help, --version
+    (void)app.exit(e, asked, asked);
+    say({}, asked.str());
+    return 0;
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? 0 : bad_usage;
+    throw format_error(usage_error(app, e));
   }
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
@@ -126,6 +138,7 @@ int run(int argc, char** argv) {
   for (const registered_verb& v : verbs) {
     if (!v.command->parsed()) continue;
     const int code = v.run();
+    if (was_interrupted()) complain("interrupted");
     return was_interrupted() ? interrupted_exit : code;
   }
   return bad_usage;
@@ -136,16 +149,18 @@ int run(int argc, char** argv) {
 const std::atomic<bool>& stop_requested() { return stop; }
 bool was_interrupted() { return interrupted; }
 
+/// The program, with a word for whatever ends it.
+int start(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    complain("out of memory; take a smaller problem or a machine with more");
+  } catch (const std::exception& e) {
+    complain(e.what());
+  }
+  return was_interrupted() ? interrupted_exit : bad_usage;
+}
+
 }  // namespace deltaproof::cli
 
-int main(int argc, char** argv) {
-  try {
-    return deltaproof::cli::run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::cerr << "deltaproof: out of memory; take a smaller problem or a machine with more\n";
-    return deltaproof::cli::bad_usage;
-  } catch (const std::exception& e) {
-    std::cerr << "deltaproof: " << e.what() << '\n';
-    return deltaproof::cli::bad_usage;
-  }
-}
+int main(int argc, char** argv) { return deltaproof::cli::start(argc, argv); }

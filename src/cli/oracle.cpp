@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/kernel/golden.hpp"
 #include "deltaproof/kernel/write_file.hpp"
@@ -75,7 +76,7 @@ int run(const oracle_arguments& args, const common_options& common) {
     });
   }();
   if (answer.stopped) {
-    say(common, "oracle: stopped before the reference was complete; nothing was written\n");
+    say(common, "oracle: " + why_stopped(common) + "; stopped before the reference was complete; nothing was written\n");
     return 3;
   }
   json j{{"schema", "deltaproof.oracle/1"},
@@ -124,17 +125,17 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
       "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that).");
   const auto args = std::make_shared<oracle_arguments>();
-  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required();
+  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE");
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
   command->add_option("--round", args->round, "Format of the outputs")
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")
       ->capture_default_str();
   command->add_option("--bits", args->bits, "So many bits of every element, as a sum of fp64 tensors (53 to 1024)")
-      ->check(CLI::Range(53, 1024))
+      ->check(integer_within(53, 1024))
       ->type_name("N");
   command->add_option("--max-bits", args->max_bits, "Highest working precision; exact numbers are tried whatever it says")
-      ->check(CLI::Range(53, 1024))
+      ->check(integer_within(53, 1024))
       ->type_name("N")
       ->capture_default_str();
   return {command, [args, &common] { return run(*args, common); }};

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
+#include "cli/numbers.hpp"
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
 
@@ -59,8 +60,8 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
   auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN")->check(not_empty());
   command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
   command.add_flag("--no-power", args.no_power, "With PROBLEM: do not run the planted faults");
-  command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(CLI::Range(1e-12, 0.1));
-  command.add_option("--chunk", args.chunk, "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")->type_name("C")->check(CLI::Range(1, 1024));
+  command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(number_within(1e-12, 0.1));
+  command.add_option("--chunk", args.chunk, "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")->type_name("C")->check(integer_within(1, 1024));
 }
 
 int run_problem_report(const problem_report_arguments& args, const common_options& common) {
@@ -96,7 +97,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
     r = report_on(p, {report_name(args.problem), args.problem, command_line(common)}, results, options);
   }
   if (options.run.stopped()) {
-    say(common, "report: interrupted; nothing was written\n");
+    say(common, "report: " + why_stopped(common) + "; nothing was written\n");
     return 3;
   }
   write_report(r, args.output);

@@ -11,8 +11,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/progress.hpp"
 
 namespace deltaproof::cli {
 
@@ -25,8 +28,8 @@ struct common_options {
   double max_seconds = 0;  ///< 0: no limit
   std::uint64_t seed = 1;
   bool seed_given = false;
-  bool no_color = false;
   std::vector<std::string> arguments;  ///< the command line as given, for "reproduce"
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 };
 
 /// Refuses the empty word, which an unset variable of a shell leaves behind.
@@ -59,37 +62,25 @@ inline constexpr int interrupted_exit = 130;
 /// Whether it was Ctrl-C.
 [[nodiscard]] bool was_interrupted();
 
-/// A line "stage  42 %  ETA 12 s" on stderr, where that is a terminal; nothing elsewhere.
-class progress_line {
- public:
-  explicit progress_line(std::string stage);
-  ~progress_line();
-  progress_line(const progress_line&) = delete;
-  progress_line& operator=(const progress_line&) = delete;
-  void update(double fraction);
-  void stage(const std::string& name);                         ///< new work: its time starts now
-  void rename(std::string name) { stage_ = std::move(name); }  ///< the same work under another name
+/// Why work ended early: "interrupted", or "--max-seconds 5 ran out".
+[[nodiscard]] std::string why_stopped(const common_options& common);
 
- private:
-  std::string stage_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point start_;
-  std::chrono::steady_clock::time_point last_;
-};
-
-/// Writes the human text: to stdout, or to stderr where one of the views takes stdout. Throws: format_error if it
-/// cannot be written.
-void say(const common_options& common, const std::string& text);
+/// Writes the human text, as a terminal shows it best where it goes to one: to stdout, or to stderr where one of the views takes
+/// stdout. `to_copy`: lines stay whole. Throws: format_error if it cannot be written.
+void say(const common_options& common, const std::string& text, bool to_copy = false);
 
 /// The command line, quoted for a shell.
 [[nodiscard]] std::string command_line(const common_options& common);
 
-/// One test case of a JUnit file; `failure` is empty where it passed, `skipped` says why it was not run.
+/// One test case of a JUnit file; `failure` is empty where it passed, `skipped` says why it was not run, `error` why there is no
+/// answer.
 struct junit_case {
   std::string name;
   std::string failure;
-  std::string output;
+  std::string output;  ///< the body of a failure or an error, else what the case printed
   std::string skipped = {};
+  std::string error = {};
+  std::optional<double> seconds = {};  ///< nothing: its share of the whole time
 };
 
 /// What a verb hands to its users. Markdown is the text in a code block, JUnit one passed case, unless given.
@@ -99,9 +90,10 @@ struct output {
   std::string json;
   std::string markdown = {};
   std::vector<junit_case> cases = {};
+  bool to_copy = false;  ///< the text is a file or a command: a terminal shows it as it is
 };
 
-/// Every view that was asked for, then the text. Throws: format_error if two views want stdout or one cannot be written.
+/// Every view that was asked for, then the text. Markdown goes behind what its file holds already. Throws: format_error if two views want stdout or one cannot be written.
 void publish(const common_options& common, const output& out);
 
 /// Adds the verb to `app`; the returned function runs it and gives the exit code.
@@ -123,5 +115,10 @@ registered_verb add_list(CLI::App& app, common_options& common);
 registered_verb add_explain(CLI::App& app, common_options& common);
 registered_verb add_study(CLI::App& app, common_options& common);
 registered_verb add_report(CLI::App& app, common_options& common);
+registered_verb add_completion(CLI::App& app, common_options& common);
+
+/// Why a build has neither `study` nor `report`.
+inline constexpr std::string_view without_studies =
+    "not in this build, which came with the Python package; build the whole program from the source tree: ./run build";
 
 }  // namespace deltaproof::cli

@@ -46,7 +46,7 @@ int run_shrink(const std::string& folder, const common_options& common) {
   {
     progress_line line("replay");
     again = replay(folder, replay_options(common, line), DELTAPROOF_VERSION);
-    if (again.report.stopped) throw format_error(folder + ": stopped before the witness was judged once; nothing was changed");
+    if (again.report.stopped) throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
     if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
     before = again.given.tokens();
     check_options quiet = again.options;
@@ -83,14 +83,14 @@ int run_shrink(const std::string& folder, const common_options& common) {
 registered_verb add_replay(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("replay", "Judge a recorded verdict again and say whether it comes out the same");
   const auto where = std::make_shared<std::string>();
-  command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required();
+  command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required()->type_name("FILE");
   return {command, [where, &common] { return run_replay(*where, common); }};
 }
 
 registered_verb add_shrink(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way");
   const auto folder = std::make_shared<std::string>();
-  command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required();
+  command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR");
   return {command, [folder, &common] { return run_shrink(*folder, common); }};
 }
 

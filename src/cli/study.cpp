@@ -1,6 +1,28 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include "cli/program.hpp"
+#ifdef DELTAPROOF_WITHOUT_STUDIES
+
+namespace deltaproof::cli {
+namespace {
+
+/// A verb that says why it is not here, whatever stands behind it.
+registered_verb add_absent(CLI::App& app, const std::string& name, const std::string& what) {
+  auto* command = app.add_subcommand(name, what + " (" + std::string(without_studies) + ")");
+  command->allow_extras();
+  return {command, [name]() -> int { throw format_error(name + ": " + std::string(without_studies)); }};
+}
+
+}  // namespace
+
+registered_verb add_study(CLI::App& app, common_options&) { return add_absent(app, "study", "Run studies by name"); }
+registered_verb add_report(CLI::App& app, common_options&) { return add_absent(app, "report", "Write the stability report, or a page on your own tensors"); }
+
+}  // namespace deltaproof::cli
+
+#else
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,7 +31,6 @@
 
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
-#include "cli/program.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
@@ -62,7 +83,7 @@ int run(const study_arguments& args, const common_options& common) {
   const bool views = !(common.json.empty() && common.junit.empty() && common.markdown.empty());
   for (const study* s : chosen) {
     if (options.stopped()) {
-      text += std::string(s->name) + ": not begun\n";
+      text += std::string(s->name) + ": not begun (" + why_stopped(common) + ")\n";
       continue;
     }
     if (args.resume && is_made(*s, args.output, options)) {
@@ -117,7 +138,7 @@ void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args)
 registered_verb add_study(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("study", "Run studies by name and print their answers");
   const auto args = std::make_shared<study_arguments>();
-  command->add_option("NAME", args->names, "See: deltaproof list studies")->required();
+  command->add_option("STUDY", args->names, "See: deltaproof list studies")->required();
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR");
   add_shared(command, args);
   return {command, [args, &common] { return run(*args, common); }};
@@ -129,8 +150,8 @@ registered_verb add_report(CLI::App& app, common_options& common) {
                 "the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
-  command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)");
-  command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number");
+  command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE");
+  command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE");
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
   command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
   add_problem_report_options(*command, *own);
@@ -143,3 +164,4 @@ registered_verb add_report(CLI::App& app, common_options& common) {
 }
 
 }  // namespace deltaproof::cli
+#endif

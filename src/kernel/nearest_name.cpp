@@ -31,16 +31,33 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names) {
+namespace {
+
+/// `far`: letters that may be wrong.
+std::string_view nearest_within(std::string_view wrong, std::span<const std::string_view> names, std::size_t far) {
+  const auto holds_it = [wrong](std::string_view name) {
+    return wrong.size() > 2 && std::search(name.begin(), name.end(), wrong.begin(), wrong.end(), [](char a, char b) { return lower(a) == lower(b); }) != name.end();
+  };
+  // A part of a name is no misspelling, however many letters are missing.
+  if (const auto whole = std::find_if(names.begin(), names.end(), holds_it); whole != names.end()) return *whole;
   const auto nearest = std::min_element(names.begin(), names.end(), [wrong](std::string_view a, std::string_view b) {
     return distance(wrong, a) < distance(wrong, b);
   });
-  return nearest == names.end() ? std::string_view{} : *nearest;
+  return nearest == names.end() || distance(wrong, *nearest) > far ? std::string_view{} : *nearest;
+}
+
+}  // namespace
+
+std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names) {
+  return nearest_within(wrong, names, std::max<std::size_t>(1, (wrong.size() + 1) / 3));
 }
 
 std::string suggestion(std::string_view wrong, std::span<const std::string_view> names) {
   if (names.empty()) return "";
-  std::string text = "; did you mean \"" + std::string(nearest_name(wrong, names)) + "\"? There ";
+  // Of a handful of names one is meant, however it was spelt.
+  constexpr std::size_t handful = 8;
+  const std::string_view near = names.size() <= handful ? nearest_within(wrong, names, std::string_view::npos) : nearest_name(wrong, names);
+  std::string text = near.empty() ? "; there " : "; did you mean \"" + std::string(near) + "\"? There ";
   text += names.size() == 1 ? "is " : "are ";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? ", " : "") + std::string(names[i]);
   return text;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Finds the name a user meant: `nearest_name(wrong, names)` is the name with the fewest letters inserted, deleted or
-// replaced. It exists so that a refusal can say what to write instead.
+// replaced, unless that is a third of it. It exists so that a refusal can say what to write instead.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace deltaproof::detail {
 
-/// The first of those nearest to `wrong`, case aside; "" if there are none.
+/// The first that holds `wrong`, else the first of those nearest to it, case aside; "" where none is near.
 [[nodiscard]] std::string_view nearest_name(std::string_view wrong, std::span<const std::string_view> names);
-/// "; did you mean \"bf16\"? There are bf16, fp16, ...".
+/// "; did you mean \"bf16\"? There are bf16, fp16, ...", or "; there are bf16, ..." where there are many and none is near.
 [[nodiscard]] std::string suggestion(std::string_view wrong, std::span<const std::string_view> names);
 
 }  // namespace deltaproof::detail

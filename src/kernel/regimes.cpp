@@ -10,6 +10,7 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "kernel/nearest_name.hpp"
 #include "kernel/regime_draft.hpp"
 
 namespace deltaproof {
@@ -150,12 +151,12 @@ constexpr auto regime_table = std::to_array<regime>({
 });
 
 const regime& row_named(std::string_view name) {
-  std::string known;
+  std::vector<std::string_view> known;
   for (const regime& row : regime_table) {
     if (row.info.name == name) return row;
-    known += (known.empty() ? "" : ", ") + std::string(row.info.name);
+    known.push_back(row.info.name);
   }
-  throw format_error("unknown regime \"" + std::string(name) + "\"; use one of " + known);
+  throw format_error("unknown regime \"" + std::string(name) + "\"" + detail::suggestion(name, known));
 }
 
 void require_initial_state_law(std::string_view name) {

@@ -168,7 +168,8 @@ const claim& claim_named(std::string_view id) {
     if (c.id == id) return c;
     names.push_back(c.id);
   }
-  throw domain_error("no claim '" + std::string(id) + "'; did you mean '" + std::string(detail::nearest_name(id, names)) + "'?");
+  const std::string near(detail::nearest_name(id, names));
+  throw domain_error("no claim '" + std::string(id) + "'; " + (near.empty() ? "`deltaproof list claims` has them all" : "did you mean '" + near + "'?"));
 }
 
 std::string sources_of(const claim& c) {

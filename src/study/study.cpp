@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "deltaproof/number/errors.hpp"
+#include "kernel/nearest_name.hpp"
 #include "oracle/parallel.hpp"
 #include "study/table.hpp"
 
@@ -27,12 +28,12 @@ std::span<const study* const> studies() {
 }
 
 const study& study_named(std::string_view name) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const study* s : studies()) {
     if (s->name == name) return *s;
-    names.append(names.empty() ? "" : ", ").append(s->name);
+    names.push_back(s->name);
   }
-  throw domain_error("no study '" + std::string(name) + "'; there is: " + (names.empty() ? "none" : names));
+  throw domain_error("no study '" + std::string(name) + "'" + (names.empty() ? "; there is none" : detail::suggestion(name, names)));
 }
 
 report run_study(const study& s, const run_options& options) {

@@ -63,8 +63,9 @@ const fault& fault_named(std::string_view name) {
     if (f.name == name) return f;
     names.push_back(f.name);
   }
-  throw format_error("unknown fault \"" + std::string(name) + "\"; did you mean \"" +
-                     std::string(detail::nearest_name(name, names)) + "\"? `deltaproof list faults` has them all");
+  const std::string near(detail::nearest_name(name, names));
+  throw format_error("unknown fault \"" + std::string(name) + "\"; " + (near.empty() ? "" : "did you mean \"" + near + "\"? ") +
+                     "`deltaproof list faults` has them all");
 }
 
 bool applies(const fault& f, const problem& p, path_kind path) {
