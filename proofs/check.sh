@@ -2,31 +2,32 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
 #
-# check.sh [check|audit|golden] [FOLDER]: builds the theories in FOLDER (build/proofs unless given; the source tree stays as it is),
-# audits what each statement assumes, runs Gappa, compares the thresholds and the golden vectors. Ends with a failure and a word
-# on the first difference.
+# check.sh [check|audit|golden|selftest] [FOLDER]: builds the theories in FOLDER (build/proofs unless given; the source tree stays as
+# it is), compares what they state, define and assume with proofs/audit, runs Gappa, compares the golden vectors, and shows that
+# planted edits are seen. Ends with a failure and a word on the first difference.
 #   check    everything; what a reader runs, by way of `./run proofs`
-#   audit    builds, then writes the assumptions found to proofs/audit/*.expected: read them before they are committed
+#   audit    builds, then writes what was found to proofs/audit: read the difference before it is committed
+#   selftest builds, then plants the edits alone (proofs/audit_selftest.py)
 #   golden   builds, then writes tests/proofs/bf16_golden.txt anew
-# Needs Coq with mathcomp (algebra, algebra-tactics, analysis), Coquelicot, Flocq, Interval, Gappa: group `proofs` of packages.txt.
+# Needs Python 3, and Coq with mathcomp (algebra, algebra-tactics, analysis), Coquelicot, Flocq, Interval, Gappa: group `proofs` of packages.txt.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 verb=${1:-check}
 built=${2:-$root/build/proofs}
-folders="algebra ode float bridge golden"
+folders="algebra ode float bridge golden code"
 sources=$root/proofs
 vectors=$root/tests/proofs/bf16_golden.txt
 
 fail() { printf 'proofs: FAILED: %s\n' "$*" >&2; exit 1; }
 say() { printf 'proofs: %s\n' "$*"; }
-case $verb in check|audit|golden) ;; *) fail "no verb $verb; there are check, audit, golden" ;; esac
+case $verb in check|audit|golden|selftest) ;; *) fail "no verb $verb; there are check, audit, golden, selftest" ;; esac
 
 command -v coqc > /dev/null || fail "coqc is not there (packages.txt, group proofs)"
 libraries=$(coqc -where)/user-contrib
 for library in mathcomp/algebra mathcomp/analysis mathcomp/algebra_tactics Coquelicot Flocq Interval Gappa; do
   [ -d "$libraries/$library" ] || fail "the Coq library $library is not there (packages.txt, group proofs)"
 done
-for tool in gappa make ocamlfind ocamlopt; do
+for tool in gappa make ocamlfind ocamlopt python3; do
   command -v $tool > /dev/null || fail "$tool is not there (packages.txt, group proofs)"
 done
 
@@ -57,64 +58,17 @@ coq_makefile -Q theories deltaproof -arg -w -arg none -o Makefile.coq theories/*
 nice -n 5 make -s -f Makefile.coq -j2 > make.log 2>&1 || { tail -n 30 make.log >&2; fail "a theory does not compile (full log: $built/make.log)"; }
 say "$(printf '%s\n' theories/*/*.v | wc -l) theories compile"
 
-# Every statement of a folder in one tuple, whose assumptions are printed at once.
-statements() {
-  sed -nE 's/^ *(Theorem|Lemma|Corollary|Proposition|Example|Fact|Remark) +([A-Za-z_][A-Za-z0-9_'"'"']*).*/\2/p' "$1"
-}
-all=0
-for folder in $folders; do
-  audit=audit/$folder.v
-  {
-    for file in theories/"$folder"/*.v; do
-      [ -f "$file" ] || continue
-      name=$(basename "$file" .v)
-      echo "From deltaproof.$folder Require $name."
-    done
-    echo "Definition audited :="
-    separator='('
-    for file in theories/"$folder"/*.v; do
-      [ -f "$file" ] || continue
-      name=$(basename "$file" .v)
-      for statement in $(statements "$file"); do
-        echo "$separator @deltaproof.$folder.$name.$statement"
-        separator=,
-      done
-    done
-    echo ")."
-    echo "Set Printing Width 100000."
-    echo "Print Assumptions audited."
-  } > "$audit"
-  count=$(grep -c '@deltaproof' "$audit" || true)
-  [ "$count" -gt 0 ] || fail "no statement in theories/$folder"
-  all=$((all + count))
-  coqc -q -w none -Q theories deltaproof "$audit" > "audit/$folder.printed" 2> "audit/$folder.log" ||
-    { cat "audit/$folder.log" >&2; fail "the audit of $folder does not compile"; }
-  LC_ALL=C sort "audit/$folder.printed" > "audit/$folder.found"
-  if [ "$verb" = audit ]; then
-    mkdir -p "$sources/audit"
-    cp "audit/$folder.found" "$sources/audit/$folder.expected"
-  fi
-  diff -u "$sources/audit/$folder.expected" "audit/$folder.found" >&2 ||
-    fail "the assumptions of $folder are not those of proofs/audit/$folder.expected"
-  say "$folder: $count statements, $(grep -c ' : ' "audit/$folder.found" || true) assumptions, as expected"
-done
+# The index first: it takes no time.
+[ "$verb" != audit ] || python3 "$root/tests/house/proof_index.py" write "$root"
+python3 "$root/tests/house/proof_index.py" check "$root" || fail "proofs/README.md, the theories, the code and the tests disagree"
 
-# Each threshold stands in the statement it names.
-rm -rf thresholds; mkdir thresholds
-sed -n 's/[[:space:]]*#.*//; /=/p' "$sources/constants.txt" > thresholds/lines
-{
-  sed -E 's/.*= *deltaproof\.([a-z]+)\.([a-z0-9_]+)\..*/From deltaproof.\1 Require \2./' thresholds/lines | sort -u
-  echo "From Coq Require Import Reals. Open Scope R_scope. Set Printing Width 100000."
-  sed -E 's/^ *([A-Za-z0-9_]+) *=.*= *([A-Za-z0-9_.]+) *$/Redirect "thresholds\/\1" Check @\2./' thresholds/lines
-} > thresholds/check.v
-coqc -q -w none -Q theories deltaproof thresholds/check.v > thresholds/log 2>&1 ||
-  { cat thresholds/log >&2; fail "a line of proofs/constants.txt names no theorem"; }
-while read -r name _ value _ path; do
-  escaped=$(printf '%s' "$value" | sed 's/[.]/[.]/g')
-  grep -qE "(^|[^0-9.])$escaped([^0-9.]|\$)" "thresholds/$name.out" ||
-    fail "proofs/constants.txt: $name = $value does not stand in the statement of $path"
-done < thresholds/lines
-say "$(wc -l < thresholds/lines) thresholds stand in the theorems they name"
+if [ "$verb" != selftest ]; then
+  [ "$verb" = audit ] && how=write || how=check
+  python3 "$sources/audit.py" $how "$root" "$built" || fail "what the theories say is not what proofs/audit has (lines above)"
+  [ "$verb" != audit ] || python3 "$root/tests/house/proof_index.py" write "$root"
+fi
+python3 "$sources/audit_selftest.py" "$root" "$built" || fail "a planted edit is not seen (lines above)"
+if [ "$verb" = selftest ]; then exit 0; fi
 
 for script in "$sources"/gappa/*.g; do
   gappa "$script" > gappa.log 2>&1 || { cat gappa.log >&2; fail "Gappa does not prove $(basename "$script")"; }
@@ -130,5 +84,4 @@ cp bf16_operators.ml bf16_operators.mli "$sources/golden/print_vectors.ml" vecto
 cmp vectors/bf16_golden.txt "$vectors" || fail "tests/proofs/bf16_golden.txt is not what the verified operators give"
 say "the golden vectors are those of the verified operators"
 
-sh "$root/tests/house/proof_index.sh" "$root" || fail "proofs/README.md, the theories and the tests disagree"
-say "$all statements checked in $(($(date +%s) - start)) s"
+say "all checked in $(($(date +%s) - start)) s"

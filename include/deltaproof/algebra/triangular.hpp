@@ -321,3 +321,13 @@ template <class A, class M = A, class In, class Observer = ignore_intermediates>
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.unit_lower.unit_lower_invertible, algebra.unit_lower.forward_substitution,
+// proved: algebra.unit_lower.strictly_lower_nilpotent, algebra.unit_lower.nilpotency_is_sharp,
+// proved: algebra.unit_lower.doubling_sums_powers, algebra.unit_lower.neumann_series, algebra.unit_lower.doubling_inverts,
+// proved: algebra.unit_lower.two_by_two_blocks, algebra.unit_lower.block_inverse_lower,
+// proved: algebra.unit_lower.block_inverse_diagonal, algebra.unit_lower.block_recursion, algebra.ut.chunk_Ai_unique,
+// proved: algebra.ut_bounds.forward_error, algebra.ut_bounds.substitution_forward_error,
+// proved: algebra.ut_bounds.forward_error_nearly_unit_keys, algebra.ut_bounds.forward_error_unit_keys,
+// proved: float.substitution.inverse_residual

@@ -222,3 +222,6 @@ class diagonal_longhorn : public detail::baseline<S> {
 };
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.wy.negative_eigenvalue_conventions

@@ -50,3 +50,7 @@ template <UpdateRule Rule>
 inline constexpr double stability_limit = Rule::limit;
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.step_eigenvector, algebra.rank_one.step_fixes_complement,
+// proved: algebra.rank_one.step_characteristic_polynomial, algebra.rank_one.step_spectrum, algebra.rank_one.outer_power

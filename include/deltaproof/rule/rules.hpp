@@ -193,3 +193,19 @@ void visit_rule(std::string_view name, F&& f) {
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.step_eigenvector, algebra.rank_one.step_fixes_complement,
+// proved: algebra.rank_one.step_characteristic_polynomial, algebra.rank_one.step_spectrum, algebra.rank_one.outer_power,
+// proved: algebra.rank_one.step_composition, algebra.rank_one.sherman_morrison, algebra.rank_one.longhorn_is_implicit_euler,
+// proved: algebra.rank_one.implicit_euler_unique, algebra.non_expansive.step_non_expansive_iff,
+// proved: ode.exact_flow.flow_step_eigenvalue, ode.exact_flow.flow_eigenvalue_range, ode.exact_flow.flow_step_composition,
+// proved: ode.exact_flow.exact_flow_start, ode.exact_flow.exact_flow_solves, ode.exact_flow.exact_flow_unique,
+// proved: ode.stability.euler_stable, ode.stability.euler_limit, ode.stability.rk2_stable, ode.stability.rk2_limit,
+// proved: ode.stability.rk3_stable, ode.stability.rk3_limit, ode.stability.rk4_positive, ode.stability.rk4_stable,
+// proved: ode.stability.rk4_limit, ode.stability.implicit_euler_range, ode.stability.crank_nicolson_range,
+// proved: ode.stability.exact_range, ode.stability.euler_below_exact, ode.stability.exact_below_rk2,
+// proved: ode.stability.euler_local_error, ode.stability.exact_below_implicit_euler, ode.stability.euler_below_crank_nicolson,
+// proved: ode.stability.crank_nicolson_below_exact, ode.stability.rk4_accuracy, ode.stability.rk4_accuracy_wide,
+// proved: ode.stability.euler_gap, float.gain.gain_robust, float.alpha.one_minus_exp_condition, float.alpha.alpha_fp32,
+// proved: code.constants.limit_euler_is_the_end

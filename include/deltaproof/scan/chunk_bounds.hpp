@@ -39,3 +39,15 @@ struct chunk_roundoffs {
 [[nodiscard]] chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t key_dim, const chunk_roundoffs& u);
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.step_reflection, algebra.non_expansive.step_norm, algebra.non_expansive.decay_non_expansive,
+// proved: algebra.non_expansive.transposed_product_norm, algebra.non_expansive.run_norm, algebra.non_expansive.run_non_expansive,
+// proved: algebra.ut_bounds.inverse_entry, algebra.ut_bounds.w_norm, algebra.ut_bounds.inverse_entry_bound,
+// proved: algebra.ut_bounds.t_entry_bound, algebra.ut_bounds.t_diagonal, algebra.ut_bounds.t_entry_bound_stable,
+// proved: algebra.ut_bounds.inverse_entry_growth, algebra.ut_bounds.overlap_bound, algebra.ut_bounds.inverse_row_sum,
+// proved: algebra.ut_bounds.overlap_row_sum, algebra.ut_bounds.condition_bound, algebra.ut_bounds.forward_error_a_priori,
+// proved: algebra.ut_bounds.perturbed_forward_error, algebra.ut_bounds.forward_error_nearly_unit_keys,
+// proved: algebra.ut_bounds.forward_error_unit_keys, algebra.repeated_keys.inverse_bounds_attained,
+// proved: algebra.repeated_keys.condition_attained, float.substitution.solve_residual,
+// proved: bridge.forward_error.rounded_substitution_error

@@ -262,3 +262,11 @@ template <class A, class D = sum_arithmetic<A>, class M = D>
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.ordered_product.ordered_product_cut, algebra.ordered_product.scalar_decay_ratio,
+// proved: algebra.ordered_product.channel_decay_ratio, algebra.wy.wy_output, algebra.wy.wy_correction, algebra.wy.run_cut,
+// proved: algebra.wy.run_shift, algebra.wy.ungated_overlap, algebra.wy.scalar_gate_overlap, algebra.wy.channel_gate_overlap,
+// proved: algebra.ut.chunk_solution, algebra.ut.chunk_w_rows, algebra.ut.chunk_u_rows, algebra.ut.chunk_v_new_rows,
+// proved: algebra.ut.chunk_state, algebra.ut.chunk_output, algebra.ut.chunk_Ai_unique, algebra.ut.ut_w, algebra.ut.ut_u,
+// proved: algebra.ut.ut_state, algebra.ut.ut_output

@@ -131,3 +131,6 @@ template <class S>
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.rank_one_apply, algebra.wy.run_cut, algebra.wy.delta_rule_row, float.step.step_error

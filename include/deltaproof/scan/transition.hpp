@@ -255,3 +255,10 @@ void apply_materialised(const matrix<typename A::storage_type>& m, matrix<typena
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.rank_one_apply, algebra.rank_one.rank_one_determinant, algebra.rank_one.step_determinant,
+// proved: algebra.rank_one.rank_one_characteristic_polynomial, algebra.rank_one.rank_one_spectrum,
+// proved: algebra.ordered_product.ordered_product_cut, algebra.non_expansive.projections_in_turn_grow,
+// proved: algebra.non_expansive.shear_power_grows, algebra.materialised.unit_diagonal_expands,
+// proved: algebra.materialised.unit_diagonal_exceeds_one

@@ -130,3 +130,9 @@ template <class S>
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.rank_one_eigenvector, algebra.rank_one.rank_one_fixes_hyperplane,
+// proved: algebra.ordered_product.scalar_decay_ratio, algebra.ordered_product.channel_decay_ratio, algebra.wy.wy_transition,
+// proved: algebra.wy.wy_write, algebra.wy.w_recursion, algebra.wy.u_recursion, algebra.wy.wy_recursion_unique,
+// proved: algebra.wy.state_is_affine, algebra.wy.wy_state, algebra.wy.run_shift

@@ -228,3 +228,6 @@ balls inverse_of(const balls& l, const inverse_rounding& how, const arithmetic_e
 }
 
 }  // namespace deltaproof::stages_detail
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.substitution.inverse_residual

@@ -150,3 +150,6 @@ balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays,
                   const arithmetic_errors& errors);
 
 }  // namespace deltaproof::stages_detail
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.standard_model.gamma_bound, float.standard_model.dot_error

@@ -169,3 +169,6 @@ void fp64_certificate(const lowered<double>& in, bool paired, std::size_t from, 
 
 }  // namespace deltaproof::tiers
 #endif
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.oracle_radius.gram_line

@@ -352,3 +352,6 @@ std::vector<horizon_case> survey_horizon(const run_options& options, const setti
 }
 
 }  // namespace deltaproof::detail::chunk_stability
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.repeated_keys.inverse_is_geometric, algebra.repeated_keys.stored_inverse_moves_eigenvalue

@@ -316,3 +316,9 @@ std::vector<double> unit_key(std::string_view format_name, std::uint64_t seed, s
 }
 
 }  // namespace deltaproof::detail::eigenvalues
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.key_norm.key_norm_after_rounding, float.key_norm.unit_key_after_rounding, float.key_norm.safe_step_condition,
+// proved: float.key_norm.safe_step_sharp, float.key_norm.unclamped_step_expands, float.key_norm.bf16_key_3_4,
+// proved: float.alpha.square_of_rounded_entry, bridge.rounded_steps.rounded_run_non_expansive,
+// proved: bridge.rounded_steps.unclamped_run_diverges

@@ -94,3 +94,6 @@ saturation_survey survey_sigmoid(const run_options& options) {
 }
 
 }  // namespace deltaproof::detail::eigenvalues
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.sigmoid.sigmoid_saturates_from, code.constants.sigmoid_bf16_saturates

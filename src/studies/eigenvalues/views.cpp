@@ -425,3 +425,6 @@ void add_views(const recording_survey& survey, report& into) {
 }
 
 }  // namespace deltaproof::detail::eigenvalues
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.key_norm.safe_step, code.constants.safe_beta_bf16_is_safe, code.constants.unsafe_beta_bf16_is_not

@@ -412,3 +412,6 @@ void add_exponents(const run_options& options, const settings& size, report& r) 
 }
 
 }  // namespace deltaproof::detail::horizon
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.non_expansive.energy_balance

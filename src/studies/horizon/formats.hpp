@@ -122,3 +122,6 @@ struct resting_point {
 [[nodiscard]] double certified_norm_at_least(const matrix<float>& m);
 
 }  // namespace deltaproof::detail::horizon
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.error_accumulation.forced_state_bound, algebra.error_accumulation.delta_errors_only_add

@@ -102,3 +102,6 @@ template <class Step>
 [[nodiscard]] estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength);
 
 }  // namespace deltaproof::detail::horizon
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.rank_one.step_power_on_key

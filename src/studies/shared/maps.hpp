@@ -42,3 +42,10 @@ enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact }
 [[nodiscard]] std::size_t attractor_period(double x);
 
 }  // namespace deltaproof::detail::shared
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: ode.logistic.logistic_flow_solves, ode.logistic.logistic_flow_start, ode.logistic.logistic_flow_range,
+// proved: ode.logistic.logistic_flow_monotone, ode.logistic.logistic_flow_semigroup, ode.logistic.logistic_flow_multiplier,
+// proved: ode.logistic.euler_map_conjugate, ode.logistic.euler_map_fixed_points, ode.logistic.euler_map_at_fixed_point,
+// proved: ode.logistic.euler_map_multiplier, ode.logistic.period_two, ode.logistic.li_yorke_hypothesis,
+// proved: ode.logistic.period_three, ode.logistic.orbit_at_four
