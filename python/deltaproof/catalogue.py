@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from .exchange import Problem, problem_of
+from .messages import python_words
 
 
 class Plan(NamedTuple):
@@ -113,7 +114,8 @@ def cases(
             for key, value in {"op": one_op, "T": t, "K": k, "V": v, "dtype": d, **given}.items()
             if value is not None
         }
-        _core.generation_options(name, seed, asked)  # throws
+        with python_words():
+            _core.generation_options(name, seed, asked)  # throws
         words = [
             name,
             one_op,

@@ -14,7 +14,8 @@ from typing import Any, TypeVar, Union
 
 from . import _core, recorder
 from ._core import format_error
-from .tensors import converted, offsets, take
+from .messages import python_words
+from .tensors import converted, floating, offsets
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -122,7 +123,7 @@ def problem_file(given: ProblemLike | _core.file) -> _core.file:
             if name in ("q", "k", "v", "beta"):
                 raise format_error(f"problem: tensor {name} is missing; it is required")
             continue
-        tensors.append(_named(offsets(x, name) if name == "cu_seqlens" else take(x, name), name))
+        tensors.append(_named(offsets(x, name) if name == "cu_seqlens" else floating(x, name), name))
     out = _core.made(words, tensors, "problem")
     _core.validate(out)
     return out
@@ -146,7 +147,7 @@ def result_file(given: ResultLike | _core.file, problem: _core.file) -> _core.fi
     if fields.get("o") is None:
         raise format_error("result: tensor o is missing; it is required")
     tensors = [
-        _named(take(fields[name], name), name) for name in recorder.RESULT_TENSORS if fields.get(name) is not None
+        _named(floating(fields[name], name), name) for name in recorder.RESULT_TENSORS if fields.get(name) is not None
     ]
     out = _core.made(words, tensors, "result")
     _core.validate(problem, out)
@@ -193,15 +194,17 @@ def result_of(file: _core.file, to: str | None = None) -> Result:
 
 def read_problem(path: Path, to: str | None = None) -> Problem:
     """Reads a problem file; `to`: "torch", "numpy" or None for deltaproof.tensor."""
-    file = _core.opened(os.fspath(path))
-    _core.validate(file)
+    with python_words():
+        file = _core.opened(os.fspath(path))
+        _core.validate(file)
     return problem_of(file, to)
 
 
 def read_result(path: Path, problem: ProblemLike, to: str | None = None) -> Result:
     """Reads a result file and checks that it is one of `problem`, by the hash that it states."""
-    file = _core.opened(os.fspath(path))
-    _core.validate(problem_file(problem), file)
+    with python_words():
+        file = _core.opened(os.fspath(path))
+        _core.validate(problem_file(problem), file)
     return dataclasses.replace(result_of(file, to), problem_sha256="")
 
 
@@ -211,10 +214,11 @@ def record(path: Path, problem: ProblemLike, result: ResultLike | None = None) -
     stem = os.fspath(path)
     if os.path.dirname(stem):
         os.makedirs(os.path.dirname(stem), exist_ok=True)
-    p = problem_file(problem)
-    written = [f"{stem}.problem.safetensors"]
-    p.write(written[0])
-    if result is not None:
-        written.append(f"{stem}.result.safetensors")
-        result_file(result, p).write(written[1])
+    with python_words():
+        p = problem_file(problem)
+        written = [f"{stem}.problem.safetensors"]
+        p.write(written[0])
+        if result is not None:
+            written.append(f"{stem}.result.safetensors")
+            result_file(result, p).write(written[1])
     return tuple(written)

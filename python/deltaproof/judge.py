@@ -4,15 +4,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from . import _core
 from ._core import format_error
 from .exchange import ProblemLike, Result, ResultLike, is_path, problem_file, result_file
+from .messages import in_python, python_words
 from .tensors import converted
 
 
@@ -98,7 +101,8 @@ class Verdict:
 
     @property
     def remedy(self) -> str | None:
-        return self.json.get("remedy")
+        said = self.json.get("remedy")
+        return in_python(said) if said else None
 
     @property
     def known_metrics(self) -> dict[str, Any]:
@@ -118,6 +122,20 @@ class Verdict:
         if not self:
             raise not_shown(self)
         return self
+
+
+@contextlib.contextmanager
+def _chunk_size_said(result: _core.file, plan: str | None) -> Iterator[None]:
+    """A chunk kernel's result that does not say so is taken for a recurrent kernel's, and no plan of its own fits."""
+    try:
+        yield
+    except format_error as e:
+        words = dict(result.metadata)
+        if "chunk_size" in words or words.get("path") == "recurrent" or not re.search(r"path|chunk length", str(e)):
+            raise
+        says = "it states no chunk_size, and so is taken for that of a recurrent kernel" if "path" not in words else "it states no chunk_size"
+        how = "write chunk_size into its metadata" if result.path else "pass Result(o, final_state, chunk_size=64), or what your kernel has"
+        raise format_error(f"{e}. The result: {says}; of a chunk kernel {how}") from None
 
 
 def check(
@@ -149,8 +167,9 @@ def check(
 
     The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.
     """
-    p = problem_file(problem)
-    r = result_file(result, p)
+    with python_words():
+        p = problem_file(problem)
+        r = result_file(result, p)
     limits = [max_error] if isinstance(max_error, str) else list(max_error)
     if limits and not because:
         raise format_error(
@@ -169,22 +188,23 @@ def check(
     if not 53 <= max_bits <= 1024:
         raise format_error(f"check: max_bits={max_bits} is not within [53, 1024]")
     named = os.fspath(plan) if plan is not None and plan is not False else None
-    answer = _core.check(
-        p,
-        r,
-        plan=named or "",
-        no_plan=plan is False,
-        max_error=limits,
-        because=because,
-        false_alarm=false_alarm,
-        accuracy=accuracy,
-        power=power,
-        max_bits=max_bits,
-        seed=seed,
-        threads=threads,
-        max_seconds=max_seconds,
-        witness=os.fspath(witness) if witness is not None else "",
-    )
+    with python_words(), _chunk_size_said(r, named):
+        answer = _core.check(
+            p,
+            r,
+            plan=named or "",
+            no_plan=plan is False,
+            max_error=limits,
+            because=because,
+            false_alarm=false_alarm,
+            accuracy=accuracy,
+            power=power,
+            max_bits=max_bits,
+            seed=seed,
+            threads=threads,
+            max_seconds=max_seconds,
+            witness=os.fspath(witness) if witness is not None else "",
+        )
     written = os.fspath(witness) if witness is not None and answer.witness_says else None
     return Verdict(answer.word, answer.exit_code, answer.reason, answer.text, answer.json, written)
 
@@ -228,9 +248,10 @@ def oracle(
 
     Raises TimeoutError where max_seconds ran out.
     """
-    answer = _core.oracle(
-        problem_file(problem), round=round, max_bits=max_bits, threads=threads, max_seconds=max_seconds
-    )
+    with python_words():
+        answer = _core.oracle(
+            problem_file(problem), round=round, max_bits=max_bits, threads=threads, max_seconds=max_seconds
+        )
     if answer.stopped:
         raise TimeoutError(f"oracle: {max_seconds} seconds ran out before the reference was complete")
     o, state = (converted(t, to) for t in answer.tensors)
@@ -257,18 +278,19 @@ def emulate(
     chunk: rows of k, 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: move each
     finished sum by up to this many units in its last place, from `seed`: another build of the same kernel.
     """
-    answer = _core.emulate(
-        problem_file(problem),
-        plan=os.fspath(plan),
-        fault=fault or "",
-        path=path or "",
-        chunk=chunk or 0,
-        variant=variant,
-        noise=noise_ulps,
-        seed=seed,
-        stages=stages,
-        threads=threads,
-    )
+    with python_words():
+        answer = _core.emulate(
+            problem_file(problem),
+            plan=os.fspath(plan),
+            fault=fault or "",
+            path=path or "",
+            chunk=chunk or 0,
+            variant=variant,
+            noise=noise_ulps,
+            seed=seed,
+            stages=stages,
+            threads=threads,
+        )
     tensors = {t.name: converted(t, to) for t in answer.tensors}
     o, state = tensors.pop("o"), tensors.pop("final_state", None)
     return Result(

@@ -72,13 +72,29 @@ def take(x: Any, name: str) -> tensor:
     raise format_error(f"{name}: {kind} is no tensor; give a torch tensor, a numpy array, or anything else with DLPack")
 
 
+def _said(x: Any, name: str) -> str:
+    """What the caller calls the dtype of `x`: int32, not I64, which it would become."""
+    return str(getattr(x, "dtype", "")).rpartition(".")[2] or name
+
+
+def floating(x: Any, name: str) -> tensor:
+    """Numbers of a floating-point format."""
+    out = take(x, name)
+    if out.dtype == "I64":
+        raise format_error(
+            f"{name}: {_said(x, 'int64')} where floating-point numbers are read; pass {name} as your kernel had it, "
+            "in bfloat16, float16, float32 or float64"
+        )
+    return out
+
+
 def offsets(x: Any, name: str) -> tensor:
     """Integers as int64: a tensor of int32 or int64, or any sequence of ints."""
     if isinstance(x, (list, tuple, range)):
         return _core.from_integers([int(i) for i in x], name)
     out = take(x, name)
     if out.dtype != "I64":
-        raise format_error(f"{name}: {out.dtype} where integers are read; pass int64")
+        raise format_error(f"{name}: {_said(x, out.dtype)} where integers are read; pass int64 or int32, or a list of ints")
     return out
 
 

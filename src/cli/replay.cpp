@@ -66,14 +66,15 @@ int run_shrink(const std::string& folder, const common_options& common) {
   const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1
                                 ? ", one head of " + std::to_string(again.given.value_heads() * again.given.sequence_count())
                                 : "";
+  const std::string says = again.recorded.of ? renumbered(kept.says, *again.recorded.of) : kept.says;
   std::string text = folder + ": " +
                      (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads
                               : "nothing smaller found") +
-                     "; kept: " + kept.says + "\n";
+                     "; kept: " + says + "\n";
   text += "deltaproof replay " + folder + "\n";
   const nlohmann::ordered_json j{
       {"schema", "deltaproof.shrink/1"}, {"witness", folder},     {"smaller", smaller}, {"tokens_before", before},
-      {"tokens", kept.given.tokens()},   {"judged", kept.judged}, {"says", kept.says}};
+      {"tokens", kept.given.tokens()},   {"judged", kept.judged}, {"says", says}};
   publish(common, {"shrink", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
   return 0;
 }

@@ -33,11 +33,15 @@ std::string contents(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-junit_case junit_of(const case_report& c) {
+junit_case junit_of(const case_report& c, const std::string& command) {
   junit_case out{c.what.name, "", c.verdict_text};
+  out.seconds = c.seconds;
   if (c.state == case_state::skipped) {
     out.skipped = c.reason;
-  } else if (c.state != case_state::judged) {
+  } else if (c.state == case_state::failed) {
+    out.error = "no answer: " + c.reason;
+    out.output = c.reason + "\nagain        " + command + "\n";
+  } else if (c.state == case_state::stopped) {
     out.failure = std::string(name_of(c.state)) + ": " + c.reason;
   } else if (!c.as_expected()) {
     out.failure = std::string(name_of(c.judged)) + ", expected " + std::string(name_of(c.what.expect)) + ": " + c.reason;
@@ -68,16 +72,22 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
   {
     progress_line line("reading the cases");
     options.progress = [&line](std::size_t done, std::size_t all) {
-      line.rename("case " + std::to_string(done) + " of " + std::to_string(all));
-      line.update(static_cast<double>(done) / static_cast<double>(all));
+      const std::string name = std::to_string(done) + " of " + std::to_string(all) + (all == 1 ? " case judged" : " cases judged");
+      done == 0 ? line.stage(name) : line.rename(name);
+      line.update(static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(all, 1)));
     };
     report = run_suite(s, options);
+  }
+  if (stop_requested()) {
+    for (case_report& c : report.cases) {
+      if (c.state == case_state::stopped) c.reason = why_stopped(common) + ": " + c.reason;
+    }
   }
   report.reproduce = command_line(common);
   if (!args.baseline.empty()) report.drift = compare_baseline(report, baseline, args.baseline);
 
   output out{"check", to_text(report), to_json(report), to_markdown(report), {}};
-  for (const case_report& c : report.cases) out.cases.push_back(junit_of(c));
+  for (const case_report& c : report.cases) out.cases.push_back(junit_of(c, command_of(c.what, args, common)));
   publish(common, out);
   return report.count(case_state::failed) > 0 ? bad_usage : exit_code(report.judged);
 }

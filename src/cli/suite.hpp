@@ -19,7 +19,7 @@ struct suite_arguments {
   int max_bits = 1024;
 };
 
-/// The exit code. Throws: format_error where a case cannot be judged.
+/// The exit code: 2 where a case could not be judged. Throws: format_error where the suite or the baseline cannot be read.
 [[nodiscard]] int run_suite_file(const suite_arguments& args, const common_options& common);
 
 }  // namespace deltaproof::cli

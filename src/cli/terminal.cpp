@@ -20,6 +20,15 @@ namespace {
 /// Where the text of a labelled line begins.
 constexpr std::size_t label_width = 13;
 
+constexpr std::string_view red = "31", green = "32", yellow = "33", bold = "1";
+
+/// The mark a suite's row begins with, in a column of six.
+std::string_view colour_of_mark(std::string_view mark) {
+  if (mark == "ok    ") return green;
+  if (mark == "BAD   " || mark == "error ") return red;
+  return mark == "skip  " || mark == "stop  " ? yellow : std::string_view();
+}
+
 /// Columns that UTF-8 takes, wide characters aside.
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -37,7 +46,7 @@ std::size_t continued_at(std::string_view line, std::size_t columns) {
   }
   if (!cells.empty() && cells.back() + narrow <= columns) return cells.back();
   if (!cells.empty() && cells.front() <= columns / 2) return cells.front();
-  return 2;
+  return colour_of_mark(line.substr(0, 6)).empty() ? 2 : 6;
 }
 
 std::vector<std::string> wrapped(std::string_view line, std::size_t columns) {
@@ -72,8 +81,6 @@ std::vector<std::string> wrapped(std::string_view line, std::size_t columns) {
   return out;
 }
 
-constexpr std::string_view red = "31", green = "32", yellow = "33", bold = "1";
-
 void paint(std::string& line, std::size_t from, std::size_t count, std::string_view colour) {
   line.insert(from + count, "\033[0m");
   line.insert(from, "\033[" + std::string(colour) + "m");
@@ -92,13 +99,6 @@ std::string_view colour_of(std::string_view verdict) {
                                                                                        {"witness", bold}}};
   const auto found = std::find_if(words.begin(), words.end(), [&](const auto& row) { return row.first == verdict; });
   return found == words.end() ? std::string_view() : found->second;
-}
-
-/// The mark a suite's row begins with, in a column of six.
-std::string_view colour_of_mark(std::string_view mark) {
-  if (mark == "ok    ") return green;
-  if (mark == "BAD   " || mark == "error ") return red;
-  return mark == "skip  " || mark == "stop  " ? yellow : std::string_view();
 }
 
 /// The first line of what `line` was wrapped to.

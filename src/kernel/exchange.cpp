@@ -119,6 +119,9 @@ void note_tensors(const safetensors_file& file, std::span<const Name> known,
 }
 
 std::vector<std::int64_t> offsets_of(const safetensors_file& file) {
+  if (const safetensors_entry* entry = file.find("cu_seqlens"); entry != nullptr && entry->dtype == "I32") {
+    throw format_error(file.where() + ": tensor cu_seqlens: dtype I32 where I64 is required; save cu_seqlens.to(torch.int64)");
+  }
   const std::optional<tensor> t = optional_tensor(file, "cu_seqlens");
   if (!t) return {};
   if (!t->is_integer()) {

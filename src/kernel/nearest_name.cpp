@@ -35,15 +35,16 @@ namespace {
 
 /// `far`: letters that may be wrong.
 std::string_view nearest_within(std::string_view wrong, std::span<const std::string_view> names, std::size_t far) {
+  const auto nearest = std::min_element(names.begin(), names.end(), [wrong](std::string_view a, std::string_view b) {
+    return distance(wrong, a) < distance(wrong, b);
+  });
+  if (nearest != names.end() && distance(wrong, *nearest) <= far) return *nearest;
   const auto holds_it = [wrong](std::string_view name) {
     return wrong.size() > 2 && std::search(name.begin(), name.end(), wrong.begin(), wrong.end(), [](char a, char b) { return lower(a) == lower(b); }) != name.end();
   };
   // A part of a name is no misspelling, however many letters are missing.
-  if (const auto whole = std::find_if(names.begin(), names.end(), holds_it); whole != names.end()) return *whole;
-  const auto nearest = std::min_element(names.begin(), names.end(), [wrong](std::string_view a, std::string_view b) {
-    return distance(wrong, a) < distance(wrong, b);
-  });
-  return nearest == names.end() || distance(wrong, *nearest) > far ? std::string_view{} : *nearest;
+  const auto whole = std::find_if(names.begin(), names.end(), holds_it);
+  return whole == names.end() ? std::string_view{} : *whole;
 }
 
 }  // namespace

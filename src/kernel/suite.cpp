@@ -4,7 +4,9 @@
 #include "deltaproof/kernel/suite.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "deltaproof/kernel/witness.hpp"
@@ -33,7 +35,7 @@ std::vector<plan> plans_for(const suite_case& c, const problem& p, const result&
   return one;
 }
 
-/// Reads everything once before anything is judged: a suite that cannot be finished is not begun.
+/// Reads everything once before anything is judged: what cannot be is known at once, and by whom the others share a problem.
 std::vector<same_problem> look_before(const suite& s, const suite_options& options, std::vector<case_report>& cases) {
   struct known_problem {
     std::optional<problem> p;
@@ -50,7 +52,10 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
     return std::pair(first[s.cases[a].problem], a) < std::pair(first[s.cases[b].problem], b);
   });
 
-  std::map<std::size_t, std::string> wrong;
+  const auto fail = [&](std::size_t i, const std::string& why) {
+    cases[i].state = case_state::failed;
+    cases[i].reason = why + (is_missing(s.cases[i].result) ? "; --skip-missing leaves out what has no result file yet" : "");
+  };
   const std::filesystem::path* held = nullptr;
   for (const std::size_t i : order) {
     const suite_case& c = s.cases[i];
@@ -71,7 +76,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
       }
     }
     if (!known.p) {
-      wrong[i] = known.wrong;
+      fail(i, known.wrong);
       continue;
     }
     cases[i].problem_sha256 = known.sha256;
@@ -84,7 +89,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
       notes_list unread;
       (void)plans_for(c, *known.p, read_result(c.result, *known.p, known.sha256, unread));
     } catch (const std::exception& e) {
-      wrong[i] = e.what();
+      fail(i, e.what());
       continue;
     }
     const auto group =
@@ -95,15 +100,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
       group->cases.push_back(i);
     }
   }
-  if (wrong.empty()) return groups;
-  std::string text =
-      s.file.string() + ": " + std::to_string(wrong.size()) + " of " + std::to_string(s.cases.size()) + " cases cannot be judged";
-  bool missing = false;
-  for (const auto& [i, why] : wrong) {
-    text += "\n  case " + in_quotes(s.cases[i].name) + " (line " + std::to_string(s.cases[i].line) + "): " + why;
-    missing = missing || is_missing(s.cases[i].result);
-  }
-  throw format_error(text + (missing ? "\nleave out what has no result file yet with --skip-missing" : ""));
+  return groups;
 }
 
 /// What the cases of one problem share: the oracle's answers, a finer one for a coarser question too, and the runs of each plan.
@@ -168,7 +165,7 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   identity.problem_path = c.problem.string();
   identity.problem_sha256 = sha256;
   identity.result_path = c.result.string();
-  identity.result_sha256 = sha256_hex(file.bytes());
+  identity.result_sha256 = out.result_sha256 = sha256_hex(file.bytes());
   identity.kernel = r.kernel;
   identity.producer = r.producer;
   if (r.path) identity.path = name_of(*r.path);
@@ -192,6 +189,7 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   record.seed = how.referee.seed;
   record.max_bits = how.max_bits;
   for (const plan& one : how.plans) record.plans.push_back(source_of(c.plan.empty() ? one.name : c.plan));
+  const std::vector<plan_source> sources = record.plans;
   identity.record = std::move(record);
   const check_report report = check(p, r, how);
 
@@ -199,6 +197,8 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   out.reason = report.reason;
   if (report.conformance) {
     out.plan = report.conformance->plan;
+    const auto judged_by = std::find_if(sources.begin(), sources.end(), [&](const plan_source& x) { return x.name == out.plan; });
+    if (judged_by != sources.end()) out.plan_sha256 = sha256_hex(std::as_bytes(std::span(judged_by->text)));
     out.first_bad_stage = report.conformance->first_bad_stage;
     out.shares = shares_of(*report.conformance);
   }
@@ -235,7 +235,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
   out.cases.resize(s.cases.size());
   const std::vector<same_problem> groups = look_before(s, options, out.cases);
   out.problems = groups.size();
-  const std::size_t all = s.cases.size() - out.count(case_state::skipped);
+  const std::size_t all = s.cases.size() - out.count(case_state::skipped) - out.count(case_state::failed);
 
   const unsigned threads = options.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : options.threads;
   // Problems side by side while there are enough of them; what is left of the threads goes to each check.
@@ -244,6 +244,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
   std::atomic<std::size_t> asked{0};
   std::mutex report_lock;
   std::size_t done = 0;
+  if (options.progress) options.progress(0, all);
   const auto report_progress = [&] {
     const std::lock_guard lock(report_lock);
     ++done;
@@ -258,6 +259,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
     for (const std::size_t i : group.cases) {
       case_report& c = out.cases[i];
       if (stopped()) continue;
+      const auto began = std::chrono::steady_clock::now();
       try {
         if (!p) {
           const safetensors_file file = read_safetensors(c.what.problem);
@@ -270,6 +272,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
         c.state = case_state::failed;
         c.reason = e.what();
       }
+      c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
       report_progress();
     }
   });

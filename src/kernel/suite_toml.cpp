@@ -36,6 +36,7 @@ class suite_reader {
       const toml::table* const table = one.as_table();
       if (table == nullptr) fail(one, "case must be sections [[case]]");
       s.cases.push_back(read_case(*table));
+      name_by_plan(s, *table);
       const suite_case& last = s.cases.back();
       const auto same = std::find_if(s.cases.begin(), s.cases.end(), [&](const suite_case& c) { return c.name == last.name; });
       if (same != s.cases.end() - 1) {
@@ -118,6 +119,15 @@ class suite_reader {
       fail(*table.get("accuracy"), "accuracy is a demand on the plan, and no_plan = true; drop one of them");
     c.expect = expected(table, c.no_plan);
     return c;
+  }
+
+  /// A result judged by a further plan is a further case: its name, where none is given, says by which. The first keeps its own.
+  void name_by_plan(suite& s, const toml::table& table) const {
+    suite_case& last = s.cases.back();
+    const auto first = std::find_if(s.cases.begin(), s.cases.end(), [&](const suite_case& c) { return c.name == last.name; });
+    if (table.contains("name") || first == s.cases.end() - 1) return;
+    if (first->plan == last.plan && first->no_plan == last.no_plan) return;
+    last.name += " (" + (last.no_plan ? "no plan" : last.plan.empty() ? "its kernel's plan" : text(table, "plan")) + ")";
   }
 
   static std::string default_name(std::string name) {

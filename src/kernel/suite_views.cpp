@@ -28,6 +28,9 @@ std::string one_line(std::string text, bool in_table = false) {
   return text;
 }
 
+/// In place of a verdict, where a case could not be judged.
+constexpr std::string_view no_answer = "no answer";
+
 std::string_view word_of(const case_report& c) {
   switch (c.state) {
     case case_state::judged:
@@ -37,12 +40,13 @@ std::string_view word_of(const case_report& c) {
     case case_state::stopped:
       return "undecided";
     case case_state::failed:
-      return "no answer";
+      return no_answer;
   }
   return "";
 }
 
 std::string_view mark_of(const case_report& c) {
+  if (c.state == case_state::failed) return "error";
   return c.state == case_state::skipped ? "skip" : c.state == case_state::stopped ? "stop" : c.as_expected() ? "ok" : "BAD";
 }
 
@@ -78,7 +82,9 @@ json drift_json(const suite_drift& d) {
           {"verdicts", std::move(verdicts)},
           {"added", d.added},
           {"gone", d.gone},
-          {"other_inputs", d.other_inputs}};
+          {"other_inputs", d.other_inputs},
+          {"other_results", d.other_results},
+          {"other_plans", d.other_plans}};
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -92,10 +98,10 @@ std::string counted(std::size_t n, const std::string& what) { return std::to_str
 
 std::vector<std::string> drift_lines(const suite_drift& d) {
   std::vector<std::string> lines;
-  if (!d.drawn_then.empty()) lines.push_back("limits were drawn otherwise then, and move with that: " + d.drawn_then);
-  lines.push_back("since " + d.file + ": " + std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) +
-                  " error-to-limit ratios moved, " + counted(d.verdicts.size(), "verdict") + " changed, " +
-                  counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
+  lines.push_back("since " + d.file + ": " + counted(d.verdicts.size(), "verdict") + " changed, " + std::to_string(d.shares.size()) +
+                  " of " + std::to_string(d.compared) + " error-to-limit ratios moved, " + counted(d.added.size(), "case") + " added, " +
+                  std::to_string(d.gone.size()) + " gone");
+  if (!d.drawn_then.empty()) lines.push_back("ratios   not compared: limits were drawn otherwise then: " + d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
@@ -108,7 +114,9 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
     lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller ones, in the JSON");
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
-  if (!d.other_inputs.empty()) lines.push_back("inputs   not compared, the problem is another: " + listed(d.other_inputs));
+  if (!d.other_inputs.empty()) lines.push_back("inputs   another problem file than then, ratios not compared: " + listed(d.other_inputs));
+  if (!d.other_plans.empty()) lines.push_back("plans    another plan than then, ratios not compared: " + listed(d.other_plans));
+  if (!d.other_results.empty()) lines.push_back("results  another result file than then: " + listed(d.other_results));
   return lines;
 }
 
@@ -149,6 +157,52 @@ std::string summary_of(const case_report& c) {
   return worst->tensor + " " + std::string(word(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit";
 }
 
+namespace {
+
+/// What limits depend on in `drawn`, without the version: another one is no other question.
+std::string options_in(const std::string& drawn) { return drawn.substr(0, drawn.find(", version ")); }
+
+std::string_view word_then(const json& was) {
+  if (was["state"] == name_of(case_state::failed)) return no_answer;
+  return was["state"] == name_of(case_state::judged) ? std::string_view(was["verdict"].get_ref<const std::string&>()) : name_of(verdict::undecided);
+}
+
+/// A hash of the earlier report: of the case itself, else inside its verdict, where older ones have it.
+std::string hash_then(const json& was, const char* key, const char* part) {
+  if (const json own = was.value(key, json()); own.is_string()) return own;
+  const json report = was.value("report", json());
+  const json inside = report.is_object() ? report.value(part, json()) : json();
+  const json hash = inside.is_object() ? inside.value("sha256", json()) : json();
+  return hash.is_string() ? hash.get<std::string>() : "";
+}
+
+void compare_case(const case_report& c, const json& was, suite_drift& out) {
+  const std::string& name = c.what.name;
+  if (word_then(was) != word_of(c)) out.verdicts.push_back({name, std::string(word_then(was)), std::string(word_of(c))});
+  if (c.state != case_state::judged || was["state"] != name_of(case_state::judged)) return;
+  const auto moved = [&](const std::string& then, const std::string& now, std::vector<std::string>& to) {
+    if (then != now && !then.empty()) to.push_back(name);
+    return then != now;
+  };
+  const bool other_problem = moved(was["problem_sha256"], c.problem_sha256, out.other_inputs);
+  const bool other_plan = moved(hash_then(was, "plan_sha256", "plan"), c.plan_sha256, out.other_plans);
+  moved(hash_then(was, "result_sha256", "result"), c.result_sha256, out.other_results);
+  // A ratio to another limit says nothing about the kernel.
+  if (other_problem || other_plan || !out.drawn_then.empty()) return;
+  const json& shares = was["limit_share"];
+  for (const limit_share& s : c.shares) {
+    const std::string norm(word(s.norm));
+    if (!shares.contains(s.tensor) || !shares[s.tensor].is_object() || !shares[s.tensor].contains(norm)) continue;
+    limit_share old_share = s;
+    old_share.share = share_from(shares[s.tensor][norm]);
+    ++out.compared;
+    if (old_share.share == s.share || (std::isnan(old_share.share) && std::isnan(s.share))) continue;
+    out.shares.push_back({name, old_share, s});
+  }
+}
+
+}  // namespace
+
 suite_drift compare_baseline(const suite_report& now, std::string_view text, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
     return format_error(file + ": no baseline: " + why + "; give what check SUITE.toml --json wrote");
@@ -161,44 +215,25 @@ suite_drift compare_baseline(const suite_report& now, std::string_view text, con
   suite_drift out;
   out.file = file;
   const json drawn = old.value("drawn", json());
-  if (drawn.is_string() && drawn != now.drawn) out.drawn_then = drawn;
+  if (drawn.is_string() && options_in(drawn.get<std::string>()) != options_in(now.drawn)) out.drawn_then = drawn;
   std::map<std::string, const json*> then;
   for (const json& c : old["cases"]) {
     const bool whole = c.is_object() && c.value("name", json()).is_string() && c.value("verdict", json()).is_string() &&
                        c.value("state", json()).is_string() && c.value("problem_sha256", json()).is_string() &&
                        c.value("limit_share", json()).is_object();
     if (!whole) throw refuse("a case lacks its name, state, verdict, problem_sha256 or limit_share");
-    if (c["state"] == name_of(case_state::judged)) then[c["name"]] = &c;
+    if (c["state"] != name_of(case_state::skipped)) then[c["name"]] = &c;
   }
   for (const case_report& c : now.cases) {
-    if (c.state != case_state::judged) {
-      // Neither gone nor comparable: the case's own line says what came of it.
-      then.erase(c.what.name);
-      continue;
-    }
     const auto found = then.find(c.what.name);
     if (found == then.end()) {
-      out.added.push_back(c.what.name);
+      if (c.state == case_state::judged) out.added.push_back(c.what.name);
       continue;
     }
     const json& was = *found->second;
     then.erase(found);
-    if (was["problem_sha256"] != c.problem_sha256) {
-      out.other_inputs.push_back(c.what.name);
-      continue;
-    }
-    if (was["verdict"] != name_of(c.judged))
-      out.verdicts.push_back({c.what.name, was["verdict"], std::string(name_of(c.judged))});
-    const json& shares = was["limit_share"];
-    for (const limit_share& s : c.shares) {
-      const std::string norm(word(s.norm));
-      if (!shares.contains(s.tensor) || !shares[s.tensor].is_object() || !shares[s.tensor].contains(norm)) continue;
-      limit_share old_share = s;
-      old_share.share = share_from(shares[s.tensor][norm]);
-      ++out.compared;
-      if (old_share.share == s.share || (std::isnan(old_share.share) && std::isnan(s.share))) continue;
-      out.shares.push_back({c.what.name, old_share, s});
-    }
+    // What is left out on request is no change of the kernel's.
+    if (c.state != case_state::skipped) compare_case(c, was, out);
   }
   for (const auto& [name, unused] : then) out.gone.push_back(name);
   std::sort(out.shares.begin(), out.shares.end(), [](const auto& a, const auto& b) {
@@ -229,7 +264,9 @@ std::string to_json(const suite_report& r) {
              {"reason", c.reason},
              {"problem", c.what.problem.string()},
              {"problem_sha256", c.problem_sha256},
-             {"result", c.what.result.string()}};
+             {"result", c.what.result.string()},
+             {"result_sha256", c.result_sha256},
+             {"plan_sha256", c.plan_sha256}};
     one["plan"] = c.plan.empty() ? json(nullptr) : json(c.plan);
     one["first_bad_stage"] = c.first_bad_stage.empty() ? json(nullptr) : json(c.first_bad_stage);
     one["limit_share"] = shares_json(c.shares);

@@ -94,6 +94,7 @@ class slicer {
     tried_[key] = same;
     if (same && (!kept.at || at.tokens < kept.at->tokens)) {
       kept.at = at;
+      kept.from = {p_.sequences()[at.sequence].batch, at.sequence, at.value_head, p_.key_head(at.value_head)};
       kept.given = p;
       kept.gave = r;
       kept.report = std::move(report);
@@ -153,6 +154,64 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
 }
 
 }  // namespace
+
+std::string renumbered(std::string text, const original_head& of) {
+  const std::string sequence = std::to_string(of.sequence), head = std::to_string(of.head);
+  const std::pair<std::string, std::string> forms[] = {{"sequence 0, head 0", "sequence " + sequence + ", head " + head},
+                                                       {"sequence 0 head 0", "sequence " + sequence + " head " + head},
+                                                       {"head 0 of sequence 0", "head " + head + " of sequence " + sequence}};
+  for (const auto& [from, to] : forms) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+      const std::size_t after = at + from.size();
+      const bool whole = after == text.size() || text[after] < '0' || text[after] > '9';
+      if (whole) text.replace(at, from.size(), to);
+      at += whole ? to.size() : from.size();
+    }
+  }
+  return text;
+}
+
+check_report renumbered(check_report report, const original_head& of) {
+  const auto said = [&of](std::string& text) { text = renumbered(std::move(text), of); };
+  const auto moved = [&of](auto& place) {
+    if (!place) return;
+    place->batch = of.batch;
+    place->sequence = of.sequence;
+    place->head = of.head;
+  };
+  said(report.reason);
+  for (std::string& other : report.other_plans) said(other);
+  for (tensor_report& t : report.tensors) {
+    moved(t.worst);
+    moved(t.first_nonfinite);
+  }
+  for (precondition& p : report.preconditions) {
+    for (auto* const place : {&p.first, &p.worst_at}) {
+      moved(*place);
+      if (*place && p.name == "key_norm") (*place)->head = of.key_head;
+    }
+  }
+  if (report.diverges) {
+    report.diverges->first.sequence = of.sequence;
+    report.diverges->first.value_head = of.head;
+  }
+  if (!report.conformance) return report;
+  plan_report& plan = *report.conformance;
+  for (std::string* text : {&plan.reason, &plan.slice, &plan.adequacy.reason, &plan.power.slice}) said(*text);
+  for (range_report& r : plan.adequacy.ranges) said(r.says);
+  for (judged_stage& s : plan.stages) said(s.reason);
+  for (judged_statistic& s : plan.statistics) {
+    s.sequence = of.sequence;
+    s.head = of.head;
+  }
+  if (plan.measured_stages) {
+    for (stage_measurement& m : plan.measured_stages->stages) {
+      moved(m.worst);
+      moved(m.first_bad);
+    }
+  }
+  return report;
+}
 
 failure failure_of(const check_report& report) {
   failure out;

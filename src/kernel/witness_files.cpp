@@ -48,20 +48,33 @@ bool is_witness(const fs::path& folder) {
   return j.is_object() && j.contains("witness") && j["witness"].is_object();
 }
 
+/// Where a `witness` object says its head was; nothing: it holds the whole problem.
+std::optional<original_head> origin_of(const json& witness) {
+  const auto number = [&witness](const char* key) -> std::optional<std::size_t> {
+    const json value = witness.value(key, json());
+    return value.is_number_unsigned() ? std::optional(value.get<std::size_t>()) : std::nullopt;
+  };
+  if (!number("head") || !number("sequence")) return std::nullopt;
+  return original_head{number("batch").value_or(0), *number("sequence"), *number("head"), number("key_head").value_or(*number("head"))};
+}
+
 json witness_json(const small_failure& kept, const check_identity& whole, const std::string& earlier) {
   json j;
   if (!earlier.empty()) j = json::parse(earlier);
   if (earlier.empty()) {
     j["of"] = {{"problem", {{"path", whole.problem_path}, {"sha256", whole.problem_sha256}}}, {"result", {{"path", whole.result_path}, {"sha256", whole.result_sha256}}}, {"reproduce", whole.reproduce}};
-    j["sequence"] = nullptr;
-    j["head"] = nullptr;
+    for (const char* key : {"batch", "sequence", "head", "key_head"}) j[key] = nullptr;
   }
   if (kept.at && j["head"].is_null()) {
-    j["sequence"] = kept.at->sequence;
-    j["head"] = kept.at->value_head;
+    j["batch"] = kept.from.batch;
+    j["sequence"] = kept.from.sequence;
+    j["head"] = kept.from.head;
+    j["key_head"] = kept.from.key_head;
   }
   j["tokens"] = kept.given.tokens();
-  j["says"] = kept.says;
+  const auto of = origin_of(j);
+  // Of a witness of a witness the slice is head 0 of sequence 0; of the original it has said its numbers already.
+  j["says"] = of && !earlier.empty() ? renumbered(kept.says, *of) : kept.says;
   return j;
 }
 
@@ -72,10 +85,10 @@ const plan_source* judged_plan(const check_report& report, const check_record& r
   return record.plans.empty() ? nullptr : &record.plans.front();
 }
 
-std::string readme(const fs::path& folder, const small_failure& kept, const check_identity& whole, bool has_plan) {
+std::string readme(const fs::path& folder, const std::string& reason, const std::string& says, const check_identity& whole, bool has_plan) {
   return "A result that deltaproof " + whole.version + " refutes, cut down.\n\n    deltaproof replay " + folder.string() +
-         "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " + (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + kept.report.reason +
-         "\nkept     " + kept.says + "\nof       " + whole.problem_path + " and " + whole.result_path + "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
+         "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " + (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason +
+         "\nkept     " + says + "\nof       " + whole.problem_path + " and " + whole.result_path + "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
          (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") + "verdict.json         the verdict, its options and the hashes of these files\n";
 }
 
@@ -207,10 +220,13 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     }
     const plan_source* plan = judged_plan(kept.report, *identity.record);
     if (plan != nullptr) write_file(part / "plan.toml", plan->text);
-    json j = json::parse(to_json(kept.report, identity));
-    j["witness"] = witness_json(kept, whole, earlier);
+    const json witness = witness_json(kept, whole, earlier);
+    const auto of = origin_of(witness);
+    const check_report shown = of ? renumbered(kept.report, *of) : kept.report;
+    json j = json::parse(to_json(shown, identity));
+    j["witness"] = witness;
     write_file(part / "verdict.json", j.dump(2) + "\n");
-    write_file(part / "README.txt", readme(folder, kept, whole, plan != nullptr));
+    write_file(part / "README.txt", readme(folder, shown.reason, witness["says"], whole, plan != nullptr));
     move_into_place(part, folder);
   } catch (const fs::filesystem_error& e) {
     std::error_code ignored;
@@ -247,6 +263,7 @@ recorded_verdict read_verdict(const fs::path& where) {
   }
   if (j.contains("witness") && j["witness"].is_object()) {
     out.witness = j["witness"].dump();
+    out.of = origin_of(j["witness"]);
     const json& plan = j["plan"];
     if (plan.is_object() && plan.contains("sha256")) {
       const fs::path file = out.file.parent_path() / "plan.toml";
@@ -289,7 +306,8 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
   };
   differs("the verdict", std::string(name_of(out.report.judged)), v.judged);
   differs("the first bad stage", stage, v.first_bad_stage);
-  differs("the reason", out.report.reason, v.reason);
+  // A witness may have been written with numbers of its own.
+  differs("the reason", v.of ? renumbered(out.report.reason, *v.of) : out.report.reason, v.of ? renumbered(v.reason, *v.of) : v.reason);
   out.reproduced = out.differences.empty();
   if (!out.reproduced) differs("the version", version, v.version);
   return out;
@@ -299,7 +317,7 @@ std::string to_json(const replayed& again) {
   json j{{"schema", "deltaproof.replay/1"}, {"reproduced", again.reproduced}, {"differences", again.differences},
          {"recorded", {{"file", again.recorded.file.string()}, {"verdict", again.recorded.judged}, {"reason", again.recorded.reason},
                        {"first_bad_stage", again.recorded.first_bad_stage.empty() ? json(nullptr) : json(again.recorded.first_bad_stage)}, {"version", again.recorded.version}}}};
-  j["again"] = json::parse(to_json(again.report, again.identity));
+  j["again"] = json::parse(to_json(again.recorded.of ? renumbered(again.report, *again.recorded.of) : again.report, again.identity));
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -312,7 +330,11 @@ std::string to_text(const replayed& again) {
     for (std::size_t i = 0; i < again.differences.size(); ++i) text += (i > 0 ? "; " : "") + again.differences[i];
     text += "\n";
   }
-  return text + to_text(again.report, again.identity);
+  const auto& of = again.recorded.of;
+  if (!of) return text + to_text(again.report, again.identity);
+  text += detail::padded("witness", 13) + "head " + std::to_string(of->head) + " of sequence " + std::to_string(of->sequence) +
+          " of the original, whose numbers these are; tokens count from the start of the sequence\n";
+  return text + to_text(renumbered(again.report, *of), again.identity);
 }
 
 }  // namespace deltaproof

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -100,15 +101,36 @@ reference answer_whole_heads(const problem& p, const question& q, const Place& p
     const rounded_part &o = head.rounded_o, &state = head.rounded_state;
     return solved_head{n, h, head.o, head.state, o.value, state.value, o.low, state.low, o.left, state.left};
   };
-  std::size_t done = 0;
+  // Heads that are done, and of those at work the part that is: a large one is more than a step of a few.
+  constexpr std::size_t parts = 1000;
+  std::mutex lock;
+  double done = 0;
   const std::size_t jobs = p.sequences().size() * p.value_heads();
+  const auto advance = [&](double& own, double now) {
+    const std::lock_guard guard(lock);
+    done += now - own;
+    own = now;
+    if (q.progress) q.progress(std::min(parts * jobs, static_cast<std::size_t>(std::lround(done * parts))), parts * jobs);
+  };
   return answer_heads(
-      p, q, [&](std::size_t n, std::size_t h, unsigned threads) { return answer(p, q, n, h, threads); },
+      p, q,
+      [&](std::size_t n, std::size_t h, unsigned threads) {
+        // A pass over the tokens may leave another to do, and nothing says how many: each counts half of what was left.
+        const auto tokens = static_cast<double>(std::max<std::size_t>(p.sequences()[n].tokens, 1));
+        double own = 0, before = 0;
+        std::size_t last = 0;
+        const auto passed = [&](std::size_t through) {
+          if (through <= last) before = own;
+          last = through;
+          advance(own, before + (1 - before) / 2 * static_cast<double>(through) / tokens);
+        };
+        head_answer head = answer(p, q, n, h, threads, {0, {}, passed});
+        advance(own, 1);
+        return head;
+      },
       [&](std::size_t n, std::size_t h, const head_answer& head, unsigned threads) { place(as_solved(n, h, head), threads); },
       [&](std::size_t n, std::size_t h, const head_answer& head) {
         sink(as_solved(n, h, head));
-        ++done;
-        if (q.progress) q.progress(done, jobs);
       });
 }
 

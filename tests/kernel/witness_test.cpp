@@ -104,7 +104,24 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   EXPECT_EQ(again.report.judged, verdict::refuted);
   EXPECT_EQ(again.report.conformance->first_bad_stage, "w");
   EXPECT_THAT(to_text(again), HasSubstr("replay       reproduced"));
-  EXPECT_EQ(nlohmann::json::parse(to_json(again))["reproduced"], true);
+  const auto views = nlohmann::json::parse(to_json(again));
+  EXPECT_EQ(views["reproduced"], true);
+
+  // The head keeps its number of the original in all that is said of it.
+  EXPECT_EQ(kept.at->value_head, 1u);
+  std::ifstream file(at / "verdict.json");
+  const auto recorded = nlohmann::json::parse(file);
+  EXPECT_EQ(recorded["witness"]["head"], 1);
+  for (const auto& verdict : {recorded, views["again"]}) {
+    EXPECT_THAT(verdict["reason"].get<std::string>(), HasSubstr("sequence 0, head 1"));
+    for (const auto& t : verdict["tensors"]) EXPECT_EQ(t["worst"]["head"], 1);
+    for (const auto& s : verdict["stages"]) {
+      EXPECT_EQ(s["worst"].is_null() ? nlohmann::json(1) : s["worst"]["head"], 1);
+    }
+  }
+  EXPECT_THAT(to_text(again), HasSubstr("head 1 of sequence 0 of the original"));
+  EXPECT_THAT(to_text(again), ::testing::Not(HasSubstr("head 0")));
+  EXPECT_EQ(again.report.tensors[0].worst->head, 0u) << "of the witness's own tensors";
 
   // A witness may be replaced, and what others put beside it stays; anything else is refused.
   write_file(at / "mine.txt", "kept");
@@ -175,6 +192,15 @@ TEST(Witness, AFinalStateKeepsAllTokensAndWhatNoTriedHeadShowsIsKeptWhole) {
   EXPECT_FALSE(none.at.has_value());
   EXPECT_EQ(none.given.value_heads(), 2u);
   EXPECT_THAT(none.says, HasSubstr("all of it: none of the 0 heads tried (of 2)"));
+}
+
+TEST(Witness, RenumbersWholeNumbersAlone) {
+  const original_head of{0, 3, 12, 6};
+  EXPECT_EQ(renumbered("o: sequence 0, head 0, token 7", of), "o: sequence 3, head 12, token 7");
+  EXPECT_EQ(renumbered("sequence 0 head 0; head 0 of sequence 0", of), "sequence 3 head 12; head 12 of sequence 3");
+  EXPECT_EQ(renumbered("sequence 0, head 01 and sequence 0, head 0", of), "sequence 0, head 01 and sequence 3, head 12");
+  const original_head itself{};
+  EXPECT_EQ(renumbered("sequence 0, head 0", itself), "sequence 0, head 0");
 }
 
 }  // namespace

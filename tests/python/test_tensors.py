@@ -104,8 +104,18 @@ def test_offsets_may_be_int32_or_a_list(small):
         for x in ([0, 30, 80], torch.tensor([0, 30, 80], dtype=torch.int32), numpy.array([0, 30, 80]))
     }
     assert len(hashes) == 1
-    with pytest.raises(deltaproof.format_error, match="cu_seqlens: F32 where integers are read"):
+    with pytest.raises(deltaproof.format_error, match="cu_seqlens: float32 where integers are read; pass int64 or int32"):
         problem_file({**packed, "cu_seqlens": torch.tensor([0.0, 80.0])})
+
+
+@pytest.mark.parametrize("given", [torch.int32, torch.int64, "int32", "int64"])
+def test_integers_are_called_what_the_caller_calls_them(small, given):
+    ones = torch.ones(small.k.shape, dtype=given) if isinstance(given, torch.dtype) else numpy.ones(small.k.shape, given)
+    name = str(given).rpartition(".")[2]
+    with pytest.raises(deltaproof.format_error, match=f"k: {name} where floating-point numbers are read"):
+        deltaproof.check(dataclasses.replace(small, k=ones), {"o": small.v})
+    with pytest.raises(deltaproof.format_error, match=f"o: {name} where floating-point numbers are read"):
+        deltaproof.check(small, {"o": ones})
 
 
 @pytest.mark.parametrize(

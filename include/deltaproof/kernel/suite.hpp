@@ -3,12 +3,12 @@
 //
 // Judges many results at once: `read_suite(file)` reads a TOML list of cases, `run_suite(suite, options)` checks each and
 // says which came out as expected. Cases of one problem are judged in turn and share the oracle's answers; different problems
-// are judged side by side. Nothing is judged while a case cannot be: every missing or damaged file is named first. Views:
+// are judged side by side. A case whose files are missing, damaged or changed fails alone, with the reason. Views:
 // `to_json` (schema deltaproof.suite/1), `to_text`, `to_markdown`; `compare_baseline` says what moved since an earlier JSON.
 //     [[case]]
 //     problem = "typical.problem.safetensors"   # as result and a plan that ends in .toml: relative to the suite's folder
 //     result = "typical.result.safetensors"
-//     name = "typical"             # default: result without .safetensors and .result
+//     name = "typical"             # default: result without .safetensors and .result; of a further plan for it, "typical (fp32)"
 //     plan = "fla-chunk-delta"     # default: what lists the result's kernel
 //     no_plan = false              # true: errors only, and measured is expected
 //     expect = "holds"             # any verdict
@@ -52,7 +52,7 @@ struct suite_options {
   bool skip_missing = false;  ///< a case whose result file is not there is counted and left out
   unsigned threads = 0;       ///< of the whole suite
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(std::size_t, std::size_t)> progress;   ///< (cases done, cases in all), never twice at a time
+  std::function<void(std::size_t, std::size_t)> progress;   ///< (cases done, cases in all), from 0, never twice at a time
   std::function<std::string(const suite_case&)> reproduce;  ///< the command line that judges this case alone
   std::string version;
 };
@@ -82,6 +82,9 @@ struct case_report {
   std::string first_bad_stage;
   std::vector<limit_share> shares;  ///< of every tensor and norm the plan budgets
   std::string problem_sha256;
+  std::string result_sha256;        ///< empty: not read
+  std::string plan_sha256;          ///< of the text of the one judged against
+  double seconds = 0;               ///< of its judging
   std::string verdict_json;  ///< deltaproof.verdict/1; empty unless judged or stopped half-way
   std::string verdict_text;
 
@@ -90,7 +93,8 @@ struct case_report {
   [[nodiscard]] verdict counts_as() const;
 };
 
-/// What moved since a baseline; none of it changes a verdict.
+/// What moved since a baseline; none of it changes a verdict. Verdicts are compared by the names of the cases, files by their
+/// hashes; error-to-limit ratios only where problem, plan and the options that limits depend on are the same.
 struct suite_drift {
   struct moved_share {
     std::string name;
@@ -100,11 +104,13 @@ struct suite_drift {
     std::string name, then, now;
   };
   std::string file;
-  std::string drawn_then;           ///< how limits were drawn, where that was otherwise: then all of them move
+  std::string drawn_then;           ///< how limits were drawn, where that was otherwise: then no ratios are compared
   std::vector<moved_share> shares;  ///< the largest factor first; what is bit for bit as before is left out
   std::vector<moved_verdict> verdicts;
   std::vector<std::string> added, gone;
-  std::vector<std::string> other_inputs;  ///< cases whose problem is another file than then: not compared
+  std::vector<std::string> other_inputs;   ///< cases whose problem is another file than then
+  std::vector<std::string> other_results;  ///< whose result is
+  std::vector<std::string> other_plans;    ///< whose plan, or its text, is
   std::size_t compared = 0;               ///< shares
 };
 
@@ -123,7 +129,7 @@ struct suite_report {
   [[nodiscard]] std::size_t unexpected() const;  ///< cases that are judged, and not as expected
 };
 
-/// Throws: format_error that names every case which cannot be judged (a file missing or damaged, a plan that does not fit).
+/// A case that cannot be judged (a file missing or damaged, a plan that does not fit) is `failed`, with the reason.
 [[nodiscard]] suite_report run_suite(const suite& s, const suite_options& options);
 
 /// Throws: format_error if `json` is no deltaproof.suite/1.

@@ -30,9 +30,22 @@ struct failure {
 /// Refuted for the same first bad stage.
 [[nodiscard]] bool same_failure(const failure& a, const failure& b);
 
+/// The head that a witness was cut from, by its numbers there. In its own files it is head 0 of sequence 0.
+struct original_head {
+  std::size_t batch = 0;
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::size_t key_head = 0;  ///< that it reads
+};
+/// What is said of a witness, with the numbers of the original: "sequence 0, head 0" and the like.
+[[nodiscard]] std::string renumbered(std::string text, const original_head& of);
+/// The same of all that a report says and points at; to be shown, as its numbers are no longer those of the witness's tensors.
+[[nodiscard]] check_report renumbered(check_report report, const original_head& of);
+
 /// The problem and result that are left, and their verdict.
 struct small_failure {
   std::optional<head_slice> at;  ///< of the given problem; nothing: all of it is kept
+  original_head from;            ///< the same head, with all its numbers
   problem given;
   result gave;
   check_report report;
@@ -64,7 +77,7 @@ void require_witness_place(const std::filesystem::path& folder);
 void require_new_witness_place(const std::filesystem::path& folder);
 /// Throws: format_error if no witness is there.
 void require_witness(const std::filesystem::path& folder);
-/// Writes the folder beside its place and moves it there; a witness that was there is replaced. `whole`: the record and paths
+/// Verdict and README have the head numbers of the original. Writes the folder beside its place and moves it there; a witness that was there is replaced. `whole`: the record and paths
 /// of the check that found the failure; `earlier`: recorded_verdict::witness where that was a witness itself. Throws: format_error.
 void write_witness(const std::filesystem::path& folder, const small_failure& kept, const check_identity& whole, const std::string& earlier = {});
 
@@ -74,6 +87,7 @@ struct recorded_verdict {
   std::string judged, reason, first_bad_stage, version;
   check_identity identity;  ///< with its record
   std::string witness;      ///< its `witness` object as JSON; empty: none
+  std::optional<original_head> of;  ///< where it is a witness of one head of several
 };
 /// Reads FILE, or DIR/verdict.json. Throws: format_error where it is no verdict or lacks its options.
 [[nodiscard]] recorded_verdict read_verdict(const std::filesystem::path& where);

@@ -266,7 +266,12 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   const plan_variant alone = formats_alone(t.variants.front());
   std::mutex lock;
   constexpr std::size_t draws = 3;
+  std::size_t done = 0;
   std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(draws));
+  const auto ran_one = [&] {
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("adequacy", static_cast<double>(++done) / static_cast<double>(t.slice.size() * draws));
+  };
   parallel_for(t.slice.size() * draws, t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const lane& at = t.lanes[t.slice[job / draws]];
@@ -274,15 +279,18 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     lane_errors e = errors_of_draw(in, alone, t.seed(4, t.slice[job / draws], job % draws));
     if (!at.state) e.state = matrix<double>();
     samples[job / draws][job % draws] = norms(e, buckets(at.judged, t.unit), at.judged);
-    if (job % draws != 0 || t.path != path_kind::chunk) return;
+    if (job % draws != 0 || t.path != path_kind::chunk) return ran_one();
     const head_input head = first_tokens(in, std::min(at.judged, 16 * t.unit));
     emulation_options stages;
     stages.stages = true;
     const double own = inverse_error(emulate_head(head, t.variants.front(), stages), t.variants.front());
     const double best = inverse_error(emulate_head(head, alone, stages), alone);
-    const std::lock_guard guard(lock);
-    own_inverse = std::max(own_inverse, own == own ? own : infinity);
-    best_inverse = std::max(best_inverse, best);
+    {
+      const std::lock_guard guard(lock);
+      own_inverse = std::max(own_inverse, own == own ? own : infinity);
+      best_inverse = std::max(best_inverse, best);
+    }
+    ran_one();
   });
   const auto violate = [&] {
     for (const range_report& range : out.ranges) {

@@ -173,6 +173,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   for (const auto& stage : r.stages) key += " " + stage.first;
   const auto kept = recall<std::vector<stage_report>>(t.options, key);
   std::vector<stage_report> reports = kept ? *kept : std::vector<stage_report>(laws * runs);
+  std::mutex lock;
+  std::size_t done = 0;
   parallel_for(kept ? 0 : reports.size(), t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const std::size_t law = job / runs, v = law / 2;
@@ -188,6 +190,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     } else {
       reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
     }
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / static_cast<double>(reports.size()));
   });
   if (!kept && !t.stopped()) keep(t.options, key, reports);
   for (const stage_report& own : reports) {

@@ -175,6 +175,8 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
   out.parts[0].base = as_flat(base.o.data(), o_count);
   out.parts[1].base = as_flat(base.state.data(), state_count);
   for (part& x : out.parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
+  std::mutex lock;
+  std::size_t done = 0;
   parallel_for(2 * V * per_variant, t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const std::size_t v = job / 2 / per_variant, run = job / 2 % per_variant;
@@ -191,6 +193,8 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
       out.parts[0].moved[v][run] = as_flat(e.o.data(), o_count);
       if (state) out.parts[1].moved[v][run] = as_flat(e.state.data(), state_count);
     }
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("runs beside the planted faults", static_cast<double>(++done) / static_cast<double>(2 * V * per_variant));
   });
   for (part& x : out.parts) {
     const double base = inner(x.base, x.base);

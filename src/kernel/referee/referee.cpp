@@ -301,7 +301,7 @@ void conclude(plan_report& out) {
     out.conforms = verdict::refuted;
   } else if (out.stopped) {
     out.conforms = verdict::undecided;
-    out.reason = "nothing is outside so far, but time ran out before " +
+    out.reason = "nothing is outside so far, but it was stopped before " +
                  std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
   } else if (out.statistics.empty()) {
     out.conforms = verdict::vacuous;
@@ -368,7 +368,11 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   stage_draws stages;
   stage_roundings roundings;
   const bool has_stages = path == path_kind::chunk && !r.stages.empty();
+  const auto begins = [&options](const char* what) {
+    if (options.progress) options.progress(what, 0);
+  };
   if (has_stages && !t.stopped()) {
+    begins("stages of emulated runs");
     roundings = roundings_of(declared, p, path, chunk);
     if (r.stages.count("Aqk") != 0) roundings.output_span = 1;  // of one chunk, so o is
     stages = draw_stages_beside(t, roundings, runs);
@@ -381,15 +385,20 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   if (t.stopped()) {
     out.stopped = true;
     out.conforms = verdict::undecided;
-    out.reason = "time ran out before the plan was emulated";
+    out.reason = "stopped before the plan was emulated";
     return out;
   }
   judge_statistics(runs, limits, out);
-  if (has_stages) judge_stage_list(t, roundings, stages, alarm, out);
+  if (has_stages) {
+    begins("stages");
+    judge_stage_list(t, roundings, stages, alarm, out);
+  }
   if (options.power) {
+    begins("runs beside the planted faults");
     const fault_draws draws = draw_faults(t, runs, limits);
     if (!t.stopped()) judge_faults(draws, alarm, out);
   }
+  begins("adequacy");
   out.adequacy = judge_adequacy(t, runs, limits);
   out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
   find_first_bad(t, out);

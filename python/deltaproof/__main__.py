@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""`python -m deltaproof` and the command `deltaproof`: the program that travels with the package, in place of this process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("_bin") / "deltaproof"
+
+
+def main() -> None:
+    if not os.access(PROGRAM, os.X_OK):
+        sys.exit(f"deltaproof: {PROGRAM} is not there; install the package with pip, or build the program with ./run build")
+    sys.stdout.flush()
+    os.execv(PROGRAM, ["deltaproof", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()
