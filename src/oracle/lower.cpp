@@ -6,12 +6,14 @@
 #include <mpfr.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/tiers/upward.hpp"
 
 namespace deltaproof {
 namespace {
@@ -109,19 +111,37 @@ class workspace {
   mpfr_value millionth_;
 };
 
-/// Sum of the absolute values of the terms of phi at x: what the rounding errors of its evaluation are relative to.
+/// The A of apply_gain from x and phi, in 53 bits rounded up. Source: proofs/notes/oracle-radius.md, "Lowered inputs".
 template <class Rule>
-double gain_amplification(double x, double phi) {
-  const double m = std::fabs(x);
-  if constexpr (std::is_same_v<Rule, euler>) {
-    return 0;
-  } else if constexpr (std::is_same_v<Rule, rk2> || std::is_same_v<Rule, rk3> || std::is_same_v<Rule, rk4>) {
-    return 1 + m * (1 + m * (1 + m));
-  } else if constexpr (std::is_same_v<Rule, exact_flow>) {
-    return std::fabs(phi) * (2 + m);
+double gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if constexpr (std::is_same_v<Rule, euler>) return 0;
+  mpfr_value m(53), size(53), near(53), sum(53);
+  mpfr_abs(m.get(), x, MPFR_RNDU);
+  mpfr_abs(size.get(), phi, MPFR_RNDU);
+  if constexpr (std::is_same_v<Rule, rk2> || std::is_same_v<Rule, rk3> || std::is_same_v<Rule, rk4>) {
+    mpfr_set_ui(sum.get(), 1, MPFR_RNDU);  // 1 + m (1 + m (1 + m)), over the sum of the absolute values of the terms
+    for (int i = 0; i < 3; ++i) {
+      mpfr_mul(sum.get(), sum.get(), m.get(), MPFR_RNDU);
+      mpfr_add_ui(sum.get(), sum.get(), 1, MPFR_RNDU);
+    }
   } else {
-    return std::fabs(phi) * (2 + m * std::fabs(phi));
+    // nu: how far phi's argument, or for the exact flow its exponential, can move.
+    constexpr bool rational_rule = !std::is_same_v<Rule, exact_flow>;
+    mpfr_mul_2si(near.get(), m.get(), -(bits + 40), MPFR_RNDU);
+    if constexpr (rational_rule) mpfr_mul(near.get(), near.get(), size.get(), MPFR_RNDU);
+    if (!(mpfr_cmp_d(near.get(), 0.5) < 0)) return infinity;
+    // |phi| (2 + m |phi| (1 + 2 nu)), |phi| (2 + m) (1 + 2 nu)
+    mpfr_mul_2ui(near.get(), near.get(), 1, MPFR_RNDU);
+    mpfr_add_ui(near.get(), near.get(), 1, MPFR_RNDU);
+    mpfr_set(sum.get(), m.get(), MPFR_RNDU);
+    if constexpr (rational_rule) mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
+    mpfr_mul(sum.get(), sum.get(), near.get(), MPFR_RNDU);
+    mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
+    mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
+    mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
   }
+  return mpfr_get_d(sum.get(), MPFR_RNDU);
 }
 
 }  // namespace
@@ -135,28 +155,51 @@ void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x) {
   }
 }
 
-void activate_step(mpfr_ptr beta, activation_kind activation) {
-  if (activation == activation_kind::none) return;
+double activate_step(mpfr_ptr beta, activation_kind activation) {
+  if (activation == activation_kind::none) return 0;
   mpfr_neg(beta, beta, MPFR_RNDN);
   mpfr_exp(beta, beta, MPFR_RNDN);
   mpfr_add_ui(beta, beta, 1, MPFR_RNDN);
   mpfr_ui_div(beta, activation == activation_kind::two_sigmoid ? 2 : 1, beta, MPFR_RNDN);
+  return mpfr_zero_p(beta) != 0 ? 0x1p-900 : 0;
 }
 
-double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, const std::string& where) {
+bool at_pole(rule_kind rule, const rational& x) {
+  return (rule == rule_kind::implicit && x == -1) || (rule == rule_kind::crank_nicolson && x == -2);
+}
+
+void refuse_pole(rule_kind rule, const std::string& where) {
+  throw domain_error(where + ": rule " + std::string(name_of(rule)) + " has no finite gain at x = beta |k|^2 = " +
+                     (rule == rule_kind::implicit ? "-1" : "-2") + "; change that beta");
+}
+
+void refuse_if_at_pole(const problem& p, double beta, std::span<const double> key, const std::string& where) {
+  // A sigmoid is positive, and |k|^2 / (|k|^2 + 10^-6) is no dyadic fraction of a beta that is one.
+  if (p.qk_l2norm || p.beta_activation != activation_kind::none) return;
+  rational norm = 0;
+  for (const double x : key) norm += exact(x) * exact(x);
+  if (at_pole(p.rule, exact(beta) * norm)) refuse_pole(p.rule, where);
+}
+
+double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
   double amplification = 0;
   visit_rule(name_of(rule), [&](auto rule_tag) {
     using Rule = decltype(rule_tag);
     gain_real argument;
     mpfr_set(argument.backend().data(), x, MPFR_RNDN);
     const gain_real phi = Rule::gain(argument);
-    const double approximate = mpfr_get_d(phi.backend().data(), MPFR_RNDN);
-    if (!mpfr_number_p(phi.backend().data())) {
+    const mpfr_srcptr gain = phi.backend().data();
+    if (mpfr_number_p(gain) == 0 && (rule == rule_kind::implicit || rule == rule_kind::crank_nicolson)) {
+      mpfr_set_zero(beta, 1);
+      amplification = std::numeric_limits<double>::infinity();
+      return;
+    }
+    if (mpfr_number_p(gain) == 0) {
       throw domain_error(where + ": rule " + std::string(Rule::name) + " has no finite gain at x = beta |k|^2 = " +
                          std::to_string(mpfr_get_d(x, MPFR_RNDN)) + "; change that beta");
     }
-    amplification = gain_amplification<Rule>(mpfr_get_d(x, MPFR_RNDN), approximate);
-    mpfr_mul(beta, beta, phi.backend().data(), MPFR_RNDN);
+    amplification = gain_amplification<Rule>(x, gain, bits);
+    mpfr_mul(beta, beta, gain, MPFR_RNDN);
   });
   return amplification;
 }
@@ -212,6 +255,9 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     }
   }
 
+  const auto place = [&](std::size_t r) {
+    return "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " + std::to_string(r);
+  };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -233,21 +279,21 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
       if (p.rule == rule_kind::exact) irrational("the gain of the exact flow");
       rational norm = 0;
       for (const double xi : x) norm += exact(xi) * exact(xi);
+      if (at_pole(p.rule, exact(given_beta) * norm)) refuse_pole(p.rule, place(r));
       visit_rule(name_of(p.rule), [&](auto rule) {
         if constexpr (RuleOver<decltype(rule), rational>) s.step[r] = effective_step(rule, exact(given_beta), norm);
       });
       out.error.step = 0;
     } else {
       mpfr_set_d(beta.get(), given_beta, MPFR_RNDN);
-      activate_step(beta.get(), p.beta_activation);
+      out.error.step_floor = std::max(out.error.step_floor, activate_step(beta.get(), p.beta_activation));
       if (p.rule != rule_kind::euler) {
         const double step_length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
         mpfr_mul(stretched.get(), beta.get(), squared_norm.get(), MPFR_RNDN);
-        const double amplification =
-            apply_gain(beta.get(), stretched.get(), p.rule,
-                       "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " + std::to_string(r));
+        const double amplification = apply_gain(beta.get(), stretched.get(), p.rule, target.bits, place(r));
+        if (std::isinf(amplification)) refuse_if_at_pole(p, given_beta, x, place(r));
         // |beta| 2^-(P+40) A in units of u = 2^-P.
-        out.error.step_floor = std::max(out.error.step_floor, step_length * amplification * 0x1p-40);
+        out.error.step_floor = std::max(out.error.step_floor, tiers::product({step_length, amplification}, -40));
       }
       derive(s.step[r], beta.get());
     }

@@ -210,7 +210,7 @@ class certifier {
     const double local = in_.error.decay / (1 - u_) + 1;
     for (std::size_t v = 0; v < cols_; ++v) {
       double e = factor * error_[v] + local * norm_[v] + floor * before_[v];
-      if (before_[v] > 0 && largest > 0) e += detail::underflow_unit;
+      if ((before_[v] > 0 || error_[v] > 0) && (largest > 0 || floor > 0)) e += detail::underflow_unit;
       error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
     }
   }
@@ -248,7 +248,7 @@ class certifier {
       const double x = (1 + u_) * r_size_[v] + gamma_ * u_ * km;
       const double e_w = c2 * w + beta * gamma_ * km + le.step * y + le.step_floor * x + beta_plus * eps_k * km;
       double e = rho * error_[v] + kappa_plus * e_w + eps_k * kappa * w + (norm_[v] + kappa * w);
-      if (before_[v] > 0 || (r_size_[v] > 0 && beta_plus > 0)) e += under;
+      if (before_[v] > 0 || (r_size_[v] > 0 && (beta > 0 || le.step_floor > 0))) e += under;
       error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
     }
   }
@@ -262,7 +262,8 @@ class certifier {
     }
     const double x = Field::approximate(in_.scan.step[row]) * n;
     const double off = std::fabs(x) * (static_cast<double>(keys_) + 16) * 0x1p-52 +
-                       in_.error.step_floor * u_ * kappa_plus * kappa_plus + 0x1p-1000;
+                       in_.error.step_floor * u_ * kappa_plus * kappa_plus + 0x1p-1000 +
+                       Field::magnitude(in_.scan.step[row]) * (static_cast<double>(keys_) * 0x1p-1074);
     return std::max(1.0, detail::finite_or_infinite((std::fabs(1 - x) + off) * detail::radius_slack));
   }
 

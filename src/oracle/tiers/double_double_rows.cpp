@@ -209,7 +209,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
   const auto certify_decay = [&](std::size_t t) HWY_ATTR {
     const double a = c.decay_largest[t];
     for (std::size_t r = 0; r < B; ++r) {
-      h[r] = fused(h[r], hn::Set(d, a * a * (1 + 0x1p-46)), floor);
+      // Not h a^2: the square of a small factor is lost where the product is not.
+      h[r] = fused(hn::Mul(h[r], hn::Set(d, a)), hn::Set(d, a * (1 + 0x1p-46)), floor);
       e[r] = fused(window[r], hn::Set(d, c.decay_window[t]), hn::Mul(e[r], hn::Set(d, c.decay_factor[t])));
       watch(r);
     }
@@ -241,8 +242,7 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
       w_low[r] = fused(b, low, fused_minus(b, high, w[r]));
       if constexpr (Low) w_low[r] = fused(b_low, high, w_low[r]);
       renormalise(w[r], w_low[r]);
-      const V square = hn::Mul(w[r], w[r]);
-      const V grown = hn::Add(h[r], hn::Mul(square, k2));
+      const V grown = hn::Add(h[r], hn::Mul(hn::Mul(w[r], k2), w[r]));  // not w^2 k2: the square of a small write is lost
       h[r] = hn::Add(h[r], hn::Mul(w[r], hn::Add(hn::Mul(w[r], k2), hn::Add(predicted, predicted_low))));
       h[r] = hn::Add(hn::Max(hn::Add(h[r], hn::Mul(delta, grown)), zero), floor);
       e[r] = hn::Add(hn::Mul(e[r], hn::Set(d, c.rho[i])), hn::Mul(window[r], hn::Set(d, c.from_window[i])));
@@ -268,7 +268,11 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
     if (reads) {
       // Line P6.
       const double size = std::fabs(in.high.scale) * (1 + 0x1p-46);
-      const V chi = hn::Set(d, c.query[t - token] * size), own = hn::Set(d, c.read[t - token] * size);
+      // A scale below the normal numbers has few digits left when it is multiplied with a small norm: then it comes last.
+      const double first = size < 0x1p-300 ? 1 : size;
+      const V chi = hn::Set(d, c.query[t - token] * first), own = hn::Set(d, c.read[t - token] * first);
+      const V last = hn::Set(d, size < 0x1p-300 ? size : 1.0);
+      const V least = hn::Set(d, c.query[t - token] > 0 && size > 0 ? std::numeric_limits<double>::min() : 0.0);  // line U
       for (std::size_t r = 0; r < B; ++r) {
         V high, low;
         read(o, query_scale, r, high, low);
@@ -280,8 +284,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
         hn::StoreU(out, d, &job.out.o[at]);
         hn::StoreU(out_low, d, &job.out.o_low[at]);
         V radius = hn::Add(hn::Mul(chi, e[r]), hn::Mul(own, window[r]));
-        radius = hn::Add(radius, hn::Mul(hn::Abs(out), hn::Set(d, 2.0)));
-        hn::StoreU(hn::Mul(radius, hn::Set(d, pair_unit * (1 + 0x1p-44))), d, &job.out.o_radius[at]);
+        radius = hn::Add(hn::Mul(radius, last), hn::Mul(hn::Abs(out), hn::Set(d, 2.0)));
+        hn::StoreU(hn::Add(hn::Mul(radius, hn::Set(d, pair_unit * (1 + 0x1p-44))), least), d, &job.out.o_radius[at]);
       }
     }
     if (decays) certify_decay(t + 1 - token);

@@ -22,6 +22,7 @@
 namespace deltaproof::tiers {
 
 constexpr double norm_floor = 0x1p-1000;       // of a halved square
+constexpr double factor_floor = 0x1p-700;       // of a row's factor: times a query of at least 2^-300 it is not lost (line U)
 constexpr double largest_square = 0x1p900;     // beyond it a row has left the tier
 constexpr std::size_t near_cache = 32768;       // bytes; this and the next bear on speed alone
 constexpr std::size_t keys_ahead = 16;          // steps beyond the next block
@@ -133,10 +134,11 @@ HWY_INLINE void keep(const row_set& rows, carried_part part, const V (&x)[B]) {
 HWY_INLINE V read_radius(V o, V chi, V row) {
   return hn::MulAdd(hn::Abs(o), hn::Set(d, fp64_unit * slack), hn::Mul(chi, row));
 }
-/// The row's part of line O, times u: |c| (read M + e), with line U.
-HWY_INLINE V read_row_part(V m, V e, double read, double scale) {
+/// The row's part of line O, times u: |c| (read M + e), with line U. 0 for a row that is 0 and has no error.
+HWY_INLINE V read_row_part(hn::Mask<D> something, V m, V e, double read, double scale) {
   const V inner = hn::Add(hn::MulAdd(m, hn::Set(d, read), e), hn::Set(d, 0x1p-600));
-  return hn::Mul(inner, hn::Set(d, (std::fabs(scale) + 0x1p-300) * fp64_unit * slack * slack));
+  const V part = hn::Mul(inner, hn::Set(d, (std::fabs(scale) + 0x1p-300) * fp64_unit * slack * slack));
+  return hn::IfThenElseZero(something, hn::Add(part, hn::Set(d, factor_floor)));
 }
 
 /// The row's factor of every radius of the 64 tokens from `from`.
@@ -150,6 +152,13 @@ HWY_INLINE void give_factors(const fp64_job& job, const row_set& rows, std::size
 
 /// Not 0: a NaN is something too.
 HWY_INLINE hn::Mask<D> is_something(V h) { return hn::Not(hn::Le(h, hn::Zero(d))); }
+/// A row whose computed state is 0 is not 0 in truth while an error is carried.
+HWY_INLINE hn::Mask<D> has_something(V h, V e) { return hn::Or(is_something(h), is_something(e)); }
+
+/// Whether a step can write: a strength of 0 that was rounded may not be 0.
+HWY_INLINE bool writes(const fp64_job& job, const block_coefficients& c, std::size_t i) {
+  return c.norm[i] > 0 && (c.step[i] != 0 || job.in.error.step_floor > 0);
+}
 
 /// The largest norm so far, infinite from where it could not be bounded: what left the tier does not come back.
 HWY_INLINE V larger_norm(hn::Mask<D> fits, V size, V largest) {
@@ -383,11 +392,11 @@ void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficient
   half_squares<B>(K, rows.state, now);
   for (std::size_t r = 0; r < B; ++r) {
     // Rows that were 0 and are given nothing stay 0.
-    auto alive = is_something(start[r]);
+    auto alive = has_something(start[r], e[r]);
     if (!hn::AllTrue(d, alive)) {
       V given = hn::Zero(d);
       for (std::size_t t = from; t < to; ++t) {
-        if (c.step[t - from] != 0) given = hn::Max(given, hn::Abs(hn::LoadU(d, rows.v + t * rows.v_stride + r * L)));
+        if (writes(job, c, t - from)) given = hn::Max(given, hn::Abs(hn::LoadU(d, rows.v + t * rows.v_stride + r * L)));
       }
       alive = hn::Or(alive, hn::Gt(given, hn::Zero(d)));
     }
@@ -397,7 +406,7 @@ void end_pairs(const fp64_job& job, const row_set& rows, const block_coefficient
     const auto fits = hn::And(hn::Le(top[r], limit), hn::Le(h[r], limit));
     e[r] = hn::IfThenElse(fits, hn::Mul(local, hn::Set(d, c.growth * slack * slack)), hn::Set(d, std::numeric_limits<double>::infinity()));
     e[r] = hn::IfThenElseZero(alive, e[r]);
-    part[r] = hn::IfThenElseZero(alive, read_row_part(m, e[r], c.read, job.in.scale));
+    part[r] = read_row_part(alive, m, e[r], c.read, job.in.scale);
     const V size = hn::Mul(hn::MulAdd(e[r], hn::Set(d, fp64_unit), m), hn::Set(d, slack));
     largest[r] = larger_norm(fits, hn::IfThenElseZero(alive, size), largest[r]);
     h[r] = hn::IfThenElseZero(alive, hn::MulAdd(now[r], squares_up(n), hn::Set(d, norm_floor)));
@@ -443,15 +452,19 @@ HWY_INLINE void certify_decay(const block_coefficients& c, std::size_t token, V 
   const double a = c.decay_largest[token];
   const V factor = hn::Set(d, c.decay_factor[token]), local = hn::Set(d, c.decay_local), off = hn::Set(d, c.decay_floor);
   for (std::size_t r = 0; r < B; ++r) {
-    const auto alive = is_something(h[r]);
+    const auto alive = is_something(h[r]), something = has_something(h[r], e[r]);
     const V before = m[r];
-    h[r] = a == 0 ? hn::Zero(d) : hn::IfThenElseZero(alive, hn::MulAdd(h[r], hn::Set(d, a * a * slack), hn::Set(d, norm_floor)));
+    // Not h a^2: the square of a small factor is lost where the product is not.
+    const V once = hn::Mul(h[r], hn::Set(d, a));
+    h[r] = a == 0 ? hn::Zero(d) : hn::IfThenElseZero(alive, hn::MulAdd(once, hn::Set(d, a * slack), hn::Set(d, norm_floor)));
     m[r] = norm_from(h[r]);
-    // A decay of exactly 0 ends every error, an unbounded one too.
-    const V left = c.decay_factor[token] == 0 ? hn::Zero(d) : hn::Mul(factor, e[r]);
-    V next = hn::MulAdd(off, before, hn::MulAdd(local, m[r], left));
-    if (a > 0) next = hn::Add(next, hn::IfThenElseZero(alive, hn::Set(d, underflow)));
-    e[r] = hn::Mul(next, hn::Set(d, slack));
+    // A decay of exactly 0 ends every error, an unbounded one too; any other leaves some.
+    if (c.decay_factor[token] == 0) {
+      e[r] = hn::Zero(d);
+      continue;
+    }
+    const V next = hn::MulAdd(off, before, hn::MulAdd(local, m[r], hn::MulAdd(factor, e[r], hn::Set(d, underflow))));
+    e[r] = hn::IfThenElseZero(something, hn::Mul(next, hn::Set(d, slack)));
   }
 }
 
@@ -509,23 +522,25 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
     if constexpr (Certified) {
       const V k2 = hn::Set(d, c.half_square[i]), rho = hn::Set(d, c.rho[i]), from_norm = hn::Set(d, c.from_norm[i]);
       const V from_write = hn::Set(d, c.from_write[i]), constant = hn::Set(d, c.constant[i]);
-      const bool moves = c.norm[i] > 0;
+      const bool moves = c.norm[i] > 0, acts = writes(job, c, i);
       for (std::size_t r = 0; r < B && moves; ++r) {
-        const auto alive = hn::Or(is_something(h[r]), hn::And(hn::Ne(b, zero), hn::Ne(hn::LoadU(d, v + r * L), zero)));
-        const V drift = hn::MulAdd(hn::Mul(w[r], w[r]), k2, h[r]);
+        const V given = acts ? hn::LoadU(d, v + r * L) : zero;
+        const auto alive = hn::Or(is_something(h[r]), hn::Ne(given, zero)), something = hn::Or(alive, is_something(e[r]));
+        const V grown = hn::Mul(hn::Mul(w[r], k2), w[r]);  // not w^2 k2: the square of a small write is lost
+        const V drift = hn::Add(grown, h[r]);
         h[r] = hn::MulAdd(w[r], hn::MulAdd(w[r], k2, p[r]), h[r]);
         h[r] = hn::IfThenElseZero(alive, hn::Add(hn::Max(hn::MulAdd(delta, drift, h[r]), zero), floor));
         V next = hn::MulAdd(rho, e[r], hn::MulAdd(from_norm, m[r], hn::Mul(from_write, hn::Abs(w[r]))));
         m[r] = norm_from(h[r]);
         next = hn::Add(hn::Add(next, m[r]), constant);
-        e[r] = hn::IfThenElseZero(alive, hn::Mul(next, up));
+        e[r] = hn::IfThenElseZero(something, hn::Mul(next, up));
         e[r] = hn::IfThenElse(hn::Le(drift, hn::Set(d, largest_square)), e[r], infinite);
       }
       for (std::size_t r = 0; r < B; ++r) {
         const V limit = hn::Set(d, largest_square);
-        const auto fits = hn::And(hn::Le(h[r], limit), hn::Le(hn::Mul(hn::Mul(w[r], w[r]), k2), limit));
+        const auto fits = hn::And(hn::Le(h[r], limit), hn::Le(hn::Mul(hn::Mul(w[r], k2), w[r]), limit));
         largest[r] = larger_norm(fits, hn::Mul(hn::MulAdd(e[r], hn::Set(d, fp64_unit), m[r]), up), largest[r]);
-        part[r] = hn::IfThenElseZero(is_something(h[r]), read_row_part(m[r], e[r], c.read, job.in.scale));
+        part[r] = read_row_part(has_something(h[r], e[r]), m[r], e[r], c.read, job.in.scale);
       }
     }
     const double* next = row + 1 < s.rows() ? s.k.data() + (row + 1) * K : job.nothing;

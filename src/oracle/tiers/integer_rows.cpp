@@ -13,6 +13,7 @@
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/integer_steps.hpp"
+#include "oracle/tiers/upward.hpp"
 
 namespace deltaproof::tiers {
 namespace {
@@ -20,12 +21,12 @@ namespace {
 __extension__ typedef unsigned __int128 wide_limb;
 __extension__ typedef __int128 wide_signed;
 
-constexpr double up = 1 + 0x1p-46;  // line F
 constexpr double quarter = 0.25;    // a number is below a quarter of what its limbs hold
 constexpr int headroom = 24;        // bits left free when a grid is chosen
 constexpr long deepest = 1100;      // no number needs bits below 2^-1100 beyond its own limbs
 constexpr std::size_t block_tokens = 128;
 constexpr std::size_t refresh_steps = 16;
+constexpr long farthest = 1L << 22;  // bits between two numbers of one row that are still lined up
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// acc += m x over N limbs; the carry. N = 0: n limbs.
@@ -85,13 +86,6 @@ void to_integer(integer& out, const mp_limb_t* x, std::size_t n) {
   const bool negative = x[n - 1] >> 63 != 0;
   if (negative) negate(to, n);
   mpz_limbs_finish(out.get(), negative ? -static_cast<mp_size_t>(n) : static_cast<mp_size_t>(n));
-}
-
-constexpr double tiny = 0x1p-1000;  // line U: bounds that are not 0 never fall below it
-
-/// m 2^exponent, m in [0, 2^64], rounded up.
-double scaled(double m, long exponent) {
-  return m == 0 ? 0 : std::max(tiny, std::ldexp(m * up, static_cast<int>(std::clamp(exponent, -5000L, 5000L))));
 }
 
 /// |x| 2^shift, rounded up.
@@ -373,11 +367,14 @@ class engine {
       const bool negative = x[n - 1] >> 63 != 0;
       if (negative) negate(x, n);
       mpn_mul(s.product.data(), &token.decay_m[c * limbs], static_cast<mp_size_t>(limbs), x, static_cast<mp_size_t>(n));
-      const auto shift = static_cast<std::size_t>(std::max(0L, token.decay_shift[c]));
-      const bool lost = std::any_of(s.product.begin(), s.product.begin() + static_cast<std::ptrdiff_t>(shift),
-                                    [](mp_limb_t l) { return l != 0; });
-      for (std::size_t l = 0; l < n; ++l) x[l] = l + shift < n + limbs ? s.product[l + shift] : 0;
-      if (lost && s.product[shift - 1] >> 63 != 0) mpn_add_1(x, x, static_cast<mp_size_t>(n), 1);
+      // A factor of more limbs than are kept is a multiple of 2^64: then nothing is dropped, and zeros come in below.
+      const long shift = token.decay_shift[c];
+      const bool lost = std::any_of(s.product.begin(), s.product.begin() + std::max(0L, shift), [](mp_limb_t l) { return l != 0; });
+      for (std::size_t l = 0; l < n; ++l) {
+        const long from = static_cast<long>(l) + shift;
+        x[l] = from >= 0 && from < static_cast<long>(n + limbs) ? s.product[static_cast<std::size_t>(from)] : 0;
+      }
+      if (lost && s.product[static_cast<std::size_t>(shift) - 1] >> 63 != 0) mpn_add_1(x, x, static_cast<mp_size_t>(n), 1);
       if (negative) negate(x, n);
       inexact += lost ? 1 : 0;
     }
@@ -388,8 +385,7 @@ class engine {
     }
     const bool enclosed = least != std::numeric_limits<long>::max();
     const double half = 0.5 + 0x1p-20;
-    double e =
-        (token.decay_largest + (enclosed ? scaled(half, -64 * least) : 0)) * row.error + rounding(inexact) * grid_unit(row);
+    double e = product({token.decay_largest + (enclosed ? scaled(half, -64 * least) : 0), row.error}) + rounding(inexact) * grid_unit(row);
     if (enclosed) e += half * norm(row, ask_.bits - 64 * least);
     row.error = e * up;
     row.top = token.decay_largest * row.top * up + least_top(n);
@@ -479,6 +475,7 @@ class engine {
           if (v == 0) g = at;
           if (v != 0) mpz_set(s.r.get(), given.m.get());
         } else {
+          if (std::abs(given.exponent - at) > farthest) return false;
           if (given.exponent >= at) {
             mpz_mul_2exp(s.r.get(), given.m.get(), static_cast<mp_bitcnt_t>(given.exponent - at));
             g = at;
@@ -511,13 +508,16 @@ class engine {
       // Onto the grid on which the products with the key are exact.
       long shift = row.grid - k.exponent - cut - g;
       lost = shift > 0 && mpz_scan1(s.w.get(), 0) < static_cast<mp_bitcnt_t>(shift);
+      if (shift < -farthest) return false;
       if (lost && exact_) {
         const auto below = (static_cast<std::size_t>(shift) - mpz_scan1(s.w.get(), 0) + 63) / 64;
         if (!widen(row, row.limbs + below, below)) return false;
         shift -= 64 * static_cast<long>(below);
         lost = false;
       }
-      if (shift > 0) {
+      if (shift > bits + 1) {
+        mpz_set_ui(s.w.get(), 0);  // less than half a unit
+      } else if (shift > 0) {
         if (lost) {
           mpz_set_ui(s.half.get(), 1);
           mpz_mul_2exp(s.half.get(), s.half.get(), static_cast<mp_bitcnt_t>(shift - 1));
@@ -546,21 +546,23 @@ class engine {
   void account(row_state& row, const integer_step& step, bool lost, double innovation, double predicted, const scratch& s) const {
     if (exact_) return;
     const integer_vector& k = step.key;
-    double e = step.rho * row.error;
-    if (lost) e += 0.5 * k.norm * grid_unit(row);
+    double e = product({step.rho, row.error});
+    if (lost) e += product({0.5 * k.norm, grid_unit(row)});
     const long top = k.top_exponent();
     const double kappa = scaled(k.norm, top);
     const integer_scalar& a = step.write;
+    constexpr double more = 1 + 0x1p-20;
+    const double strength = a.size + product({a.floor, unit_});  // >= |a|, up to `more`
     if (a.relative > 0) {
-      const double written = magnitude(s.w.get(), row.grid) * k.norm;  // kappa |w|
-      e += a.relative * (written + 0.5 * k.norm * scaled(1, row.grid)) * (1 + 0x1p-20);
-      if (step.normalised) e += step.inverse.relative * kappa * a.size * predicted * (1 + 0x1p-20);
-      e += a.floor * kappa * innovation * (1 + 0x1p-20);
+      const double written = product({magnitude(s.w.get(), row.grid), k.norm});  // kappa |w|
+      e += product({a.relative * more, written + 0.5 * k.norm * scaled(1, row.grid)});
+      if (step.normalised) e += product({step.inverse.relative * more, kappa, strength, predicted});
+      e += product({a.floor, more, kappa, innovation});
     }
     if (k.rounded > 0) {
       const double off = scaled(k.rounded, k.exponent + ask_.bits);  // |k - k^| in units
-      e += magnitude(s.w.get(), row.grid + ask_.bits - 64 * (static_cast<long>(k.limbs) - 1)) * k.rounded;
-      e += off * a.size * (step.normalised ? step.inverse.size : 1) * kappa * norm(row) * (1 + 0x1p-20);
+      e += product({magnitude(s.w.get(), row.grid + ask_.bits - 64 * (static_cast<long>(k.limbs) - 1)), k.rounded});
+      e += product({off * more, strength, step.normalised ? step.inverse.size : 1.0, kappa, norm(row)});
     }
     if (lost || a.relative > 0 || k.rounded > 0) e += tiny;
     row.error = std::isnan(e) ? infinity : e * up;
@@ -641,16 +643,15 @@ class engine {
     }
     mpz_mul(s.o.get(), s.o.get(), c.m.get());
     long at = q.exponent + row.grid + c.exponent;
-    double factor = c.size;
+    const double inverse = token.normalised ? token.inverse.size : 1;
     if (token.normalised) {
       mpz_mul(s.o.get(), s.o.get(), token.inverse.m.get());
       at += token.inverse.exponent;
-      factor *= token.inverse.size;
     }
     const double o = magnitude(s.o.get(), at);
-    double units = factor * scaled(q.norm, q.top_exponent()) * row.error;
-    if (token.normalised) units += token.inverse.relative * o + token.inverse.relative * unit_ * units;
-    if (q.rounded > 0) units += factor * scaled(q.rounded, q.exponent + ask_.bits) * norm(row);
+    double units = product({c.size, inverse, q.norm, row.error}, q.top_exponent());
+    if (token.normalised) units += product({token.inverse.relative, o}) + product({token.inverse.relative, unit_, units});
+    if (q.rounded > 0) units += product({c.size, inverse, q.rounded, norm(row)}, q.exponent + ask_.bits);
     if (row.error > 0 || token.normalised || q.rounded > 0) units += tiny;
     const double radius = detail::absolute_radius(detail::finite_or_infinite(units * up), unit_);
     if (!(o + radius <= ask_.range.output)) row.within = false;
@@ -659,12 +660,12 @@ class engine {
 
   /// The state against its range.
   void watch(row_state& row) const {
-    if (ask_.range.state == infinity || row.zero) return;
+    if (ask_.range.state == infinity || (row.zero && row.error == 0)) return;
     const auto fits = [&] {
       return scaled(row.top, 64 * static_cast<long>(row.limbs) + row.grid) + row.error * unit_ <= ask_.range.state;
     };
     if (fits()) return;
-    refresh(row);
+    if (!row.zero) refresh(row);
     if (!fits()) row.within = false;
   }
 

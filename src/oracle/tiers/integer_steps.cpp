@@ -16,6 +16,7 @@
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
+#include "oracle/tiers/upward.hpp"
 #include "oracle/token_passing.hpp"
 
 namespace deltaproof::tiers {
@@ -24,7 +25,6 @@ namespace {
 constexpr int extra_bits = 128;  // derived numbers beyond the working precision
 constexpr int guard_bits = 64;   // their evaluation beyond that
 constexpr double one_rounding = 1 + 0x1p-20;
-constexpr double up = 1 + 0x1p-46;
 
 /// x = m 2^exponent with odd m.
 struct odd_double {
@@ -111,6 +111,10 @@ void integer_vector::set(std::span<const double> x, std::size_t most_limbs) {
 integer_lowering::integer_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits)
     : p_{p}, sequence_{sequence_index}, head_{value_head}, range_{p.sequences().at(sequence_index)}, bits_{bits} {}
 
+std::string integer_lowering::place_of(std::size_t row) const {
+  return "solve: sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) + ", step " + std::to_string(row);
+}
+
 double integer_lowering::start(std::size_t channel, std::size_t column) const {
   if (!p_.initial_state) return 0;
   return p_.initial_state->at(((sequence_ * p_.value_heads() + head_) * p_.key_dim() + channel) * p_.value_dim() + column);
@@ -130,6 +134,7 @@ bool integer_lowering::exact_step(std::size_t row, std::span<const double> key, 
   bool dyadic = false;
   rational norm = 0;
   for (const double x : key) norm += exact(x) * exact(x);
+  if (at_pole(p_.rule, exact(beta) * norm)) refuse_pole(p_.rule, place_of(row));
   visit_rule(name_of(p_.rule), [&](auto rule) {
     if constexpr (RuleOver<decltype(rule), rational>) {
       const rational b = effective_step(rule, exact(beta), norm);
@@ -181,15 +186,14 @@ bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {
     if (p_.rule != rule_kind::euler) {
       const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
       mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
-      const double amplification = apply_gain(beta.get(), part.get(), p_.rule,
-                                              "solve: sequence " + std::to_string(sequence_) + ", value head " +
-                                                  std::to_string(head_) + ", step " + std::to_string(row));
       // |beta| 2^-(kept + 40) A, in units of 2^-bits.
-      step_floor = std::ldexp(length * amplification, -extra_bits - 40);
+      const double amplification = apply_gain(beta.get(), part.get(), p_.rule, kept, place_of(row));
+      if (std::isinf(amplification)) refuse_if_at_pole(p_, given, x, place_of(row));
+      step_floor = product({length, amplification}, -extra_bits - 40);
     }
     if (out.normalised) {
       mpfr_mul(beta.get(), beta.get(), inverse.get(), MPFR_RNDN);
-      step_floor *= out.inverse.size * up;
+      step_floor = product({step_floor, out.inverse.size});
     }
     mpfr_set(stored.get(), beta.get(), MPFR_RNDN);
     derived(out.write, stored.get());
@@ -205,11 +209,10 @@ bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {
     square += m * m;
   }
   const int sign = mpz_sgn(out.write.m.get());
-  const double factor = out.write.size * (out.normalised ? out.inverse.size : 1);
-  const double stretch = std::ldexp(square * factor, static_cast<int>(2 * k.top_exponent()));
+  const double inverse_size = out.normalised ? out.inverse.size : 1;
+  const double stretch = product({square, out.write.size, inverse_size}, 2 * k.top_exponent());
   const double off = stretch * (static_cast<double>(x.size()) + 32) * 0x1p-52 + 0x1p-1000 +
-                     std::ldexp(out.write.floor * (out.normalised ? out.inverse.size : 1) * k.norm * k.norm,
-                                static_cast<int>(2 * k.top_exponent()) - bits_ + 1);
+                     product({out.write.floor, inverse_size, k.norm, k.norm}, 2 * k.top_exponent() - bits_ + 1);
   out.rho = std::max(1.0, (std::fabs(1 - (sign < 0 ? -stretch : stretch)) + off) * up);
   if (std::isnan(out.rho)) out.rho = std::numeric_limits<double>::infinity();
   return true;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,7 @@ class integer_lowering {
   [[nodiscard]] bool lower_token(std::size_t t, std::size_t decay_limbs, integer_token& out) const;
   [[nodiscard]] bool lower_step(std::size_t row, integer_step& out) const;
   [[nodiscard]] bool exact_step(std::size_t row, std::span<const double> key, integer_scalar& out) const;
+  [[nodiscard]] std::string place_of(std::size_t row) const;
   [[nodiscard]] std::size_t token_at(std::size_t t) const { return range_.batch * p_.tokens() + range_.first_token + t; }
   [[nodiscard]] std::size_t row_at(std::size_t r) const {
     return range_.batch * p_.steps() + range_.first_token * p_.num_householder + r;

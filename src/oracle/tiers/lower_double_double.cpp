@@ -20,6 +20,7 @@
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/derived_pairs.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
+#include "oracle/tiers/upward.hpp"
 #include "oracle/token_passing.hpp"
 
 namespace deltaproof::tiers {
@@ -124,15 +125,20 @@ derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigne
       if (r % n == 0) passing.through(r / n);
       p.k.read(at.key(at.row(r)), x);
       set_squared_norm(sum.get(), part.get(), x, p.qk_l2norm);
-      mpfr_set_d(beta.get(), p.beta.at(at.value(at.row(r))), MPFR_RNDN);
-      activate_step(beta.get(), p.beta_activation);
+      const double given = p.beta.at(at.value(at.row(r)));
+      mpfr_set_d(beta.get(), given, MPFR_RNDN);
+      floor = std::max(floor, activate_step(beta.get(), p.beta_activation));
       const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
       mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
-      const double amplification = apply_gain(beta.get(), part.get(), p.rule,
-                                              "lower: sequence " + std::to_string(sequence_index) + ", value head " +
-                                                  std::to_string(at.value_head) + ", step " + std::to_string(r));
+      const std::string where =
+          "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(at.value_head) + ", step " + std::to_string(r);
+      const double amplification = apply_gain(beta.get(), part.get(), p.rule, bits, where);
+      if (std::isinf(amplification)) {
+        refuse_if_at_pole(p, given, x, where);
+        fits = false;
+      }
       // |beta| 2^-(106+40) A in units of 2^-106.
-      floor = std::max(floor, length * amplification * 0x1p-40);
+      floor = std::max(floor, product({length, amplification}, -40));
       mpfr_set(kept.get(), beta.get(), MPFR_RNDN);
       fits = split(kept, rest, out.high[r], out.low[r]) && fits;
       p.v.read(at.value(at.row(r)) * v.size(), v);
