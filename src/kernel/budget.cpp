@@ -170,7 +170,19 @@ threshold no_budget(const statistic& s, double alpha, std::size_t variant, const
   return t;
 }
 
-threshold limit_of(const statistic& s, pool_set& keys, double alpha, quantile_table& table) {
+/// The keys of one tensor and norm, and what is the same for all of their heads that were run once: the widest reach among the
+/// heads that were run more often, by bucket, variant and runs. Looked for anew for each head it would cost heads times heads.
+struct key_group {
+  struct reach {
+    widest_reach widest;
+    std::size_t pooled = std::numeric_limits<std::size_t>::max();
+  };
+  pool_set keys;
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, reach> of_repeated_heads;
+};
+
+threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
+  pool_set& keys = group.keys;
   const std::vector<cell>& cells = keys.cells(s.bucket, s.head);
   const auto broken = std::find_if(cells.begin(), cells.end(), [](const cell& c) { return !c.finite; });
   if (broken != cells.end()) {
@@ -192,18 +204,24 @@ threshold limit_of(const statistic& s, pool_set& keys, double alpha, quantile_ta
     // The mean of n runs is low as easily as its skewness, 1/sqrt(n) of theirs, says: a long left tail counts where n is small.
     const auto law =
         table.known_spread(s.norm, std::max(shape.skewness + shape.skewness_error, -shape.skewness / std::sqrt(runs)));
-    widest_reach widest;
-    const auto consider = [&](std::size_t head) {
+    const auto consider = [&](std::size_t head, key_group::reach& into) {
       const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
-      widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, table);
-      widest.consider(wide, law, shape.variants[v], runs, table);
-      t.pooled = std::min(t.pooled, wide.residuals.degrees);
+      into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, table);
+      into.widest.consider(wide, law, shape.variants[v], runs, table);
+      into.pooled = std::min(into.pooled, wide.residuals.degrees);
     };
+    key_group::reach found;
     if (keys.repeated_heads().count(s.head) != 0) {
-      consider(s.head);
+      consider(s.head, found);
     } else {
-      for (const std::size_t head : keys.repeated_heads()) consider(head);
+      const auto [known, is_new] = group.of_repeated_heads.try_emplace({s.bucket, v, c.runs});
+      if (is_new) {
+        for (const std::size_t head : keys.repeated_heads()) consider(head, known->second);
+      }
+      found = known->second;
     }
+    const widest_reach& widest = found.widest;
+    t.pooled = std::min(t.pooled, found.pooled);
     if (widest.from == nullptr) {
       threshold none = no_budget(s, alpha, v, "no key of this tensor was run twice above its floor");
       none.enough = false;
@@ -287,7 +305,7 @@ signed_threshold interval_of(const signed_statistic& s, double alpha) {
 std::vector<threshold> thresholds(std::span<const statistic> statistics, const false_alarm& alarm) {
   const double alpha = alarm.each();
   using group = std::pair<std::string, norm_kind>;
-  std::map<group, pool_set> groups;
+  std::map<group, key_group> groups;
   std::map<group, std::size_t> variants;
   std::set<std::tuple<std::string, norm_kind, std::size_t, std::size_t>> seen;
   for (const statistic& s : statistics) {
@@ -301,7 +319,7 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     std::vector<cell> cells;
     cells.reserve(s.samples.size());
     for (const auto& runs : s.samples) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
-    groups[{s.tensor, s.norm}].add(s.bucket, s.head, std::move(cells));
+    groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells));
   }
   quantile_table table(alpha);
   std::vector<threshold> result;

@@ -122,6 +122,12 @@ class pool_set {
       });
       p.head = head;
       if (p.residuals.degrees >= wanted) return p;
+      return all_heads(bucket, wanted);
+    });
+  }
+  /// All heads, buckets until `wanted` degrees: added up once for all heads that ask.
+  [[nodiscard]] const named_pool& all_heads(std::size_t bucket, std::size_t wanted) {
+    return kept(all_, bucket, wanted, [&] {
       return grown(bucket, wanted, [](pool& into, const head_cells& heads) {
         for (const auto& [any_head, cells] : heads) into.add(cells);
       });
@@ -191,7 +197,7 @@ class pool_set {
   std::map<std::size_t, head_cells> buckets_;
   std::set<std::size_t> repeated_heads_;
   std::size_t variants_ = 0;
-  pools near_, wide_;
+  pools near_, wide_, all_;
   std::optional<common_shape> shape_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "deltaproof/kernel/check.hpp"
 #include "number/text.hpp"
+#include "oracle/sequence_at.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -20,7 +21,7 @@ struct pairing {
   std::vector<bool> skip;
 };
 
-std::size_t token_along_t(const problem& p, const divergence& d) { return p.sequences()[d.sequence].first_token + d.token; }
+std::size_t token_along_t(const problem& p, const divergence& d) { return sequence_at(p, d.sequence).first_token + d.token; }
 
 /// Elements of o at or after a divergence (from the start of its chunk on the chunk path), all of a diverged state.
 void mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state) {
@@ -57,7 +58,7 @@ element_location locate(const problem& p, bool is_state, const element_error& e)
     at.element = {k, v};
     at.head = rest % heads;
     at.sequence = rest / heads;
-    at.batch = p.sequences()[at.sequence].batch;
+    at.batch = sequence_at(p, at.sequence).batch;
     return at;
   }
   at.element = {v};

@@ -7,6 +7,7 @@
 
 #include "kernel/invariant_parts.hpp"
 #include "number/text.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof {
 namespace {
@@ -74,7 +75,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     const std::size_t n = whole.given.num_householder, C = whole.gave.chunk_size.value_or(0);
     // A kernel may read how long a partial chunk is; only there is that a reason.
     if (path_of(whole.gave) == path_kind::chunk && C > 0) {
-      const std::size_t tokens = parts[d.part].given.sequences()[d.sequence].tokens;
+      const std::size_t tokens = sequence_at(parts[d.part].given, d.sequence).tokens;
       if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
         out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
                      std::to_string(std::max<std::size_t>(1, C / n)) +

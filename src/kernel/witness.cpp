@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "deltaproof/number/errors.hpp"
 
@@ -14,16 +16,14 @@ struct head_place {
   std::size_t sequence = 0;
   std::size_t head = 0;
   std::size_t tokens = 0;  ///< the evidence lies before this token; 0: not known
-
-  [[nodiscard]] bool same_head(const head_place& other) const { return sequence == other.sequence && head == other.head; }
 };
 
 /// Heads that the report points at, the plainest evidence first, then all others.
 std::vector<head_place> heads_to_try(const problem& p, const result& r, const check_report& found) {
   std::vector<head_place> out;
+  std::set<std::pair<std::size_t, std::size_t>> known;
   const auto add = [&](const head_place& h) {
-    const auto known = std::find_if(out.begin(), out.end(), [&](const head_place& x) { return x.same_head(h); });
-    if (known == out.end()) out.push_back(h);
+    if (known.emplace(h.sequence, h.head).second) out.push_back(h);
   };
   const std::size_t n = p.num_householder, C = r.chunk_size.value_or(1);
   if (found.conformance && found.conformance->measured_stages) {

@@ -23,6 +23,7 @@
 #include "oracle/tiers/integer_rows.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/token_passing.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof {
 namespace {
@@ -285,7 +286,7 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
   const bool in_integers = most >= fixed_tiers[0];
   const bool ranged = q.range.output < infinity || q.range.state < infinity;
   const auto stopped = [&] { return q.stop && q.stop->load(); };
-  const sequence_range range = p.sequences()[sequence_index];
+  const sequence_range range = sequence_at(p, sequence_index);
   const std::size_t tokens = range.tokens;
   token_passing passing(p, range);
   const passed_tokens passed = [&](std::size_t count) {

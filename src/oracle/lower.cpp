@@ -13,6 +13,7 @@
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/sequence_at.hpp"
 #include "oracle/tiers/upward.hpp"
 
 namespace deltaproof {
@@ -210,7 +211,7 @@ template <class Target>
 lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head) {
   using value = typename Target::value;
   constexpr double one_rounding = 1 + 0x1p-20;  // epsilon / u
-  const head_view view{p, p.sequences().at(sequence_index), value_head};
+  const head_view view{p, sequence_at(p, sequence_index), value_head};
   const std::size_t tokens = view.range.tokens, n = p.num_householder, rows = tokens * n;
   const std::size_t keys = p.key_dim(), cols = p.value_dim();
   const std::size_t decays = !p.g ? 0 : p.gate_per_channel() ? tokens * keys : tokens;

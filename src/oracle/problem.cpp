@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "deltaproof/number/errors.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof {
 namespace detail {
@@ -113,6 +114,26 @@ void validate_gate(const problem& p, const place& in) {
   require_finite(*p.g, "g", true, in);
 }
 
+/// Sequences without tokens, and states of them, cost a file nothing or 8 bytes each; heads and keys of them are free.
+void require_paid_for(const problem& p, const place& in) {
+  constexpr double free_heads = 0x1p20, free_states = 0x1p28;
+  const auto real = [](std::size_t n) { return static_cast<double>(n); };
+  const double sequences = std::max(real(p.batch()), real(p.sequence_count())), heads = sequences * real(p.value_heads());
+  const double tokens = real(p.batch()) * real(p.tokens()) * real(p.value_heads());
+  if (heads > free_heads && heads > 64 * (tokens + real(p.cu_seqlens.size()))) {
+    throw shape_error(std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " + std::to_string(p.value_heads()) +
+                      " heads, nearly all without a token; beside those with tokens there may be 2^20 heads of sequences, split the problem");
+  }
+  const double states = heads * real(p.key_dim()) * real(p.value_dim());
+  const double elements = tokens * (real(p.value_dim()) + 1) + real(p.batch()) * real(p.steps()) * real(p.key_heads()) * real(p.key_dim());
+  const double given = p.initial_state ? states : 0;
+  if (states > free_states && states > 4096 * (elements + given)) {
+    throw shape_error(std::string(in.where) + ": a state of " + std::to_string(p.sequence_count()) + " x " + std::to_string(p.value_heads()) +
+                      " x " + std::to_string(p.key_dim()) + " x " + std::to_string(p.value_dim()) +
+                      " is more than 4096 times the inputs and above 2^28 elements; split the problem");
+  }
+}
+
 void validate_dimensions(const problem& p, const place& in) {
   const auto positive = [&](std::string_view tensor_name, std::string_view dimension, const tensor& t, std::size_t axis) {
     if (t.shape()[axis] == 0) {
@@ -144,6 +165,7 @@ void validate_dimensions(const problem& p, const place& in) {
     throw shape_error(std::string(in.where) + ": a state of shape [N, HV, K, V] = " + shape_text(state) +
                       " has more than 2^40 elements; split the problem");
   }
+  require_paid_for(p, in);
 }
 
 }  // namespace
@@ -174,6 +196,15 @@ std::vector<sequence_range> problem::sequences() const {
     result.push_back({0, first, static_cast<std::size_t>(cu_seqlens[i + 1]) - first});
   }
   return result;
+}
+
+sequence_range sequence_at(const problem& p, std::size_t index) {
+  if (index >= p.sequence_count()) {
+    throw domain_error("sequence " + std::to_string(index) + " of " + std::to_string(p.sequence_count()));
+  }
+  if (p.cu_seqlens.empty()) return {index, 0, p.tokens()};
+  const auto first = static_cast<std::size_t>(p.cu_seqlens[index]);
+  return {0, first, static_cast<std::size_t>(p.cu_seqlens[index + 1]) - first};
 }
 
 void validate(const problem& p, std::string_view where) {

@@ -20,6 +20,7 @@
 #include "kernel/emulate/machine.hpp"
 #include "number/widest_vectors.hpp"
 #include "oracle/parallel.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof {
 
@@ -53,7 +54,7 @@ void move_all(matrix<double>& m, const format& own, const format& unit, philox& 
 }  // namespace
 
 head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head) {
-  const sequence_range range = p.sequences().at(sequence);
+  const sequence_range range = sequence_at(p, sequence);
   const std::size_t n = p.num_householder, key_head = p.key_head(value_head);
   head_input in;
   in.steps_per_token = n;

@@ -3,6 +3,7 @@
 //
 // Faults of where a kernel looks: heads, sequences, their ends. They need the whole problem, not one head.
 #include "kernel/emulate/faults.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof::emulation_detail {
 namespace {
@@ -29,9 +30,8 @@ std::size_t reader_of(const problem& p, std::size_t key_head) { return key_head 
 
 /// The last sequence before this one that has a token.
 std::optional<std::size_t> sequence_before(const problem& p, std::size_t sequence) {
-  const auto all = p.sequences();
   while (sequence-- > 0) {
-    if (all[sequence].tokens > 0) return sequence;
+    if (sequence_at(p, sequence).tokens > 0) return sequence;
   }
   return std::nullopt;
 }
@@ -100,7 +100,7 @@ fault_table head_faults() {
                const auto from = sequence_before(p, s);
                if (!from || plan.chunk == 0) return;
                const std::size_t n = p.num_householder;
-               const std::size_t first_row = p.sequences()[s].first_token * n;
+               const std::size_t first_row = sequence_at(p, s).first_token * n;
                head_input ahead = take_head(p, *from, head);
                const std::size_t tokens = std::min(first_row % plan.chunk / n, ahead.tokens());
                if (tokens == 0) return;

@@ -18,6 +18,7 @@
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/upward.hpp"
 #include "oracle/token_passing.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof::tiers {
 namespace {
@@ -109,7 +110,7 @@ void integer_vector::set(std::span<const double> x, std::size_t most_limbs) {
 }
 
 integer_lowering::integer_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits)
-    : p_{p}, sequence_{sequence_index}, head_{value_head}, range_{p.sequences().at(sequence_index)}, bits_{bits} {}
+    : p_{p}, sequence_{sequence_index}, head_{value_head}, range_{sequence_at(p, sequence_index)}, bits_{bits} {}
 
 std::string integer_lowering::place_of(std::size_t row) const {
   return "solve: sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) + ", step " + std::to_string(row);

@@ -22,6 +22,7 @@
 #include "oracle/tiers/fp64_rows.hpp"
 #include "oracle/tiers/upward.hpp"
 #include "oracle/token_passing.hpp"
+#include "oracle/sequence_at.hpp"
 
 namespace deltaproof::tiers {
 namespace {
@@ -288,7 +289,7 @@ derived_steps steps_if_gained(const head_place& at, std::size_t sequence_index, 
 }  // namespace
 
 double_double_head lower_double_double(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads) {
-  const head_place at{p, p.sequences().at(sequence_index), value_head};
+  const head_place at{p, sequence_at(p, sequence_index), value_head};
   const derived_steps steps = steps_if_gained(at, sequence_index, threads);
   double_double_head out;
   conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, steps, out), steps, out);
@@ -296,7 +297,7 @@ double_double_head lower_double_double(const problem& p, std::size_t sequence_in
 }
 
 head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens)
-    : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{p.sequences().at(sequence_index)} {
+    : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{sequence_at(p, sequence_index)} {
   const head_place at{p, range_, value_head};
   steps_ = steps_if_gained(at, sequence_index, threads);
   if (block_tokens < range_.tokens) {
