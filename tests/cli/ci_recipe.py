@@ -52,6 +52,7 @@ with tempfile.TemporaryDirectory() as folder:
         said = shell(steps["Judge"], code, box, GITHUB_STEP_SUMMARY=str(summary))
         suite = xml.etree.ElementTree.parse(box / "deltaproof.xml").getroot().find("testsuite")
         failed = {case.get("name"): case.find("failure").get("message") for case in suite if case.find("failure") is not None}
+        assert all("\nagain        deltaproof check recordings/" in case.find("failure").text for case in suite if case.get("name") in failed)
         assert suite.get("tests") == "3" and suite.get("failures") == str(len(failed)), suite.attrib
         return said, failed, summary.read_text(), json.loads((box / "deltaproof.json").read_text())
 
@@ -76,6 +77,12 @@ with tempfile.TemporaryDirectory() as folder:
     assert report["verdict"] == "refuted" and "| BAD | gated, chunk | refuted | holds |" in summary, summary
     assert "1 verdict changed" in said and "gated, chunk: holds -> refuted" in summary, said
 
-    # A recording that went missing is no verdict.
+    # A recording that went missing is no verdict, and hides none: the summary, which other steps write to as well, has all cases.
     (recordings / "grouped_heads.chunk.safetensors").unlink()
+    (box / "summary.md").write_text("# an earlier step\n")
     shell(steps["Judge"], 2, box, GITHUB_STEP_SUMMARY=str(box / "summary.md"))
+    summary = (box / "summary.md").read_text()
+    assert summary.startswith("# an earlier step\n\n## ") and "| error | gated, chunk | no answer |" in summary, summary
+    assert "2 as expected, 1 without an answer" in summary and "gated, chunk: holds -> no answer" in summary, summary
+    suite = xml.etree.ElementTree.parse(box / "deltaproof.xml").getroot().find("testsuite")
+    assert suite.get("errors") == "1" and suite.get("failures") == "0", suite.attrib

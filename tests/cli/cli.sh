@@ -36,12 +36,34 @@ abuse=steep_gates
 
 expect 0 "deltaproof 0" --version
 expect 0 "check" --help
-for verb in check inspect oracle gen emulate invariant replay shrink inverse study report list explain; do
+for verb in check inspect oracle gen emulate invariant replay shrink inverse study report list explain completion; do
   expect 0 "deltaproof 0" $verb --version
   expect 0 "0: no limit" $verb --help
 done
-expect 2 "" frobnicate
-expect 2 ""
+expect 2 "there is no verb 'frobnicate'; there are check" frobnicate
+expect 2 "no verb was given; there are check"
+expect 2 'did you mean "check"?' chek
+
+# What is misspelt or out of range is named, with what to write.
+expect 2 "there is no option --acuracy; did you mean --accuracy?" check p r --acuracy 3
+expect 2 "there is no option --frobnicate
+" check p r --frobnicate
+expect 2 "'extra' is one word too many; it takes PROBLEM [RESULT]" check p r extra
+expect 2 "--accuracy: 0.5% is a percentage; write 0.005" check p r --accuracy 0.5%
+expect 2 "--accuracy: '0,005' is no number; write 0.005" check p r --accuracy 0,005
+expect 2 "--accuracy: inf is no finite number" check p r --accuracy inf
+expect 2 "--accuracy: 0 is not above 0" check p r --accuracy 0
+expect 2 "--false-alarm: 1e-20 is too small; write a number from 1e-12 to 0.1" check p r --false-alarm 1e-20
+expect 2 "--false-alarm: nan is no number" invariant prefix --whole p r --false-alarm nan
+expect 2 "--max-bits: 5000 is too large; write an integer from 53 to 1024" check p r --max-bits 5000
+expect 2 "--max-bits: '1e2' is no integer" check p r --max-bits 1e2
+expect 2 "--threads: -1 is too small" check p r --threads -1
+expect 2 'did you mean "typical"?' gen --regime typcal -o x
+expect 2 'did you mean "eigenvalues"?' study eigenvalue
+expect 2 'did you mean "fla-chunk-gdn"?' check $problem $chunk --plan fla-chunk-gnd
+expect 2 'did you mean "scale-missing"?' emulate $problem --plan fp32 --fault scale-mising -o x
+expect 2 'did you mean "regimes"?' list regime
+expect 2 'did you mean "fla-chunk-gdn"?' explain fla-chunk-dgn
 
 expect 0 "holds" check $problem $chunk
 expect 0 "measured" check $problem beta_near_two.recurrent.safetensors --no-plan
@@ -177,7 +199,7 @@ expect 2 "no problem could be made" gen --all none --op delta_rule --gate slow
 [ ! -e none ] || { echo "FAIL gen --all left a folder behind"; failures=$((failures + 1)); }
 expect 2 "typical" gen --all none --regime nonsense
 made=typical-delta_rule-bf16
-expect 2 "--skip-missing" check kit/suite.toml
+expect 2 "--skip-missing leaves out" check kit/suite.toml
 expect 3 "no result file" check kit/suite.toml --skip-missing
 expect 0 "" emulate kit/$made.problem.safetensors --plan fla-recurrent-delta -o kit/$made.result.safetensors
 expect 2 "did not write" gen --all kit --regime typical
@@ -197,11 +219,26 @@ expect 0 "2 as expected; 1 problem, the oracle asked 1 time" check kit/mine.toml
 grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
   { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
 expect 0 "0 of 8 error-to-limit ratios moved" check kit/mine.toml --baseline then.json
-expect 0 "limits were drawn otherwise" check kit/mine.toml --no-power --baseline then.json
+expect 0 "ratios   not compared: limits were drawn otherwise" check kit/mine.toml --no-power --baseline then.json
 expect 2 "no baseline" check kit/mine.toml --baseline kit/mine.toml
 expect 3 "undecided, stopped" check kit/mine.toml --max-seconds 0.000001
+# Files that are missing, truncated or changed are errors of their cases; the others are judged, and every view is written.
+head -c 600 kit/$made.result.safetensors > kit/cut.result.safetensors
+{ cat kit/mine.toml; for result in cut gone; do printf '[[case]]\nproblem = "%s.problem.safetensors"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\n' $made $result; done; printf '[[case]]\nproblem = "../%s"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\nname = "changed"\n' $problem $made; } > kit/broken.toml
+echo "# what stood there" > summary.md
+expect 2 "5 cases, 2 as expected, 3 without an answer" check kit/broken.toml --no-power --json broken-suite.json --junit broken.xml --markdown summary.md --baseline then.json
+grep -q 'tests="5" failures="0" errors="3"' broken.xml && grep -q '<error message="no answer: kit/cut.result.safetensors: ' broken.xml && grep -q ' time="[0-9]*\.[0-9]*"' broken.xml ||
+  { echo "FAIL JUnit lacks the errors of a suite's cases"; failures=$((failures + 1)); }
+grep -q '"failed": 3' broken-suite.json && grep -q '| error | changed | no answer |' summary.md && grep -q '^# what stood there$' summary.md ||
+  { echo "FAIL a view of a broken suite lacks its cases, or Markdown what stood there"; failures=$((failures + 1)); }
 sed -i 's/expect = "refuted"/accuracy = 1/' kit/mine.toml
-expect 1 "BAD   faulty" check kit/mine.toml --no-power
+expect 1 "BAD   faulty" check kit/mine.toml --no-power --junit bad.xml
+python3 - bad.xml <<'PY' || { echo "FAIL a failure in JUnit has no body with the command that judges it again"; failures=$((failures + 1)); }
+import sys, xml.etree.ElementTree as xml
+[bad] = xml.parse(sys.argv[1]).getroot().iter("failure")
+assert bad.text.startswith("verdict      refuted: ") and "\nagain        deltaproof check kit/" in bad.text and "--plan fla-recurrent-delta" in bad.text
+assert bad.get("type") == "refuted" and all(float(case.get("time")) >= 0 for case in xml.parse(sys.argv[1]).getroot().iter("testcase"))
+PY
 expect 2 "stand with each case" check kit/mine.toml --plan fp32
 expect 2 "belong to a suite" check $problem $chunk --no-plan --skip-missing
 echo 'plam = 1' >> kit/mine.toml
@@ -244,6 +281,35 @@ mkdir empty
 expect 2 "empty: there is no witness; make one with" shrink empty/
 expect 1 "reproduced" replay small --json replay.json
 expect 1 "reproduced" replay broken.json
+# The second head's witness speaks of the second head.
+expect 0 "" emulate narrow.safetensors --plan fla-chunk-gdn -o sound.safetensors
+python3 - narrow.safetensors sound.safetensors broken.safetensors second.safetensors <<'PY' || { echo "FAIL no result of one broken head was made"; failures=$((failures + 1)); }
+import json, struct, sys
+
+def read(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:8 + size]), data[:8 + size], bytearray(data[8 + size:])
+
+problem, (header, head, sound), (_, _, broken) = *[read(sys.argv[1])[0]], read(sys.argv[2]), read(sys.argv[3])
+for name, entry in header.items():  # of every tensor [B, T, H, ...] the second of two heads
+    if name == "__metadata__":
+        continue
+    begin, end = entry["data_offsets"]
+    axis = 1 if name == "final_state" else 2
+    outer = 1
+    for extent in entry["shape"][:axis]:
+        outer *= extent
+    width = (end - begin) // (outer * 2)
+    for i in range(outer):
+        at = begin + (2 * i + 1) * width
+        sound[at:at + width] = broken[at:at + width]
+open(sys.argv[4], "wb").write(head + bytes(sound))
+PY
+expect 1 "witness second: head 1 of sequence 0" check narrow.safetensors second.safetensors --no-power --witness second
+expect 1 "sequence 0, head 1" replay second
+case $output in *"head 0"*) echo "FAIL the witness of head 1 speaks of head 0: $output"; failures=$((failures + 1)) ;; esac
+grep -q "head 1" second/README.txt || { echo "FAIL the README of a witness has another head"; failures=$((failures + 1)); }
 expect 0 "deltaproof replay small" shrink small
 expect 1 "reproduced" replay small
 expect 2 "is no witness" check narrow.safetensors broken.safetensors --no-power --witness parts

@@ -3,7 +3,10 @@
 """The pytest plugin on tests as an author writes them, and the example of examples/pytest."""
 
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 import textwrap
 import xml.etree.ElementTree as xml
 
@@ -56,6 +59,15 @@ def test_verdicts_witnesses_and_properties(pytester, program, workers):
     for one in witnesses:
         code, text, _ = program("replay", one)
         assert "refuted" in text and code == 1, text
+    # The command that the failure printed, as it stands: with the package comes the program.
+    printed = {line.partition("again ")[2].strip() for line in done.outlines if line.startswith("again  ")}
+    assert len(printed) == 2
+    for command in printed:
+        verb, *words = shlex.split(command)
+        again = subprocess.run(
+            [sys.executable, "-m", verb, *words], cwd=pytester.path, capture_output=True, text=True, check=False
+        )
+        assert again.returncode == 1 and again.stdout.startswith("replay       reproduced"), again
     found = properties(pytester.path / "j.xml")
     assert len(found) == 5
     for name, stated in found.items():

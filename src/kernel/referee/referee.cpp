@@ -390,7 +390,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   }
   judge_statistics(runs, limits, out);
   if (has_stages) {
-    begins("stages");
+    begins("stages of the result");
     judge_stage_list(t, roundings, stages, alarm, out);
   }
   if (options.power) {

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""What Python says is about Python: its arguments, what to pass, and the program beside it."""
+
+import dataclasses
+import subprocess
+import sys
+
+import deltaproof
+import pytest
+from deltaproof.messages import in_python
+
+
+@pytest.mark.parametrize(
+    ("program", "python"),
+    [
+        ("state one with --plan (candidates: fp32)", "state one with plan=... (candidates: fp32)"),
+        ("or ask with --no-plan, or give a budget with --max-error", "or ask with plan=False, or give a budget with max_error=..."),
+        ("let it finish: a larger --max-seconds, or none", "let it finish: a larger max_seconds=..., or none"),
+        ("--max-error o:speed=1: no metric", "max_error='o:speed=1': no metric"),
+        ("unknown; `deltaproof list faults` has them all", "unknown; deltaproof.faults() has them all"),
+        ("my--plan and a -- b stay", "my--plan and a -- b stay"),
+    ],
+)
+def test_options_are_arguments(program, python):
+    assert in_python(program) == python
+
+
+def test_errors_name_arguments(small):
+    result = {"o": small.v, "kernel": "nobody's", "path": "recurrent"}
+    with pytest.raises(deltaproof.format_error, match=r"plan=\.\.\. .*plan=False.*max_error=\.\.\.") as caught:
+        deltaproof.check(small, result)
+    assert "--" not in str(caught.value)
+    with pytest.raises(deltaproof.format_error, match="max_error='o:speed=1'"):
+        deltaproof.check(small, result, plan=False, max_error="o:speed=1", because="a test")
+    with pytest.raises(deltaproof.format_error, match=r"deltaproof\.faults\(\)"):
+        deltaproof.emulate(small, "fp32", "nonsense")
+    with pytest.raises(deltaproof.format_error, match='did you mean "typical"'):
+        list(deltaproof.cases("delta_rule", "typcal"))
+
+
+def test_no_chunk_size_says_what_to_pass(small):
+    got = deltaproof.emulate(small, "fla-chunk-gdn")
+    bare = deltaproof.Result(got.o, got.final_state)
+    for given in (bare, {"o": got.o, "kernel": got.kernel}):
+        with pytest.raises(deltaproof.format_error, match=r"states no chunk_size.*pass Result\(o, final_state, chunk_size=64\)"):
+            deltaproof.check(small, given, plan="fla-chunk-gdn", power=False)
+    with pytest.raises(deltaproof.format_error, match=r"chunk_size=64"):
+        deltaproof.check(small, dataclasses.replace(bare, path="chunk"), plan="fla-chunk-gdn", power=False)
+    assert deltaproof.check(small, dataclasses.replace(bare, chunk_size=64), plan="fla-chunk-gdn", power=False)
+    # What is wrong otherwise is not blamed on it.
+    with pytest.raises(deltaproof.format_error) as caught:
+        deltaproof.check(small, bare, plan="fla-chunk-gdm")
+    assert "chunk_size" not in str(caught.value)
+
+
+def ran(*words):
+    done = subprocess.run([sys.executable, "-m", "deltaproof", *map(str, words)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_module_is_the_program(small, tmp_path):
+    assert ran("--version") == (0, f"deltaproof {deltaproof.__version__}\n", "")
+    code, _, says = ran("chek")
+    assert code == 2 and says.startswith("deltaproof: there is no verb 'chek'; did you mean \"check\"?")
+    bad = deltaproof.emulate(small, "fla-chunk-gdn", "inverse-bf16-between-steps")
+    verdict = deltaproof.check(small, bad, power=False, witness=tmp_path / "w")
+    assert verdict.json["reproduce"] == f"deltaproof replay {tmp_path / 'w'}"
+    code, text, says = ran(*verdict.json["reproduce"].split()[1:])
+    assert code == 1 and text.startswith("replay       reproduced"), says
+    files = deltaproof.record(tmp_path / "case", small, bad)
+    assert ran("check", *files, "--no-power")[0] == 1
+
+
+def test_a_program_that_is_not_there_is_named(monkeypatch):
+    import deltaproof.__main__ as main
+
+    monkeypatch.setattr(main, "PROGRAM", main.PROGRAM.with_name("nowhere"))
+    with pytest.raises(SystemExit, match="nowhere is not there; install the package with pip"):
+        main.main()
