@@ -65,10 +65,15 @@ claim_values formats_of_kernels() {
                              &p.state.store,
                              &p.state.between_tokens,
                              &p.v_new.store,
+                             &p.v_new.state_operand,
                              &p.v_new.update_operand,
+                             &p.v_new.key_operand,
                              &p.o.operand,
                              &p.o.accumulate,
-                             &p.o.store}) {
+                             &p.o.store,
+                             &p.o.state_operand,
+                             &p.o.value_operand,
+                             &p.o.read_store}) {
       for (const format_choice& choice : *list) {
         if (choice.which == format_choice::kind::fixed) look(choice.value);
       }

@@ -21,6 +21,8 @@ struct key {
   needed where = needed::always;
   bool may_be_none = false;
   bool is_operand = false;  ///< of a product, so that it may be tf32
+  bool has_default = false;  ///< may be left out where it can be stated: plan.hpp says what holds then
+  bool may_be_stored = false;  ///< "stored" stands for the stored copy of what is multiplied
 
   [[nodiscard]] std::string text() const { return "[" + std::string(section) + "] " + std::string(name); }
 };
@@ -32,8 +34,11 @@ void for_each_key(Plan& p, Visit&& visit) {
   using enum needed;
   constexpr bool none = true;
   constexpr bool operand = true;
+  constexpr bool left_out = true;
+  constexpr bool stored = true;
   visit(key{"l2norm", "compute"}, p.l2norm.compute);
   visit(key{"l2norm", "store", always, none}, p.l2norm.store);
+  visit(key{"l2norm", "epsilon", always, false, false, left_out}, p.l2norm.epsilon);
   visit(key{"gate", "cumsum", gate}, p.gate.cumsum);
   visit(key{"gate", "form", gate_chunk}, p.gate.form);
   visit(key{"beta", "format"}, p.beta.format);
@@ -59,11 +64,18 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"state", "store", always, none, operand}, p.state.store);
   visit(key{"state", "between_tokens", always, none}, p.state.between_tokens);
   visit(key{"v_new", "store", always, none}, p.v_new.store);
+  visit(key{"v_new", "state_operand", chunk_only, none, operand, left_out, stored}, p.v_new.state_operand);
   visit(key{"v_new", update_operand, always, none, operand}, p.v_new.update_operand);
   visit(key{"v_new", update_operand}, p.v_new.update);
+  visit(key{"v_new", "key_operand", chunk_only, none, operand, left_out}, p.v_new.key_operand);
+  visit(key{"v_new", "decay", gate_chunk, false, false, left_out}, p.v_new.decay);
   visit(key{"o", "operand", always, false, operand}, p.o.operand);
   visit(key{"o", "accumulate"}, p.o.accumulate);
   visit(key{"o", "store"}, p.o.store);
+  visit(key{"o", "decay", gate_chunk, false, false, left_out}, p.o.decay);
+  visit(key{"o", "state_operand", chunk_only, none, operand, left_out, stored}, p.o.state_operand);
+  visit(key{"o", "value_operand", chunk_only, none, operand, left_out}, p.o.value_operand);
+  visit(key{"o", "read_store", chunk_only, none, false, left_out}, p.o.read_store);
   visit(key{"hardware", "tf32", tf32}, p.hardware.tf32_toward_zero);
 }
 

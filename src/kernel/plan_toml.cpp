@@ -198,7 +198,7 @@ class reader {
     known.insert(known.end(), {"X", "given"});
     if (k.may_be_none) known.push_back("none");
     const bool update = k.name == plan_detail::update_operand;
-    if (update) known.push_back(stored_word);
+    if (update || k.may_be_stored) known.push_back(stored_word);
     list(node, k.text(), [&](const toml::node& one) {
       const std::string word = text_of(one, k.text());
       if (std::find(known.begin(), known.end(), word) == known.end()) {
@@ -209,6 +209,7 @@ class reader {
       }
       if (update && word == stored_word) return;
       using enum format_choice::kind;
+      if (word == stored_word) return add(out, format_choice{stored, fp32}, k.text(), one);
       if (word == "X") return add(out, format_choice{x, fp32}, k.text(), one);
       if (word == "given") return add(out, format_choice{given, fp32}, k.text(), one);
       if (word == "none") return add(out, format_choice{none, fp32}, k.text(), one);
@@ -223,6 +224,22 @@ class reader {
   }
   void read_list(const toml::node& node, const key& k, choices<gate_form>& out) const {
     out = named_list(node, k.text(), gate_form_names);
+  }
+  void read_list(const toml::node& node, const key& k, choices<write_decay>& out) const {
+    out = named_list(node, k.text(), write_decay_names);
+  }
+  void read_list(const toml::node& node, const key& k, choices<read_decay>& out) const {
+    out = named_list(node, k.text(), read_decay_names);
+  }
+  void read_list(const toml::node& node, const key& k, choices<std::optional<double>>& out) const {
+    list(node, k.text(), [&](const toml::node& one) {
+      if (one.is_string() && *one.value<std::string>() == "given") return add(out, std::optional<double>(), k.text(), one);
+      const auto value = one.value<double>();
+      if (!one.is_number() || !(*value > 0 && *value < 1)) {
+        fail(k.text(), one, "must be a number above 0 and below 1, such as 1e-6, or \"given\" for that of the problem");
+      }
+      add(out, value, k.text(), one);
+    });
   }
   void read_list(const toml::node& node, const key& k, choices<sum_order>& out) const {
     out = named_list(node, k.text(), sum_order_names);
@@ -364,9 +381,10 @@ class reader {
     require_stated(root, "chunk", on_chunks, "path is recurrent");
     for_each_key(p, [&](const key& k, const auto& list) {
       const bool stated = !list.empty() || (k.name == plan_detail::update_operand && !p.v_new.update.empty());
-      if (wanted(k.where) && !stated) fail(k.text() + " is not stated; nothing of a plan is implicit");
+      if (wanted(k.where) && !stated && !k.has_default) fail(k.text() + " is not stated; nothing of a plan is implicit");
       if (!wanted(k.where) && stated && k.where != needed::tf32) fail(k.text() + " can mean nothing: " + reason(k.where));
     });
+    require_possible_decay(p);
     const auto has_blocks = [](gate_form f) { return f == gate_form::reference_block || f == gate_form::middle_block; };
     const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks);
     require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
@@ -379,6 +397,25 @@ class reader {
       if (!p.hardware.truncation)
         fail("[hardware] truncation = false: [A] order = \"tensor-core\" truncates; take another order");
     }
+  }
+
+  /// A gate of channels is a factor of each term: neither a product nor a row of v_new can carry it.
+  void require_possible_decay(const plan& p) const {
+    const bool others = std::any_of(p.ops.begin(), p.ops.end(),
+                                    [](op_kind op) { return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product; });
+    const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
+                            const auto& names, const std::string& only) {
+      const bool channels_alone = !others || (!ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; }));
+      if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
+      fail(key + " = \"" + std::string(detail::name_in(names, impossible)) + "\" contradicts ops = \"kda\": a gate of channels is carried by " +
+           only + "; state \"" + only + "\" or leave the key out");
+    };
+    const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
+      refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");
+      refuse(ops, stated.o.decay, read_decay::product, "[o] decay", read_decay_names, "q");
+    };
+    both({}, p);
+    for (const plan_exception& e : p.when) both(e.ops, e.change);
   }
 
   void require_stated(const toml::table& root, const std::string& path, bool wanted, const std::string& reason) const {

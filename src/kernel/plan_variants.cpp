@@ -7,6 +7,7 @@
 
 #include "deltaproof/kernel/plan.hpp"
 #include "kernel/plan_keys.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof {
 
@@ -48,6 +49,7 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
   const bool merged = !first.inverse.block.empty() && first.inverse.block[0] > 0;
   if (k.section == "l2norm" && !p.qk_l2norm) return false;
   if (k.section == "gate" && !p.g) return false;
+  if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
   switch (k.where) {
     case chunk_only:
       return path == path_kind::chunk;
@@ -61,7 +63,17 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
 }
 
 std::string word_of(const key& k, const format_choice& one) {
-  return k.text() + " " + (one.which == kind::none ? "none" : std::string(name_of(one.value)));
+  const std::string said = one.which == kind::none ? "none" : one.which == kind::stored ? "stored" : std::string(name_of(one.value));
+  return k.text() + " " + said;
+}
+std::string word_of(const key& k, const std::optional<double>& epsilon) {
+  return k.text() + " " + (epsilon ? detail::general(*epsilon, 3) : "given");
+}
+std::string word_of(const key&, write_decay decay) {
+  return "update with the decay on " + std::string(detail::name_in(write_decay_names, decay));
+}
+std::string word_of(const key&, read_decay decay) {
+  return decay == read_decay::q ? "q with its decay narrowed" : "decay on the product q h";
 }
 std::string word_of(const key&, gate_form form) { return "gate " + std::string(detail::name_in(gate_form_names, form)); }
 std::string word_of(const key&, sum_order order) { return "order " + std::string(detail::name_in(sum_order_names, order)); }
@@ -96,6 +108,7 @@ class resolver {
     v.order = p_.A.order.front();
     v.l2norm_compute = p_.l2norm.compute.front().value;
     v.l2norm_store = optional(p_.l2norm.store);
+    if (!p_.l2norm.epsilon.empty()) v.l2norm_epsilon = p_.l2norm.epsilon.front().value_or(reference_l2norm_epsilon);
     v.beta = p_.beta.format.front().value;
     v.state.accumulate = p_.state.accumulate.front().value;
     v.state.store = narrowed(p_.state.store, v.state.accumulate);
@@ -104,7 +117,9 @@ class resolver {
     v.v_new.update = p_.v_new.update.front();
     v.v_new.update_operand = v.v_new.update == update_source::stored ? narrowing{v.v_new.store, false}
                                                                      : narrowed(p_.v_new.update_operand, v.state.accumulate);
-    v.o = {narrowed(p_.o.operand, fp32), p_.o.accumulate.front().value, p_.o.store.front().value};
+    v.o.operand = narrowed(p_.o.operand, fp32);
+    v.o.accumulate = p_.o.accumulate.front().value;
+    v.o.store = p_.o.store.front().value;
     v.exp2_ulps = p_.hardware.exp2_ulps;
     v.rsqrt_ulps = p_.hardware.rsqrt_ulps;
     v.flush_to_zero = p_.hardware.flush_to_zero;
@@ -137,6 +152,19 @@ class resolver {
     v.inverse.store = kept(p_.inverse.store, merged ? v.inverse.merge_accumulate : v.inverse.accumulate);
     v.u = transformed(p_.u);
     v.w = transformed(p_.w);
+    v.v_new.state_operand = unless_stored(p_.v_new.state_operand, v.state.accumulate);
+    v.v_new.key_operand = unless_stored(p_.v_new.key_operand, v.state.accumulate);
+    if (!p_.v_new.decay.empty()) v.v_new.decay = p_.v_new.decay.front();
+    v.o.state_operand = unless_stored(p_.o.state_operand, v.state.accumulate);
+    v.o.value_operand = unless_stored(p_.o.value_operand, v.state.accumulate);
+    if (!p_.o.decay.empty()) v.o.decay = p_.o.decay.front();
+    if (!p_.o.read_store.empty()) v.o.read_store = optional(p_.o.read_store);
+  }
+
+  /// What has its own operand; nothing where the key is left out or says "stored".
+  std::optional<narrowing> unless_stored(const choices<format_choice>& list, format computed) const {
+    if (list.empty() || list.front().which == kind::stored) return std::nullopt;
+    return narrowed(list, computed);
   }
 
   plan_variant::transform transformed(const plan::transform& t) const {

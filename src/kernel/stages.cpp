@@ -60,8 +60,8 @@ void require_sound(const problem& p, const stage_roundings& r, bool has_aqk) {
     if (i.block == 0) throw domain_error("measure_stages: an inverse_rounding has blocks of 0 rows; 16 is usual");
   }
   for (const state_rounding& s : r.state) {
-    if (p.gate_per_channel() && s.update != update_kind::key) {
-      throw domain_error("measure_stages: the decay of a gate per channel cannot be carried by v_new; use update_kind::key");
+    if (p.gate_per_channel() && s.update != update_kind::key && s.update != update_kind::stored_key) {
+      throw domain_error("measure_stages: the decay of a gate per channel cannot be carried by v_new; use update_kind::key or stored_key");
     }
   }
   for (const output_rounding& o : r.output) {
@@ -143,9 +143,7 @@ std::string number(double x, int digits = 4) {
   return out.str();
 }
 
-}  // namespace
-
-stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings, const stage_options& options) {
+stage_report measure_of_one_l2norm(const problem& p, const result& r, const stage_roundings& roundings, const stage_options& options) {
   if (!r.chunk_size || *r.chunk_size == 0) {
     throw domain_error(
         "measure_stages: the result states no chunk_size; stages are those of a chunk kernel, write it to the metadata");
@@ -189,6 +187,30 @@ stage_report measure_stages(const problem& p, const result& r, const stage_round
     report.stages.push_back(std::move(m));
   }
   return report;
+}
+
+std::size_t all_bad(const stage_report& report) {
+  std::size_t count = 0;
+  for (const stage_measurement& m : report.stages) count += m.bad;
+  return count;
+}
+
+}  // namespace
+
+stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings, const stage_options& options) {
+  stage_report best = measure_of_one_l2norm(p, r, roundings, options);
+  if (!p.qk_l2norm) return best;
+  for (const l2norm_rounding& other : roundings.other_l2norms) {
+    if (all_bad(best) == 0) break;
+    stage_roundings with = roundings;
+    with.l2norm_store = other.store;
+    with.l2norm_epsilon = other.epsilon;
+    stage_report report = measure_of_one_l2norm(p, r, with, options);
+    if (all_bad(report) >= all_bad(best)) continue;
+    for (stage_measurement& m : report.stages) m.rounding += (m.rounding.empty() ? "" : ", ") + other.name;
+    best = std::move(report);
+  }
+  return best;
 }
 
 const stage_measurement* stage_report::find(std::string_view name) const {

@@ -61,6 +61,14 @@ std::map<std::string, std::string> described(const plan_variant& v) {
       {"o.operand", word(v.o.operand)},
       {"o.accumulate", word(v.o.accumulate)},
       {"o.store", word(v.o.store)},
+      {"l2norm.epsilon", std::to_string(v.l2norm_epsilon)},
+      {"v_new.decay", v.v_new.decay == write_decay::k ? "k" : "v_new"},
+      {"v_new.state_operand", v.v_new.state_operand ? word(*v.v_new.state_operand) : "stored"},
+      {"v_new.key_operand", v.v_new.key_operand ? word(*v.v_new.key_operand) : "as v_new"},
+      {"o.decay", v.o.decay == read_decay::q ? "q" : "product"},
+      {"o.state_operand", v.o.state_operand ? word(*v.o.state_operand) : "stored"},
+      {"o.value_operand", v.o.value_operand ? word(*v.o.value_operand) : "as q k^T"},
+      {"o.read_store", word(v.o.read_store)},
   };
   if (v.contract) all["gate.contract"] = std::to_string(v.contract->first) + ".." + std::to_string(v.contract->second);
   return all;

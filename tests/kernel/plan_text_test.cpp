@@ -65,6 +65,14 @@ TEST(plan_text, leaves_nothing_implicit) {
                                        ".source",
                                        ".kernels",
                                        "gate.contract",
+                                       "l2norm.epsilon",
+                                       "v_new.state_operand",
+                                       "v_new.key_operand",
+                                       "v_new.decay",
+                                       "o.decay",
+                                       "o.state_operand",
+                                       "o.value_operand",
+                                       "o.read_store",
                                        "inverse.association",
                                        "hardware.exp2_ulps",
                                        "hardware.rsqrt_ulps",
@@ -99,7 +107,7 @@ TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
   for (const auto& [section, keys] : full.lines()) {
     for (const auto& [key, value] : keys) {
       const bool format_key = !section.empty() && section != "hardware" && key != "form" && key != "order" && key != "method" &&
-                              key != "block" && key != "contract" && key != "association";
+                              key != "block" && key != "contract" && key != "association" && key != "decay" && key != "epsilon";
       if (!format_key) continue;
       for (const std::string list : {"[\"fp32\", \"bf16\"]", "[\"X\", \"fp16\"]", "[\"given\"]"}) {
         plan_lines t = full;
@@ -159,10 +167,20 @@ TEST(plan_text, refuses_keys_that_can_mean_nothing) {
   t.drop("A", "operand").drop("A", "accumulate").drop("A", "store");
   expect_refused(t, {"[inverse] method can mean nothing"});
   t.drop("inverse").drop("u").drop("w");
+  for (const char* key : {"state_operand", "key_operand", "decay"}) {
+    expect_refused(t, {std::string("[v_new] ") + key + " can mean nothing", "path is recurrent"});
+    t.drop("v_new", key);
+  }
+  for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) {
+    expect_refused(t, {std::string("[o] ") + key + " can mean nothing", "path is recurrent"});
+    t.drop("o", key);
+  }
   EXPECT_NO_THROW((void)t.read());
   t = plan_lines::full().set("", "ops", "\"delta_rule\"");
   expect_refused(t, {"[gate] cumsum can mean nothing", "no op"});
-  EXPECT_NO_THROW((void)t.drop("gate").read());
+  expect_refused(t.drop("gate"), {"[v_new] decay can mean nothing", "no op"});
+  expect_refused(t.drop("v_new", "decay"), {"[o] decay can mean nothing", "no op"});
+  EXPECT_NO_THROW((void)t.drop("o", "decay").read());
   t = plan_lines::full().set("inverse", "block", "\"chunk\"");
   expect_refused(t, {"merge_operand can mean nothing", "whole chunk"});
   t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate");
@@ -226,6 +244,68 @@ TEST(plan_text, the_stored_v_new_can_carry_the_update) {
   EXPECT_EQ(all[0].v_new.update_operand.to, fp32);
   EXPECT_EQ(all[1].v_new.update, update_source::stored);
   EXPECT_EQ(all[1].v_new.update_operand.to, bf16);
+}
+
+TEST(plan_text, says_what_carries_a_decay_and_which_state_is_multiplied) {
+  plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]").drop("hardware", "accumulator_bits").set("A", "order", "\"pairwise\"");
+  t.set("v_new", "decay", "[\"v_new\", \"k\"]").set("o", "decay", "[\"q\", \"product\"]").set("l2norm", "epsilon", "[\"given\", 1e-5]");
+  t.set("v_new", "state_operand", "[\"stored\", \"fp32\"]").set("o", "state_operand", "\"none\"").set("o", "read_store", "[\"none\", \"X\"]");
+  const auto all = variants(t.read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
+  EXPECT_THAT(names_of(all), ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)", "mine (update with the decay on k)",
+                                         "mine (decay on the product q h)", "mine ([o] read_store bf16)"));
+  EXPECT_EQ(all[0].v_new.decay, write_decay::v_new);
+  EXPECT_EQ(all[0].o.decay, read_decay::q);
+  EXPECT_FALSE(all[0].v_new.state_operand);
+  EXPECT_EQ(all[0].o.state_operand, (narrowing{fp32, false}));
+  EXPECT_EQ(all[0].v_new.key_operand, (narrowing{bf16, false}));
+  EXPECT_EQ(all[0].l2norm_epsilon, 1e-6);
+  EXPECT_FALSE(all[0].o.read_store);
+  EXPECT_EQ(all[1].l2norm_epsilon, 1e-5);
+  EXPECT_EQ(all[2].v_new.state_operand, (narrowing{fp32, false}));
+  EXPECT_EQ(all[3].v_new.decay, write_decay::k);
+  EXPECT_EQ(all[4].o.decay, read_decay::product);
+  EXPECT_EQ(all[5].o.read_store, bf16);
+  // A gate of channels leaves no choice; without the norm its epsilon is none.
+  EXPECT_THAT(names_of(variants(t.read(), small(op_kind::kda, bf16, fp32, false), path_kind::chunk, 64)),
+              ElementsAre("mine", "mine ([v_new] state_operand fp32)", "mine ([o] read_store bf16)"));
+  // What is left out is what the public kernels do.
+  for (const char* key : {"state_operand", "key_operand", "decay"}) t.drop("v_new", key);
+  for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) t.drop("o", key);
+  const auto usual = variants(t.drop("l2norm", "epsilon").read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
+  ASSERT_EQ(usual.size(), 1U);
+  EXPECT_EQ(usual[0].l2norm_epsilon, 1e-6);
+  EXPECT_EQ(usual[0].v_new.decay, write_decay::v_new);
+  EXPECT_EQ(usual[0].o.decay, read_decay::product);
+  EXPECT_FALSE(usual[0].v_new.state_operand || usual[0].v_new.key_operand || usual[0].o.state_operand || usual[0].o.value_operand || usual[0].o.read_store);
+}
+
+TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
+  const auto refused = [](const char* section, const char* key, const char* value, const std::vector<std::string>& why) {
+    plan_lines t = plan_lines::full();
+    expect_refused(t.set(section, key, value), why);
+  };
+  refused("v_new", "decay", "\"key\"", {"[v_new] decay = \"key\"", "v_new, k"});
+  refused("o", "decay", "\"query\"", {"[o] decay = \"query\"", "product, q"});
+  refused("v_new", "decay", "true", {"[v_new] decay = true", "must be text"});
+  refused("v_new", "decay", "\"v_new\"", {"[v_new] decay = \"v_new\"", "contradicts ops = \"kda\"", "state \"k\""});
+  refused("o", "decay", "[\"q\", \"product\"]", {"[o] decay = \"product\"", "contradicts ops = \"kda\"", "state \"q\""});
+  refused("v_new", "state_operand", "\"store\"", {"[v_new] state_operand = \"store\"", "did you mean \"stored\"?"});
+  refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "no format of this key"});
+  refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "no format of this key"});
+  refused("o", "read_store", "\"tf32\"", {"[o] read_store = \"tf32\"", "operands only"});
+  refused("o", "read_store", "\"stored\"", {"[o] read_store = \"stored\""});
+  for (const char* value : {"0", "-1e-6", "1", "inf", "nan", "\"1e-6\"", "true", "[1e-6, 2]"}) {
+    refused("l2norm", "epsilon", value, {"[l2norm] epsilon", "above 0 and below 1", "\"given\""});
+  }
+  refused("l2norm", "epsilon", "[1e-6, 1e-6]", {"[l2norm] epsilon", "twice"});
+  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon", "empty"});
+  // In an exception too, where the ops it holds for have channels alone.
+  plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]").drop("v_new", "decay");
+  EXPECT_NO_THROW((void)plan_lines(t).append("[[when]]\nops = \"gated_delta_rule\"\nv_new.decay = \"v_new\"\n").read());
+  expect_refused(plan_lines(t).append("[[when]]\nops = \"kda\"\nv_new.decay = \"v_new\"\n"), {"[v_new] decay", "contradicts"});
+  // tf32 says how it is rounded, here too.
+  t = plan_lines::full().drop("hardware", "tf32").set("A", "operand", "\"X\"");
+  expect_refused(t.set("v_new", "state_operand", "\"tf32\""), {"[hardware] tf32 is not stated"});
 }
 
 TEST(plan_text, words_are_formats_of_the_problem) {

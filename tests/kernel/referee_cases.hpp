@@ -54,6 +54,12 @@ struct rounding_left_out {
 inline bool kept_in_fp32(format& f) { return f.precision < fp32.precision && (f = fp32, true); }
 inline bool kept_in_fp32(narrowing& n) { return n.to.precision < fp32.precision && (n = {fp32, false}, true); }
 inline bool kept_in_fp32(std::optional<format>& f) { return f && f->precision < fp32.precision && (f.reset(), true); }
+/// The product takes the state itself where the plan has it take the stored copy.
+inline bool multiplied_before_it_is_stored(const plan_variant& v, std::optional<narrowing>& operand) {
+  if (v.path != path_kind::chunk || operand || v.state.store.to.precision >= fp32.precision) return false;
+  operand = narrowing{fp32, false};
+  return true;
+}
 inline const std::vector<rounding_left_out>& roundings_to_leave_out() {
   static const std::vector<rounding_left_out> all{
       {"normalised q and k", [](plan_variant& v) { return kept_in_fp32(v.l2norm_store); }},
@@ -69,6 +75,8 @@ inline const std::vector<rounding_left_out>& roundings_to_leave_out() {
       {"u", [](plan_variant& v) { return kept_in_fp32(v.u.store); }},
       {"w", [](plan_variant& v) { return kept_in_fp32(v.w.store); }},
       {"the copy of the state", [](plan_variant& v) { return kept_in_fp32(v.state.store); }},
+      {"the state that w multiplies", [](plan_variant& v) { return multiplied_before_it_is_stored(v, v.v_new.state_operand); }},
+      {"the state that q multiplies", [](plan_variant& v) { return multiplied_before_it_is_stored(v, v.o.state_operand); }},
       {"the state between tokens", [](plan_variant& v) { return kept_in_fp32(v.state.between_tokens); }},
       {"v_new", [](plan_variant& v) { return kept_in_fp32(v.v_new.store); }},
       {"operands of the update", [](plan_variant& v) { return kept_in_fp32(v.v_new.update_operand); }},

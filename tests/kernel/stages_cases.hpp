@@ -18,6 +18,20 @@
 
 namespace deltaproof::testing {
 
+/// What a kernel does with a state, v_new and their decays; the public chunk kernels do the first of each.
+struct kernel_ways {
+  bool decay_on_k = false;          ///< of the update: k e^{G_C-G} is rounded, and v_new
+  bool decay_on_q = false;          ///< of the read-out: q e^G is rounded
+  bool update_stored = false;       ///< the stored v_new is written
+  bool update_wide_value = false;   ///< v_new is not rounded in the update
+  bool w_by_state = false;          ///< w multiplies the fp32 state, whose copy is stored all the same
+  bool q_by_state = false;          ///< so does q
+  bool wide_value_in_o = false;     ///< o takes v_new in fp32, and it is stored so
+  bool read_rounded = false;        ///< q h is rounded before anything is done with it
+  double epsilon = 1e-6;            ///< of the l2norm
+  bool added_to_state = false;      ///< the update is added to the decayed state row by row, not summed first
+};
+
 struct pipeline_case {
   op_kind op = op_kind::gated_delta_rule;
   std::size_t batch = 1, tokens = 100, key_heads = 1, value_heads = 2, keys = 8, values = 12, chunk = 48, steps = 1;
@@ -32,6 +46,10 @@ struct pipeline_case {
   bool safe_gate = false;  ///< and in those inside a block
   std::size_t output_span = 1;
   double largest_beta = 1;
+  double scale = 0.3125;
+  double key_size = 1;  ///< of the rows of q and k before the l2norm
+  kernel_ways ways;
+  float (*exp2)(float) = [](float x) { return std::exp2(x); };
   std::uint32_t seed = 1;
 
   bool per_channel() const { return op == op_kind::kda; }
@@ -51,7 +69,7 @@ inline problem draw_problem(const pipeline_case& c) {
   p.num_householder = c.steps;
   p.cu_seqlens = c.cu_seqlens;
   p.qk_l2norm = c.l2norm;
-  p.scale = 0.3125;
+  p.scale = c.scale;
   std::normal_distribution<double> normal;
   const auto fill = [&](std::vector<std::size_t> shape, const format& f, const std::function<double()>& draw) {
     std::vector<double> x(element_count(shape));
@@ -59,7 +77,7 @@ inline problem draw_problem(const pipeline_case& c) {
       value = f == c.operands ? narrow_to(c.operands, draw()) : static_cast<double>(static_cast<float>(draw()));
     return tensor::from_doubles(f, std::move(shape), x);
   };
-  const double size = c.l2norm ? 1.0 : 1 / std::sqrt(static_cast<double>(c.keys));
+  const double size = c.key_size * (c.l2norm ? 1.0 : 1 / std::sqrt(static_cast<double>(c.keys)));
   const std::size_t rows = c.tokens * c.steps;
   p.q = fill({c.batch, c.tokens, c.key_heads, c.keys}, c.operands, [&] { return size * normal(random); });
   p.k = fill({c.batch, rows, c.key_heads, c.keys}, c.operands, [&] { return size * normal(random); });

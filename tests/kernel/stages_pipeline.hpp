@@ -61,7 +61,7 @@ class pipeline {
     if (!c_.l2norm) return x;
     float sum = 0;
     for (const double value : x) sum += static_cast<float>(value) * static_cast<float>(value);
-    const float inverse = 1 / std::sqrt(sum + 1e-6F);
+    const float inverse = 1 / std::sqrt(sum + static_cast<float>(c_.ways.epsilon));
     for (double& value : x) value = narrow(static_cast<float>(value) * inverse);
     return x;
   }
@@ -80,8 +80,8 @@ class pipeline {
       const float a = static_cast<float>(x[c]);
       const float b = static_cast<float>(k[c]);
       if (split) {
-        const float left = std::exp2(cumulative_[i][c] - cumulative_[reference][c]);
-        const float right = std::exp2(cumulative_[reference][c] - cumulative_[j][c]);
+        const float left = c_.exp2(cumulative_[i][c] - cumulative_[reference][c]);
+        const float right = c_.exp2(cumulative_[reference][c] - cumulative_[j][c]);
         sum += tensor_core(a * left) * tensor_core(b * right);
       } else {
         sum += per_channel() ? a * b * decay(i, j, c) : a * b;
@@ -95,13 +95,13 @@ class pipeline {
     if (channels() == 0) return 1;
     const std::size_t channel = per_channel() ? c : 0;
     const float difference = cumulative_[i][channel] - cumulative_[j][channel];
-    if (!std::isnan(difference)) return std::exp2(difference);
+    if (!std::isnan(difference)) return c_.exp2(difference);
     float product = 1;
     for (std::size_t m = j + 1; m <= i; ++m) product *= std::exp(gates_[m][channel]);
     return product;
   }
   float decay_from_start(std::size_t i, std::size_t c) const {
-    return channels() == 0 ? 1 : std::exp2(cumulative_[i][per_channel() ? c : 0]);
+    return channels() == 0 ? 1 : c_.exp2(cumulative_[i][per_channel() ? c : 0]);
   }
 
   void run_head(const sequence_range& range, std::size_t sequence, std::size_t head, std::size_t first_chunk) {
@@ -206,26 +206,32 @@ class pipeline {
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t v = 0; v < c_.values; ++v) {
         float sum = 0;
-        for (std::size_t c = 0; c < c_.keys; ++c) sum += static_cast<float>(w[i][c] * h[c][v]);
+        for (std::size_t c = 0; c < c_.keys; ++c) {
+          const float state = c_.ways.w_by_state ? state_[c][v] : static_cast<float>(h[c][v]);
+          sum += static_cast<float>(w[i][c]) * state;
+        }
         fresh[i][v] = static_cast<float>(u[i][v]) - sum;
         const double stored = is("v_new: plus for minus") ? static_cast<double>(static_cast<float>(u[i][v]) + sum)
                                                           : static_cast<double>(fresh[i][v]);
-        v_new_[index(i, c_.values) + v] = v_new[i][v] = is("v_new: truncated") ? chop(stored) : narrow(stored);
+        v_new_[index(i, c_.values) + v] = v_new[i][v] = c_.ways.wide_value_in_o ? stored : is("v_new: truncated") ? chop(stored) : narrow(stored);
       }
     }
     read_out(first, begin, head, k, h, v_new, last_chunk);
     // state
     const std::size_t last = is("h: decayed to the row before the last") && m > 1 && !last_chunk ? m - 2 : m - 1;
     matrix next = state_;
+    const bool on_keys = per_channel() || c_.ways.decay_on_k;
     for (std::size_t c = 0; c < c_.keys; ++c) {
       for (std::size_t v = 0; v < c_.values; ++v) {
-        float sum = 0;
+        const float kept = state_[c][v] * decay_from_start(last, c);
+        float sum = c_.ways.added_to_state ? kept : 0;
         for (std::size_t i = 0; i < m; ++i) {
           const float e = is("h: update takes the undecayed v_new") && !last_chunk ? 1 : decay(m - 1, i, c);
-          sum += per_channel() ? static_cast<float>(narrow(static_cast<float>(k[i][c]) * e) * narrow(fresh[i][v]))
-                               : static_cast<float>(k[i][c] * narrow(fresh[i][v] * e));
+          const float key = static_cast<float>(k[i][c]), value = c_.ways.update_stored ? static_cast<float>(v_new[i][v]) : fresh[i][v];
+          const auto of_value = [&](float x) { return c_.ways.update_wide_value ? x : static_cast<float>(narrow(x)); };
+          sum += on_keys ? static_cast<float>(narrow(key * e)) * of_value(value) : key * of_value(value * e);
         }
-        next[c][v] = state_[c][v] * decay_from_start(last, c) + sum;
+        next[c][v] = c_.ways.added_to_state ? sum : kept + sum;
         if (is("h: bf16 state between chunks") && !last_chunk) next[c][v] = static_cast<float>(narrow(next[c][v]));
       }
     }
@@ -237,6 +243,7 @@ class pipeline {
     // The rows of a span of chunks, with decays of their own.
     if (span_k_.empty()) {
       span_h_ = h;
+      for (std::size_t c = 0; c < c_.keys && c_.ways.q_by_state; ++c) span_h_[c].assign(state_[c].begin(), state_[c].end());
       span_begin_ = begin;
     }
     span_k_.insert(span_k_.end(), k.begin(), k.end());
@@ -259,6 +266,7 @@ class pipeline {
       }
     }
     const float scale = static_cast<float>(p_.scale);
+    const bool on_query = per_channel() || (channels() > 0 && c_.ways.decay_on_q);
     const std::size_t rows = span_k_.size();
     for (std::size_t i = 0; i < rows; ++i) {
       const std::size_t row = first + span_begin_ + i;
@@ -277,11 +285,12 @@ class pipeline {
         float inside = 0;
         for (std::size_t c = 0; c < c_.keys; ++c) {
           const float decayed = static_cast<float>(q[c]) * decay_from_start(gate, c);
-          const double gated = !per_channel() ? q[c] : is("o: q with its decay not rounded") ? static_cast<double>(decayed) : narrow(decayed);
-          past += static_cast<float>(gated * span_h_[c][v]);
+          const double gated = !on_query ? q[c] : is("o: q with its decay not rounded") ? static_cast<double>(decayed) : narrow(decayed);
+          past += static_cast<float>(gated) * static_cast<float>(span_h_[c][v]);
         }
-        for (std::size_t j = 0; j <= i; ++j) inside += static_cast<float>(weights[j] * span_v_[j][v]);
-        if (!per_channel()) past *= decay_from_start(gate, 0);
+        if (c_.ways.read_rounded) past = static_cast<float>(narrow(past));
+        for (std::size_t j = 0; j <= i; ++j) inside += static_cast<float>(weights[j]) * static_cast<float>(span_v_[j][v]);
+        if (!on_query) past *= decay_from_start(gate, 0);
         const float unscaled = per_channel() ? past * scale + inside : (past + inside) * (is("o: not scaled") ? 1 : scale);
         o_[(row / c_.steps * c_.value_heads + head) * c_.values + v] = is("o: truncated") ? chop(unscaled) : narrow(unscaled);
       }
@@ -361,7 +370,7 @@ class pipeline {
     stage("w", c_.operands, {c_.batch, rows, c_.value_heads, c_.keys}, w_);
     stage("u", c_.operands, {c_.batch, rows, c_.value_heads, c_.values}, u_);
     stage("h", c_.operands, {c_.batch, chunk_count(p_, c_.chunk), c_.value_heads, c_.keys, c_.values}, h_);
-    stage("v_new", c_.operands, {c_.batch, rows, c_.value_heads, c_.values}, v_new_);
+    stage("v_new", c_.ways.wide_value_in_o ? fp32 : c_.operands, {c_.batch, rows, c_.value_heads, c_.values}, v_new_);
     if (per_channel()) stage("Aqk", c_.operands, {c_.batch, rows, c_.value_heads, c_.chunk}, aqk_);
     r.o = tensor::from_doubles(c_.operands, {c_.batch, c_.tokens, c_.value_heads, c_.values}, o_, "o");
     r.state_layout = c_.layout;

@@ -72,6 +72,7 @@ class Kernel:
 
     name = ""
     wide = False  # True: nothing but o is rounded to the problem's format, and stages are kept in fp32
+    epsilon = 1e-6  # of the l2norm
 
     def __init__(self, style="library", final=True, **options):
         self.mm, self.final = sums(style), final
@@ -81,7 +82,7 @@ class Kernel:
         return x if self.wide else x.to(self.dtype).float()
 
     def normalised(self, x):
-        return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6)
+        return x * torch.rsqrt((x * x).sum(-1, keepdim=True) + self.epsilon)
 
     def head_of(self, i, groups):
         return i // groups
@@ -172,6 +173,7 @@ class Chunk(Kernel):
     """The chunk kernels of fla, scalar gates or none; `Channels` has KDA's. Tensors are [HV, chunks, rows, ...]."""
 
     path, C, block, merge = "chunk", 64, 16, staticmethod(lambda x: x)
+    kept_in_fp32 = ()  # stages that are stored so
     product = staticmethod(lambda x: x)  # operands of the products that ask for no precision, where inputs are fp32
 
     def normalised(self, x):
@@ -247,13 +249,20 @@ class Chunk(Kernel):
     def carry(self, S, c):
         return S
 
+    def state_of_w(self, S, h):
+        """What w multiplies: the state as it is stored."""
+        return h
+
+    def stored_value(self, fresh):
+        return self.X(fresh)
+
     def states(self, S, k, w, u, G, rows):
         h, v_new = [], []
         for c in range(k.shape[1]):
             S = self.carry(S, c)
             h.append(self.X(S))
-            fresh = u[:, c] - self.dot(w[:, c], h[c])
-            v_new.append(self.X(fresh))
+            fresh = u[:, c] - self.dot(w[:, c], self.state_of_w(S, h[c]))
+            v_new.append(self.stored_value(fresh))
             last = min(self.C, rows - c * self.C) - 1
             S = self.update(S, k[:, c], fresh, None if G is None else G[:, c], last)
         return torch.stack(h, 1), torch.stack(v_new, 1), S
@@ -274,7 +283,7 @@ class Chunk(Kernel):
         h, v_new, S = self.states(S, k, w, u, G, rows)
         o = self.out(q, Aqk, h, v_new, G)
         to = torch.float32 if self.wide else self.dtype
-        kept = {"A": A, **{name: x.to(to) for name, x in (("Ai", Ai), ("w", w), ("u", u), ("v_new", v_new))}}
+        kept = {"A": A, **{name: x if name in self.kept_in_fp32 else x.to(to) for name, x in (("Ai", Ai), ("w", w), ("u", u), ("v_new", v_new))}}
         if g is not None:
             kept["g_cumsum_log2"] = G
         if isinstance(self, Channels):
@@ -337,3 +346,74 @@ class Product(Chunk):
 
 
 OF = {"delta_rule": Delta, "gated_delta_rule": Gated, "kda": Channels, "gated_delta_product": Product}
+
+
+class DecayOnKeys(Gated):
+    """The gated delta rule as JAX programs write it: one substitution a chunk, the decay of the update on k."""
+
+    name, C, block = "jax_chunk_gated_delta_rule", 32, 32
+    decay_on_q = w_by_state = False
+
+    def state_of_w(self, S, h):
+        return S if self.w_by_state else h
+
+    def update(self, S, k, fresh, G, last):
+        kg = self.X(k * self.exp2(G[:, last, None] - G).unsqueeze(2))
+        return S * self.exp2(G[:, last]).reshape(-1, 1, 1) + self.dot(kg.transpose(1, 2), self.X(fresh))
+
+    def out(self, q, Aqk, h, v_new, G):
+        if not self.decay_on_q:
+            return super().out(q, Aqk, h, v_new, G)
+        return self.scale * (self.dot(self.X(q * self.exp2(G).unsqueeze(3)), h) + self.dot(Aqk, v_new))
+
+
+class ForCpus(DecayOnKeys):
+    """On bf16 tiles: rows of the inverse are rounded one by one, u is not, and 1e-5 is added under the root of the norm."""
+
+    name, C, block, epsilon, decay_on_q, kept_in_fp32 = "chunk_gated_delta_rule_cpu", 64, 64, 1e-5, True, ("u",)
+
+    def diagonal(self, L):
+        inverse = torch.eye(L.shape[-1]).expand(L.shape).clone()
+        for i in range(1, L.shape[-1]):
+            inverse[..., i, :i] = self.X(-self.mm(L[..., i, None, :i], inverse[..., :i, :i]).squeeze(-2))
+        return inverse
+
+    def wu(self, Ai, k, v, beta, G):
+        kb = self.times_beta(k, beta) * self.exp2(G).unsqueeze(3)
+        return self.X(self.dot(Ai, self.X(kb))), self.mm(Ai, self.X(v * beta.unsqueeze(3)))
+
+
+class ByXla(Channels):
+    """KDA: fp32 but for what is stored between the steps; a product of two factors in bf16 leaves in bf16."""
+
+    name, kept_in_fp32 = "tokamax xla_chunked", ("Ai", "v_new")
+
+    def state_of_w(self, S, h):
+        return S
+
+    def stored_value(self, fresh):
+        return fresh
+
+    def grams(self, q, k, beta, G):
+        b, kk, qk = self.block, torch.zeros(*k.shape[:2], self.C, self.C), torch.zeros(*k.shape[:2], self.C, self.C)
+        for i in range(0, self.C, b):
+            middle = G[:, :, i + b // 2, None]
+            right = (k[:, :, : i + b] * self.exp2(middle - G[:, :, : i + b])).transpose(2, 3)
+            rows = slice(i, i + b)
+            kk[:, :, rows, : i + b] = self.mm(k[:, :, rows] * self.exp2(G[:, :, rows] - middle), right)
+            qk[:, :, rows, : i + b] = self.mm(q[:, :, rows] * self.exp2(G[:, :, rows] - middle), right)
+        return (kk * beta.unsqueeze(3)).tril(-1), self.X(qk.tril() * self.scale)
+
+    def inverse(self, A):
+        return self.diagonal(A)
+
+    def wu(self, Ai, k, v, beta, G):
+        kb = k * beta.unsqueeze(3) * self.exp2(G)
+        return self.X(self.mm(Ai, kb)), self.X(self.mm(Ai, v * beta.unsqueeze(3)))
+
+    def update(self, S, k, fresh, G, last):
+        kg = self.X(k * self.exp2(G[:, last, None] - G))
+        return S * self.exp2(G[:, last]).unsqueeze(2) + self.mm(kg.transpose(1, 2), fresh)
+
+    def out(self, q, Aqk, h, v_new, G):
+        return self.scale * self.X(self.mm(self.X(q * self.exp2(G)), h)) + self.mm(Aqk, v_new)

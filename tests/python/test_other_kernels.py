@@ -5,11 +5,14 @@ open hold; one wrong line, also in one chunk, tile or head, is refuted at its st
 where it is larger there than what the plan costs."""
 
 import dataclasses
+from pathlib import Path
 
 import deltaproof
 import pytest
 import torch
-from other_kernels import LOG2E, OF, Channels, Gated, Recurrent, tf32
+from other_kernels import LOG2E, OF, ByXla, Channels, DecayOnKeys, ForCpus, Gated, Recurrent, tf32
+
+PLANS = Path(__file__).resolve().parents[1] / "plans"
 
 SMALL = {"T": 150, "K": 32, "V": 16, "H": 1, "HV": 2, "initial_state": "normal"}
 
@@ -112,6 +115,45 @@ def test_a_kernel_that_rounds_nothing_holds(op):
     problem = dataclasses.replace(case(op, "huge-keys"), qk_l2norm=True)
     result = OF[op]("library", wide=True, store=True, merge=exactly, off_diagonal=exactly)(problem)
     deltaproof.check(problem, result, power=False).require()
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("op", ["delta_rule", "gated_delta_rule", "gated_delta_product", "kda"])
+def test_a_kernel_whose_w_multiplies_the_fp32_state_holds(op, dtype):
+    """Its stored h is the copy that the plan speaks of; what w multiplies is more accurate than the plan's letter."""
+
+    class ByState(OF[op]):
+        store = True
+
+        def state_of_w(self, S, h):
+            return S
+
+    problem = case(op, "typical", dtype=dtype, cu_seqlens=[0, 64, 150])
+    result = ByState()(problem)
+    deltaproof.check(problem, result).require()
+    deltaproof.check(problem, dataclasses.replace(result, stages={})).require()
+
+
+@pytest.mark.parametrize(
+    "kernel,plan,op,public,stage",
+    [
+        (ForCpus(), "cpu-bf16-chunk", "gated_delta_rule", "fla-chunk-gdn", "Ai"),
+        (ByXla(), "kda-xla-chunked", "kda", "fla-chunk-kda", "o"),
+        (DecayOnKeys(), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "final_state"),
+        (DecayOnKeys(decay_on_q=True), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "o"),
+        (DecayOnKeys(decay_on_q=True, w_by_state=True), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "o"),
+    ],
+    ids=["cpu", "xla", "decay on k", "and q", "and w by the state"],
+)
+def test_a_kernel_holds_under_a_plan_of_its_own(kernel, plan, op, public, stage):
+    """What public kernels do otherwise than fla's, as a user writes it down; under fla's plan their stages say so."""
+    problem = dataclasses.replace(case(op, "typical", cu_seqlens=[0, 64, 150]), qk_l2norm=True)
+    result, own = kernel(problem), str(PLANS / f"{plan}.toml")
+    deltaproof.check(problem, result, plan=own).require()
+    deltaproof.check(problem, dataclasses.replace(result, stages={}), plan=own, power=False).require()
+    other = deltaproof.check(problem, result, plan=public, power=False)
+    assert other.word == "refuted", other.text
+    assert other.stages[stage]["verdict"] == "refuted", other.text
 
 
 def bf16(x):

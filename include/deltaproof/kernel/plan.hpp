@@ -17,6 +17,17 @@
 //     [[when]]
 //     chunk = 64
 //     inverse.merge_operand = ["tf32", "fp32"]
+//
+// Of the products with a state or v_new on the chunk path these may be left out; each is followed by what it then is:
+//     [l2norm] epsilon = "given"         that of the problem, 1e-6; or a number: x / sqrt(sum x^2 + epsilon)
+//     [v_new] state_operand = "stored"   w h multiplies h as stored; or a format: the state itself, narrowed to it, and w too
+//     [v_new] decay = "v_new"            which factor of k^T v_new carries e^{G_C-G_i} and is narrowed with it; or "k"
+//     [v_new] key_operand                of k in k^T v_new: as update_operand
+//     [o] decay = "product"              q h is multiplied by e^G; or "q": q e^G is narrowed to [o] operand, then multiplied
+//     [o] state_operand = "stored"       q h multiplies h as stored, narrowed to [o] operand; or a format: the state itself
+//     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
+//     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
+// A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
 #pragma once
 
 #include <array>
@@ -82,6 +93,17 @@ inline constexpr detail::kind_names<merge_order, 4> merge_order_names{{
 /// What carries v_new into the state: the value before it is stored, narrowed once, or the stored one.
 enum class update_source { computed, stored };
 
+/// Which factor of k^T v_new carries the decay to the end of the chunk where the gate is one number a token. Channels force k.
+enum class write_decay { v_new, k };
+inline constexpr detail::kind_names<write_decay, 2> write_decay_names{{{write_decay::v_new, "v_new"}, {write_decay::k, "k"}}};
+
+/// What e^G is multiplied into when the state is read, likewise: the product q h or q before it. Channels force q.
+enum class read_decay { product, q };
+inline constexpr detail::kind_names<read_decay, 2> read_decay_names{{{read_decay::product, "product"}, {read_decay::q, "q"}}};
+
+/// What is added under the root of the l2norm where neither problem nor plan says otherwise.
+inline constexpr double reference_l2norm_epsilon = 1e-6;
+
 /// One concrete arithmetic: what a kernel that keeps the plan may do on one problem. Where a format is optional, nothing
 /// means that the value is not rounded there.
 struct plan_variant {
@@ -92,6 +114,7 @@ struct plan_variant {
 
   format l2norm_compute = fp32;
   std::optional<format> l2norm_store;
+  double l2norm_epsilon = reference_l2norm_epsilon;
 
   format cumsum = fp32;  ///< of G, and of the exponentials taken of it
   gate_form form = gate_form::difference;
@@ -133,14 +156,21 @@ struct plan_variant {
 
   struct {
     format store = bf16;
+    std::optional<narrowing> state_operand;  ///< of w and the state itself in w h; nothing: h as stored, and w in its format
     update_source update = update_source::computed;
     narrowing update_operand;
+    std::optional<narrowing> key_operand;  ///< of k in k^T v_new; nothing: update_operand
+    write_decay decay = write_decay::v_new;
   } v_new;
 
   struct {
-    narrowing operand;  ///< of q k^T (decayed) and of q e^G where channels force that
+    narrowing operand;  ///< of q k^T (decayed), of q, and of q e^G where q carries the decay
     format accumulate = fp32;
     format store = bf16;
+    read_decay decay = read_decay::product;
+    std::optional<narrowing> state_operand;  ///< of the state itself in q h; nothing: h as stored, narrowed to `operand`
+    std::optional<narrowing> value_operand;  ///< of v_new; nothing: `operand`
+    std::optional<format> read_store;        ///< q h is rounded to this before its decay, the scale and the sum
   } o;
 
   double exp2_ulps = 0;  ///< error of an exponential and of 1/sqrt beyond half an ulp of `cumsum`, uniform in +- this
@@ -152,9 +182,9 @@ struct plan_variant {
 
 /// A format as a plan states it: one of the table, "X" (that of q, k, v), "given" (that of beta or g itself, and for a step
 /// that the kernel computes, by an activation or a rule, that of beta or fp32; elsewhere X, and of o the result's own, which
-/// the caller knows) or "none" (kept as computed).
+/// the caller knows), "none" (kept as computed) or, of a state that is multiplied, "stored" (its stored copy).
 struct format_choice {
-  enum class kind { fixed, x, given, none } which = kind::fixed;
+  enum class kind { fixed, x, given, none, stored } which = kind::fixed;
   format value = fp32;
 
   friend bool operator==(const format_choice&, const format_choice&) = default;
@@ -176,6 +206,7 @@ struct plan {
   std::vector<std::size_t> chunk;  ///< empty: any
   struct {
     choices<format_choice> compute, store;
+    choices<std::optional<double>> epsilon;  ///< nothing: that of the problem
   } l2norm;
   struct {
     choices<format_choice> cumsum;
@@ -204,11 +235,13 @@ struct plan {
     choices<format_choice> accumulate, store, between_tokens;
   } state;
   struct {
-    choices<format_choice> store, update_operand;
+    choices<format_choice> store, state_operand, update_operand, key_operand;
     choices<update_source> update;
+    choices<write_decay> decay;
   } v_new;
   struct {
-    choices<format_choice> operand, accumulate, store;
+    choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store;
+    choices<read_decay> decay;
   } o;
   struct {
     double exp2_ulps = 1.5, rsqrt_ulps = 1.5;

@@ -77,7 +77,11 @@ enum class update_kind {
   value,         ///< the unstored v_new times the decay, narrowed once
   key,           ///< k times the decay, narrowed; v_new narrowed
   stored_value,  ///< the stored v_new times the decay, narrowed
+  stored_key,    ///< k times the decay, narrowed; the stored v_new narrowed
 };
+/// Which state a product multiplies: the copy that is stored as h, or the state itself, before it was rounded to be stored.
+/// The state itself is known from its rebuild and, within a unit in the last place, from its copy.
+enum class state_source { stored, computed };
 /// v_new, h, final_state: S <- e^{G_C} S + k^T v_new, w and S narrowed to `operand` in v_new = u - w S.
 struct state_rounding {
   std::string name;
@@ -87,6 +91,9 @@ struct state_rounding {
   double accumulate = unit_roundoff(fp32);
   std::optional<narrowing> update_operand = {};  ///< of k^T v_new; nothing: `operand`
   std::optional<narrowing> key_operand = {};     ///< of its k; nothing: as its v_new
+  state_source reads = state_source::stored;     ///< S of w S
+  std::optional<narrowing> copy = {};            ///< of h, for what reads it where it is not stored; nothing: `operand`
+  std::optional<format> value_copy = {};         ///< of v_new, likewise
 };
 
 /// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
@@ -99,6 +106,15 @@ struct output_rounding {
   std::optional<narrowing> query_operand = {};  ///< of q and of its product with e^G; nothing: `operand`
   std::optional<narrowing> state_operand = {};  ///< of h, likewise
   std::optional<narrowing> value_operand = {};  ///< of v_new, likewise
+  state_source reads = state_source::stored;    ///< S of q S
+  std::optional<format> read_store = {};        ///< q S is rounded to this before its decay, the scale and the sum; nothing: it is not
+};
+
+/// The normalised q and k under qk_l2norm, which every stage reads: x / sqrt(sum x^2 + epsilon), rounded.
+struct l2norm_rounding {
+  std::string name;
+  std::optional<format> store;
+  double epsilon = reference_l2norm_epsilon;
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
@@ -114,6 +130,9 @@ struct stage_roundings {
   /// (change of base, its constant, the exponent's own factor).
   bool other_gate_sums = false;
   std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
+  double l2norm_epsilon = reference_l2norm_epsilon;
+  /// What else those two may be: the one with the fewest elements beyond their bounds is taken, for all stages alike.
+  std::vector<l2norm_rounding> other_l2norms;
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
   std::size_t output_span = 1;

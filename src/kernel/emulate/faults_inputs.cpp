@@ -7,8 +7,6 @@
 namespace deltaproof::emulation_detail {
 namespace {
 
-constexpr double epsilon = 1e-6;
-
 /// q and k as given, divided by `divisor(row)`, stored as the plan says; then the steps that follow.
 template <class Real, class Divisor>
 void normalise(site<Real>& s, const Divisor& divisor) {
@@ -38,7 +36,7 @@ void normalise_in_x(site<Real>& s) {
   normalise(s, [&](std::span<const double> row) {
     double sum = 0;
     for (const double v : row) sum = narrowed(sum + narrowed(v * v, x), x);
-    return narrowed(std::sqrt(narrowed(sum + epsilon, x)), x);
+    return narrowed(std::sqrt(narrowed(sum + s.plan.l2norm_epsilon, x)), x);
   });
 }
 
@@ -68,22 +66,23 @@ fault_table norms() {
        paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
-                                  normalise(s, [](std::span<const double> row) {
-                                    return std::sqrt(sum_of_squares(row) / static_cast<double>(row.size()) + epsilon);
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::sqrt(sum_of_squares(row) / static_cast<double>(row.size()) + s.plan.l2norm_epsilon);
                                   });
                                 })})},
       {"l2norm-max-for-sum", "inputs", "q and k are divided by max(|x|, 1e-6) for sqrt(sum x^2 + 1e-6)", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
-                                  normalise(s, [](std::span<const double> row) {
-                                    return std::max(std::sqrt(sum_of_squares(row)), epsilon);
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::max(std::sqrt(sum_of_squares(row)), s.plan.l2norm_epsilon);
                                   });
                                 })})},
       {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by |x| + 1e-6 for sqrt(sum x^2 + 1e-6)", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
-                                  normalise(s,
-                                            [](std::span<const double> row) { return std::sqrt(sum_of_squares(row)) + epsilon; });
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::sqrt(sum_of_squares(row)) + s.plan.l2norm_epsilon;
+                                  });
                                 })})},
       {"l2norm-ignored", "inputs", "q and k are not normalised though asked; long keys make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load, [](auto& s) { normalise(s, [](std::span<const double>) { return 1.0; }); })})},
@@ -105,7 +104,7 @@ fault_table norms() {
                                     if (s.in.qk_l2norm) return;
                                     for (matrix<Real>* m : {&s.all.q, &s.all.k}) {
                                       for (std::size_t i = 0; i < m->rows(); ++i) {
-                                        Real sum = static_cast<Real>(epsilon);
+                                        Real sum = static_cast<Real>(s.plan.l2norm_epsilon);
                                         for (const Real x : m->row(i)) sum += x * x;
                                         for (Real& x : m->row(i)) x /= std::sqrt(sum);
                                         narrow(m->row(i), {s.in.x, false});

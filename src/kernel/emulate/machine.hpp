@@ -83,7 +83,8 @@ class machine {
   void unit_errors(std::span<Real> y, std::span<const Real> exponents);
   [[nodiscard]] Real exp2_of(Real x);
   void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
-  void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);  ///< row_c 2^(to_c - from_c)
+  /// row_c 2^(to_c - from_c), from 0 where it is empty; of a gate without channels its one number for all of the row.
+  void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);
   [[nodiscard]] Real exp_of(Real x);
   void see(formed what, Real x) {
     double& most = range_[static_cast<std::size_t>(what)];

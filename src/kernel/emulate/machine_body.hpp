@@ -177,7 +177,7 @@ void machine<Real>::load() {
         const auto row = rows->row(i);
         Real sum = 0;
         for (const Real x : row) sum += x * x;
-        Real inverse = Real(1) / std::sqrt(sum + Real(1e-6));
+        Real inverse = Real(1) / std::sqrt(sum + static_cast<Real>(site_.plan.l2norm_epsilon));
         if (inexact_units_ && site_.plan.rsqrt_ulps > 0) {
           const double ulps = (2 * noise_.uniform() - 1) * site_.plan.rsqrt_ulps;
           inverse += static_cast<Real>(ulps) * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
@@ -414,6 +414,11 @@ void machine<Real>::overlaps(chunk_state<Real>& c) {
 
 template <class Real>
 void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from) {
+  if (!site_.all.channels) {
+    const Real e = exp2_of(from.empty() ? to[0] : to[0] - from[0]);
+    for (Real& x : row) x *= e;
+    return;
+  }
   std::vector<Real> decays(to.begin(), to.end());
   for (std::size_t ch = 0; ch < from.size(); ++ch) decays[ch] -= from[ch];
   exp2_of_all(decays);
@@ -430,14 +435,7 @@ void machine<Real>::transform_keys(chunk_state<Real>& c) {
     for (Real& x : c.key_operand.row(r)) x *= c.step[r];
   }
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), {wider(plan.beta, row_format), false});
-  for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) {
-    if (c.G.cols() == 1 && !site_.all.channels) {
-      const Real e = exp2_of(c.G(r, 0));
-      for (Real& x : c.key_operand.row(r)) x *= e;
-    } else {
-      decay_row(c.key_operand.row(r), c.G.row(r), {});
-    }
-  }
+  for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
   c.w = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate), {plan.w.store, false});
 }
@@ -455,13 +453,17 @@ void machine<Real>::transform_values(chunk_state<Real>& c) {
   c.u = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate), {plan.u.store, false});
 }
 
+// v_new = u - w S, S its stored copy unless the plan says that w multiplies the state itself.
 template <class Real>
 void machine<Real>::correct(chunk_state<Real>& c) {
-  const narrowing& store = site_.plan.state.store;
+  const auto& plan = site_.plan;
+  const narrowing& store = plan.state.store;
   c.h = narrow_copy(c.state, as_stored(store));
-  c.change = times(narrow_copy(c.w, store), narrow_copy(c.h, store), store.to, site_.plan.state.accumulate);
+  const narrowing operand = plan.v_new.state_operand.value_or(store);
+  c.change = times(narrow_copy(c.w, operand), narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand), operand.to, plan.state.accumulate);
   for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
-  c.v_new = narrow_copy(c.change, {site_.plan.v_new.store, false});
+  c.v_new = narrow_copy(c.change, {plan.v_new.store, false});
+  c.read_state = plan.o.state_operand ? c.state : c.h;
 }
 
 template <class Real>
@@ -483,54 +485,48 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
   const std::size_t tokens = c.q.rows();
   matrix<Real> query = c.q;
-  const bool on_query = all.channels && all.gated;
-  if (on_query) {
-    for (std::size_t t = 0; t < tokens; ++t) {
-      decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
-    }
-  }
+  const bool on_query = all.gated && (all.channels || plan.o.decay == read_decay::q);
+  for (std::size_t t = 0; t < tokens && on_query; ++t) decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
+  const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand), of_values = plan.o.value_operand.value_or(plan.o.operand);
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
-  const matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, plan.o.operand), plan.o.operand.to, plan.o.accumulate);
-  const matrix<Real> inside = times(weights, narrow_copy(c.span_v_new, plan.o.operand), plan.o.operand.to, plan.o.accumulate);
+  matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state), wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
+  if (plan.o.read_store) narrow(std::span<Real>(read.data(), read.size()), {*plan.o.read_store, false});
+  const matrix<Real> inside = times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
+  const bool scaled = all.channels && all.gated;  // the weights are
   c.o = matrix<Real>(tokens, all.v.cols());
   for (std::size_t t = 0; t < tokens; ++t) {
     const Real decay = all.gated && !on_query ? exp2_of(c.span_G(c.last_row[t], 0)) : Real(1);
     for (std::size_t j = 0; j < c.o.cols(); ++j) {
-      c.o(t, j) = on_query ? read(t, j) * all.scale + inside(t, j) : (read(t, j) * decay) * all.scale + inside(t, j) * all.scale;
+      c.o(t, j) = scaled ? read(t, j) * all.scale + inside(t, j) : (read(t, j) * decay) * all.scale + inside(t, j) * all.scale;
     }
   }
   see(formed::output, c.o);
   narrow(std::span<Real>(c.o.data(), c.o.size()), {plan.o.store, false});
 }
 
-// S <- e^{G_C} S + k^T v_new, the decay to the end of the chunk on v_new where it is one number, else on the keys.
+// S <- e^{G_C} S + k^T v_new, the decay to the end of the chunk on v_new where it is one number and the plan says no more,
+// else on the keys.
 template <class Real>
 void machine<Real>::update(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
-  const bool on_keys = site_.all.channels;
+  const bool channels = site_.all.channels, on_keys = channels || plan.v_new.decay == write_decay::k;
   const bool gated = c.G.cols() > 0;
+  const narrowing of_keys = plan.v_new.key_operand.value_or(plan.v_new.update_operand);
   matrix<Real> keys = c.k;
   matrix<Real> values = plan.v_new.update == update_source::stored ? c.v_new : c.change;
   const std::size_t last = c.rows - 1;
-  for (std::size_t r = 0; r < c.rows && gated; ++r) {
-    if (on_keys) {
-      decay_row(keys.row(r), c.G.row(last), c.G.row(r));
-    } else {
-      const Real e = exp2_of(c.G(last, 0) - c.G(r, 0));
-      for (Real& x : values.row(r)) x *= e;
-    }
-  }
-  narrow(std::span<Real>(keys.data(), keys.size()), plan.v_new.update_operand);
+  for (std::size_t r = 0; r < c.rows && gated; ++r) decay_row(on_keys ? keys.row(r) : values.row(r), c.G.row(last), c.G.row(r));
+  narrow(std::span<Real>(keys.data(), keys.size()), of_keys);
   narrow(std::span<Real>(values.data(), values.size()), plan.v_new.update_operand);
   if (gated) {
     for (std::size_t i = 0; i < c.state.rows(); ++i) {
-      const Real e = exp2_of(c.G(last, on_keys ? i : 0));
+      const Real e = exp2_of(c.G(last, channels ? i : 0));
       for (Real& x : c.state.row(i)) x *= e;
     }
   }
   const matrix<Real> left = transpose(keys);
   multiply(product<Real>{left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(), values.cols()},
-           sums(plan.v_new.update_operand.to, plan.state.accumulate));
+           sums(wider(of_keys.to, plan.v_new.update_operand.to), plan.state.accumulate));
   disturb({c.state.data(), c.state.size()});
   narrow(std::span<Real>(c.state.data(), c.state.size()), {plan.state.accumulate, false});
   if (plan.state.between_tokens) narrow(std::span<Real>(c.state.data(), c.state.size()), {*plan.state.between_tokens, false});
@@ -572,8 +568,9 @@ void machine<Real>::run_chunks() {
       to.h = std::move(from.h);
       to.change = std::move(from.change);
       to.v_new = std::move(from.v_new);
+      to.read_state = std::move(from.read_state);
     });
-    if (c.span_first == first) c.span_h = c.h;
+    if (c.span_first == first) c.span_h = c.read_state;
     matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
     std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
     std::copy(c.v_new.entries().begin(), c.v_new.entries().end(), span_v_new.data() + c.span_v_new.size());

@@ -33,6 +33,7 @@ plan_variant formats_alone(plan_variant v) {
   v.inverse.operand = v.inverse.merge_operand = {v.inverse.accumulate, false};
   v.inverse.between.reset();
   v.state.between_tokens.reset();
+  v.l2norm_epsilon = reference_l2norm_epsilon;  // another one is no format
   return v;
 }
 
@@ -172,6 +173,7 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
 void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
   judge_contract(t, out);
+  if (auto epsilon = other_epsilon(t)) out.ranges.push_back(std::move(*epsilon));
   double exponent = 0, total = 0;
   bool resets = false;
 

@@ -115,6 +115,8 @@ struct fault_draws {
 /// `limits` belong to `runs.statistics`.
 [[nodiscard]] fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 
+/// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
+[[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
 [[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 
 }  // namespace deltaproof::referee_detail

@@ -56,13 +56,13 @@ ball effective_step(const problem& p, double beta, const balls& k, std::size_t r
   return {centre, 2 * (spread + relative * (std::fabs(centre) + std::fabs(b)))};
 }
 
-/// x / sqrt(sum x^2 + 1e-6): the sum loses gamma(K + 2), half of it after the root; then 1/sqrt and one product.
+/// x / sqrt(sum x^2 + epsilon): the sum loses gamma(K + 2), half of it after the root; then 1/sqrt and one product.
 void normalise(balls& rows, const stage_roundings& r) {
   const double sum_error = gamma(rows.cols + 2, r.elementwise);
   const double root_error = r.rsqrt_ulps * 2 * r.elementwise + r.elementwise + 0x1p-50;
   const double relative = (1 + sum_error / 2 / (1 - sum_error)) * (1 + root_error) - 1;
   for (std::size_t i = 0; i < rows.rows; ++i) {
-    double sum = 1e-6;
+    double sum = r.l2norm_epsilon;
     for (std::size_t c = 0; c < rows.cols; ++c) sum += rows.at(i, c).value * rows.at(i, c).value;
     const double inverse = 1 / std::sqrt(sum);
     for (std::size_t c = 0; c < rows.cols; ++c) {

@@ -41,6 +41,7 @@ class head_measurement {
     }
     span_h_.resize(output_states(stored_, r_));
     span_v_.resize(span_h_.size());
+    span_state_.resize(span_h_.size());
   }
 
   void run();
@@ -99,13 +100,23 @@ class head_measurement {
   /// u - w S: K products, their additions and the difference, K + 1 roundings.
   [[nodiscard]] balls new_values(const balls& u, const balls& w, const balls& state, const state_rounding& how) const;
 
+  /// v_new as it is stored, where the file has none.
+  [[nodiscard]] static balls copy_of_values(const balls& fresh, const state_rounding& how);
+
   /// x times the decay from row i to the end of the chunk: one elementwise rounding, then narrowed.
   [[nodiscard]] ball decayed(ball x, ball e, const narrowing& to) const;
 
   void update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new, const state_rounding& how) const;
 
-  /// What o reads in this chunk under an alternative of the state.
-  void add_output(std::size_t state, const balls& h, const balls& v_new);
+  /// What its stored copy says of the state itself: it is within an ulp, however it was rounded.
+  [[nodiscard]] balls state_near(const balls& h) const;
+  /// What every alternative of the state allows.
+  [[nodiscard]] balls any_state() const;
+  /// Whether the stored h is the state itself, in all its bits, under this unit roundoff of its accumulation.
+  [[nodiscard]] bool holds_state(double accumulate) const;
+
+  /// What o reads in this chunk under an alternative of the state: h, the state itself (where it is read), v_new.
+  void add_output(std::size_t state, const balls& h, const balls* computed, const balls& v_new);
 
   /// The read-out spans `output_span` chunks: it waits for the last of them.
   void finish_output(chunk_decays& decays);
@@ -146,6 +157,7 @@ class head_measurement {
     std::size_t rows = 0;
   } span_;
   std::vector<balls> span_h_, span_v_;  // one for each of output_states
+  std::vector<balls> span_state_;       // likewise; empty where o reads h alone
 };
 
 }  // namespace deltaproof::stages_detail

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "kernel/stages/head_measurement.hpp"
@@ -38,6 +39,31 @@ void head_measurement::settle(balls& state, const balls& stored, const format& f
   }
 }
 
+bool head_measurement::holds_state(double accumulate) const {
+  return stored_.h != nullptr && unit_roundoff(stored_.h->element_format()) <= accumulate;
+}
+
+balls head_measurement::state_near(const balls& h) const {
+  balls near = h;
+  near.radius.assign(near.value.size(), 0);
+  for (std::size_t i = 0; i < near.value.size(); ++i) near.radius[i] = 2 * half_ulp(near.value[i], stored_.h->element_format());
+  return near;
+}
+
+balls head_measurement::any_state() const {
+  balls hull = states_.front();
+  if (hull.exact()) hull.radius.assign(hull.value.size(), 0);
+  for (std::size_t a = 1; a < states_.size(); ++a) {
+    for (std::size_t i = 0; i < hull.value.size(); ++i) {
+      const ball other = states_[a].at(i / values(), i % values());
+      // About the first centre: what both allow, and a little more. Nothing is known where one of them is not.
+      const double reach = (std::fabs(other.value - hull.value[i]) + other.radius) * (1 + 4 * own_roundoff);
+      if (!(reach <= hull.radius[i])) hull.radius[i] = std::isnan(reach) ? std::numeric_limits<double>::infinity() : reach;
+    }
+  }
+  return hull;
+}
+
 void head_measurement::run_states(chunk_decays& decays) {
   std::optional<balls> h;
   std::optional<balls> v_new;
@@ -48,10 +74,12 @@ void head_measurement::run_states(chunk_decays& decays) {
     h = load_rows(*stored_.h, first, keys(), values(), 0, values());
   }
   if (stored_.v_new != nullptr) v_new = rows_of(*stored_.v_new, values(), values());
+  const bool o_reads_computed = std::any_of(r_.output.begin(), r_.output.end(), [](const output_rounding& how) { return how.reads == state_source::computed; });
   if (!stored_.has_state()) {
     if (v_new) judge_unknown("v_new", *v_new);
     if (h && v_new) {
-      add_output(0, *h, *v_new);
+      const balls near = state_near(*h);
+      add_output(0, *h, o_reads_computed ? &near : nullptr, *v_new);
       finish_output(decays);
       return;
     }
@@ -63,18 +91,29 @@ void head_measurement::run_states(chunk_decays& decays) {
   }
   const balls u = rows_of(*stored_.u, values(), values());
   const balls w = rows_of(*stored_.w, keys(), keys());
+  for (std::size_t a = 0; a < states_.size() && h; ++a) settle(states_[a], *h, stored_.h->element_format());
+  // o that reads a stored h says nothing about which alternative the state itself is.
+  std::optional<balls> of_all;
+  if (o_reads_computed && span_h_.size() == 1) of_all = any_state();
   for (std::size_t a = 0; a < states_.size(); ++a) {
     const state_rounding& how = r_.state[a];
-    if (h) settle(states_[a], *h, stored_.h->element_format());
-    const balls operand = narrow(h ? *h : states_[a], how.operand);
-    const balls fresh = new_values(u, w, operand, how);
+    const balls copy = h ? *h : narrow(states_[a], how.copy.value_or(how.operand));
+    const bool computed = how.reads == state_source::computed && !holds_state(how.accumulate);
+    const balls fresh = new_values(u, w, narrow(computed ? states_[a] : copy, how.operand), how);
     if (v_new) {
       for (std::size_t i = 0; i < rows_; ++i) judge_row("v_new", a, at(i), *v_new, i, fresh, i, values());
     }
-    if (a < span_h_.size()) add_output(a, h ? *h : operand, v_new ? *v_new : narrow(fresh, how.operand));
+    if (a < span_h_.size()) {
+      const balls itself = o_reads_computed ? holds_state(how.accumulate) ? *h : of_all ? *of_all : states_[a] : balls();
+      add_output(a, copy, o_reads_computed ? &itself : nullptr, v_new ? *v_new : copy_of_values(fresh, how));
+    }
     update(states_[a], decays, fresh, v_new ? &*v_new : nullptr, how);
   }
   finish_output(decays);
+}
+
+balls head_measurement::copy_of_values(const balls& fresh, const state_rounding& how) {
+  return narrow(fresh, how.value_copy ? narrowing{*how.value_copy, false} : how.operand);
 }
 
 balls head_measurement::new_values(const balls& u, const balls& w, const balls& state, const state_rounding& how) const {
@@ -102,7 +141,11 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
   const narrowing to = how.update_operand.value_or(how.operand), of_key = how.key_operand.value_or(to);
   const std::size_t last = rows_ - 1;
   const std::size_t channels = decays.channels();
-  const bool on_keys = how.update == update_kind::key;
+  const bool on_keys = how.update == update_kind::key || how.update == update_kind::stored_key;
+  const bool from_stored = how.update == update_kind::stored_value || how.update == update_kind::stored_key;
+  std::optional<balls> rebuilt;
+  if (from_stored && v_new == nullptr) rebuilt = copy_of_values(fresh, how);
+  const balls& values_written = !from_stored ? fresh : v_new != nullptr ? *v_new : *rebuilt;
   const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == to.to && !to.toward_zero;
   balls right(rows_, values());
   balls left(rows_, keys());
@@ -110,8 +153,7 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
     const ball e = channels == 1 && !on_keys ? decays.between(last, i, 0) : ball{1, 0};
     const bool plain = e.value == 1 && e.radius == 0;
     for (std::size_t j = 0; j < values(); ++j) {
-      const bool from_stored = how.update == update_kind::stored_value && v_new != nullptr;
-      ball x = decayed(from_stored ? v_new->at(i, j) : fresh.at(i, j), e, to);
+      ball x = decayed(values_written.at(i, j), e, to);
       // The stored v_new is the outcome of this very rounding, if it is one that could have come out.
       if (plain && same_rounding && x.radius > 0 && std::fabs(v_new->at(i, j).value - x.value) <= x.radius) x = v_new->at(i, j);
       right.set(i, j, x);
@@ -139,9 +181,10 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
   state = how.between_chunks ? narrow(next, narrowing{*how.between_chunks, false}) : next;
 }
 
-void head_measurement::add_output(std::size_t state, const balls& h, const balls& v_new) {
+void head_measurement::add_output(std::size_t state, const balls& h, const balls* computed, const balls& v_new) {
   if (span_.rows == 0) {
     span_h_[state] = h;
+    if (computed != nullptr) span_state_[state] = *computed;
     span_v_[state] = v_new;
   } else {
     span_v_[state] = span_v_[state].followed_by(v_new);
@@ -194,7 +237,8 @@ balls head_measurement::read_rows_of(const balls& x, const std::vector<std::size
   return out;
 }
 
-// K + rows products and additions in one or two accumulators, the gate, the scale, the scale's own rounding, the join.
+// K + rows products and additions in one or two accumulators, the gate, the scale, the scale's own rounding, the join. Where
+// q S is rounded on its own, what it was before that is known within the bound of its K products.
 balls head_measurement::output(const reading& span, const chunk_decays& decays, const balls& weights, std::size_t state,
                                const output_rounding& how) const {
   const std::size_t channels = decays.channels();
@@ -207,12 +251,21 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
       }
     }
   }
-  const product past = multiply(narrow(q, of_query), narrow(span_h_[state], how.state_operand.value_or(how.operand)));
+  const balls& of_state = how.reads == state_source::computed ? span_state_[state] : span_h_[state];
+  product past = multiply(narrow(q, of_query), narrow(of_state, how.state_operand.value_or(how.operand)));
   const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
   const double outside_scale = std::fabs(p_.scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
   const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;
   const double u = std::max(how.accumulate, errors_.elementwise);
+  if (how.read_store) {
+    for (std::size_t k = 0; k < past.value.size(); ++k) {
+      const ball x = narrow(ball{past.value[k], errors_.bound(past.terms[k], past.upper[k], 1, 1, keys(), u)}, {*how.read_store, false});
+      past.value[k] = x.value;
+      past.terms[k] = std::fabs(x.value);
+      past.upper[k] = x.upper();
+    }
+  }
   balls want(q.rows, values());
   want.radius.assign(want.value.size(), 0);
   for (std::size_t i = 0; i < q.rows; ++i) {

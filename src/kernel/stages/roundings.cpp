@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "deltaproof/kernel/stages.hpp"
+#include "number/text.hpp"
 
 namespace deltaproof {
 
@@ -94,22 +95,113 @@ option<scaled_rounding> scaled_of(const plan_variant::transform& t, format step,
   return {t.operand, std::string(name_of(beta_product)), {"", beta_product, t.operand, unit_roundoff(t.accumulate), step}};
 }
 
+/// "more" with one thing more.
+std::string joined(const std::string& more, const std::string& word) { return more.empty() || word.empty() ? more + word : more + ", " + word; }
+
 /// Whether the two products of the state share a format, which is what one card does, decides the list it goes to.
-void add_states(const plan_variant& v, bool channels, std::vector<option<state_rounding>>& uniform,
-                std::vector<option<state_rounding>>& mixed) {
-  const update_kind update = channels                                  ? update_kind::key
-                             : v.v_new.update == update_source::stored ? update_kind::stored_value
-                                                                       : update_kind::value;
+void add_states(const plan_variant& v, std::vector<option<state_rounding>>& uniform, std::vector<option<state_rounding>>& mixed) {
+  const bool stored = v.v_new.update == update_source::stored;
   const double accumulate = unit_roundoff(v.state.accumulate);
   const auto state = [&](const narrowing& operand, const std::optional<narrowing>& of_update) {
-    std::string more = v.v_new.update == update_source::stored ? "stored v_new" : "";
-    if (of_update) more += (more.empty() ? "" : ", ") + std::string("update ") + text_of(*of_update);
-    return option<state_rounding>{operand, more, {"", update, operand, v.state.between_tokens, accumulate, of_update}};
+    const std::string more = joined(stored ? "stored v_new" : "", of_update ? "update " + text_of(*of_update) : "");
+    return option<state_rounding>{
+        operand, more, {"", stored ? update_kind::stored_value : update_kind::value, operand, v.state.between_tokens, accumulate, of_update}};
   };
   if (v.state.store == v.v_new.update_operand) {
     uniform.push_back(state(v.state.store, std::nullopt));
   } else {
     mixed.push_back(state(v.state.store, v.v_new.update_operand));
+  }
+}
+
+/// The values that the variants give one of their keys, each once.
+template <class Read>
+auto values_of(const std::vector<plan_variant>& all, const Read& read) {
+  std::vector<std::decay_t<decltype(read(all.front()))>> out;
+  for (const plan_variant& v : all) {
+    if (std::find(out.begin(), out.end(), read(v)) == out.end()) out.push_back(read(v));
+  }
+  return out;
+}
+
+/// Every option with each of these values, since each key may be chosen whatever the others are; `set` changes the option
+/// and says how, "" for what is the usual.
+template <class Rounding, class Value, class Set>
+void with_each(std::vector<option<Rounding>>& options, const std::vector<Value>& values, const Set& set) {
+  std::vector<option<Rounding>> out;
+  for (const option<Rounding>& one : options) {
+    for (const Value& value : values) {
+      option<Rounding> with = one;
+      with.more = joined(with.more, set(with.value, value));
+      out.push_back(std::move(with));
+    }
+  }
+  options = std::move(out);
+}
+
+/// What the update and w h may do beside formats. Where gates have channels k carries their decay.
+void with_ways_of_state(std::vector<option<state_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
+  const bool channels = p.gate_per_channel();
+  with_each(options, values_of(all, [&](const plan_variant& v) { return channels || (p.g && v.v_new.decay == write_decay::k); }),
+            [&](state_rounding& r, bool on_keys) {
+              if (on_keys) r.update = r.update == update_kind::stored_value ? update_kind::stored_key : update_kind::key;
+              return std::string(on_keys && !channels ? "decay on k" : "");
+            });
+  const std::vector<format> stored = values_of(all, [](const plan_variant& v) { return v.v_new.store; });
+  with_each(options, stored, [&](state_rounding& r, const format& f) {
+    r.value_copy = f;
+    return stored.size() > 1 ? "v_new in " + std::string(name_of(f)) : std::string();
+  });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.v_new.key_operand; }),
+            [](state_rounding& r, const std::optional<narrowing>& of_keys) {
+              r.key_operand = of_keys;
+              return of_keys ? "k " + text_of(*of_keys) : std::string();
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.v_new.state_operand; }),
+            [](state_rounding& r, const std::optional<narrowing>& of_state) {
+              if (!of_state) return std::string();
+              r.update_operand = r.update_operand.value_or(r.operand);
+              r.copy = r.operand;
+              r.operand = *of_state;
+              r.reads = state_source::computed;
+              return "the state itself in w h, " + text_of(*of_state);
+            });
+}
+
+/// Likewise of the read-out.
+void with_ways_of_output(std::vector<option<output_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
+  const bool channels = p.gate_per_channel();
+  with_each(options, values_of(all, [&](const plan_variant& v) { return channels || (p.g && v.o.decay == read_decay::q); }),
+            [&](output_rounding& r, bool on_query) {
+              r.query_gated = on_query;
+              return std::string(on_query && !channels ? "decay on q" : "");
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.state_operand; }),
+            [](output_rounding& r, const std::optional<narrowing>& of_state) {
+              if (!of_state) return std::string();
+              r.state_operand = of_state;
+              r.reads = state_source::computed;
+              return "the state itself in q h, " + text_of(*of_state);
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.value_operand; }),
+            [](output_rounding& r, const std::optional<narrowing>& of_values) {
+              r.value_operand = of_values;
+              return of_values ? "v_new " + text_of(*of_values) : std::string();
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.read_store; }),
+            [](output_rounding& r, const std::optional<format>& to) {
+              r.read_store = to;
+              return to ? "q h stored in " + std::string(name_of(*to)) : std::string();
+            });
+}
+
+void add_l2norms(const std::vector<plan_variant>& all, stage_roundings& r) {
+  r.l2norm_store = all.front().l2norm_store;
+  r.l2norm_epsilon = all.front().l2norm_epsilon;
+  for (const auto& [store, epsilon] : values_of(all, [](const plan_variant& v) { return std::pair(v.l2norm_store, v.l2norm_epsilon); })) {
+    if (store == r.l2norm_store && epsilon == r.l2norm_epsilon) continue;
+    const std::string name = store ? std::string(name_of(*store)) : "not rounded";
+    r.other_l2norms.push_back({"l2norm " + name + ", epsilon " + detail::general(epsilon, 3), store, epsilon});
   }
 }
 
@@ -126,7 +218,7 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   r.exp2_ulps = plan.hardware.exp2_ulps + 0.5;
   r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
   r.output_span = p.num_householder;
-  if (p.qk_l2norm) r.l2norm_store = all.front().l2norm_store;
+  if (p.qk_l2norm) add_l2norms(all, r);
   r.elementwise = unit_roundoff(all.front().cumsum);
   std::vector<option<gram_rounding>> gram;
   std::vector<option<inverse_rounding>> inverse;
@@ -140,7 +232,7 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
     inverse.push_back(inverse_of(v, chunk));
     u.push_back(scaled_of(v.u, v.beta, x));
     w.push_back(scaled_of(v.w, v.beta, x));
-    add_states(v, channels, uniform, mixed);
+    add_states(v, uniform, mixed);
     output.push_back({v.o.operand, "", {"", channels, v.o.operand, unit_roundoff(v.o.accumulate)}});
   }
   // A list allows each of its formats for each product; what one card does to all of them is not among single changes.
@@ -154,6 +246,8 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
       }
     }
   }
+  for (auto* options : {&uniform, &mixed}) with_ways_of_state(*options, all, p);
+  with_ways_of_output(output, all, p);
   r.gram = listed(gram);
   for (const inverse_rounding& one : listed(inverse, " merges")) {
     r.inverse.push_back(one);
