@@ -3,6 +3,7 @@
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
+#include "cli/stopped.hpp"
 #include "cli/suite.hpp"
 #include "deltaproof/kernel/request.hpp"
 
@@ -24,14 +25,6 @@ struct check_arguments {
   bool skip_missing = false;
   std::string witness;
 };
-
-/// The library knows that it was stopped, and not by whom.
-void say_why_stopped(check_report& report, const common_options& common) {
-  const bool early = report.stopped || (report.conformance && report.conformance->stopped);
-  if (!early || report.judged != verdict::undecided || !stop_requested()) return;
-  report.reason = why_stopped(common) + ": " + report.reason;
-  if (was_interrupted()) report.remedy = "run it again and let it finish";
-}
 
 std::string markdown(const check_report& report, const check_identity& identity) {
   return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) + "```\n";

@@ -8,6 +8,7 @@
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
+#include "cli/stopped.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -107,6 +108,7 @@ int run(const invariant_arguments& args, const common_options& common) {
     };
     report = check_invariant(kind, whole, parts, options);
   }
+  say_why_stopped(report, common);
   const std::string text = to_text(report, whole, parts, identity);
   output out{"invariant",
              text,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/stopped.hpp"
 #include "deltaproof/kernel/witness.hpp"
 
 namespace deltaproof::cli {
@@ -31,6 +32,11 @@ int run_replay(const std::string& where, const common_options& common) {
   {
     progress_line line("replay");
     again = replay(where, replay_options(common, line), DELTAPROOF_VERSION);
+  }
+  if (!again.reproduced && stop_requested() && ended_early(again.report)) {
+    // Not judged again is not judged otherwise.
+    say(common, "replay: " + why_stopped(common) + " before it was judged again; nothing was written\n");
+    return exit_code(verdict::undecided);
   }
   const std::string text = to_text(again);
   publish(common, {"replay", text, to_json(again), {}, {{"replay:" + where, again.reproduced ? "" : text.substr(0, text.find('\n')), text}}});
