@@ -427,8 +427,8 @@ PYBIND11_MODULE(_core, m) {
       "check",
       [](const file& problem_file, const file& result_file, const std::string& plan, bool no_plan,
          const std::vector<std::string>& max_error, const std::string& reason, double false_alarm,
-         std::optional<double> accuracy, bool power, int max_bits, std::uint64_t seed, unsigned threads, double max_seconds,
-         const std::string& witness) {
+         std::optional<double> accuracy, bool power, int max_bits, bool strict_padding, std::uint64_t seed, unsigned threads,
+         double max_seconds, const std::string& witness) {
         check_request asked;
         asked.plan = plan;
         asked.no_plan = no_plan;
@@ -437,6 +437,7 @@ PYBIND11_MODULE(_core, m) {
         asked.accuracy = accuracy;
         asked.power = power;
         asked.max_bits = max_bits;
+        asked.strict_padding = strict_padding;
         asked.seed = seed;
         asked.threads = threads;
         asked.witness = witness;
@@ -445,8 +446,8 @@ PYBIND11_MODULE(_core, m) {
                             [&](const std::atomic<bool>& stop) { return judged(problem_file, result_file, asked, stop); });
       },
       py::arg("problem"), py::arg("result"), py::kw_only(), py::arg("plan"), py::arg("no_plan"), py::arg("max_error"),
-      py::arg("because"), py::arg("false_alarm"), py::arg("accuracy"), py::arg("power"), py::arg("max_bits"), py::arg("seed"),
-      py::arg("threads"), py::arg("max_seconds"), py::arg("witness"));
+      py::arg("because"), py::arg("false_alarm"), py::arg("accuracy"), py::arg("power"), py::arg("max_bits"),
+      py::arg("strict_padding"), py::arg("seed"), py::arg("threads"), py::arg("max_seconds"), py::arg("witness"));
 
   py::class_<true_outputs>(m, "true_outputs")
       .def_readonly("tensors", &true_outputs::tensors)

@@ -84,6 +84,7 @@ def check(
     accuracy: float | None,
     power: bool,
     max_bits: int,
+    strict_padding: bool,
     seed: int,
     threads: int,
     max_seconds: float,

@@ -149,6 +149,7 @@ def check(
     accuracy: float | None = None,
     power: bool = True,
     max_bits: int = 1024,
+    strict_padding: bool = False,
     seed: int = 1,
     threads: int = 0,
     max_seconds: float = 0,
@@ -162,6 +163,7 @@ def check(
     false_alarm: the probability that a kernel which keeps its plan is refuted. accuracy: what the plan itself may err by.
     power: run the planted faults; without them there is no diagnosis, no `vacuous`, and no limit on their shapes, so that
         one as small as rounding may hold.
+    strict_padding: refute what is not 0 in entries of A, Ai and Aqk that nobody reads; otherwise it is noted.
     max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is;
         a witness that is there is replaced.
 
@@ -200,6 +202,7 @@ def check(
             accuracy=accuracy,
             power=power,
             max_bits=max_bits,
+            strict_padding=strict_padding,
             seed=seed,
             threads=threads,
             max_seconds=max_seconds,
@@ -275,16 +278,18 @@ def emulate(
 ) -> Result:
     """The result a kernel that keeps the plan may give, bit for bit as it declares, or one with a planted fault of `faults()`.
 
-    chunk: rows of k, 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: move each
+    chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: move each
     finished sum by up to this many units in its last place, from `seed`: another build of the same kernel.
     """
+    if chunk is not None and chunk < 1:
+        raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")
     with python_words():
         answer = _core.emulate(
             problem_file(problem),
             plan=os.fspath(plan),
             fault=fault or "",
             path=path or "",
-            chunk=chunk or 0,
+            chunk=0 if chunk is None else chunk,
             variant=variant,
             noise=noise_ulps,
             seed=seed,

@@ -24,6 +24,7 @@ struct check_arguments {
   std::string baseline;
   bool skip_missing = false;
   std::string witness;
+  bool strict_padding = false;
 };
 
 std::string markdown(const check_report& report, const check_identity& identity) {
@@ -42,6 +43,7 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
   suite.false_alarm = args.false_alarm;
   suite.no_power = args.no_power;
   suite.max_bits = args.max_bits;
+  suite.strict_padding = args.strict_padding;
   return run_suite_file(suite, common);
 }
 
@@ -62,6 +64,7 @@ int run(const check_arguments& args, const common_options& common) {
   asked.accuracy = args.accuracy;
   asked.power = !args.no_power;
   asked.max_bits = args.max_bits;
+  asked.strict_padding = args.strict_padding;
   asked.seed = common.seed;
   asked.threads = common.threads;
   asked.witness = args.witness;
@@ -119,6 +122,7 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
   command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR");
   command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(integer_within(53, 1024));
+  command->add_flag("--strict-padding", args->strict_padding, "Refute what is not 0 in entries of A, Ai and Aqk that nobody reads; otherwise it is noted");
   command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE");
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};

@@ -92,11 +92,11 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
   command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH");
-  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C");
+  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C")->check(CLI::PositiveNumber);
   command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N");
   command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")
       ->type_name("ULPS")
-      ->check(number_within(0, 1e6));
+      ->check(number_within(0, 0x1p20));
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -23,6 +23,7 @@ std::string command_of(const suite_case& c, const suite_arguments& args, const c
   if (args.false_alarm != suite_arguments{}.false_alarm) add({"--false-alarm", detail::general(args.false_alarm, 17)});
   if (args.no_power) add({"--no-power"});
   if (args.max_bits != suite_arguments{}.max_bits) add({"--max-bits", std::to_string(args.max_bits)});
+  if (args.strict_padding) add({"--strict-padding"});
   if (common.seed_given) add({"--seed", std::to_string(common.seed)});
   return command_line(alone);
 }
@@ -59,6 +60,7 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
 
   suite_options options;
   options.each.max_bits = args.max_bits;
+  options.each.strict_padding = args.strict_padding;
   options.each.referee.false_alarm = args.false_alarm;
   options.each.referee.power = !args.no_power;
   options.each.referee.seed = common.seed;

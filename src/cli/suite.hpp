@@ -17,6 +17,7 @@ struct suite_arguments {
   double false_alarm = 1e-4;
   bool no_power = false;
   int max_bits = 1024;
+  bool strict_padding = false;
 };
 
 /// The exit code: 2 where a case could not be judged. Throws: format_error where the suite or the baseline cannot be read.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "deltaproof/kernel/check.hpp"
+#include "kernel/check_parts.hpp"
 #include "number/text.hpp"
 #include "oracle/sequence_at.hpp"
 
@@ -11,15 +12,12 @@
 #include <limits>
 
 namespace deltaproof {
-namespace {
 
-/// One tensor of the result beside what it is compared with.
-struct pairing {
-  std::string name;
-  const tensor* stored;
-  std::vector<double> got;  ///< in the reference's order
-  std::vector<bool> skip;
-};
+using check_detail::locate;
+using check_detail::pairing;
+using check_detail::place;
+
+namespace {
 
 std::size_t token_along_t(const problem& p, const divergence& d) { return sequence_at(p, d.sequence).first_token + d.token; }
 
@@ -44,7 +42,9 @@ void mark_skipped(const problem& p, const result& r, const reference& ref, pairi
   }
 }
 
-element_location locate(const problem& p, bool is_state, const element_error& e) {
+}  // namespace
+
+element_location check_detail::locate(const problem& p, bool is_state, const element_error& e) {
   const std::size_t heads = p.value_heads(), cols = p.value_dim();
   element_location at;
   at.got = e.got;
@@ -77,13 +77,15 @@ element_location locate(const problem& p, bool is_state, const element_error& e)
   return at;
 }
 
-std::string place(const element_location& at) {
+std::string check_detail::place(const element_location& at) {
   std::string text = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
   if (at.token) text += ", token " + std::to_string(*at.token);
   text += ", element ";
   for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
   return text;
 }
+
+namespace {
 
 std::string digits(double x) { return detail::general(x, 6); }
 
@@ -108,6 +110,16 @@ std::string reason_for(const check_report& c) {
     if (t.first_nonfinite) {
       return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
              digits(t.first_nonfinite->want) + "; " + std::to_string(t.errors.nonfinite) + " such elements";
+    }
+    if (t.first_beyond_range) {
+      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) + " where the exact value is " +
+             digits(t.first_beyond_range->want) + ", more than twice the largest number of " + t.dtype +
+             ": infinity, NaN or that largest number is due; " + std::to_string(t.beyond_range) + " such elements";
+    }
+    if (c.judged == verdict::vacuous && t.bounds_are_blind) {
+      const metric_bound& b = t.bounds.front();
+      return "nothing is outside, but zeros in place of " + t.name + " would keep every bound on it, " + std::string(name_of(b.which)) + " " +
+             digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "nothing was left to judge: " + t.name + " has no elements";
     if (c.judged == verdict::vacuous) return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
@@ -228,17 +240,30 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
   }
   t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
   t.judged = judge(t.errors, t.bounds);
+  if (t.judged == verdict::holds && !t.bounds.empty()) {
+    // A bound says something where zeros in the place of these values would not keep it.
+    const std::vector<double> nothing(pair.got.size(), 0.0);
+    const measurement zeros = measure(nothing, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+    t.bounds_are_blind = std::none_of(t.bounds.begin(), t.bounds.end(), [&](const metric_bound& b) {
+      return value_of(zeros, b.which).lower > b.limit.value;
+    });
+    if (t.bounds_are_blind) t.judged = verdict::vacuous;
+    t.exact_is_zero = zeros.max_abs.upper == 0;
+  }
   if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
   if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
   return t;
 }
 
-/// A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it.
+/// A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it. One that zeros would
+/// pass for does, unless its exact values are zeros.
 verdict verdict_of(const std::vector<tensor_report>& tensors, const std::vector<tensor_bound>& bounds) {
   std::optional<verdict> judged;
   for (const tensor_report& t : tensors) {
     const bool named = std::any_of(bounds.begin(), bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
-    if (t.judged != verdict::vacuous || named) judged = judged ? combine(*judged, t.judged) : t.judged;
+    const bool zeros_pass = t.bounds_are_blind && (t.name == "o" || !t.exact_is_zero);
+    const bool no_outputs = t.name == "o" && t.errors.elements + t.errors.skipped == 0;
+    if (t.judged != verdict::vacuous || named || zeros_pass || no_outputs) judged = judged ? combine(*judged, t.judged) : t.judged;
   }
   return judged.value_or(verdict::vacuous);
 }
@@ -287,9 +312,14 @@ void compare_with_eager(const problem& p, const reference& ref, const std::vecto
 /// Joins the plan's verdict to that of the errors alone.
 void join_plan(check_report& out) {
   const plan_report& plan = *out.conformance;
-  const verdict alone = out.judged == verdict::measured ? verdict::holds : out.judged;
-  const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(),
-                                                                  [](const tensor_report& t) { return t.first_nonfinite.has_value(); });
+  // Bounds that zeros would keep say nothing; limits of a plan beside them may.
+  const bool blind = out.judged == verdict::vacuous && std::all_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
+    return t.judged != verdict::vacuous || t.bounds_are_blind;
+  });
+  const verdict alone = out.judged == verdict::measured || blind ? verdict::holds : out.judged;
+  const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
+    return t.first_nonfinite.has_value() || t.first_beyond_range.has_value();
+  });
   out.judged = combine(alone, combined(plan));
   if (!plan.adequacy.adequate) {
     const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
@@ -305,6 +335,14 @@ void join_plan(check_report& out) {
   }
 }
 
+/// As --strict-padding asks.
+void refute_unread(check_report& out) {
+  if (out.unread.empty()) return;
+  const std::string text = check_detail::describe(out.unread.front()) + "; strict padding asks for zeros there";
+  out.reason = out.judged == verdict::refuted ? out.reason + "; " + text : text;
+  out.judged = verdict::refuted;
+}
+
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
     if (out.stopped) return "let it finish: a larger --max-seconds, or none";
@@ -313,6 +351,8 @@ std::string remedy_for(const check_report& out, int max_bits) {
                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   }
   if (out.judged != verdict::vacuous) return "";
+  if (out.tensors.front().coverage.share_not_judged() > most_not_judged && !not_judged_text(out).empty() && out.diverges)
+    return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
   return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
                                                     : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }
@@ -320,6 +360,13 @@ std::string remedy_for(const check_report& out, int max_bits) {
 }  // namespace
 
 check_report check(const problem& p, const result& r, const check_options& options) {
+  require_valid(options);
+  return check_detail::judge(p, r, options);
+}
+
+check_report check_detail::judge(const problem& p, const result& r, const check_options& options) {
+  if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
+    throw domain_error("check: a chunk_size of 0; the chunk length is at least 1 row of k");
   for (const tensor_bound& b : options.bounds) {
     if (b.tensor == "final_state" && !r.final_state) {
       throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
@@ -332,6 +379,7 @@ check_report check(const problem& p, const result& r, const check_options& optio
   if (r.final_state) pairs.push_back({"final_state", &*r.final_state, r.final_state_kv()->to_doubles(), {}});
   const reference ref = compare(p, r, pairs, options, out);
   const auto& errors = out.tensors[0].errors;
+  if (!out.stopped) refute_finite_beyond_range(p, ref, pairs, options, out);
 
   out.diverges = first_divergence(p, ref, errors.skipped);
   if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
@@ -344,6 +392,10 @@ check_report check(const problem& p, const result& r, const check_options& optio
     out.judged = verdict::vacuous;
     out.reason = "there is no element of o to ask a plan about";
   }
+  count_coverage(pairs, out);
+  judge_coverage(out);
+  out.unread = find_unread(p, r);
+  if (options.strict_padding) refute_unread(out);
   out.remedy = remedy_for(out, options.max_bits);
   return out;
 }

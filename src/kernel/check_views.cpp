@@ -6,6 +6,7 @@
 #include <set>
 
 #include "deltaproof/kernel/check.hpp"
+#include "kernel/check_parts.hpp"
 #include "kernel/json_number.hpp"
 #include "number/text.hpp"
 
@@ -46,6 +47,11 @@ json tensor_json(const tensor_report& t) {
   j["worst"] = location_json(t.worst);
   j["first_nonfinite"] = location_json(t.first_nonfinite);
   j["nonfinite"] = m.nonfinite;
+  j["first_beyond_range"] = location_json(t.first_beyond_range);
+  j["beyond_range"] = t.beyond_range;
+  const tensor_coverage& c = t.coverage;
+  j["coverage"] = {{"elements", c.elements}, {"out_of_range", c.out_of_range}, {"overflowed", c.overflowed}, {"blind", c.blind},
+                   {"zero", c.zero}, {"share_not_judged", c.share_not_judged()}};
   j["fla_ratio"] = metric_json(m.fla_ratio.value);
   j["nmse"] = metric_json(m.nmse);
   j["allclose_violations"] = measured ? json(m.allclose_violations) : json(nullptr);
@@ -110,7 +116,7 @@ json threshold_json(const threshold& t) {
 
 json statistic_json(const judged_statistic& s) {
   json j{{"sequence", s.sequence}, {"head", s.head}, {"first_token", s.first_token}, {"last_token", s.last_token},
-         {"norm", word(s.norm)}, {"got", detail::json_number(s.got)}, {"verdict", name_of(s.judged)}};
+         {"norm", word(s.norm)}, {"got", detail::json_number(s.got)}, {"truth", detail::json_number(s.truth)}, {"verdict", name_of(s.judged)}};
   j.update(threshold_json(s.limit));
   return j;
 }
@@ -196,7 +202,8 @@ constexpr std::string_view no_limits_on_faults = "without a search for planted f
 
 void conformance_json(const check_report& report, json& j) {
   if (!report.conformance) {
-    for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "diagnosis", "power"}) j[key] = nullptr;
+    for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "first_bad_is", "diagnosis", "power"}) j[key] = nullptr;
+    j["stages_missing"] = json::array();
     j["stages"] = json::array();
     return;
   }
@@ -219,6 +226,8 @@ void conformance_json(const check_report& report, json& j) {
   j["stages"] = stages_json(plan);
   const std::string first_bad = first_bad_of(plan);
   j["first_bad_stage"] = first_bad.empty() ? json(nullptr) : json(first_bad);
+  j["first_bad_is"] = plan.first_bad_stage.empty() ? json(nullptr) : json(plan.first_bad_is_stage ? "stage" : "tensor");
+  j["stages_missing"] = plan.stages_missing;
   j["diagnosis"] = json::array();
   for (const suspect& s : plan.suspects) {
     if (!s.is_alike()) continue;
@@ -245,7 +254,7 @@ void record_json(const check_record& record, json& j) {
   }
   j["options"] = {{"no_plan", record.no_plan}, {"power", record.power}, {"false_alarm", record.false_alarm}, {"seconds", record.seconds},
                   {"accuracy", record.accuracy ? json(*record.accuracy) : json(nullptr)}, {"seed", record.seed}, {"max_bits", record.max_bits},
-                  {"bounds", std::move(bounds)}, {"plans", std::move(plans)}};
+                  {"strict_padding", record.strict_padding}, {"bounds", std::move(bounds)}, {"plans", std::move(plans)}};
 }
 
 }  // namespace
@@ -288,7 +297,12 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["result"] = {{"path", identity.result_path}, {"sha256", identity.result_sha256}, {"kernel", identity.kernel},
                  {"producer", identity.producer}, {"kernel_path", identity.path}};
   if (identity.record) record_json(*identity.record, j);
+  j["unread"] = json::array();
   j["notes"] = identity.notes;
+  for (const unread_entries& x : report.unread) {
+    j["unread"].push_back({{"stage", x.stage}, {"elements", x.elements}, {"nonzero", x.nonzero}, {"nonfinite", x.nonfinite}, {"first", place_json(x.first)}});
+    j["notes"].push_back(check_detail::describe(x));
+  }
   if (judged_without_faults(report)) j["notes"].push_back(no_limits_on_faults);
   j["version"] = identity.version;
   j["reproduce"] = identity.reproduce;
@@ -298,6 +312,21 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 namespace {
 
 std::string shortened(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+/// A tensor that is off says nothing of the stage that made it so.
+std::string first_bad_text(const plan_report& plan, const std::string& stage) {
+  const std::string what = stage + ", " + std::string(meaning_of_stage(stage));
+  if (plan.first_bad_stage.empty() || plan.first_bad_is_stage) return what;
+  if (plan.stages_missing.empty()) return what + (plan.stages.empty() ? "" : "; every stored stage is within its bounds");
+  return stage + ", as a whole: " + (plan.stages.empty() ? "no stage is stored" : "the stored stages are within their bounds") +
+         "; to see which stage goes wrong, store " + joined(plan.stages_missing);
+}
 
 template <class Line>
 void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
@@ -328,7 +357,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     }
     line("stages", "worst error in units of its bound: " + text);
   }
-  if (const std::string stage = first_bad_of(plan); !stage.empty()) line("first bad", stage + ", " + std::string(meaning_of_stage(stage)));
+  if (const std::string stage = first_bad_of(plan); !stage.empty()) line("first bad", first_bad_text(plan, stage));
   if (judged_without_faults(report)) line("power", "not looked at; " + std::string(no_limits_on_faults));
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
@@ -340,7 +369,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
         if (!s.is_alike() || (s.comes_later && !shown.empty()) || !shown.insert(s.planted).second) continue;
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
       }
-      line("diagnosis", text.empty() ? "like none of the planted faults" : text);
+      line("diagnosis", text.empty() ? "no planted fault fits" : text);
     }
     std::string invisible;
     for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);
@@ -366,6 +395,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
                          std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on are not judged");
   }
+  if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   out += detail::padded("", 13) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
@@ -396,6 +426,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   std::string tiers;
   for (const auto& [name, heads] : report.tiers) tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   if (!tiers.empty()) line("reference", tiers);
+  for (const unread_entries& x : report.unread) line("note", check_detail::describe(x));
   for (const std::string& note : identity.notes) line("note", note);
   line("again", identity.reproduce);
   return out;

@@ -3,9 +3,12 @@
 #include "deltaproof/kernel/invariant.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "kernel/check_parts.hpp"
 #include "kernel/invariant_parts.hpp"
+#include "kernel/share_text.hpp"
 #include "number/text.hpp"
 #include "oracle/sequence_at.hpp"
 
@@ -37,6 +40,17 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
     beyond += w[s].tokens - p[s].tokens;
   }
   return beyond;
+}
+
+/// Why equal bits of these elements say nothing; empty where they do.
+std::string why_vacuous(const bit_comparison& c) {
+  if (c.only_value && (c.elements > 1 || *c.only_value == 0 || !std::isfinite(*c.only_value))) {
+    return "every element of " + c.tensor + " that was compared is " + detail::general(*c.only_value, 4) +
+           ": a kernel that reads nothing gives the same bits too";
+  }
+  if (static_cast<double>(c.nonfinite) > most_not_judged * static_cast<double>(c.elements))
+    return share_text(c.nonfinite, c.elements) + " of the elements of " + c.tensor + " that were compared are not finite";
+  return {};
 }
 
 /// prefix and pad: each sequence of each part beside the first tokens of the whole's.
@@ -94,6 +108,14 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.judged = verdict::vacuous;
     out.reason = "o has the same bits, but what padding does to the state shows in final_state, and a result lacks it";
     out.remedy = "record final_state of whole and parts";
+    return;
+  }
+  for (const bit_comparison& c : out.bits) {
+    const std::string why = c.elements > 0 ? why_vacuous(c) : "";
+    if (why.empty()) continue;
+    out.judged = verdict::vacuous;
+    out.reason = "nothing differs, but " + why;
+    out.remedy = "record a run whose outputs are finite and depend on its inputs";
     return;
   }
   out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +
@@ -289,7 +311,7 @@ void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, 
     // Which faults would show is asked of the whole question: its cuts could show fewer, and that says nothing.
     how.referee.power = options.check.referee.power && (q.parts == 0 || q.against_whole);
     how.plans = plans_for(q.run, options);
-    out.runs.push_back({q.what, q.parts, check(q.run.given, q.run.gave, how)});
+    out.runs.push_back({q.what, q.parts, check_detail::judge(q.run.given, q.run.gave, how)});
     judged = judged ? combine(*judged, out.runs.back().report.judged) : out.runs.back().report.judged;
   }
   out.judged = *judged;
@@ -309,6 +331,9 @@ void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, 
     out.reason = "every result is within its plan's budget of one oracle; bits: " +
                  (differing == 0 ? "all " + std::to_string(elements) + " the same"
                                  : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
+    for (const judged_run& run : out.runs) {
+      if (const std::string left = not_judged_text(run.report); !left.empty()) out.reason += "; not judged of " + run.what + ": " + left;
+    }
   }
 }
 
@@ -328,6 +353,7 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
 }
 
 invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options) {
+  require_valid(options.check);
   if (parts.empty()) throw format_error("invariant " + std::string(name_of(kind)) + ": no part; give the whole with --whole and each part with --part");
   invariant_report out;
   out.kind = kind;

@@ -45,7 +45,21 @@ double to_nearest(double x, const format& to) {
   return x;
 }
 
+/// A kernel that writes one value everywhere, or nothing, gives the same bits whatever it is asked.
+void look_at_values(bit_comparison& to, const rows& w) {
+  std::vector<double> values(w.count * w.width());
+  if (values.empty()) return;
+  w.of->read(w.first * w.width(), values);
+  const bool first_seen = to.elements == 0;
+  const double one = first_seen ? values.front() : to.only_value.value_or(0);
+  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return x == one || (std::isnan(x) && std::isnan(one)); });
+  if (first_seen) to.only_value = one;
+  if (!same) to.only_value.reset();
+  to.nonfinite += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
+}
+
 void count(bit_comparison& to, const rows& w, const rows& p, bit_difference place, bool state, std::size_t heads, std::size_t last) {
+  look_at_values(to, w);
   to.elements += w.count * w.width();
   if (!first_difference(w, p)) return;
   const std::size_t bytes = element_bytes(*w.of), first_w = w.first * w.width(), first_p = p.first * p.width();

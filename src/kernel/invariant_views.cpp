@@ -75,8 +75,10 @@ json judged_json(const judged_run& run) {
   j["first_bad_stage"] = c.conformance && !c.conformance->first_bad_stage.empty() ? json(c.conformance->first_bad_stage) : json(nullptr);
   j["diagnosis"] = json::array();
   if (c.conformance) {
-    for (const suspect& s : c.conformance->suspects)
+    for (const suspect& s : c.conformance->suspects) {
+      if (!s.is_alike()) continue;
       j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"what", s.planted->what}});
+    }
   }
   j["tensors"] = json::array();
   for (const tensor_report& t : c.tensors) {

@@ -20,22 +20,18 @@ std::string number_text(double x) {
 }
 
 check_options options_for(const problem& p, const result& r, const check_request& asked, const check_options& how) {
-  if (!(asked.false_alarm >= 1e-12 && asked.false_alarm <= 0.1)) {
-    throw format_error("check: a false alarm of " + number_text(asked.false_alarm) + " is not within [1e-12, 0.1]");
-  }
-  if (asked.accuracy && !(*asked.accuracy > 0 && std::isfinite(*asked.accuracy))) {
-    throw format_error("check: an accuracy of " + number_text(*asked.accuracy) + " is no positive number");
-  }
   if (!asked.plan.empty() && asked.no_plan) throw format_error("check: a plan and no plan together; give one of them");
   check_options options = how;
   options.bounds = asked.bounds;
   options.max_bits = asked.max_bits;
+  options.strict_padding = asked.strict_padding;
   options.threads = asked.threads;
   options.referee.false_alarm = asked.false_alarm;
   options.referee.accuracy = asked.accuracy;
   options.referee.power = asked.power;
   options.referee.seed = asked.seed;
   options.plans.clear();
+  require_valid(options);
   if (!asked.plan.empty()) {
     options.plans.push_back(plan_named(asked.plan));
     require_fit(options.plans.back(), p, path_of(r), r.chunk_size.value_or(0));
@@ -54,6 +50,7 @@ check_record record_of(const check_options& options, const check_request& asked)
   out.accuracy = asked.accuracy;
   out.seed = asked.seed;
   out.max_bits = asked.max_bits;
+  out.strict_padding = asked.strict_padding;
   out.bounds = asked.bounds;
   for (const plan& one : options.plans) out.plans.push_back(source_of(asked.plan.empty() ? one.name : asked.plan));
   return out;
@@ -95,6 +92,7 @@ std::string options_text(const check_request& asked) {
   if (asked.accuracy) add("--accuracy", number_text(*asked.accuracy));
   if (!asked.power) out += " --no-power";
   if (asked.max_bits != 1024) add("--max-bits", std::to_string(asked.max_bits));
+  if (asked.strict_padding) out += " --strict-padding";
   if (asked.seed != 1) add("--seed", std::to_string(asked.seed));
   return out;
 }

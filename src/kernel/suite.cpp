@@ -188,6 +188,7 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   record.accuracy = c.accuracy;
   record.seed = how.referee.seed;
   record.max_bits = how.max_bits;
+  record.strict_padding = how.strict_padding;
   for (const plan& one : how.plans) record.plans.push_back(source_of(c.plan.empty() ? one.name : c.plan));
   const std::vector<plan_source> sources = record.plans;
   identity.record = std::move(record);
@@ -195,11 +196,13 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
 
   out.judged = report.judged;
   out.reason = report.reason;
+  out.not_judged = not_judged_text(report);
   if (report.conformance) {
     out.plan = report.conformance->plan;
     const auto judged_by = std::find_if(sources.begin(), sources.end(), [&](const plan_source& x) { return x.name == out.plan; });
     if (judged_by != sources.end()) out.plan_sha256 = sha256_hex(std::as_bytes(std::span(judged_by->text)));
     out.first_bad_stage = report.conformance->first_bad_stage;
+    out.first_bad_is_stage = report.conformance->first_bad_is_stage;
     out.shares = shares_of(*report.conformance);
   }
   out.verdict_json = to_json(report, identity);
@@ -225,6 +228,7 @@ std::size_t suite_report::unexpected() const {
 }
 
 suite_report run_suite(const suite& s, const suite_options& options) {
+  require_valid(options.each);
   suite_report out;
   out.file = s.file.string();
   out.version = options.version;

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "deltaproof/kernel/suite.hpp"
+#include "kernel/judging_options.hpp"
 #include "kernel/nearest_name.hpp"
 
 namespace deltaproof {
@@ -110,8 +111,8 @@ class suite_reader {
     }
     if (const toml::node* node = table.get("accuracy")) {
       const auto value = node->is_number() ? node->value<double>() : std::nullopt;
-      if (!value || !(*value > 0) || std::isinf(*value))
-        fail(*node, "accuracy must be a number above 0: the relative error a plan may have");
+      if (!value || detail::wrong_accuracy(*value))
+        fail(*node, "accuracy must be a number above 0 and at most 1: the relative error a plan may have");
       c.accuracy = *value;
     }
     if (c.no_plan && !c.plan.empty()) fail(*table.get("plan"), "plan and no_plan = true together; give one of them");

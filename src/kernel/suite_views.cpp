@@ -150,11 +150,12 @@ double share_from(const json& value) {
 
 std::string summary_of(const case_report& c) {
   if (c.state != case_state::judged) return c.reason;
-  if (!c.first_bad_stage.empty()) return "first bad stage " + c.first_bad_stage + "; " + c.reason;
+  if (!c.first_bad_stage.empty()) return (c.first_bad_is_stage ? "first bad stage " : "first bad tensor ") + c.first_bad_stage + "; " + c.reason;
   if (exit_code(c.judged) != 0 || c.shares.empty()) return c.reason;
   const auto worst = std::max_element(c.shares.begin(), c.shares.end(),
                                       [](const limit_share& a, const limit_share& b) { return a.share < b.share; });
-  return worst->tensor + " " + std::string(word(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit";
+  return worst->tensor + " " + std::string(word(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit" +
+         (c.not_judged.empty() ? "" : "; not judged: " + c.not_judged);
 }
 
 namespace {
@@ -269,6 +270,7 @@ std::string to_json(const suite_report& r) {
              {"plan_sha256", c.plan_sha256}};
     one["plan"] = c.plan.empty() ? json(nullptr) : json(c.plan);
     one["first_bad_stage"] = c.first_bad_stage.empty() ? json(nullptr) : json(c.first_bad_stage);
+    one["not_judged"] = c.not_judged.empty() ? json(nullptr) : json(c.not_judged);
     one["limit_share"] = shares_json(c.shares);
     one["report"] = c.verdict_json.empty() ? json(nullptr) : json::parse(c.verdict_json);
     j["cases"].push_back(std::move(one));

@@ -223,6 +223,7 @@ failure failure_of(const check_report& report) {
   for (const tensor_report& t : report.tensors) {
     if (out.first_bad.empty() && t.judged == verdict::refuted) out.first_bad = t.name;
   }
+  if (out.refuted && out.first_bad.empty() && !out.inadequate && !report.unread.empty()) out.first_bad = "unread entries";
   return out;
 }
 
@@ -276,6 +277,7 @@ check_options options_of(const check_record& record) {
   check_options out;
   out.bounds = record.bounds;
   out.max_bits = record.max_bits;
+  out.strict_padding = record.strict_padding;
   for (const plan_source& source : record.plans) out.plans.push_back(parse_plan(source.text, source.path.empty() ? source.name : source.path));
   out.referee.false_alarm = record.false_alarm;
   out.referee.seconds = record.seconds;

@@ -126,6 +126,7 @@ check_record record_of(const json& o, const fs::path& file) {
   if (const json& a = key_of(o, "accuracy", file); !a.is_null()) out.accuracy = a.get<double>();
   out.seed = key_of(o, "seed", file).get<std::uint64_t>();
   out.max_bits = key_of(o, "max_bits", file).get<int>();
+  if (o.contains("strict_padding")) out.strict_padding = o["strict_padding"].get<bool>();
   for (const json& b : key_of(o, "bounds", file)) {
     out.bounds.push_back({b.at("tensor").get<std::string>(), {metric_named(b.at("metric").get<std::string>()), bound(b.at("limit").get<double>(), because(b.at("because").get<std::string>()))}});
   }

@@ -265,6 +265,16 @@ expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safete
 expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors
 expect 2 "give one of them" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors --parts-dir .
 expect 2 "nowhere" invariant prefix --whole wide.safetensors wide64.safetensors --parts-dir nowhere
+# What is no option of judging is refused by every verb, whether or not it would have been used.
+for option in "--accuracy nan" "--accuracy inf" "--accuracy -0.1" "--accuracy 0" "--accuracy 2" "--false-alarm nan" "--false-alarm 0" "--threads 40000"; do
+  expect 2 "" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors $option
+  expect 2 "" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
+  expect 2 "" check wide.safetensors wide64.safetensors --plan fp32 $option
+done
+expect 2 "" emulate wide.safetensors --plan fp32 --chunk 0 -o no.safetensors
+for noise in nan NaN inf -1; do expect 2 "" emulate wide.safetensors --plan fp32 --noise $noise -o no.safetensors; done
+[ ! -e no.safetensors ] || { echo "FAIL a refused emulation wrote a file"; failures=$((failures + 1)); }
+expect 0 "holds" check wide.safetensors wide64.safetensors --plan fp32 --no-power --strict-padding
 expect 2 "is no count" gen $small --T -1 -o narrow.safetensors
 expect 2 "none/x.json: cannot be written" check wide.safetensors wide64.safetensors --json none/x.json
 expect 2 "none/x.safetensors: cannot be written" oracle wide.safetensors -o none/x.safetensors

@@ -460,9 +460,14 @@ TEST(referee, is_asked_only_before_the_recurrence_leaves_its_formats) {
   const check_report report = b.judge(b.run());
   ASSERT_TRUE(report.diverges) << report.reason;
   ASSERT_GE(report.diverges->first.token, 16U) << "nothing before the first chunk would be judged";
-  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
-  for (const judged_statistic& s : report.conformance->statistics)
+  // The plan's own runs err by more than the exact values even before: nothing is outside, and nothing was shown.
+  EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
+  EXPECT_THAT(report.reason, HasSubstr("zeros would pass"));
+  for (const judged_statistic& s : report.conformance->statistics) {
     EXPECT_LE(s.last_token, report.diverges->first.token / 16 * 16);
+    EXPECT_NE(s.judged, verdict::refuted);
+    EXPECT_EQ(s.judged == verdict::vacuous, s.limit.value >= s.truth);
+  }
 }
 
 TEST(referee, of_several_plans_the_one_that_is_kept_is_reported) {
@@ -612,7 +617,9 @@ TEST(referee, a_plan_that_amplifies_its_roundings_has_projections_as_unsteady_as
   options.threads = 1;
   options.referee.seed = 352;
   const check_report report = check(run.p, run.r, options);
-  EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
+  // Somewhere it is farther from the truth than zeros, as the plan allows: that is no reason to refuse the kernel, and none to hold.
+  EXPECT_EQ(report.conformance->conforms, verdict::vacuous) << report.conformance->reason;
+  EXPECT_THAT(testing::alarms_of(*report.conformance), IsEmpty());
   EXPECT_FALSE(report.conformance->adequacy.adequate);
 }
 

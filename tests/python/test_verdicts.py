@@ -89,6 +89,9 @@ def test_a_verdict_is_what_it_says(small):
     assert measured.word == "measured" and not measured and measured.raise_if_refuted() is measured
     with pytest.raises(deltaproof.not_shown):
         measured.require()
+    dirty = dataclasses.replace(result, stages={**result.stages, "A": result.stages["A"] + 5})
+    assert "that nobody reads are not 0" in deltaproof.check(small, dirty, plan=False).text
+    assert deltaproof.check(small, dirty, plan=False, strict_padding=True).word == "refuted"
     limited = deltaproof.check(
         small, result, plan=False, max_error=["o:rel_fro=1e-9"], because="a limit no bf16 kernel keeps"
     )
@@ -131,6 +134,8 @@ def test_problems_truths_and_emulations_are_the_program_s(program, tmp_path):
     )
     with pytest.raises(deltaproof.format_error, match="gate-rounded-to-bf16"):
         deltaproof.emulate(case, "fla-chunk-kda", "gate-rounded-to-bf17")
+    with pytest.raises(deltaproof.format_error, match="chunk=0 rows"):
+        deltaproof.emulate(case, "fla-chunk-kda", chunk=0)
 
 
 def test_cases_are_listed_lazily_and_refused_at_once():

@@ -38,12 +38,16 @@ struct check_options {
   std::vector<plan> plans;   ///< any of which the kernel may keep: the first that it keeps is reported, else the first
   referee_options referee;   ///< threads, stop and progress are those below
   int max_bits = 1024;
+  bool strict_padding = false;  ///< refute what is not 0 in entries of the stages that nobody reads; otherwise it is noted
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
   std::function<void(std::size_t, std::size_t)> progress;
   /// Answers in solve's place, where many results share a problem.
   std::function<reference(const problem&, const question&)> solver = {};
 };
+
+/// Throws: format_error that names the first option which is no number, or outside what it may be.
+void require_valid(const check_options& options);
 
 /// Where an element lies. `token` is the index along T of the tensor, null for a state; `element` is [v] or [k, v].
 struct element_location {
@@ -57,6 +61,30 @@ struct element_location {
   double want = 0;
 };
 
+/// What the verdict on a tensor rests on, in elements.
+struct tensor_coverage {
+  std::size_t elements = 0;      ///< of the tensor
+  std::size_t out_of_range = 0;  ///< finite where the exact recurrence has left its formats: not judged
+  std::size_t overflowed = 0;    ///< not finite there, as is due
+  std::size_t blind = 0;         ///< the limit is no smaller than the exact values: zeros would pass
+  std::size_t zero = 0;          ///< the exact values are 0, or round to it: only zeros pass, and zeros say little
+
+  [[nodiscard]] std::size_t not_judged() const { return out_of_range + blind; }
+  /// Of elements; 0 where there are none.
+  [[nodiscard]] double share_not_judged() const;
+  /// Elements for which something else than nothing, or zeros, was asked.
+  [[nodiscard]] std::size_t telling() const;
+};
+
+/// Entries of a stage that nobody reads: above the diagonal, and columns past a partial chunk.
+struct unread_entries {
+  std::string stage;
+  std::size_t elements = 0;
+  std::size_t nonzero = 0;  ///< not finite ones included
+  std::size_t nonfinite = 0;
+  std::optional<stage_place> first;  ///< the first that is not finite, else the first that is not 0
+};
+
 struct tensor_report {
   std::string name;
   std::string dtype;
@@ -66,6 +94,13 @@ struct tensor_report {
   std::vector<metric_bound> bounds;
   std::optional<element_location> worst;
   std::optional<element_location> first_nonfinite;
+  tensor_coverage coverage;
+  bool bounds_are_blind = false;  ///< zeros would keep every bound on this tensor
+  bool exact_is_zero = false;     ///< every exact value that was judged is 0; known where bounds_are_blind
+  /// Finite elements where the exact value is more than twice the largest number of the format: infinity, NaN or that largest
+  /// number is due.
+  std::size_t beyond_range = 0;
+  std::optional<element_location> first_beyond_range;  ///< `want`: the exact value
 };
 
 struct divergence_report {
@@ -88,6 +123,7 @@ struct check_report {
   std::optional<double> attention_gym_factor;
   std::optional<plan_report> conformance;  ///< nothing where no plan was given or the reference is not complete
   std::vector<std::string> other_plans;    ///< what came of the other plans tried, a line each
+  std::vector<unread_entries> unread;      ///< of the stages that have any which is not 0
   bool stopped = false;  ///< by `stop`, before the reference or the plan was done: what is not refuted is undecided
 };
 
@@ -96,7 +132,10 @@ struct check_report {
 /// The presets that list the result's kernel. Throws: format_error with the candidates where none does.
 [[nodiscard]] std::vector<plan> plans_of(const result& r, const problem& p);
 
-/// Throws: domain_error for a bound on a tensor the result does not have, and as solve.
+/// How much of which tensor is not judged, and why; empty where all of it is.
+[[nodiscard]] std::string not_judged_text(const check_report& report);
+
+/// Throws: domain_error for a bound on a tensor the result does not have, as require_valid and as solve.
 [[nodiscard]] check_report check(const problem& p, const result& r, const check_options& options = {});
 
 /// A plan and the text it was read from.
@@ -113,8 +152,9 @@ struct check_record {
   double false_alarm = 1e-4;
   double seconds = 30;
   std::optional<double> accuracy;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 1;
   int max_bits = 1024;
+  bool strict_padding = false;
   std::vector<tensor_bound> bounds;
   std::vector<plan_source> plans;
 };

@@ -93,7 +93,7 @@ struct emulation_options {
   /// summation, another build. Above 0 the approximate units of the variant err as it declares, and gates are summed row
   /// after row or by a scan, scaled by 1/ln 2 before or after; at 0 units are exact, and gates summed in turn, then scaled.
   double noise_ulps = 0;
-  std::uint64_t seed = 0;  ///< of both
+  std::uint64_t seed = 1;  ///< of both
   /// Exponents pass through natural logarithms, x -> (x ln 2) / ln 2, each product rounded: what e^x costs beside 2^x.
   bool natural_exponents = false;
 };
@@ -114,6 +114,7 @@ struct emulation_options {
 [[nodiscard]] bool measured_by_fp64(const plan_variant& variant);
 
 /// Every head as a result file of the variant. Stages that the path has are among `stages` if options say so.
+/// Throws: format_error for noise that is no number from 0 to 2^20, or a chunk path without a chunk length.
 [[nodiscard]] result emulate(const problem& p, const plan_variant& variant, const emulation_options& options = {}, unsigned threads = 0);
 
 }  // namespace deltaproof

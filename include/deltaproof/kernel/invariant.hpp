@@ -66,6 +66,8 @@ struct bit_comparison {
   double largest = 0;  ///< |whole - part| where both are finite
   bool other_format = false;  ///< somewhere the formats differ: nothing was compared there
   std::optional<bit_difference> first;
+  std::optional<double> only_value = {};  ///< of every element of the whole that was compared, where they are all one value
+  std::size_t nonfinite = 0;              ///< of the whole's
 };
 
 /// One call of check. Parts of one kernel, path and set of formats are judged together, packed as sequences.

@@ -29,6 +29,7 @@ struct check_request {
   std::optional<double> accuracy;  ///< relative error the plan itself may have; nothing: 8 times that of its formats alone
   bool power = true;               ///< run the planted faults; without them no limits on their shapes
   int max_bits = 1024;
+  bool strict_padding = false;  ///< refute what is not 0 in entries of the stages that nobody reads
   std::uint64_t seed = 1;
   unsigned threads = 0;           ///< 0: one for each core
   std::filesystem::path witness;  ///< of what is refuted; empty: none
@@ -47,7 +48,7 @@ struct answered_check {
 
 /// check() as asked. `identity`: paths, hashes, notes and the command that reproduces it; what the result and the request say
 /// is filled in. Without paths the text names the witness, or `record`. `how`: stop, progress, solver and referee memory alone
-/// are taken from it. Throws: format_error for a plan that is not there or does not fit, a false_alarm outside [1e-12, 0.1] or
+/// are taken from it. Throws: format_error for a plan that is not there or does not fit, for options as require_valid, or for
 /// a place where no witness can be; as check.
 [[nodiscard]] answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
                                     const check_options& how = {}, const trial_progress& shrinking = {});

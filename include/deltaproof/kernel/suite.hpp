@@ -48,7 +48,7 @@ struct suite {
 [[nodiscard]] suite read_suite(const std::filesystem::path& file);
 
 struct suite_options {
-  check_options each;         ///< of every case: max_bits, referee.false_alarm, .power, .seed; its bounds and plans are not read
+  check_options each;         ///< of every case: max_bits, strict_padding, referee.false_alarm, .power, .seed; its bounds and plans are not read
   bool skip_missing = false;  ///< a case whose result file is not there is counted and left out
   unsigned threads = 0;       ///< of the whole suite
   const std::atomic<bool>* stop = nullptr;
@@ -80,6 +80,8 @@ struct case_report {
   std::string reason;
   std::string plan;  ///< the one judged against; empty: none
   std::string first_bad_stage;
+  bool first_bad_is_stage = false;  ///< else it is a tensor
+  std::string not_judged;           ///< how much of which tensor, and why; empty: all of it is
   std::vector<limit_share> shares;  ///< of every tensor and norm the plan budgets
   std::string problem_sha256;
   std::string result_sha256;        ///< empty: not read

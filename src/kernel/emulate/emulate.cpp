@@ -18,6 +18,7 @@
 #include "deltaproof/rule/rules.hpp"
 #include "kernel/emulate/fault.hpp"
 #include "kernel/emulate/machine.hpp"
+#include "number/text.hpp"
 #include "number/widest_vectors.hpp"
 #include "oracle/parallel.hpp"
 #include "oracle/sequence_at.hpp"
@@ -241,6 +242,10 @@ struct filling {
 }  // namespace
 
 result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
+  if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
+    throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
+  if (variant.path == path_kind::chunk && variant.chunk == 0)
+    throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
   const auto sequences = p.sequences();
   const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
   const bool chunked = variant.path == path_kind::chunk, stages = chunked && options.stages;

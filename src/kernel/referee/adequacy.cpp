@@ -24,7 +24,12 @@ std::string digits(double x) { return detail::general(x, 4); }
 
 format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
-/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least.
+/// What exponentials and square roots cost on the hardware there is, in ulps beyond the half of rounding: the approximate units of
+/// GPUs stay within it. An error that a plan declares beyond that is the plan's own doing, as a coarse sum is.
+constexpr double usual_ulps = 2;
+
+/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, in the arithmetic of
+/// usual hardware.
 plan_variant formats_alone(plan_variant v) {
   v.name += ", formats alone";
   for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) *f = wider(*f, fp32);
@@ -34,6 +39,10 @@ plan_variant formats_alone(plan_variant v) {
   v.inverse.between.reset();
   v.state.between_tokens.reset();
   v.l2norm_epsilon = reference_l2norm_epsilon;  // another one is no format
+  v.exp2_ulps = std::min(v.exp2_ulps, usual_ulps);
+  v.rsqrt_ulps = std::min(v.rsqrt_ulps, usual_ulps);
+  if (v.order == sum_order::tensor_core) v.order = sum_order::sequential;
+  v.accumulator_bits = 0;
   return v;
 }
 

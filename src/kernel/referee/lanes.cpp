@@ -125,7 +125,7 @@ lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_
   return out;
 }
 
-std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
   lane_errors values{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
   for (std::size_t t = 0; t < at.range.tokens; ++t) {
     std::copy_n(truth.o.value.begin() + static_cast<std::ptrdiff_t>(row_of(p, at, t)), p.value_dim(), values.o.row(t).begin());
@@ -134,7 +134,11 @@ std::vector<double> truth_rms(const problem& p, const reference& truth, const la
     values.state = matrix<double>(p.key_dim(), p.value_dim());
     std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(), values.state.data());
   }
-  return norms(values, where, at.judged).rms;
+  return norms(values, where, at.judged);
+}
+
+std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+  return truth_norms(p, truth, at, where).rms;
 }
 
 double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens) {

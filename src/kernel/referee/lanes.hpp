@@ -49,7 +49,9 @@ struct lane_norms {
   std::vector<double> max;
 };
 [[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
-/// rms of the truth in the same places.
+/// The truth in the same places: what the errors of zeros would be.
+[[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+/// Its rms alone.
 [[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
 
 /// About how long one run of these tokens takes on one core, in seconds.

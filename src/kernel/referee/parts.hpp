@@ -117,6 +117,10 @@ struct fault_draws {
 
 /// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
 [[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
+/// Marks the statistics that say nothing (`vacuous`) and counts what is left in `out.reach`. `out.statistics`: as draw_runs laid
+/// them out, judged. Answers why no `holds` may rest on them; empty where it may.
+[[nodiscard]] std::string judge_reach(const trial& t, plan_report& out);
+
 [[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 
 }  // namespace deltaproof::referee_detail

@@ -179,8 +179,35 @@ bool reaches(std::string_view stage, std::string_view other) {
 void order_suspects(plan_report& out) {
   for (suspect& s : out.suspects) s.comes_later = !out.first_bad_stage.empty() && !reaches(s.planted->stage, out.first_bad_stage);
   std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
-    return std::tuple(a.comes_later, -a.score, a.planted->name, a.tensor) < std::tuple(b.comes_later, -b.score, b.planted->name, b.tensor);
+    return std::tuple(a.comes_later, !a.explains, -a.score, a.planted->name, a.tensor) <
+           std::tuple(b.comes_later, !b.explains, -b.score, b.planted->name, b.tensor);
   });
+}
+
+bool is_refuted(const plan_report& report, const std::string& tensor) {
+  return std::any_of(report.statistics.begin(), report.statistics.end(),
+                     [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
+}
+
+/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding (in any
+/// where it is smaller in both), and nothing is refuted where it is.
+bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
+  bool fitting = false;
+  for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
+    const std::string& tensor = draws.sizes[k].tensor;
+    const auto x = std::find_if(draws.projections.begin(), draws.projections.end(), [&](const fault_draws::projection& p) {
+      return p.planted == &planted && p.tensor == tensor;
+    });
+    if (x == draws.projections.end()) {
+      if (is_refuted(report, tensor)) return false;
+      continue;
+    }
+    const bool fits = x->score >= least_score_named && std::fabs(x->got - x->of_fault) <= most_off_share;
+    const bool shows = x->fault_size > sizes[k].value;
+    fitting = fitting || fits;
+    if (!fits && (shows || is_refuted(report, tensor))) return false;
+  }
+  return fitting;
 }
 
 void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
@@ -201,12 +228,11 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
     // unless the stage of that fault is refuted too.
-    const bool wrong = std::any_of(out.statistics.begin(), out.statistics.end(), [&](const judged_statistic& s) {
-      return s.tensor == x.tensor && s.judged == verdict::refuted;
-    }) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
+    const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
       return s.name == x.planted->stage && s.judged == verdict::refuted;
     });
-    if (x.got > limit || (x.score >= 0.5 && wrong)) out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor});
+    if (x.got > limit || (x.score >= 0.5 && wrong))
+      out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, explains(*x.planted, draws, sizes, out)});
   }
   order_suspects(out);
   out.power.ran = true;
@@ -273,6 +299,7 @@ void find_first_bad(const trial& t, plan_report& out) {
     const bool behind_v_new = s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages);
     if (!out.first_bad_stage.empty() && !behind_v_new) continue;
     out.first_bad_stage = s.name;
+    out.first_bad_is_stage = true;
     out.reason = s.reason;
   }
   for (const char* tensor : {"o", "final_state"}) {
@@ -289,13 +316,28 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of the fault " + std::string(s.planted->name) + " (" +
-                   std::string(s.planted->what) + "); a kernel that keeps the plan stays below " + digits(s.limit);
+      const std::string fault = s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
+                                             : "a planted fault (" + std::string(s.planted->name) + ", which it is not)";
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault + "; a kernel that keeps the plan stays below " + digits(s.limit);
     }
   }
 }
 
-void conclude(plan_report& out) {
+/// What else a kernel of this path could have stored: the first bad stage lies among them, or among those that were stored.
+std::vector<std::string> stages_missing(const trial& t) {
+  std::vector<std::string> out;
+  if (t.path != path_kind::chunk) return out;
+  for (const std::string_view name : stage_names) {
+    if (name == "g_cumsum_log2" && !t.p.g) continue;
+    if (name == "Aqk" && t.p.op != op_kind::kda) continue;
+    if (t.r.stages.count(std::string(name)) == 0) out.emplace_back(name);
+  }
+  return out;
+}
+
+void conclude(const trial& t, plan_report& out) {
+  const std::string says_nothing = judge_reach(t, out);
+  out.stages_missing = stages_missing(t);
   out.judged = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
   if (!out.first_bad_stage.empty()) {
     out.conforms = verdict::refuted;
@@ -312,6 +354,9 @@ void conclude(plan_report& out) {
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
+  } else if (!says_nothing.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing is outside, but " + says_nothing;
   } else {
     out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
   }
@@ -350,6 +395,7 @@ verdict combined(const plan_report& report) {
 
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
                        const std::vector<bool>& skip_state, const referee_options& options) {
+  require_valid(options);
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
   const std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
@@ -403,7 +449,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
-  conclude(out);
+  conclude(t, out);
   return out;
 }
 

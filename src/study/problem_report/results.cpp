@@ -89,7 +89,8 @@ void add_plan(const check_report& checked, table& t, std::vector<cell> row) {
   row.push_back(plan ? cell(plan->adequacy.adequate ? "yes" : "no") : cell("-"));
   row.push_back(plan && plan->adequacy.until_token ? cell(*plan->adequacy.until_token) : cell("-"));
   row.push_back(plan && !plan->first_bad_stage.empty() ? plan->first_bad_stage : "-");
-  row.push_back(plan && !plan->suspects.empty() && plan->conforms == verdict::refuted ? std::string(plan->suspects.front().planted->name) : "-");
+  const bool named = plan && !plan->suspects.empty() && plan->suspects.front().is_alike() && plan->conforms == verdict::refuted;
+  row.push_back(named ? std::string(plan->suspects.front().planted->name) : "-");
   row.push_back(plan && plan->power.ran ? cell(std::to_string(plan->power.visible.size()) + " of " +
                                                std::to_string(plan->power.visible.size() + plan->power.invisible.size()))
                                         : cell("-"));

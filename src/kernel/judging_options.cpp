@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What every option of judging may be, said once for all who ask for a verdict.
+#include "kernel/judging_options.hpp"
+
+#include <cmath>
+
+#include "deltaproof/kernel/check.hpp"
+#include "number/text.hpp"
+
+namespace deltaproof {
+namespace {
+
+std::string text(double x) { return detail::general(x, 6); }
+
+[[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& use) {
+  throw format_error("check: " + what + " of " + value + "; use " + use);
+}
+
+void require_threads(unsigned threads) {
+  // A thread for each is started before anything is judged: thousands more than any machine has are a slip, or a negative number.
+  constexpr unsigned most = 4096;
+  if (threads > most) refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most) + ", or 0: one for each core");
+}
+
+}  // namespace
+
+std::optional<std::string> detail::wrong_accuracy(double accuracy) {
+  if (accuracy > 0 && accuracy <= 1) return std::nullopt;
+  return "an accuracy of " + text(accuracy) + "; use a relative error above 0 and at most 1, which is that of zeros";
+}
+
+void require_valid(const referee_options& options) {
+  if (!(options.false_alarm >= 1e-12 && options.false_alarm <= 0.1))
+    refuse("a false alarm", text(options.false_alarm), "a probability within [1e-12, 0.1]");
+  if (options.accuracy) {
+    if (const auto wrong = detail::wrong_accuracy(*options.accuracy)) throw format_error("check: " + *wrong);
+  }
+  if (!(options.seconds > 0 && options.seconds <= 1e8))
+    refuse("a time for emulation", text(options.seconds) + " seconds", "a number above 0 and at most 1e8");
+  require_threads(options.threads);
+}
+
+void require_valid(const check_options& options) {
+  require_valid(options.referee);
+  require_threads(options.threads);
+  if (options.max_bits < 53 || options.max_bits > 1024)
+    refuse("a precision", std::to_string(options.max_bits) + " bits", "a max_bits within [53, 1024]");
+  for (const tensor_bound& b : options.bounds) {
+    if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state")
+      throw format_error("check: a bound on " + in_quotes(b.tensor) + "; it is on o, on final_state, or on both where it names none");
+    if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
+      refuse("a bound on " + std::string(name_of(b.limit.which)), text(b.limit.limit.value), "a finite number >= 0");
+  }
+}
+
+}  // namespace deltaproof
