@@ -34,6 +34,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import struct
 import sys
 
@@ -217,7 +218,13 @@ def _file(words, tensors):
 
 
 def _write(path, data):
-    partial = f"{path}.{os.getpid()}.partial"
-    with open(partial, "wb") as out:
-        out.write(data)
-    os.replace(partial, path)
+    # A name of its own: two recorders may have one process id, in two containers.
+    partial = f"{path}.{os.getpid()}-{secrets.token_hex(4)}.partial"
+    try:
+        with open(partial, "xb") as out:
+            out.write(data)
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise

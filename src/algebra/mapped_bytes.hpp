@@ -22,4 +22,8 @@ namespace deltaproof::detail {
 /// bytes stay as they are.
 void forget(const shared_bytes& bytes, const std::byte* first, std::size_t count);
 
+/// The file whose mapped bytes hold `address`, or nothing. Safe in a signal handler: a file that is cut short while it is mapped
+/// is met as a SIGBUS.
+[[nodiscard]] const char* mapped_file_at(const void* address) noexcept;
+
 }  // namespace deltaproof::detail

@@ -56,6 +56,11 @@ int run(const check_arguments& args, const common_options& common) {
   }
   if (args.limits.empty() && !args.reason.empty()) throw format_error("check: --because without --max-error; there is no limit to give a reason for");
   if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
+  if (!args.witness.empty()) {
+    run_files files = common.files;
+    files.writes_in("--witness", args.witness, is_witness_file);
+    files.require_apart();
+  }
   check_request asked;
   for (const std::string& limit : args.limits) asked.bounds.push_back(parse_tensor_bound(limit, because(args.reason)));
   asked.plan = args.plan;
@@ -102,6 +107,7 @@ int run(const check_arguments& args, const common_options& common) {
     const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
     out.cases.push_back({args.result + ":" + t.name, bad ? std::string(name_of(t.judged)) + ": " + report.reason : "", out.text});
   }
+  if (!answered.witness_lost.empty()) lost_output(answered.witness_lost);
   publish(common, out);
   return exit_code(report.judged);
 }
@@ -111,19 +117,20 @@ int run(const check_arguments& args, const common_options& common) {
 registered_verb add_check(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
   const auto args = std::make_shared<check_arguments>();
-  command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required()->type_name("FILE");
-  command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->type_name("FILE");
+  run_files& files = common.files;
+  files.reads(command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required()->type_name("FILE"));
+  files.reads(command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->type_name("FILE"));
   command->add_option("--max-error", args->limits, "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")->type_name("LIMIT")->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
-  command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN")->check(not_empty());
+  files.reads_plan(command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN"));
   command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(number_within(1e-12, 0.1));
   command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost)")->type_name("E")->check(positive_number());
   command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
-  command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR");
+  command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR")->check(not_empty());
   command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(integer_within(53, 1024));
   command->add_flag("--strict-padding", args->strict_padding, "Refute what is not 0 in entries of A, Ai and Aqk that nobody reads; otherwise it is noted");
-  command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE");
+  files.reads(command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE"));
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};
 }

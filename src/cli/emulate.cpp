@@ -7,7 +7,6 @@
 #include "cli/program.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/kernel/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -38,7 +37,6 @@ std::size_t chunk_for(const emulate_arguments& args, const plan& declared, path_
 }
 
 int run(const emulate_arguments& args, const common_options& common) {
-  require_writable(args.output, args.problem);
   notes_list notes;
   const safetensors_file source = read_safetensors(args.problem);
   const problem p = parse_problem(source, notes);
@@ -87,13 +85,14 @@ int run(const emulate_arguments& args, const common_options& common) {
 registered_verb add_emulate(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
   const auto args = std::make_shared<emulate_arguments>();
-  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE");
-  command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN")->check(not_empty());
+  run_files& files = common.files;
+  files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
+  files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN"));
   command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
-  command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
-  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH");
-  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C")->check(CLI::PositiveNumber);
-  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N");
+  files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
+  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH")->check(not_empty());
+  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C")->check(integer_within(1, 1 << 20));
+  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N")->check(whole_number());
   command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));

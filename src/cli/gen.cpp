@@ -59,7 +59,7 @@ int run(const gen_arguments& args, const common_options& common) {
   write_problem(args.output, generate(completed));
   const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
   const nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"}, {"output", args.output}, {"options", options_text(completed)}};
-  publish(common, {"gen", text, j.dump(2) + "\n"});
+  publish(common, {"gen", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
   return 0;
 }
 
@@ -68,12 +68,13 @@ int run(const gen_arguments& args, const common_options& common) {
 registered_verb add_gen(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
   const auto args = std::make_shared<gen_arguments>();
-  command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE");
+  common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE"));
   command
       ->add_option("--all", args->all,
                    "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite "
                    "that judges their results; --regime, --op and --dtype narrow it")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(not_empty());
   command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("REGIME");
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");

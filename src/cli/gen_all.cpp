@@ -3,16 +3,13 @@
 
 #include "cli/gen_all.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 
 namespace deltaproof::cli {
@@ -40,10 +37,12 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
   if (found.empty()) return {};
   std::sort(found.begin(), found.end());
   const auto contents = [&](const std::string& name) {
-    std::ifstream in(folder / name, std::ios::binary);
-    return std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    constexpr size_limit made_limit{"what gen --all wrote", std::size_t{1} << 36};
+    return read_file(folder / name, made_limit);
   };
-  const json manifest = json::parse(contents(manifest_name), nullptr, false);
+  const std::string text = fs::is_regular_file(folder / manifest_name) ? contents(manifest_name) : "{}";
+  detail::require_shallow_json(text, (folder / manifest_name).string());
+  const json manifest = json::parse(text, nullptr, false);
   const bool ours = manifest.is_object() && manifest.value("schema", json()) == manifest_schema && manifest.contains("files") &&
                     manifest["files"].is_object();
   for (const std::string& name : found) {
@@ -60,8 +59,9 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
 class unfinished_folder {
  public:
   explicit unfinished_folder(fs::path wanted)
-      : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)), path_(wanted_ / (".unfinished-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
+      : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)) {
+    fs::create_directories(wanted_);
+    path_ = new_folder_beside(wanted_ / ".unfinished");
   }
   ~unfinished_folder() {
     std::error_code ignored;
@@ -77,7 +77,7 @@ class unfinished_folder {
   }
   void finish(const std::vector<std::string>& earlier) {
     json manifest{{"schema", manifest_schema}, {"files", files_}};
-    write_file(path_ / manifest_name, manifest.dump(2) + "\n");
+    write_file(path_ / manifest_name, manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
     for (const std::string& name : earlier) fs::remove(wanted_ / name);
     for (const auto& [name, hash] : files_) fs::rename(path_ / name, wanted_ / name);
     fs::rename(path_ / manifest_name, wanted_ / manifest_name);
@@ -130,6 +130,11 @@ std::string readme_text(std::size_t cases, const std::string& command) {
 }  // namespace
 
 int run_gen_all(const gen_all_arguments& args, const common_options& common) {
+  run_files files = common.files;
+  files.writes_in("--all", args.folder, [](const std::string& name) {
+    return name == manifest_name || name == "suite.toml" || name == "README.txt" || name.ends_with(".problem.safetensors");
+  });
+  files.require_apart();
   const std::vector<std::string> earlier = earlier_files(args.folder);
   if (args.regime) (void)regime_named(*args.regime);
   const std::vector<format> dtypes = args.dtype ? std::vector<format>{*args.dtype} : std::vector<format>{bf16, fp16, fp32};
@@ -201,7 +206,7 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
   json j{{"schema", "deltaproof.generation/1"}, {"output", args.folder}, {"cases", json::array()}, {"skipped", json::array()}};
   for (const made_case& c : made) j["cases"].push_back({{"name", c.name}, {"options", c.options}});
   for (const skipped_case& s : skipped) j["skipped"].push_back({{"name", s.name}, {"reason", s.why}});
-  publish(common, {"gen", text, j.dump(2) + "\n"});
+  publish(common, {"gen", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return 0;
 }
 

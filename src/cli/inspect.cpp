@@ -9,6 +9,7 @@
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/oracle/inspect.hpp"
 #include "kernel/json_number.hpp"
+#include "number/printable.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof::cli {
@@ -56,7 +57,7 @@ int run(const std::string& file, const common_options& common) {
   std::string text;
   for (const auto& [name, value] : facts(p)) {
     j["facts"][name] = value;
-    text += detail::padded(name, 20) + value + "\n";
+    text += detail::padded(name, 20) + detail::printable_line(value) + "\n";
   }
   text += "\n" + detail::padded("precondition", 20) + detail::padded("least", 14) + detail::padded("largest", 14) + "says\n";
   j["preconditions"] = json::array();
@@ -81,10 +82,6 @@ int run(const std::string& file, const common_options& common) {
   }
   j["notes"] = notes;
   for (const auto& note : notes) text += "note: " + note + "\n";
-  for (char& c : text) {
-    // A note from the file must not move the cursor.
-    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
-  }
   publish(common, {"inspect", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return 0;
 }
@@ -94,7 +91,7 @@ int run(const std::string& file, const common_options& common) {
 registered_verb add_inspect(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("inspect", "List what a problem's inputs are like and what looks wrong");
   const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required()->type_name("FILE");
+  common.files.reads(command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required()->type_name("FILE"));
   return {command, [file, &common] { return run(*file, common); }};
 }
 

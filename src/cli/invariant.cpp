@@ -132,15 +132,16 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
                    "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes "
                    "nothing; varlen: packed is as alone; chunk-size: any chunk length")
       ->required();
-  command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE");
-  command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")->type_size(2)->expected(1, 1 << 20)->type_name("FILE");
-  command->add_option("--parts-dir", args->directory, "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")->type_name("DIR");
-  command
+  run_files& files = common.files;
+  files.reads(command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE"));
+  files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")->type_size(2)->expected(1, 1 << 20)->type_name("FILE"));
+  files.reads(command->add_option("--parts-dir", args->directory, "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")->type_name("DIR"));
+  files.reads_plan(command
       ->add_option("--plan", args->plans,
                    "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
                    "(default: what their kernels list)")
       ->type_name("PLAN")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
   command
       ->add_option("--false-alarm", args->false_alarm,

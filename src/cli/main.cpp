@@ -6,21 +6,24 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstring>
 #include <condition_variable>
 #include <exception>
 #include <iostream>
 #include <mutex>
 #include <new>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
+#include "algebra/mapped_bytes.hpp"
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
-#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "number/printable.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -34,15 +37,46 @@ extern "C" void on_interrupt(int) {
   stop = true;
 }
 
+/// A mapped file was cut short by somebody else: its pages are gone, and there is no going on.
+extern "C" void on_bus_error(int, siginfo_t* info, void*) {
+  const char* const file = detail::mapped_file_at(info->si_addr);
+  if (file == nullptr) {
+    std::signal(SIGBUS, SIG_DFL);  // not that: the instruction is tried again, and ends the program
+    return;
+  }
+  for (const char* const part : {"deltaproof: ", file, ": was cut short while it was read; nothing was written, run this again\n"}) {
+    if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+  }
+  std::_Exit(bad_usage);
+}
+
+void handle_signals() {
+  // Calls that wait (for the reader of a pipe) are not begun again: Ctrl-C ends them.
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  struct sigaction bus {};
+  bus.sa_sigaction = on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &bus, nullptr);
+  // A file that may not grow further is an error of write, said with its name; the partial file goes.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 /// Sets `stop` after --max-seconds, unless the work is done before.
 class clock_guard {
  public:
   explicit clock_guard(double seconds) {
     if (seconds <= 0) return;
-    thread_ = std::thread([this, seconds] {
-      std::unique_lock lock(lock_);
-      if (!done_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return finished_; })) stop = true;
-    });
+    try {
+      thread_ = std::thread([this, seconds] {
+        std::unique_lock lock(lock_);
+        if (!done_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return finished_; })) stop = true;
+      });
+    } catch (const std::system_error& e) {
+      throw environment_error("--max-seconds needs a thread, and none can be started: " + e.code().message());
+    }
   }
   ~clock_guard() {
     {
@@ -62,6 +96,8 @@ class clock_guard {
   std::thread thread_;
 };
 
+/// More than any machine has cores; a slip of the finger should not start as many.
+constexpr unsigned most_threads = 4096;
 constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
 
 /// What --max-seconds leaves of a verb's work.
@@ -80,10 +116,10 @@ std::string left_when_stopped(const std::string& verb) {
 
 void add_common(CLI::App* command, common_options& common) {
   command->set_version_flag("--version", version);
-  command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE");
-  command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE");
-  command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE");
-  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, 100000));
+  common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
+  common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
+  common.files.writes(command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE"));
+  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, most_threads));
   command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
       ->type_name("S")
       ->check(number_within(0, 1e8));
@@ -96,7 +132,7 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
 }
 
-void complain(const std::string& what) { std::cerr << fitted("deltaproof: " + what + "\n", screen_of(STDERR_FILENO)); }
+void complain(const std::string& what) { std::cerr << fitted("deltaproof: " + detail::printable(what) + "\n", screen_of(STDERR_FILENO)); }
 
 int run(int argc, char** argv) {
   require_sound_environment();
@@ -129,17 +165,17 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     throw format_error(usage_error(app, e));
   }
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  for (const std::string& file : {common.json, common.junit, common.markdown}) {
-    if (!file.empty() && file != "-") require_writable(file);
+  if ((common.json == "-") + (common.junit == "-") + (common.markdown == "-") > 1) {
+    throw format_error("--json, --junit and --markdown: only one of them can be - (stdout)");
   }
+  handle_signals();
+  common.files.require_apart();
   const clock_guard clock(common.max_seconds);
   for (const registered_verb& v : verbs) {
     if (!v.command->parsed()) continue;
     const int code = v.run();
     if (was_interrupted()) complain("interrupted");
-    return was_interrupted() ? interrupted_exit : code;
+    return was_interrupted() ? interrupted_exit : exit_with_outputs(code);
   }
   return bad_usage;
 }

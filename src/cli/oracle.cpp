@@ -6,7 +6,6 @@
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/kernel/golden.hpp"
-#include "deltaproof/kernel/write_file.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof::cli {
@@ -61,7 +60,6 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
 
 int run(const oracle_arguments& args, const common_options& common) {
   golden_request asked = request_of(args, common);
-  require_writable(args.output, args.problem);
   notes_list notes;
   const safetensors_file source = map_safetensors(args.problem);
   const std::string problem_hash = source.sha256();
@@ -125,8 +123,8 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
       "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that).");
   const auto args = std::make_shared<oracle_arguments>();
-  command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE");
-  command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE");
+  common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
+  common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
   command->add_option("--round", args->round, "Format of the outputs")
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")

@@ -8,17 +8,14 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
-#include "deltaproof/study/report.hpp"
+#include "number/printable.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -45,26 +42,7 @@ details{margin:.5rem 0}summary{cursor:pointer;color:var(--accent)}
 @media (max-width:40rem){body{padding:.75rem .9rem 3rem}h1{font-size:1.35rem}.answer{font-size:1rem}}
 )";
 
-std::string content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return detail::markup_escaped(text); }
 
 /// Blocks of CommonMark as HTML; raw HTML in it is left out.
 std::string blocks(const std::string& markdown) {
@@ -134,18 +112,18 @@ std::string table_html(const table& t) {
   return out + "</details>\n";
 }
 
-std::string figure_html(const report& r, const figure& f, const std::filesystem::path& folder) {
-  const std::string svg = content_of(folder / (r.study + "-" + f.id + ".svg"));
+std::string figure_html(const report& r, const figure& f, const std::filesystem::path& folder, const named_files& fresh) {
+  const std::string svg = content_in(folder, r.study + "-" + f.id + ".svg", fresh);
   if (svg.empty()) return "<p class=\"soft\">The figure " + escaped(f.title) + " is not in this folder.</p>\n";
   // As an image: each figure keeps its own style sheet, which follows the reader's theme.
   return "<figure><h3>" + line(f.title) + "</h3><img loading=\"lazy\" alt=\"" + escaped(f.alt) + "\" src=\"data:image/svg+xml;base64," + base64(svg) + "\"><figcaption>" + line(f.caption) +
          "</figcaption></figure>\n";
 }
 
-std::string section(const report& r, const std::filesystem::path& folder) {
+std::string section(const report& r, const std::filesystem::path& folder, const named_files& fresh) {
   std::string out = "<section id=\"" + escaped(r.study) + "\"><h2>" + escaped(title_of(r)) + "</h2>\n<p class=\"question\">" + line(r.question) + "</p>\n<p class=\"answer\">" + line(r.answer) + "</p>\n";
   for (const std::string& left : r.unfinished) out += "<p class=\"v-undecided\">Left out of this run: " + line(left) + "</p>\n";
-  for (const figure& f : r.figures) out += figure_html(r, f, folder);
+  for (const figure& f : r.figures) out += figure_html(r, f, folder, fresh);
   out += "<h3>Findings</h3>\n<ul class=\"findings\">\n";
   for (const finding& f : r.findings) {
     out += "<li id=\"" + escaped(r.study + "." + f.id) + "\"><p>" + line(f.statement) + "</p><p class=\"soft\"><span class=\"kind " + std::string(name_of(f.kind.kind)) + "\">" + escaped(evidence_text(f.kind)) + "</span>" +
@@ -177,9 +155,9 @@ struct ledger_row {
 
 /// Every claim where the folder is that of the whole report; a page made again in it, of a study or of one's own tensors,
 /// leaves the ledger where it was.
-std::vector<ledger_row> ledger_of(const std::filesystem::path& folder) {
+std::vector<ledger_row> ledger_of(const std::filesystem::path& folder, const named_files& fresh) {
   std::vector<ledger_row> rows;
-  if (!std::filesystem::exists(folder / "claims.md")) return rows;
+  if (fresh.count("claims.md") == 0 && !std::filesystem::exists(folder / "claims.md")) return rows;
   for (const claim& c : claims()) {
     std::string evidence;
     for (const claim_evidence& e : c.evidence)
@@ -230,18 +208,9 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
 
 }  // namespace
 
-void write_page(const std::filesystem::path& folder) {
-  const std::vector<ledger_row> ledger = ledger_of(folder);
-  std::vector<report> reports;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".json") continue;
-    try {
-      reports.push_back(report_from_json(content_of(entry.path())));
-    } catch (const format_error&) {
-      // Some other JSON; the page shows reports only.
-    }
-  }
-  std::sort(reports.begin(), reports.end(), [](const report& a, const report& b) { return a.study < b.study; });
+std::string page_of(const std::filesystem::path& folder, const named_files& fresh) {
+  const std::vector<ledger_row> ledger = ledger_of(folder, fresh);
+  const std::vector<report> reports = reports_in(folder, fresh);
   std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" + std::string(style) +
                     "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in finite precision: what holds, what does not, and how each sentence was found. Every number says its kind "
                     "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it again.</p></header>\n" +
@@ -252,9 +221,15 @@ void write_page(const std::filesystem::path& folder) {
   if (reports.empty()) out += "<li>No report has been made yet.</li>\n";
   out += "</ul>\n";
   if (!ledger.empty()) out += ledger_html(ledger);
-  for (const report& r : reports) out += section(r, folder);
+  for (const report& r : reports) out += section(r, folder, fresh);
   out += "</body></html>\n";
-  write_file(folder / "index.html", out);
+  return detail::printable(out);
+}
+
+bool is_report_file(std::string_view study, std::string_view name) {
+  if (!name.starts_with(study)) return false;
+  const std::string_view rest = name.substr(study.size());
+  return rest == ".json" || rest == ".md" || (rest.starts_with("-") && rest.ends_with(".svg"));
 }
 
 }  // namespace deltaproof::cli

@@ -7,11 +7,18 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "deltaproof/study/report_files.hpp"
 
 namespace deltaproof::cli {
 
-/// Reads: `<study>.json`, the figures named in them, and whether `claims.md` is there: with it the page has the ledger. Other
-/// files are left alone. Throws: format_error if the page cannot be written.
-void write_page(const std::filesystem::path& folder);
+/// The page of the folder once `fresh` are in it. Reads: `<study>.json`, the figures named in them, and whether `claims.md` is
+/// there: with it the page has the ledger. Other files are left alone.
+[[nodiscard]] std::string page_of(const std::filesystem::path& folder, const named_files& fresh = {});
+
+/// Whether a report of this name writes a file of that name.
+[[nodiscard]] bool is_report_file(std::string_view study, std::string_view name);
 
 }  // namespace deltaproof::cli

@@ -56,8 +56,9 @@ std::string check_command(const problem_report_arguments& args, const std::strin
 
 }  // namespace
 
-void add_problem_report_options(CLI::App& command, problem_report_arguments& args) {
-  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN")->check(not_empty());
+void add_problem_report_options(CLI::App& command, problem_report_arguments& args, common_options& common) {
+  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN");
+  common.files.reads_plan(plan);
   command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
   command.add_flag("--no-power", args.no_power, "With PROBLEM: do not run the planted faults");
   command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(number_within(1e-12, 0.1));
@@ -65,6 +66,11 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
 }
 
 int run_problem_report(const problem_report_arguments& args, const common_options& common) {
+  run_files files = common.files;
+  files.writes_in("-o", args.output, [study = report_name(args.problem)](const std::string& name) {
+    return name == "index.html" || name == "README.md" || is_report_file(study, name);
+  });
+  files.require_apart();
   notes_list notes;
   const safetensors_file file = read_safetensors(args.problem);
   const problem p = parse_problem(file, notes);
@@ -100,9 +106,10 @@ int run_problem_report(const problem_report_arguments& args, const common_option
     say(common, "report: " + why_stopped(common) + "; nothing was written\n");
     return 3;
   }
-  write_report(r, args.output);
-  write_index(args.output);
-  write_page(args.output);
+  named_files made = report_files(r);
+  made["README.md"] = index_of(args.output, made);
+  made["index.html"] = page_of(args.output, made);
+  write_together(args.output, made);
   std::string text = r.answer + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
   text += "written to " + args.output + "/index.html and " + r.study + ".md\n";

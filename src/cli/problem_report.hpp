@@ -23,7 +23,7 @@ struct problem_report_arguments {
   std::size_t chunk = 0;
 };
 
-void add_problem_report_options(CLI::App& command, problem_report_arguments& args);
+void add_problem_report_options(CLI::App& command, problem_report_arguments& args, common_options& common);
 /// The worst verdict's exit code.
 int run_problem_report(const problem_report_arguments& args, const common_options& common);
 

@@ -21,26 +21,11 @@
 #include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "number/printable.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof::cli {
 namespace {
-
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default:
-        // Control characters are not allowed in XML 1.0 at all.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
-}
 
 /// Seconds as JUnit writes them, never as a power of ten.
 std::string junit_time(double seconds) {
@@ -55,20 +40,20 @@ std::string junit_xml(const std::string& suite, const std::vector<junit_case>& c
     return std::to_string(std::count_if(cases.begin(), cases.end(), [what](const junit_case& c) { return !(c.*what).empty(); }));
   };
   const double share = cases.empty() ? 0 : seconds / static_cast<double>(cases.size());
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + xml_escaped(suite) + "\" tests=\"" +
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + detail::markup_escaped(suite) + "\" tests=\"" +
                     std::to_string(cases.size()) + "\" failures=\"" + count(&junit_case::failure) + "\" errors=\"" + count(&junit_case::error) +
                     "\" skipped=\"" + count(&junit_case::skipped) + "\" time=\"" + junit_time(seconds) + "\">\n";
   for (const junit_case& c : cases) {
-    out += "    <testcase classname=\"" + xml_escaped(suite) + "\" name=\"" + xml_escaped(c.name) + "\" time=\"" + junit_time(c.seconds.value_or(share)) + "\">\n";
+    out += "    <testcase classname=\"" + detail::markup_escaped(suite) + "\" name=\"" + detail::markup_escaped(c.name) + "\" time=\"" + junit_time(c.seconds.value_or(share)) + "\">\n";
     const bool bad = !c.failure.empty() || !c.error.empty();
     // Some viewers show the message, some the body: each says what is wrong.
     for (const auto& [element, message] : {std::pair{"failure", &c.failure}, std::pair{"error", &c.error}}) {
       if (message->empty()) continue;
       const std::string body = c.output.empty() ? *message + "\n" : c.output;
-      out += std::string("      <") + element + " message=\"" + xml_escaped(*message) + "\" type=\"" + xml_escaped(message->substr(0, message->find_first_of(":,"))) + "\">" + xml_escaped(body) + "</" + element + ">\n";
+      out += std::string("      <") + element + " message=\"" + detail::markup_escaped(*message) + "\" type=\"" + detail::markup_escaped(message->substr(0, message->find_first_of(":,"))) + "\">" + detail::markup_escaped(body) + "</" + element + ">\n";
     }
-    if (!c.skipped.empty()) out += "      <skipped message=\"" + xml_escaped(c.skipped) + "\"/>\n";
-    if (!bad && !c.output.empty()) out += "      <system-out>" + xml_escaped(c.output) + "</system-out>\n";
+    if (!c.skipped.empty()) out += "      <skipped message=\"" + detail::markup_escaped(c.skipped) + "\"/>\n";
+    if (!bad && !c.output.empty()) out += "      <system-out>" + detail::markup_escaped(c.output) + "</system-out>\n";
     out += "    </testcase>\n";
   }
   return out + "  </testsuite>\n</testsuites>\n";
@@ -111,7 +96,8 @@ std::string why_stopped(const common_options& common) {
 void say(const common_options& common, const std::string& text, bool to_copy) {
   const bool stdout_taken = common.json == "-" || common.junit == "-" || common.markdown == "-";
   std::ostream& out = stdout_taken ? std::cerr : std::cout;
-  out << (to_copy ? text : fitted(text, screen_of(stdout_taken ? STDERR_FILENO : STDOUT_FILENO))) << std::flush;
+  const std::string shown = detail::printable(text);
+  out << (to_copy ? shown : fitted(shown, screen_of(stdout_taken ? STDERR_FILENO : STDOUT_FILENO))) << std::flush;
   if (!out) throw format_error(std::string(stdout_taken ? "stderr" : "stdout") + ": could not be written");
 }
 
@@ -121,21 +107,33 @@ void publish(const common_options& common, const output& out) {
   const std::pair<const std::string&, std::string> views[] = {
       {common.json, out.json},
       {common.junit, junit_xml("deltaproof " + out.verb, cases, seconds)},
-      {common.markdown, out.markdown.empty() ? "```\n" + out.text + "```\n" : out.markdown}};
-  int on_stdout = 0;
-  for (const auto& [file, data] : views) on_stdout += file == "-" ? 1 : 0;
-  if (on_stdout > 1) throw format_error("--json, --junit and --markdown: only one of them can be - (stdout)");
+      {common.markdown, detail::printable(out.markdown.empty() ? "```\n" + out.text + "```\n" : out.markdown)}};
   for (const auto& [file, data] : views) {
     if (file.empty()) continue;
-    if (file != "-") {
-      (&file == &common.markdown ? append_or_write : write_view)(file, data);
-      continue;
+    try {
+      if (file != "-") {
+        (&file == &common.markdown ? append_or_write : write_view)(file, data);
+        continue;
+      }
+      std::cout << data << std::flush;
+      if (!std::cout) throw format_error("stdout: could not be written");
+    } catch (const format_error& e) {
+      lost_output(e.what());  // what was found out is still said
     }
-    std::cout << data << std::flush;
-    if (!std::cout) throw format_error("stdout: could not be written");
   }
   say(common, out.text, out.to_copy);
 }
+
+namespace {
+bool output_is_lost = false;
+}  // namespace
+
+void lost_output(const std::string& why) {
+  output_is_lost = true;
+  std::cerr << "deltaproof: " << detail::printable(why) << '\n';
+}
+
+int exit_with_outputs(int code) { return output_is_lost && code != refuted_exit ? bad_usage : code; }
 
 std::string command_line(const common_options& common) {
   std::string out = "deltaproof";

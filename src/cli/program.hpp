@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/progress.hpp"
+#include "cli/run_files.hpp"
 
 namespace deltaproof::cli {
 
@@ -30,6 +31,7 @@ struct common_options {
   bool seed_given = false;
   std::vector<std::string> arguments;  ///< the command line as given, for "reproduce"
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  run_files files;                     ///< what the verb's options say is read and written
 };
 
 /// Refuses the empty word, which an unset variable of a shell leaves behind.
@@ -54,6 +56,7 @@ struct common_options {
 }
 
 /// Exit codes beside those of a verdict.
+inline constexpr int refuted_exit = 1;
 inline constexpr int bad_usage = 2;
 inline constexpr int interrupted_exit = 130;
 
@@ -93,8 +96,14 @@ struct output {
   bool to_copy = false;  ///< the text is a file or a command: a terminal shows it as it is
 };
 
-/// Every view that was asked for, then the text. Markdown goes behind what its file holds already. Throws: format_error if two views want stdout or one cannot be written.
+/// Every view that was asked for, then the text. Markdown goes behind what its file holds already. A view that cannot be written is
+/// said and remembered; the others, and the text, come all the same.
 void publish(const common_options& common, const output& out);
+
+/// Says on stderr that something asked for could not be written, and remembers it.
+void lost_output(const std::string& why);
+/// The verb's exit code; bad_usage where an output was lost, unless the verdict is refuted, which matters more.
+[[nodiscard]] int exit_with_outputs(int code);
 
 /// Adds the verb to `app`; the returned function runs it and gives the exit code.
 using verb = std::function<int()>;

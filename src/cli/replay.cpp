@@ -28,6 +28,9 @@ void require_no_seed(const common_options& common, const char* verb) {
 
 int run_replay(const std::string& where, const common_options& common) {
   require_no_seed(common, "replay");
+  run_files files = common.files;
+  for (const std::filesystem::path& file : files_of(read_verdict(where))) files.reads("WHERE", file);
+  files.require_apart();
   replayed again;
   {
     progress_line line("replay");
@@ -90,14 +93,14 @@ int run_shrink(const std::string& folder, const common_options& common) {
 registered_verb add_replay(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("replay", "Judge a recorded verdict again and say whether it comes out the same");
   const auto where = std::make_shared<std::string>();
-  command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required()->type_name("FILE");
+  common.files.reads(command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required()->type_name("FILE"));
   return {command, [where, &common] { return run_replay(*where, common); }};
 }
 
 registered_verb add_shrink(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way");
   const auto folder = std::make_shared<std::string>();
-  command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR");
+  common.files.reads(command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR"));
   return {command, [folder, &common] { return run_shrink(*folder, common); }};
 }
 

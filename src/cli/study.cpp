@@ -25,12 +25,12 @@ registered_verb add_report(CLI::App& app, common_options&) { return add_absent(a
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <thread>
 
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
@@ -55,9 +55,8 @@ bool is_made(const study& s, const std::string& folder, const run_options& optio
   std::error_code none;
   const auto made = std::filesystem::last_write_time(file, none);
   if (none || made < std::filesystem::last_write_time("/proc/self/exe", none)) return false;
-  std::ifstream in(file);
   try {
-    const report r = report_from_json(std::string(std::istreambuf_iterator<char>(in), {}));
+    const report r = report_from_json(read_file(file, report_limit));
     const auto is = [&](const char* name, const cell& value) { return r.parameters.count(name) != 0 && r.parameters.at(name).text() == value.text(); };
     return r.unfinished.empty() && is("seed", cell(options.seed)) && is("mode", cell(options.full ? "full" : "quick"));
   } catch (const format_error&) {
@@ -72,6 +71,15 @@ int run(const study_arguments& args, const common_options& common) {
     std::copy_if(studies().begin(), studies().end(), std::back_inserter(chosen), [&](const study* s) { return args.full || !s->hours; });
   }
 
+  run_files files = common.files;
+  files.reads("--recordings", args.recordings);
+  if (!args.output.empty()) {
+    files.writes_in("-o", args.output, [&](const std::string& name) {
+      return name == "index.html" || name == "README.md" || name == "claims.md" ||
+             std::any_of(chosen.begin(), chosen.end(), [&](const study* s) { return is_report_file(s->name, name); });
+    });
+  }
+  files.require_apart();
   run_options options;
   options.seed = common.seed;
   options.full = args.full;
@@ -108,9 +116,11 @@ int run(const study_arguments& args, const common_options& common) {
     for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
   }
   if (!args.output.empty()) {
-    if (args.names.empty()) write_file(std::filesystem::path(args.output) / "claims.md", claims_markdown());
-    write_index(args.output);
-    write_page(args.output);
+    named_files last;
+    if (args.names.empty()) last["claims.md"] = claims_markdown();
+    last["README.md"] = index_of(args.output, last);
+    last["index.html"] = page_of(args.output, last);
+    write_together(args.output, last);
     text += "written to " + args.output + "\n";
   }
   // One study is one report; several are an array of them.
@@ -128,7 +138,7 @@ std::string long_studies() {
 }
 
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")->type_name("DIR");
+  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")->type_name("DIR")->check(not_empty());
   auto* full = command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
   command->add_flag("--quick", args->quick, "What takes seconds to a minute a study (the default)")->excludes(full);
 }
@@ -139,7 +149,7 @@ registered_verb add_study(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("study", "Run studies by name and print their answers");
   const auto args = std::make_shared<study_arguments>();
   command->add_option("STUDY", args->names, "See: deltaproof list studies")->required();
-  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR");
+  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR")->check(not_empty());
   add_shared(command, args);
   return {command, [args, &common] { return run(*args, common); }};
 }
@@ -150,11 +160,11 @@ registered_verb add_report(CLI::App& app, common_options& common) {
                 "the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
-  command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE");
-  command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE");
-  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR");
+  common.files.reads(command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE"));
+  common.files.reads(command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE"));
+  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR")->check(not_empty());
   command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
-  add_problem_report_options(*command, *own);
+  add_problem_report_options(*command, *own, common);
   add_shared(command, args);
   return {command, [args, own, &common] {
             if (own->problem.empty()) return run(*args, common);

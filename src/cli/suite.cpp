@@ -3,9 +3,7 @@
 
 #include "cli/suite.hpp"
 
-#include <fstream>
-#include <iterator>
-
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/suite.hpp"
 #include "number/text.hpp"
 
@@ -28,12 +26,6 @@ std::string command_of(const suite_case& c, const suite_arguments& args, const c
   return command_line(alone);
 }
 
-std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw format_error(file + ": cannot be read; give what check SUITE.toml --json wrote");
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 junit_case junit_of(const case_report& c, const std::string& command) {
   junit_case out{c.what.name, "", c.verdict_text};
   out.seconds = c.seconds;
@@ -54,8 +46,16 @@ junit_case junit_of(const case_report& c, const std::string& command) {
 
 int run_suite_file(const suite_arguments& args, const common_options& common) {
   const suite s = read_suite(args.file);
+  run_files files = common.files;
+  for (const suite_case& c : s.cases) {
+    const std::string where = "case " + in_quotes(c.name);
+    files.reads(where, c.problem);
+    files.reads(where, c.result);
+    if (c.plan.ends_with(".toml")) files.reads(where, c.plan);
+  }
+  files.require_apart();
   // Read first: a wrong name should not cost the judging.
-  const std::string baseline = args.baseline.empty() ? "" : contents(args.baseline);
+  const std::string baseline = args.baseline.empty() ? "" : read_file(args.baseline, suite_verdict_limit);
   if (!args.baseline.empty()) (void)compare_baseline({}, baseline, args.baseline);
 
   suite_options options;

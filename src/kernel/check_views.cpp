@@ -8,6 +8,7 @@
 #include "deltaproof/kernel/check.hpp"
 #include "kernel/check_parts.hpp"
 #include "kernel/json_number.hpp"
+#include "number/printable.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof {
@@ -81,9 +82,7 @@ constexpr std::string_view stage_because =
 
 /// Text from files, on one line: a control character could fake a line of ours.
 std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
+  text = detail::printable_line(text);
   return text;
 }
 

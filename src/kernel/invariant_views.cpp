@@ -5,6 +5,7 @@
 #include "deltaproof/kernel/invariant.hpp"
 #include "kernel/invariant_parts.hpp"
 #include "kernel/json_number.hpp"
+#include "number/printable.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof {
@@ -24,9 +25,7 @@ std::string_view asks(invariant_kind kind) {
 }
 
 std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
+  text = detail::printable_line(text);
   return text;
 }
 

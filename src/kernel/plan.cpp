@@ -3,9 +3,8 @@
 #include "deltaproof/kernel/plan.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "kernel/nearest_name.hpp"
 #include "kernel/plan_keys.hpp"
 
@@ -48,14 +47,6 @@ std::string misfit(const plan& plan, const problem& p, std::optional<path_kind> 
   return "";
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw format_error(path + ": cannot be opened; a plan whose name ends in .toml is a file");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 }  // namespace
 
 std::span<const plan> plans() {
@@ -83,7 +74,7 @@ std::string_view plan_text(std::string_view name) {
 }
 
 plan plan_named(std::string_view name) {
-  if (name.ends_with(".toml")) return parse_plan(read_text(std::string(name)), name);
+  if (name.ends_with(".toml")) return parse_plan(read_file(std::string(name), plan_limit), name);
   return parse_plan(plan_text(name), "preset " + std::string(name));
 }
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <set>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "kernel/nearest_name.hpp"
 #include "kernel/plan_keys.hpp"
 
@@ -25,6 +26,8 @@ using names = std::vector<std::string_view>;
 
 constexpr std::string_view stored_word = "stored";
 constexpr std::string_view whole_chunk = "chunk";
+/// Of values of a key, of kernels and of exceptions: each is compared with the others.
+constexpr std::size_t longest_list = 1024;
 
 template <class Kind, std::size_t N>
 names names_in(const detail::kind_names<Kind, N>& table) {
@@ -35,7 +38,7 @@ names names_in(const detail::kind_names<Kind, N>& table) {
 
 /// What a value of the file says, as a message quotes it.
 std::string quoted(const toml::node& node) {
-  if (const auto text = node.value<std::string>(); text && node.is_string()) return "\"" + *text + "\"";
+  if (const auto text = node.value<std::string>(); text && node.is_string()) return in_quotes(*text);
   if (const auto whole = node.value<std::int64_t>(); whole && node.is_integer()) return std::to_string(*whole);
   if (const auto number = node.value<double>(); number && node.is_floating_point()) return std::to_string(*number);
   if (const auto truth = node.value<bool>(); truth && node.is_boolean()) return *truth ? "true" : "false";
@@ -113,7 +116,7 @@ class reader {
       if (std::find(known.begin(), known.end(), name.str()) != known.end()) continue;
       const std::string in = section.empty() ? "" : "[" + section + "] ";
       fail("line " + std::to_string(value.source().begin.line) + ": " + in + "there is no " +
-           (value.is_table() ? "section" : "key") + " \"" + std::string(name.str()) + "\"" + suggestion(name.str(), known));
+           (value.is_table() ? "section" : "key") + " " + in_quotes(name.str()) + suggestion(name.str(), known));
     }
   }
 
@@ -143,6 +146,9 @@ class reader {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return read(node);
     if (array->empty()) fail(name, node, "is empty; a list says which of its values a kernel may take");
+    if (array->size() > longest_list) {
+      fail(name, node, "has " + std::to_string(array->size()) + " entries; a list has at most " + std::to_string(longest_list));
+    }
     for (const toml::node& one : *array) read(one);
   }
 
@@ -322,6 +328,7 @@ class reader {
   void read_exceptions(const toml::node& node, plan& p) {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->empty()) fail("when", node, "must be sections [[when]]");
+    if (array->size() > longest_list) fail("there are " + std::to_string(array->size()) + " sections [[when]]; at most " + std::to_string(longest_list));
     for (const toml::node& one : *array) {
       const toml::table* const table = one.as_table();
       if (table == nullptr) fail("when", one, "must be sections [[when]]");
@@ -446,6 +453,7 @@ class reader {
 }  // namespace
 
 plan parse_plan(std::string_view text, std::string_view where) {
+  detail::require_shallow_toml(text, std::string(where));
   try {
     return reader(where).read(toml::parse(text));
   } catch (const toml::parse_error& e) {

@@ -66,7 +66,14 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
   options.progress = {};
   options.referee.progress = {};
   const small_failure kept = smallest_failure(p, r, out.report, options, 8, shrinking);
-  write_witness(folder, kept, out.identity);
+  try {
+    write_witness(folder, kept, out.identity);
+  } catch (const format_error& e) {
+    // The verdict is worth more than its witness.
+    out.witness_lost = e.what();
+    out.identity.notes.push_back("no witness is written: " + out.witness_lost);
+    return;
+  }
   out.witness_says = kept.says;
   out.identity.notes.push_back("witness " + folder + ": " + kept.says + "; " + again);
   if (out.identity.problem_path.empty() || out.identity.result_path.empty()) out.identity.reproduce = again;

@@ -2,26 +2,21 @@
 // SPDX-License-Identifier: MIT
 #include "deltaproof/kernel/safetensors.hpp"
 
-#include <fcntl.h>
 #include <openssl/evp.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
-#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "algebra/mapped_bytes.hpp"
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "number/printable.hpp"
 
 namespace deltaproof {
 namespace detail {
@@ -189,23 +184,30 @@ std::uint64_t little_endian_u64(const std::byte* bytes) {
   return value;
 }
 
-// Checks the header's length and its characters, and gives the text of it.
-std::string_view header_text(std::span<const std::byte> bytes, const std::string& where) {
-  const auto fail = [&](const std::string& reason) { throw format_error(where + ": header: " + reason); };
-  if (bytes.size() < length_bytes) {
-    fail("the file has " + std::to_string(bytes.size()) + " bytes and its header length alone takes 8; it is " +
-         (bytes.empty() ? "empty" : "truncated") + ", write it again");
+[[noreturn]] void fail_header(const std::string& where, const std::string& reason) { throw format_error(where + ": header: " + reason); }
+
+// The header's length, of a file of `size` bytes that begins with `bytes`.
+std::size_t header_length(std::span<const std::byte> bytes, std::size_t size, const std::string& where) {
+  const auto fail = [&](const std::string& reason) { fail_header(where, reason); };
+  if (size < length_bytes) {
+    fail("the file has " + std::to_string(size) + " bytes and its header length alone takes 8; it is " +
+         (size == 0 ? "empty" : "truncated") + ", write it again");
   }
   const std::uint64_t length = little_endian_u64(bytes.data());
   if (length > largest_header) {
     fail("its length is given as " + std::to_string(length) + " bytes, above the format's limit of " +
          std::to_string(largest_header) + "; this is not a safetensors file");
   }
-  if (length > bytes.size() - length_bytes) {
+  if (length > size - length_bytes) {
     fail("its length is given as " + std::to_string(length) + " bytes and the file has only " +
-         std::to_string(bytes.size() - length_bytes) + " after the length; the file is truncated, write it again");
+         std::to_string(size - length_bytes) + " after the length; the file is truncated, write it again");
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes, static_cast<std::size_t>(length));
+  return static_cast<std::size_t>(length);
+}
+
+// Checks the characters of the header.
+void require_header_text(std::string_view text, const std::string& where) {
+  const auto fail = [&](const std::string& reason) { fail_header(where, reason); };
   if (text.empty() || text.front() != '{') {
     fail("it does not begin with '{', as every safetensors header does; this is not a safetensors file");
   }
@@ -216,7 +218,6 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
     fail("control character at byte " + std::to_string(control - text.begin()) +
          "; the file is damaged, or padded with something else than spaces");
   }
-  return text;
 }
 
 // Throws unless shape and dtype fill [begin, end) exactly.
@@ -280,25 +281,25 @@ void require_cover(const std::vector<safetensors_entry>& entries, std::size_t da
   }
 }
 
+// All that can be wrong with the header of a file of `size` bytes.
+void read_header(std::string_view text, std::size_t size, const std::string& where, safetensors_metadata& metadata,
+                 std::vector<safetensors_entry>& entries) {
+  require_header_text(text, where);
+  const std::size_t data_size = size - length_bytes - text.size();
+  header_reader reader(where, metadata, entries);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  for (const safetensors_entry& entry : entries) require_size(entry, data_size, where);
+  require_cover(entries, data_size, where);
+}
+
 }  // namespace
 }  // namespace detail
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 80;
-  std::string result = "\"";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (i >= longest && (c & 0xC0U) != 0x80U) {  // cut between characters of UTF-8
-      return result + "...\" (" + std::to_string(text.size()) + " bytes)";
-    }
-    if (c < 0x20 || c == 0x7F) {
-      constexpr std::string_view digits = "0123456789abcdef";
-      result += {'\\', 'x', digits[c >> 4U], digits[c & 15U]};
-    } else {
-      result += text[i];
-    }
-  }
-  return result + '"';
+  std::size_t end = 80;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) ++end;  // cut between characters of UTF-8
+  if (end >= text.size()) return '"' + detail::printable_line(text) + '"';
+  return '"' + detail::printable_line(text.substr(0, end)) + "...\" (" + std::to_string(text.size()) + " bytes)";
 }
 
 namespace {
@@ -351,12 +352,9 @@ bool safetensors_file::changed() const { return detail::changed_since_mapped(byt
 
 safetensors_file::safetensors_file(shared_bytes bytes, std::size_t size, std::string where)
     : where_(std::move(where)), bytes_(std::move(bytes)), size_(size) {
-  const std::string_view text = detail::header_text(this->bytes(), where_);
-  data_ = detail::length_bytes + text.size();
-  detail::header_reader reader(where_, metadata_, entries_);
-  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
-  for (const safetensors_entry& entry : entries_) detail::require_size(entry, size_ - data_, where_);
-  detail::require_cover(entries_, size_ - data_, where_);
+  const std::size_t length = detail::header_length(this->bytes(), size_, where_);
+  data_ = detail::length_bytes + length;
+  detail::read_header({reinterpret_cast<const char*>(bytes_.get()) + detail::length_bytes, length}, size_, where_, metadata_, entries_);
 }
 
 std::optional<std::string_view> safetensors_file::metadata(std::string_view key) const {
@@ -387,46 +385,46 @@ tensor safetensors_file::load(const safetensors_entry& entry) const {
 
 namespace {
 
-/// The size of a regular file. Throws: format_error.
-std::size_t size_of_file(const std::filesystem::path& path) {
-  const std::string where = path.string();
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw format_error(where + ": there is no such file");
-  if (std::filesystem::is_directory(status)) throw format_error(where + ": is a folder; name the file");
-  if (!std::filesystem::is_regular_file(status)) {
-    throw format_error(where + ": is not a regular file; save the tensors to one first");
+/// Where more data than this follows, the header is read by itself before the data is.
+constexpr std::size_t header_pays = std::size_t{1} << 24;
+
+/// Memory for `size` bytes of the file. Throws: format_error.
+std::unique_ptr<std::byte[]> room_for(std::size_t size, const std::string& where) {
+  try {
+    return std::unique_ptr<std::byte[]>(new std::byte[size]);
+  } catch (const std::bad_alloc&) {
+    throw format_error(where + ": its " + std::to_string(size) + " bytes do not fit in memory; split the problem");
   }
-  const auto size = static_cast<std::size_t>(std::filesystem::file_size(path, error));
-  if (error) throw format_error(where + ": cannot be opened for reading; check its permissions");
-  return size;
 }
 
 }  // namespace
 
 safetensors_file map_safetensors(const std::filesystem::path& path) {
-  const std::size_t size = size_of_file(path);
+  const std::size_t size = input_file(path).size();
   shared_bytes bytes = detail::map_file(path, size);
   return bytes ? safetensors_file(std::move(bytes), size, path.string()) : read_safetensors(path);
 }
 
 safetensors_file read_safetensors(const std::filesystem::path& path) {
   const std::string where = path.string();
-  const std::size_t size = size_of_file(path);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw format_error(where + ": cannot be opened for reading; check its permissions");
-  std::unique_ptr<std::byte[]> buffer;
-  try {
-    buffer.reset(new std::byte[size]);
-  } catch (const std::bad_alloc&) {
-    throw format_error(where + ": its " + std::to_string(size) + " bytes do not fit in memory; split the problem");
+  const input_file in(path);
+  const std::size_t size = in.size();
+  // The header first: what it refuses is not read, however large it is.
+  std::array<std::byte, detail::length_bytes> first{};
+  in.read(0, std::span(first).first(std::min(size, first.size())));
+  const std::size_t begin = detail::length_bytes + detail::header_length(first, size, where);
+  std::unique_ptr<std::byte[]> buffer = room_for(begin, where);
+  in.read(0, {buffer.get(), begin});
+  if (size > begin + header_pays) {
+    safetensors_metadata metadata;
+    std::vector<safetensors_entry> entries;
+    const std::string_view text(reinterpret_cast<const char*>(buffer.get()) + detail::length_bytes, begin - detail::length_bytes);
+    detail::read_header(text, size, where, metadata, entries);
   }
-  in.read(reinterpret_cast<char*>(buffer.get()), static_cast<std::streamsize>(size));
-  if (static_cast<std::size_t>(in.gcount()) != size) {
-    throw format_error(where + ": only " + std::to_string(in.gcount()) + " of " + std::to_string(size) +
-                       " bytes could be read; is it still being written?");
-  }
-  return safetensors_file(shared_bytes(std::move(buffer)), size, where);
+  std::unique_ptr<std::byte[]> whole = room_for(size, where);
+  std::copy_n(buffer.get(), begin, whole.get());
+  in.read(begin, {whole.get() + begin, size - begin});
+  return safetensors_file(shared_bytes(std::move(whole)), size, where);
 }
 
 std::string safetensors_header(const safetensors_metadata& metadata, std::span<const safetensors_entry> entries) {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <iterator>
+#include <unordered_map>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/suite.hpp"
 #include "kernel/judging_options.hpp"
 #include "kernel/nearest_name.hpp"
@@ -33,15 +33,15 @@ class suite_reader {
     if (sections == nullptr || sections->empty()) fail(*list, "case must be sections [[case]]");
     suite s;
     s.file = file_;
+    std::unordered_map<std::string, std::size_t> lines;
     for (const toml::node& one : *sections) {
       const toml::table* const table = one.as_table();
       if (table == nullptr) fail(one, "case must be sections [[case]]");
       s.cases.push_back(read_case(*table));
       name_by_plan(s, *table);
       const suite_case& last = s.cases.back();
-      const auto same = std::find_if(s.cases.begin(), s.cases.end(), [&](const suite_case& c) { return c.name == last.name; });
-      if (same != s.cases.end() - 1) {
-        fail(one, "two cases are called " + in_quotes(last.name) + ", the first in line " + std::to_string(same->line) +
+      if (const auto [same, is_new] = lines.try_emplace(last.name, last.line); !is_new) {
+        fail(one, "two cases are called " + in_quotes(last.name) + ", the first in line " + std::to_string(same->second) +
                       "; give one of them another name");
       }
     }
@@ -67,6 +67,7 @@ class suite_reader {
     if (!node->is_string()) fail(*node, key + " must be text");
     std::string value = *node->value<std::string>();
     if (value.empty()) fail(*node, key + " is empty; leave it out, or say which");
+    if (value.find('\0') != std::string::npos) fail(*node, key + " = " + in_quotes(value) + " holds a NUL, which is part of no name");
     return value;
   }
 
@@ -144,6 +145,7 @@ class suite_reader {
 }  // namespace
 
 suite parse_suite(std::string_view text, const std::filesystem::path& file) {
+  detail::require_shallow_toml(text, file.string());
   try {
     return suite_reader(file).read(toml::parse(text));
   } catch (const toml::parse_error& e) {
@@ -153,13 +155,7 @@ suite parse_suite(std::string_view text, const std::filesystem::path& file) {
 }
 
 suite read_suite(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::error_code none;
-  if (!in || std::filesystem::is_directory(file, none))
-    throw format_error(file.string() + ": cannot be read; is the path right?");
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw format_error(file.string() + ": cannot be read");
-  return parse_suite(text, file);
+  return parse_suite(read_file(file, suite_limit), file);
 }
 
 }  // namespace deltaproof

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/suite.hpp"
 #include "kernel/json_number.hpp"
+#include "number/printable.hpp"
 #include "number/text.hpp"
 
 namespace deltaproof {
@@ -21,8 +23,8 @@ std::string_view word(norm_kind norm) { return norm == norm_kind::rms ? "rms" : 
 
 /// Names and reasons from files: a control character could fake a line, a bar a column.
 std::string one_line(std::string text, bool in_table = false) {
+  text = detail::printable_line(text);
   for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
     if (in_table && c == '|') c = '/';
   }
   return text;
@@ -208,6 +210,7 @@ suite_drift compare_baseline(const suite_report& now, std::string_view text, con
   const auto refuse = [&](const std::string& why) {
     return format_error(file + ": no baseline: " + why + "; give what check SUITE.toml --json wrote");
   };
+  detail::require_shallow_json(text, file);
   const json old = json::parse(text, nullptr, false);
   if (old.is_discarded()) throw refuse("not JSON");
   if (!old.is_object() || old.value("schema", json()) != schema || !old.contains("cases") || !old["cases"].is_array()) {

@@ -97,8 +97,10 @@ std::pair<std::filesystem::path, std::filesystem::path> record(const std::filesy
   result stamped = r;
   stamped.problem_sha256 = sha256_hex(std::as_bytes(std::span(given)));
   const std::string gave = result_bytes(stamped);
-  write_file(problem_file, given);
-  write_file(result_file, gave);
+  file_batch both;
+  both.add(problem_file, given);
+  both.add(result_file, gave);
+  both.finish();
   return {problem_file, result_file};
 }
 

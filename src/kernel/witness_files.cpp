@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/witness.hpp"
 #include "deltaproof/kernel/write_file.hpp"
@@ -26,12 +24,9 @@ constexpr std::array<std::string_view, 5> witness_files{"problem.safetensors", "
 
 std::string sha256_of(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw format_error(file.string() + ": cannot be read");
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
+json json_of(std::string_view text, const fs::path& file) {
+  detail::require_shallow_json(text, file.string());
+  return json::parse(text, nullptr, false);
 }
 
 /// "DIR/" is DIR.
@@ -44,7 +39,7 @@ bool is_empty_folder(const fs::path& folder) { return fs::is_directory(folder) &
 
 bool is_witness(const fs::path& folder) {
   if (!fs::is_regular_file(folder / "verdict.json")) return false;
-  const json j = json::parse(text_of(folder / "verdict.json"), nullptr, false);
+  const json j = json_of(read_file(folder / "verdict.json", verdict_limit), folder / "verdict.json");
   return j.is_object() && j.contains("witness") && j["witness"].is_object();
 }
 
@@ -106,10 +101,12 @@ void move_into_place(const fs::path& finished, const fs::path& folder) {
   }
   for (const auto& entry : fs::directory_iterator(old)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(witness_files.begin(), witness_files.end(), name) == witness_files.end()) fs::rename(entry.path(), folder / name);
+    if (!is_witness_file(name)) fs::rename(entry.path(), folder / name);
   }
   fs::remove_all(old);
 }
+
+std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 /// A key of the file, or a format_error that says it lacks it.
 const json& key_of(const json& j, const char* key, const fs::path& file) {
@@ -128,11 +125,16 @@ check_record record_of(const json& o, const fs::path& file) {
   out.max_bits = key_of(o, "max_bits", file).get<int>();
   if (o.contains("strict_padding")) out.strict_padding = o["strict_padding"].get<bool>();
   for (const json& b : key_of(o, "bounds", file)) {
-    out.bounds.push_back({b.at("tensor").get<std::string>(), {metric_named(b.at("metric").get<std::string>()), bound(b.at("limit").get<double>(), because(b.at("because").get<std::string>()))}});
+    const auto tensor = b.at("tensor").get<std::string>(), metric = b.at("metric").get<std::string>(), reason = b.at("because").get<std::string>();
+    try {
+      out.bounds.push_back({tensor, {metric_named(metric), bound(b.at("limit").get<double>(), because(reason))}});
+    } catch (const error& e) {
+      throw format_error(file.string() + ": a bound of " + in_quotes(tensor) + ": " + e.what());
+    }
   }
   for (const json& p : key_of(o, "plans", file)) {
     const plan_source source{p.at("name").get<std::string>(), p.at("path").is_null() ? "" : p.at("path").get<std::string>(), p.at("text").get<std::string>()};
-    if (sha256_of(source.text) != p.at("sha256").get<std::string>()) throw format_error(file.string() + ": the text of plan " + source.name + " does not have its sha256; the file has changed");
+    if (sha256_of(source.text) != p.at("sha256").get<std::string>()) throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) + " does not have its sha256; the file has changed");
     out.plans.push_back(source);
   }
   return out;
@@ -155,7 +157,7 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
   for (const plan_source& source : v.identity.record->plans) {
     if (!source.path.empty()) {
       const fs::path file = located(source.path, v.file);
-      require_hash(file, sha256_of(text_of(file)), sha256_of(source.text));
+      require_hash(file, sha256_of(read_file(file, plan_limit)), sha256_of(source.text));
       continue;
     }
     std::string_view now;
@@ -172,9 +174,14 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
 }  // namespace
 
 plan_source source_of(const std::string& plan) {
-  if (plan.ends_with(".toml")) return {parse_plan(text_of(plan), plan).name, plan, text_of(plan)};
+  if (plan.ends_with(".toml")) {
+    const std::string text = read_file(plan, plan_limit);
+    return {parse_plan(text, plan).name, plan, text};
+  }
   return {plan, "", std::string(plan_text(plan))};
 }
+
+bool is_witness_file(const std::string& name) { return std::find(witness_files.begin(), witness_files.end(), name) != witness_files.end(); }
 
 void require_witness_place(const fs::path& where) {
   const fs::path folder = without_slash(where);
@@ -200,10 +207,8 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
   require_witness_place(where);
   if (!whole.record) throw format_error("write_witness: the check recorded no options; set check_identity::record");
   const fs::path folder = without_slash(where);
-  const fs::path part = folder.string() + ".part-" + std::to_string(getpid());
+  const fs::path part = new_folder_beside(folder);
   try {
-    fs::remove_all(part);
-    fs::create_directory(part);
     check_identity identity = whole;
     identity.problem_path = "problem.safetensors";
     identity.result_path = "result.safetensors";
@@ -214,7 +219,7 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     result gave = kept.gave;
     gave.problem_sha256 = identity.problem_sha256;
     write_result(part / identity.result_path, gave);
-    identity.result_sha256 = sha256_of(text_of(part / identity.result_path));
+    identity.result_sha256 = read_safetensors(part / identity.result_path).sha256();
     if (!gave.final_state) std::erase_if(identity.record->bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
     for (plan_source& source : identity.record->plans) {
       if (!source.path.empty()) source.path = "plan.toml";
@@ -226,7 +231,7 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     const check_report shown = of ? renumbered(kept.report, *of) : kept.report;
     json j = json::parse(to_json(shown, identity));
     j["witness"] = witness;
-    write_file(part / "verdict.json", j.dump(2) + "\n");
+    write_file(part / "verdict.json", j.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
     write_file(part / "README.txt", readme(folder, shown.reason, witness["says"], whole, plan != nullptr));
     move_into_place(part, folder);
   } catch (const fs::filesystem_error& e) {
@@ -241,11 +246,21 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
 }
 
 recorded_verdict read_verdict(const fs::path& where) {
+  const fs::path file = fs::is_directory(where) ? where / "verdict.json" : where;
+  recorded_verdict out = parse_verdict(read_file(file, verdict_limit), file);
+  if (!out.plan_sha256.empty()) {
+    const fs::path plan = file.parent_path() / "plan.toml";
+    require_hash(plan, sha256_of(read_file(plan, plan_limit)), out.plan_sha256);
+  }
+  return out;
+}
+
+recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   recorded_verdict out;
-  out.file = fs::is_directory(where) ? where / "verdict.json" : where;
-  const json j = json::parse(text_of(out.file), nullptr, false);
+  out.file = file;
+  const json j = json_of(text, file);
   if (j.is_discarded()) throw format_error(out.file.string() + ": no JSON");
-  if (const json& schema = key_of(j, "schema", out.file); schema != "deltaproof.verdict/1") throw format_error(out.file.string() + ": schema is " + schema.dump() + "; only deltaproof.verdict/1 is replayed");
+  if (const json& schema = key_of(j, "schema", out.file); schema != "deltaproof.verdict/1") throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) + "; only deltaproof.verdict/1 is replayed");
   try {
     out.judged = key_of(j, "verdict", out.file).get<std::string>();
     out.reason = key_of(j, "reason", out.file).get<std::string>();
@@ -259,17 +274,22 @@ recorded_verdict read_verdict(const fs::path& where) {
     out.identity.result_sha256 = key_of(j, "result", out.file).at("sha256").get<std::string>();
     out.identity.reproduce = key_of(j, "reproduce", out.file).get<std::string>();
     out.identity.record = record_of(key_of(j, "options", out.file), out.file);
+    if (j.contains("witness") && j["witness"].is_object()) {
+      out.witness = dumped(j["witness"]);
+      out.of = origin_of(j["witness"]);
+      const json plan = j.value("plan", json());
+      if (plan.is_object() && plan.contains("sha256")) out.plan_sha256 = plan["sha256"].get<std::string>();
+    }
   } catch (const json::exception& e) {
     throw format_error(out.file.string() + ": " + e.what());
   }
-  if (j.contains("witness") && j["witness"].is_object()) {
-    out.witness = j["witness"].dump();
-    out.of = origin_of(j["witness"]);
-    const json& plan = j["plan"];
-    if (plan.is_object() && plan.contains("sha256")) {
-      const fs::path file = out.file.parent_path() / "plan.toml";
-      require_hash(file, sha256_of(text_of(file)), plan["sha256"].get<std::string>());
-    }
+  return out;
+}
+
+std::vector<fs::path> files_of(const recorded_verdict& v) {
+  std::vector<fs::path> out{v.file, located(v.identity.problem_path, v.file), located(v.identity.result_path, v.file)};
+  for (const plan_source& source : v.identity.record->plans) {
+    if (!source.path.empty()) out.push_back(located(source.path, v.file));
   }
   return out;
 }

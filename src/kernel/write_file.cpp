@@ -4,11 +4,13 @@
 #include "deltaproof/kernel/write_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -31,17 +33,24 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
   }
 }
 
-std::filesystem::path partial_beside(std::filesystem::path target, const char* what) {
-  target += "." + std::to_string(::getpid()) + "." + what;
-  return target;
+/// Tries names beside `target` until `make(name)` succeeds on one that was not there: two writers may have one process id, in two
+/// containers or two threads. Gives errno where none can be made.
+template <class Make>
+int make_beside(const std::filesystem::path& target, const char* what, std::filesystem::path& made, const Make& make) {
+  std::random_device random;
+  for (int tries = 0; tries < 100; ++tries) {
+    made = target;
+    made += "." + std::to_string(::getpid()) + "-" + std::to_string(random()) + "." + what;
+    if (make(made)) return 0;
+    if (errno != EEXIST) break;
+  }
+  return errno;
 }
 
 class open_file {
  public:
   /// `shown` is the path that errors name.
-  open_file(const std::filesystem::path& path, const std::filesystem::path& shown, int flags) : path_(shown), descriptor_(::open(path.c_str(), flags, 0666)) {
-    if (descriptor_ < 0) cannot_write(shown, errno);
-  }
+  open_file(int descriptor, const std::filesystem::path& shown) : path_(shown), descriptor_(descriptor) {}
   ~open_file() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
@@ -51,6 +60,7 @@ class open_file {
   void write(std::string_view bytes) const { write_all(descriptor_, bytes, path_); }
   void close() {
     const int descriptor = std::exchange(descriptor_, -1);
+    if (descriptor < 0) return;
     if (::close(descriptor) != 0) cannot_write(path_, errno);
   }
 
@@ -61,11 +71,8 @@ class open_file {
 
 }  // namespace
 
-void require_writable(const std::filesystem::path& path, const std::filesystem::path& input) {
+void require_writable(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, input, ignored)) {
-    throw format_error(path.string() + ": is the file that is read; name another one to be written");
-  }
   if (std::filesystem::is_directory(path, ignored)) cannot_write(path, EISDIR);
   const bool exists = std::filesystem::exists(path, ignored);
   const std::filesystem::path target = exists ? std::filesystem::canonical(path, ignored) : path;
@@ -94,12 +101,22 @@ file_writer::file_writer(const std::filesystem::path& path) : state_{std::make_u
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    s.out.emplace(path, s.shown, O_WRONLY | O_CLOEXEC);
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) cannot_write(path, errno);
+    s.out.emplace(descriptor, s.shown);
     return;
   }
   s.target = std::filesystem::exists(status) ? std::filesystem::canonical(path) : path;
-  s.partial = partial_beside(s.target, "partial");
-  s.out.emplace(s.partial, s.shown, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+  int descriptor = -1;
+  const int code = make_beside(s.target, "partial", s.partial, [&](const std::filesystem::path& name) {
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return descriptor >= 0;
+  });
+  if (code != 0) {
+    s.partial.clear();
+    cannot_write(s.shown, code);
+  }
+  s.out.emplace(descriptor, s.shown);
 }
 
 file_writer::~file_writer() {
@@ -109,6 +126,8 @@ file_writer::~file_writer() {
 }
 
 void file_writer::write(std::string_view bytes) { state_->out->write(bytes); }
+
+void file_writer::settle() { state_->out->close(); }
 
 void file_writer::finish() {
   state& s = *state_;
@@ -121,6 +140,24 @@ void file_writer::finish() {
   s.out.reset();
 }
 
+void file_batch::add(const std::filesystem::path& path, std::string_view bytes) {
+  files_.push_back(std::make_unique<file_writer>(path));
+  files_.back()->write(bytes);
+  files_.back()->settle();
+}
+
+void file_batch::finish() {
+  for (const auto& file : files_) file->finish();
+  files_.clear();
+}
+
+std::filesystem::path new_folder_beside(const std::filesystem::path& path) {
+  std::filesystem::path made;
+  const int code = make_beside(path, "part", made, [](const std::filesystem::path& name) { return ::mkdir(name.c_str(), 0777) == 0; });
+  if (code != 0) cannot_write(path, code);
+  return made;
+}
+
 scratch_file::scratch_file(const std::filesystem::path& path) : shown_{path} {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
@@ -128,9 +165,12 @@ scratch_file::scratch_file(const std::filesystem::path& path) : shown_{path} {
   const std::filesystem::path target = !beside                           ? std::filesystem::temp_directory_path() / "deltaproof"
                                        : std::filesystem::exists(status) ? std::filesystem::canonical(path)
                                                                          : path;
-  const std::filesystem::path room = partial_beside(target, "scratch");
-  descriptor_ = ::open(room.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor_ < 0) cannot_write(shown_, errno);
+  std::filesystem::path room;
+  const int code = make_beside(target, "scratch", room, [&](const std::filesystem::path& name) {
+    descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return descriptor_ >= 0;
+  });
+  if (code != 0) cannot_write(shown_, code);
   ::unlink(room.c_str());
 }
 

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,37 @@ struct mpfr_thread_caches {
   mpfr_thread_caches(const mpfr_thread_caches&) = delete;
   mpfr_thread_caches& operator=(const mpfr_thread_caches&) = delete;
   ~mpfr_thread_caches() { mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); }
+};
+
+/// Threads that are joined when this goes. Where the system starts no more of them (a container's limit, no memory), those that
+/// there are do the work.
+class helpers {
+ public:
+  helpers() = default;
+  helpers(const helpers&) = delete;
+  helpers& operator=(const helpers&) = delete;
+  ~helpers() { join(); }
+  template <class Work>
+  void start(std::size_t count, const Work& work) {
+    threads_.reserve(count);
+    try {
+      while (threads_.size() < count) {
+        threads_.emplace_back([&work] {
+          const mpfr_thread_caches freed_at_the_end;
+          work();
+        });
+      }
+    } catch (const std::system_error&) {
+      return;
+    }
+  }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  std::vector<std::thread> threads_;
 };
 
 template <class Job>
@@ -43,15 +75,10 @@ void parallel_for(std::size_t count, unsigned threads, const Job& job) {
       }
     }
   };
-  std::vector<std::thread> pool;
-  for (unsigned w = 1; w < workers; ++w) {
-    pool.emplace_back([&work] {
-      const mpfr_thread_caches freed_at_the_end;
-      work();
-    });
-  }
+  helpers others;
+  if (workers > 1) others.start(workers - 1, work);
   if (count > 0) work();
-  for (auto& thread : pool) thread.join();
+  others.join();
   if (failure) std::rethrow_exception(failure);
 }
 

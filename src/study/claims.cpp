@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "claims/parts.hpp"
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
 #include "kernel/nearest_name.hpp"
@@ -34,10 +34,11 @@ constexpr std::array<claim_document, 5> documents{{
 }};
 
 std::string content_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
+  try {
+    return read_file(file, report_limit);
+  } catch (const format_error&) {
+    return {};
+  }
 }
 
 /// Names in the first cell of the index's rows.

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <set>
 #include <utility>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
-#include "deltaproof/study/report.hpp"
+#include "deltaproof/study/report_files.hpp"
+#include "number/printable.hpp"
 #include "study/markdown.hpp"
 
 namespace deltaproof {
@@ -22,68 +23,91 @@ void make_folder(const fs::path& directory) {
   if (error) throw format_error("cannot make the folder " + directory.string() + ": " + error.message());
 }
 
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
-}
-
-fs::path figure_file(const report& r, const figure& f) { return r.study + "-" + f.id + ".svg"; }
+std::string figure_file(const report& r, const figure& f) { return r.study + "-" + f.id + ".svg"; }
 
 }  // namespace
 
-void write_report(const report& r, const fs::path& directory) {
+named_files report_files(const report& r) {
   validate(r);
-  std::vector<std::pair<fs::path, std::string>> drawn;
-  for (const figure& f : r.figures) drawn.emplace_back(figure_file(r, f), svg(f));
-  make_folder(directory);
-  std::vector<fs::path> former;
-  const fs::path json_file = directory / (r.study + ".json");
-  try {
-    const report before = report_from_json(content_of(json_file));
-    for (const figure& f : before.figures) former.push_back(figure_file(before, f));
-  } catch (const format_error&) {
-    // No report of ours there: nothing to tidy.
-  }
-  for (const auto& [name, text] : drawn) write_file(directory / name, text);
-  write_file(directory / (r.study + ".md"), to_markdown(r));
-  write_file(json_file, to_json(r));
-  for (const fs::path& name : former) {
-    const bool kept = std::any_of(drawn.begin(), drawn.end(), [&](const auto& d) { return d.first == name; });
-    std::error_code ignored;
-    if (!kept && name.filename() == name) fs::remove(directory / name, ignored);
-  }
+  named_files files;
+  for (const figure& f : r.figures) files[figure_file(r, f)] = svg(f);
+  files[r.study + ".md"] = to_markdown(r);
+  files[r.study + ".json"] = to_json(r);
+  return files;
 }
 
-void write_index(const fs::path& directory) {
-  make_folder(directory);
+std::string content_in(const fs::path& directory, const std::string& name, const named_files& fresh) {
+  if (const auto found = fresh.find(name); found != fresh.end()) return found->second;
+  std::error_code none;
+  return fs::is_regular_file(directory / name, none) ? read_file(directory / name, report_limit) : std::string();
+}
+
+std::vector<report> reports_in(const fs::path& directory, const named_files& fresh) {
+  std::set<std::string> names;
+  for (const auto& [name, text] : fresh) names.insert(name);
+  std::error_code none;
+  for (fs::directory_iterator entry(directory, none), end; !none && entry != end; entry.increment(none)) {
+    names.insert(entry->path().filename().string());
+  }
   std::vector<report> reports;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().extension() != ".json") continue;
+  for (const std::string& name : names) {
+    if (fs::path(name).extension() != ".json") continue;
     try {
-      reports.push_back(report_from_json(content_of(entry.path())));
+      reports.push_back(report_from_json(content_in(directory, name, fresh)));
     } catch (const format_error&) {
-      // Some other JSON; the index lists reports only.
+      // Some other JSON; only reports are listed.
     }
   }
   std::sort(reports.begin(), reports.end(), [](const report& a, const report& b) { return a.study < b.study; });
+  return reports;
+}
+
+void write_together(const fs::path& directory, const named_files& files) {
+  std::error_code none;
+  const bool made = !fs::exists(directory, none);
+  make_folder(directory);
+  std::set<std::string> former;
+  for (const report& before : reports_in(directory)) {
+    if (files.count(before.study + ".json") == 0) continue;
+    for (const figure& f : before.figures) former.insert(figure_file(before, f));
+  }
+  try {
+    file_batch batch;
+    for (const auto& [name, text] : files) batch.add(directory / name, text);
+    batch.finish();
+  } catch (...) {
+    if (made) fs::remove(directory, none);
+    throw;
+  }
+  for (const std::string& name : former) {
+    if (files.count(name) == 0 && fs::path(name).filename() == name) fs::remove(directory / name, none);
+  }
+}
+
+void write_report(const report& r, const fs::path& directory) { write_together(directory, report_files(r)); }
+
+std::string index_of(const fs::path& directory, const named_files& fresh) {
+  const std::vector<report> reports = reports_in(directory, fresh);
   std::string out =
       "# Reports\n\nThe pages of this folder are the output of a program. Under each stands the command that makes it again; a\n"
       "study writes its page where `-o FOLDER` is added. Each finding says what kind of evidence stands behind it (proved,\n"
       "exhaustive, worst found, sampled, certified, measured) and each page ends with what is not claimed. The `.json` beside a\n"
       "page holds the same numbers in full precision.\n";
-  if (fs::exists(directory / "claims.md")) out += "\nEvery claim of the source documents, with its verdict and evidence: [the ledger](claims.md).\n";
+  if (fresh.count("claims.md") > 0 || fs::exists(directory / "claims.md")) {
+    out += "\nEvery claim of the source documents, with its verdict and evidence: [the ledger](claims.md).\n";
+  }
   for (const report& r : reports) {
     out += "\n## [" + detail::title_of(r) + "](" + r.study + ".md)\n\n**" + r.question + "**\n\n" + r.answer + "\n\n";
     if (!r.unfinished.empty())
       out += "Not complete: this run was interrupted or lacked input; the page says what is left out.\n\n";
-    for (const figure& f : r.figures) out += "- [" + detail::escaped(f.title) + "](" + figure_file(r, f).string() + ")\n";
+    for (const figure& f : r.figures) out += "- [" + detail::escaped(f.title) + "](" + figure_file(r, f) + ")\n";
     if (!r.figures.empty()) out += "\n";
     out += "Made by `" + r.command + "`.\n";
   }
   if (reports.empty()) out += "\nNo report has been made yet.\n";
-  write_file(directory / "README.md", out);
+  return detail::printable(out);
 }
+
+void write_index(const fs::path& directory) { write_together(directory, {{"README.md", index_of(directory)}}); }
 
 }  // namespace deltaproof

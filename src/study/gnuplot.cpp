@@ -13,11 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "deltaproof/kernel/read_file.hpp"
+#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
 
 extern char** environ;
@@ -47,19 +47,14 @@ class temporary_folder {
   fs::path path_;
 };
 
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
-}
+std::string content_of(const fs::path& file) { return read_file(file, report_limit); }
 
 std::string run(const std::string& script) {
   const temporary_folder folder;
   const std::string script_file = (folder.path() / "figure.gp").string();
   const std::string output_file = (folder.path() / "figure.svg").string();
   const std::string error_file = (folder.path() / "errors").string();
-  std::ofstream(script_file, std::ios::binary) << script;
+  write_file(script_file, script);
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -152,7 +147,10 @@ std::vector<paper_mark> project(const std::string& script) {
   std::vector<paper_mark> marks;
   std::string_view text_group;
   std::size_t at = svg.find("</defs>");
-  if (at == std::string::npos || svg.find("</svg>") == std::string::npos) {
+  if (!svg.empty() && svg.find("</svg>") == std::string::npos) {
+    throw environment_error("gnuplot's drawing was cut short; is there room in the folder for temporary files?");
+  }
+  if (at == std::string::npos) {
     throw environment_error("gnuplot gave no SVG; install the Debian package gnuplot-nox");
   }
   while ((at = svg.find('<', at)) != std::string::npos) {

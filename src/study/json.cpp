@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
 
@@ -62,15 +63,17 @@ json evidence_value(const evidence& e) {
   return result;
 }
 
+std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 // Indented, but an array or object without inner ones on one line: a table's row is a line of the file.
 void print(const json& j, std::string& out, std::size_t indent) {
   const bool nested =
       j.is_structured() && std::any_of(j.begin(), j.end(), [](const json& v) { return v.is_structured() && !v.empty(); });
   const bool lines = nested || (j.is_object() && j.size() > 4) ||
-                     (j.is_array() && !j.empty() && j.dump().size() > 160 && j.begin()->is_string());
+                     (j.is_array() && !j.empty() && dumped(j).size() > 160 && j.begin()->is_string());
   if (!lines) {
     if (!j.is_structured() || j.empty()) {
-      out += j.dump();
+      out += dumped(j);
       return;
     }
   }
@@ -81,7 +84,7 @@ void print(const json& j, std::string& out, std::size_t indent) {
   for (const auto& item : j.items()) {
     if (!first) out += separator;
     first = false;
-    if (j.is_object()) out += json(item.key()).dump() + ": ";
+    if (j.is_object()) out += dumped(item.key()) + ": ";
     print(item.value(), out, indent + 2);
   }
   if (lines) out += "\n" + std::string(indent, ' ');
@@ -193,6 +196,7 @@ std::string to_json(const report& r) {
 }
 
 report report_from_json(std::string_view text) {
+  detail::require_shallow_json(text, "report JSON");
   const json j = json::parse(text, nullptr, false);
   if (j.is_discarded()) throw format_error("report JSON: the text is not JSON");
   object_in(j, "the whole");

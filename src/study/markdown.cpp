@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "number/printable.hpp"
+
 namespace deltaproof {
 namespace {
 
@@ -69,7 +71,7 @@ std::string list_text(const std::vector<std::string>& items) {
 
 std::string detail::escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     if (c == '\n' || c == '\r') {
       out += ' ';
       continue;
@@ -122,7 +124,7 @@ std::string to_markdown(const report& r) {
   }
   out += "\n## What is not claimed\n\n" + list_text(r.not_claimed);
   out += "\nMade by `" + r.command + "`. In full precision: [" + r.study + ".json](" + r.study + ".json).\n";
-  return out;
+  return detail::printable(out);
 }
 
 }  // namespace deltaproof

@@ -86,16 +86,11 @@ std::size_t for_each_index(std::size_t n, const run_options& options, std::strin
       }
     }
   };
-  std::vector<std::thread> others;
+  helpers others;
   const std::size_t workers = std::min<std::size_t>(std::max(1U, options.threads), std::max<std::size_t>(1, n));
-  for (std::size_t i = 1; i < workers; ++i) {
-    others.emplace_back([&work] {
-      const mpfr_thread_caches freed_at_the_end;
-      work();
-    });
-  }
+  others.start(workers - 1, work);
   work();
-  for (std::thread& t : others) t.join();
+  others.join();
   if (failure) std::rethrow_exception(failure);
   return next;
 }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <span>
 
+#include "number/printable.hpp"
+
 namespace deltaproof::detail {
 namespace {
 
@@ -173,29 +175,9 @@ double text_width(std::string_view text, double font_size) {
 }
 
 std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-      case '\r':
-      case '\t':
-        out += ' ';
-        break;
-      default:
-        out += c;
-    }
+  std::string out = markup_escaped(text);
+  for (char& c : out) {
+    if (c == '\n' || c == '\t') c = ' ';
   }
   return out;
 }

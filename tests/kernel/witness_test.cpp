@@ -174,7 +174,7 @@ TEST(Witness, ChangedFilesAreNamed) {
   other.o = with(other.o, 0, 1);
   write_result(box.path / "w" / "result.safetensors", other);
   EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path / "w", {}, "")); }), HasSubstr("result.safetensors: its sha256 is"));
-  EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path, {}, "")); }), HasSubstr("verdict.json: cannot be read"));
+  EXPECT_THAT(thrown([&] { static_cast<void>(replay(box.path, {}, "")); }), HasSubstr("verdict.json: there is no such file"));
 }
 
 TEST(Witness, AFinalStateKeepsAllTokensAndWhatNoTriedHeadShowsIsKeptWhole) {

@@ -41,6 +41,7 @@ struct answered_check {
   check_report report;
   check_identity identity;
   std::string witness_says;  ///< empty: none was written
+  std::string witness_lost;  ///< why one that was due could not be written; the verdict stands all the same
 };
 
 /// The options of `deltaproof check` for this request, each with a space before it.

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "deltaproof/kernel/check.hpp"
@@ -71,6 +72,8 @@ using trial_progress = std::function<void(std::size_t, const head_slice&)>;
 /// The options a record states; its plans are parsed from their texts. Throws: as parse_plan.
 [[nodiscard]] check_options options_of(const check_record& record);
 
+/// Whether a witness folder holds a file of this name.
+[[nodiscard]] bool is_witness_file(const std::string& name);
 /// Throws: format_error if something is there that is neither an empty folder nor a witness.
 void require_witness_place(const std::filesystem::path& folder);
 /// Throws: format_error if something is there that is no empty folder: a witness found before is not lost to another.
@@ -88,9 +91,15 @@ struct recorded_verdict {
   check_identity identity;  ///< with its record
   std::string witness;      ///< its `witness` object as JSON; empty: none
   std::optional<original_head> of;  ///< where it is a witness of one head of several
+  std::string plan_sha256;  ///< of the witness's plan.toml; empty: none
 };
+/// Throws: format_error where the text is no verdict or lacks its options; `file` names it.
+[[nodiscard]] recorded_verdict parse_verdict(std::string_view json, const std::filesystem::path& file);
 /// Reads FILE, or DIR/verdict.json. Throws: format_error where it is no verdict or lacks its options.
 [[nodiscard]] recorded_verdict read_verdict(const std::filesystem::path& where);
+
+/// The verdict's own file and those that it names, as replay finds them. Throws: format_error if one is not there.
+[[nodiscard]] std::vector<std::filesystem::path> files_of(const recorded_verdict& v);
 
 struct replayed {
   recorded_verdict recorded;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace deltaproof {
 
@@ -30,9 +31,25 @@ class file_writer {
   void finish();
 
  private:
+  friend class file_batch;
+  void settle();  // all bytes are with the system
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// Several files that appear together: each is written beside its place, and takes it in `finish`. Where one cannot be written,
+/// or `finish` is never called, none has changed.
+class file_batch {
+ public:
+  void add(const std::filesystem::path& path, std::string_view bytes);
+  void finish();
+
+ private:
+  std::vector<std::unique_ptr<file_writer>> files_;
+};
+
+/// A new empty folder beside `path`, under a name that nobody else has.
+[[nodiscard]] std::filesystem::path new_folder_beside(const std::filesystem::path& path);
 
 /// A file without a name beside `path` (elsewhere if that is no regular file), gone with this object or with the process: room
 /// for what does not fit memory. From any thread, for different places. Throws: format_error, as write_file, also where what is
@@ -51,8 +68,7 @@ class scratch_file {
   int descriptor_ = -1;
 };
 
-/// Asked before long work whose outcome goes to `path`: whether write_file could, and would not replace `input`, which is read.
-/// Throws: format_error where not.
-void require_writable(const std::filesystem::path& path, const std::filesystem::path& input = {});
+/// Asked before long work whose outcome goes to `path`: whether write_file could. Throws: format_error where not.
+void require_writable(const std::filesystem::path& path);
 
 }  // namespace deltaproof
