@@ -55,12 +55,15 @@ class square_sums {
     const auto over = [&](double error, double exact) {
       if (error == 0) return 0.0;
       if (floor == 0) return std::ldexp(std::sqrt(error / exact), error_exponent_ - exact_exponent_);
-      return std::ldexp(std::sqrt(error / count), error_exponent_) / (std::ldexp(std::sqrt(exact / count), exact_exponent_) + floor);
+      return std::ldexp(std::sqrt(error / count) / (std::ldexp(std::sqrt(exact / count), exact_exponent_) + floor), error_exponent_);
     };
-    double high = over(error_high_, exact_low_) * (1 + slack);
+    // Beside the smallest numbers the last scaling rounds as well.
+    double low = over(error_low_, exact_high_) * (1 - slack), high = over(error_high_, exact_low_) * (1 + slack);
+    if (low < 0x1p-960) low = std::nextafter(low, 0.0);
+    if (high > 0 && high < 0x1p-960) high = std::nextafter(high, infinity);
     // What is too small for a double is still not 0.
     if (some_error_) high = std::max(high, std::numeric_limits<double>::denorm_min());
-    return {over(error_low_, exact_high_) * (1 - slack), over(error_, exact_), high};
+    return {low, over(error_, exact_), high};
   }
   /// error / exact.
   [[nodiscard]] double square_ratio() const {
@@ -73,6 +76,20 @@ class square_sums {
   double exact_ = 0, exact_low_ = 0, exact_high_ = 0;
   bool some_error_ = false;
 };
+
+struct size_range {
+  double least;
+  double largest;
+};
+/// The magnitudes that the exact value behind element i can have, rounded outward: beside a power of two the last bit tells.
+size_range sizes(double x, const reference_tensor& want, std::size_t i) {
+  double off = want.radius[i];
+  for (const auto& low : want.low) off += std::fabs(low[i]);
+  const double size = std::fabs(x);
+  if (off == 0) return {size, size};
+  off *= 1 + 0x1p-40;
+  return {std::max(0.0, std::nextafter(size - off, 0.0)), std::nextafter(size + off, infinity)};
+}
 
 void raise(enclosure& to, const enclosure& by) {
   to.lower = std::max(to.lower, by.lower);
@@ -162,8 +179,9 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
     const double off = r + 2 * e * roundings * 0x1p-52;
     const double e_low = std::max(0.0, e - off), e_high = e + off;
     raise(m.max_abs, {e_low, e, e_high});
-    // The exact value's binade is known to within the radius: the larger unit for the lower end.
-    raise(m.ulps, {e_low / ulp_at(std::fabs(x) + r, of), e / ulp_at(x, of), e_high / ulp_at(std::max(0.0, std::fabs(x) - r), of)});
+    // The exact value's binade is known to within the radius and what one double does not say: the larger unit for the lower end.
+    const auto [least, largest] = sizes(x, want, i);
+    raise(m.ulps, {e_low / ulp_at(largest, of), e / ulp_at(x, of), e_high / ulp_at(least, of)});
     all.add(e, e_low, e_high, x, r);
     row.add(e, e_low, e_high, x, r);
     ++in_row;
@@ -184,6 +202,8 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
   for (enclosure* e : {&m.max_abs, &m.rel_fro, &m.fla_ratio, &m.ulps, &m.worst_row}) {
     if (m.nonfinite > 0) *e = {infinity, infinity, infinity};
     if (m.unknown > 0) e->upper = infinity;
+    // What is not known may be most of the norm that an error is divided by.
+    if (m.unknown > 0 && m.nonfinite == 0 && e != &m.max_abs && e != &m.ulps) e->lower = 0;
   }
   if (m.nonfinite > 0) m.nmse = infinity;
   return m;

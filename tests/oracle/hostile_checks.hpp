@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/hostile_problems.hpp"
 #include "oracle/judge.hpp"
@@ -64,6 +65,47 @@ class hostile_check {
     enclosed(what + ": o", ref.o, truth_.o, known);
     if (ref.divergences.empty()) enclosed(what + ": final_state", ref.final_state, truth_.state, truth_.state.size());
     if (q.range.output < infinity) left_range(what, q, ref);
+    if (!ref.divergences.empty()) return;
+    measured(what + ": o", ref.o, truth_.o);
+    measured(what + ": final_state", ref.final_state, truth_.state);
+  }
+
+  /// What `measure` says of a result: no error outside its enclosure.
+  void measured(const std::string& what, const reference_tensor& ref, const std::vector<Real>& truth) {
+    if (ref.value.empty() || truth.empty()) return;
+    std::vector<double> got(truth.size());
+    const std::size_t kind = random_.below(3);
+    for (std::size_t i = 0; i < got.size() && kind > 0; ++i) {
+      const double near = std::clamp(detail::nearest(truth[i]), -1e300, 1e300);
+      got[i] = kind == 1 ? static_cast<double>(static_cast<float>(std::clamp(near, -3e38, 3e38))) : near * (1 + 1e-3 * random_.uniform());
+    }
+    const format of = random_.below(2) == 0 ? fp32 : bf16;
+    const measurement m = measure(got, ref, of);
+    tracked::precision() = std::max<mpfr_prec_t>(tracked::precision(), 4096);
+    tracked most = 0.0, ulps = 0.0, error = 0.0, exact = 0.0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      in_mpfr(truth[i], [&](mpfr_ptr y) {
+        const tracked x = tracked::from(y), e = magnitude(tracked(got[i]) - x);
+        const long binade = x.is_zero() ? of.emin : std::max<long>(mpfr_get_exp(x.get()) - 1, of.emin);
+        if (most < e) most = e;
+        const tracked in_ulps = e / tracked::power(binade - of.precision + 1);
+        if (ulps < in_ulps) ulps = in_ulps;
+        error = error + e * e;
+        exact = exact + x * x;
+      });
+    }
+    const auto inside = [&](const char* name, const enclosure& said, const tracked& is) {
+      const bool above = said.lower == infinity || is < tracked(said.lower * (1 - 0x1p-50));
+      const bool below = said.upper < infinity && tracked(said.upper * (1 + 0x1p-50)) < is;
+      if (!above && !below) return;
+      fail(what + ": " + name + " said to lie in [" + text(said.lower) + ", " + text(said.upper) + "] and is " + text(detail::nearest(is)));
+    };
+    inside("max_abs", m.max_abs, most);
+    inside("ulps", m.ulps, ulps);
+    if (exact.is_zero()) return;
+    const tracked count = static_cast<double>(got.size());
+    inside("rel_fro", m.rel_fro, root(error / exact));
+    inside("fla_ratio", m.fla_ratio, root(error / count) / (root(exact / count) + tracked(1e-8)));
   }
 
   void rounding(std::size_t parts) {

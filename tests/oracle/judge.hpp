@@ -88,6 +88,20 @@ class tracked {
     return tracked() - out;
   }
 
+  friend bool operator<(const tracked& a, const tracked& b) { return mpfr_less_p(a.x_, b.x_) != 0; }
+  friend tracked magnitude(const tracked& a) { return mpfr_sgn(a.x_) < 0 ? tracked() - a : a; }
+  static tracked from(mpfr_srcptr x) {
+    tracked out;
+    out.note(mpfr_set(out.x_, x, MPFR_RNDN));
+    return out;
+  }
+  /// 2^exponent.
+  static tracked power(long exponent) {
+    tracked out;
+    mpfr_set_ui_2exp(out.x_, 1, exponent, MPFR_RNDN);
+    return out;
+  }
+
   bool exact = true;
 
  private:

@@ -152,6 +152,27 @@ TEST(measure, a_reference_that_failed_makes_the_question_undecided) {
   EXPECT_EQ(judge(measure(std::vector<double>{infinity}, want, bf16), {}), verdict::undecided);
 }
 
+/// Below 1 the units of bf16 are half as large, and no double lies between 1 - 1e-20 and 1.
+TEST(measure, a_truth_just_below_a_power_of_two_counts_the_smaller_units) {
+  const double got = 1 + 0x1p-7;
+  EXPECT_LT(measure(std::vector<double>{got}, truth({1}, {1}), bf16).ulps.upper, 1.001);
+  EXPECT_GE(measure(std::vector<double>{got}, truth({1}, {1}, 1e-20), bf16).ulps.upper, 2);
+  auto two_parts = truth({1}, {1});
+  two_parts.low = {{-1e-20}};
+  EXPECT_GE(measure(std::vector<double>{got}, two_parts, bf16).ulps.upper, 2);
+}
+
+/// The element that is not known may be so large that the error of the other one is nothing beside it.
+TEST(measure, what_is_not_enclosed_may_be_most_of_the_norm) {
+  auto want = truth({1, 0}, {2});
+  want.radius[1] = infinity;
+  const measurement m = measure(std::vector<double>{2, 1e9}, want, fp32);
+  const metric_bound limits[] = {{metric::rel_fro, bound(0.01, because("test"))}};
+  const metric_bound absolute[] = {{metric::max_abs, bound(0.5, because("test"))}};
+  EXPECT_EQ(judge(m, limits), verdict::undecided);
+  EXPECT_EQ(judge(m, absolute), verdict::refuted);
+}
+
 TEST(judge, three_verdicts_by_the_place_of_the_enclosure) {
   const bound limit(1, because("a test"));
   EXPECT_EQ(judge_interval({0.5, 0.7, 1.0}, limit), verdict::holds);
