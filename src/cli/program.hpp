@@ -39,14 +39,6 @@ struct common_options {
   return {[](const std::string& word) { return word.empty() ? std::string("is empty; give a name, or leave the option out") : std::string(); }, ""};
 }
 
-/// Refuses NaN, which every comparison of a range lets through.
-[[nodiscard]] inline CLI::Validator not_nan() {
-  return {[](const std::string& word) {
-            return word.find("nan") != std::string::npos || word.find("NaN") != std::string::npos ? std::string("is no number") : std::string();
-          },
-          ""};
-}
-
 /// A count as written, without the sign that an unsigned conversion would wrap.
 [[nodiscard]] inline CLI::Validator whole_number() {
   return {[](const std::string& word) {
