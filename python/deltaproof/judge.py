@@ -133,8 +133,12 @@ def _chunk_size_said(result: _core.file, plan: str | None) -> Iterator[None]:
         words = dict(result.metadata)
         if "chunk_size" in words or words.get("path") == "recurrent" or not re.search(r"path|chunk length", str(e)):
             raise
-        says = "it states no chunk_size, and so is taken for that of a recurrent kernel" if "path" not in words else "it states no chunk_size"
-        how = "write chunk_size into its metadata" if result.path else "pass Result(o, final_state, chunk_size=64), or what your kernel has"
+        says = "it states no chunk_size" + ("" if "path" in words else ", and so is taken for that of a recurrent kernel")
+        how = (
+            "write chunk_size into its metadata"
+            if result.path
+            else "pass Result(o, final_state, chunk_size=64), or what your kernel has"
+        )
         raise format_error(f"{e}. The result: {says}; of a chunk kernel {how}") from None
 
 

@@ -50,7 +50,8 @@ std::string bash_script(const CLI::App& app) {
   }
   return "# bash completion of deltaproof " DELTAPROOF_VERSION "; to use it: source <(deltaproof completion bash)\n"
          "_deltaproof() {\n"
-         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" verb=\"\" options=\"\" words=\"\" action=\"\"\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+         "  local verb=\"\" options=\"\" words=\"\" action=\"\"\n"
          "  [ \"$COMP_CWORD\" -gt 1 ] && verb=\"${COMP_WORDS[1]}\"\n"
          "  if [ -z \"$verb\" ]; then\n"
          "    mapfile -t COMPREPLY < <(compgen -W \"" + verbs + " --help --version\" -- \"$current\")\n"
@@ -71,11 +72,13 @@ std::string bash_script(const CLI::App& app) {
 }  // namespace
 
 registered_verb add_completion(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)");
+  auto* command =
+      app.add_subcommand("completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)");
   const auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "bash; zsh reads the same after: autoload -U bashcompinit && bashcompinit")->required();
   return {command, [shell, &app, &common] {
-            if (*shell != "bash") throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
+            if (*shell != "bash")
+              throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
             say(common, bash_script(app), true);
             return 0;
           }};

@@ -29,7 +29,8 @@ std::string why_no_number(const std::string& word) {
     return std::isinf(*value) ? word + " is no finite number" : std::string();
   }
   if (word.ends_with("%")) {
-    if (const auto percent = decimal_of(word.substr(0, word.size() - 1))) return word + " is a percentage; write " + detail::general(*percent / 100, 10);
+    if (const auto percent = decimal_of(word.substr(0, word.size() - 1)))
+      return word + " is a percentage; write " + detail::general(*percent / 100, 10);
   }
   if (const std::size_t comma = word.find(','); comma != std::string::npos) {
     std::string point = word;
@@ -47,7 +48,8 @@ CLI::Validator number_within(double least, double most) {
             if (!wrong.empty()) return wrong;
             const double value = *decimal_of(word);
             if (value >= least && value <= most) return std::string();
-            return word + (value < least ? " is too small" : " is too large") + "; write a number from " + detail::general(least, 10) + " to " + detail::general(most, 10);
+            return word + (value < least ? " is too small" : " is too large") + "; write a number from " + detail::general(least, 10) +
+                   " to " + detail::general(most, 10);
           },
           ""};
 }
@@ -66,7 +68,8 @@ CLI::Validator integer_within(long long least, long long most) {
             const std::string use = "; write an integer from " + std::to_string(least) + " to " + std::to_string(most);
             long long value = 0;
             const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-            if (end != word.data() + word.size() || word.empty() || error == std::errc::invalid_argument) return "'" + word + "' is no integer" + use;
+            if (end != word.data() + word.size() || word.empty() || error == std::errc::invalid_argument)
+              return "'" + word + "' is no integer" + use;
             if (error == std::errc{} && value >= least && value <= most) return std::string();
             return word + " is too " + (word.front() == '-' || (error == std::errc{} && value < least) ? "small" : "large") + use;
           },

@@ -44,13 +44,16 @@ std::string junit_xml(const std::string& suite, const std::vector<junit_case>& c
                     std::to_string(cases.size()) + "\" failures=\"" + count(&junit_case::failure) + "\" errors=\"" + count(&junit_case::error) +
                     "\" skipped=\"" + count(&junit_case::skipped) + "\" time=\"" + junit_time(seconds) + "\">\n";
   for (const junit_case& c : cases) {
-    out += "    <testcase classname=\"" + detail::markup_escaped(suite) + "\" name=\"" + detail::markup_escaped(c.name) + "\" time=\"" + junit_time(c.seconds.value_or(share)) + "\">\n";
+    out += "    <testcase classname=\"" + detail::markup_escaped(suite) + "\" name=\"" + detail::markup_escaped(c.name) + "\" time=\"" +
+           junit_time(c.seconds.value_or(share)) + "\">\n";
     const bool bad = !c.failure.empty() || !c.error.empty();
     // Some viewers show the message, some the body: each says what is wrong.
     for (const auto& [element, message] : {std::pair{"failure", &c.failure}, std::pair{"error", &c.error}}) {
       if (message->empty()) continue;
       const std::string body = c.output.empty() ? *message + "\n" : c.output;
-      out += std::string("      <") + element + " message=\"" + detail::markup_escaped(*message) + "\" type=\"" + detail::markup_escaped(message->substr(0, message->find_first_of(":,"))) + "\">" + detail::markup_escaped(body) + "</" + element + ">\n";
+      const std::string type = message->substr(0, message->find_first_of(":,"));
+      out += std::string("      <") + element + " message=\"" + detail::markup_escaped(*message) + "\" type=\"" + detail::markup_escaped(type) + "\">" +
+             detail::markup_escaped(body) + "</" + element + ">\n";
     }
     if (!c.skipped.empty()) out += "      <skipped message=\"" + detail::markup_escaped(c.skipped) + "\"/>\n";
     if (!bad && !c.output.empty()) out += "      <system-out>" + detail::markup_escaped(c.output) + "</system-out>\n";

@@ -38,7 +38,8 @@ double seconds_between_lines() {
 /// Draws from a thread of its own: work that reports nothing for a while is seen to go on.
 class progress_line::ticker {
  public:
-  explicit ticker(std::string stage) : stage_{std::move(stage)}, terminal_{isatty(STDERR_FILENO) != 0}, every_{terminal_ ? 0.25 : seconds_between_lines()} {
+  explicit ticker(std::string stage)
+      : stage_{std::move(stage)}, terminal_{isatty(STDERR_FILENO) != 0}, every_{terminal_ ? 0.25 : seconds_between_lines()} {
     if (every_ <= 0) return;
     try {
       thread_ = std::thread([this] { run(); });
@@ -90,7 +91,10 @@ class progress_line::ticker {
       const double left = spent * (1 - fraction_) / fraction_;
       text += left < 1 ? ", under a second left of this" : ", about " + duration_text(std::ceil(left)) + " left of this";
     }
-    if (stop_requested()) text = (was_interrupted() ? "interrupted" : "time is up") + std::string(": ends what it is at (") + stage_ + ")" + (was_interrupted() ? "; Ctrl-C again ends it at once" : "");
+    if (stop_requested()) {
+      text = (was_interrupted() ? "interrupted: ends what it is at (" : "time is up: ends what it is at (") + stage_ + ")" +
+             (was_interrupted() ? "; Ctrl-C again ends it at once" : "");
+    }
     if (!terminal_) {
       std::fprintf(stderr, "deltaproof: %s\n", text.c_str());
     } else {

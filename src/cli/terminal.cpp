@@ -31,7 +31,8 @@ std::string_view colour_of_mark(std::string_view mark) {
 
 /// Columns that UTF-8 takes, wide characters aside.
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins));
 }
 
 /// A command is copied as one line or not at all.

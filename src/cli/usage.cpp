@@ -67,7 +67,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
     }
     if (said.empty() && !words.empty()) said = prefix + unexpected(command, words.front());
   }
-  if (said.empty() && &command == &app && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) said = "no verb was given" + verb_suggestion(app, "");
+  const bool no_verb = &command == &app && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  if (said.empty() && no_verb) said = "no verb was given" + verb_suggestion(app, "");
   if (said.empty()) said = prefix + e.what();
   return said + "\nRun deltaproof " + (&command == &app ? "" : command.get_name() + " ") + "--help for more information.";
 }

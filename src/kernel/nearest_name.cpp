@@ -39,8 +39,9 @@ std::string_view nearest_within(std::string_view wrong, std::span<const std::str
     return distance(wrong, a) < distance(wrong, b);
   });
   if (nearest != names.end() && distance(wrong, *nearest) <= far) return *nearest;
-  const auto holds_it = [wrong](std::string_view name) {
-    return wrong.size() > 2 && std::search(name.begin(), name.end(), wrong.begin(), wrong.end(), [](char a, char b) { return lower(a) == lower(b); }) != name.end();
+  const auto alike = [](char a, char b) { return lower(a) == lower(b); };
+  const auto holds_it = [wrong, alike](std::string_view name) {
+    return wrong.size() > 2 && std::search(name.begin(), name.end(), wrong.begin(), wrong.end(), alike) != name.end();
   };
   // A part of a name is no misspelling, however many letters are missing.
   const auto whole = std::find_if(names.begin(), names.end(), holds_it);

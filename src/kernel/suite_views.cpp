@@ -167,7 +167,8 @@ std::string options_in(const std::string& drawn) { return drawn.substr(0, drawn.
 
 std::string_view word_then(const json& was) {
   if (was["state"] == name_of(case_state::failed)) return no_answer;
-  return was["state"] == name_of(case_state::judged) ? std::string_view(was["verdict"].get_ref<const std::string&>()) : name_of(verdict::undecided);
+  if (was["state"] != name_of(case_state::judged)) return name_of(verdict::undecided);
+  return was["verdict"].get_ref<const std::string&>();
 }
 
 /// A hash of the earlier report: of the case itself, else inside its verdict, where older ones have it.

@@ -50,7 +50,8 @@ std::optional<original_head> origin_of(const json& witness) {
     return value.is_number_unsigned() ? std::optional(value.get<std::size_t>()) : std::nullopt;
   };
   if (!number("head") || !number("sequence")) return std::nullopt;
-  return original_head{number("batch").value_or(0), *number("sequence"), *number("head"), number("key_head").value_or(*number("head"))};
+  const std::size_t head = *number("head");
+  return original_head{number("batch").value_or(0), *number("sequence"), head, number("key_head").value_or(head)};
 }
 
 json witness_json(const small_failure& kept, const check_identity& whole, const std::string& earlier) {

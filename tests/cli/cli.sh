@@ -327,8 +327,8 @@ expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-
 [ ! -e unneeded ] || { echo "FAIL a witness of nothing"; failures=$((failures + 1)); }
 expect 2 "no witness" shrink parts
 expect 2 "leave --seed out" replay small --seed 3
-expect 3 "--max-seconds 0.000001 ran out before it was judged again" replay small --max-seconds 0.000001
-expect 3 "undecided: --max-seconds 0.000001 ran out: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --max-seconds 0.000001
+expect 3 "--max-seconds 1e-06 ran out before it was judged again" replay small --max-seconds 0.000001
+expect 3 "undecided: --max-seconds 1e-06 ran out: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --max-seconds 0.000001
 sed -i 's/"first_bad_stage": "w"/"first_bad_stage": "u"/' small/verdict.json
 expect 2 "the first bad stage is w and was u" replay small
 cp wide64.safetensors small/result.safetensors

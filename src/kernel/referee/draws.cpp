@@ -191,7 +191,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
     }
     const std::lock_guard guard(lock);
-    if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / static_cast<double>(reports.size()));
+    const double all = static_cast<double>(reports.size());
+    if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / all);
   });
   if (!kept && !t.stopped()) keep(t.options, key, reports);
   for (const stage_report& own : reports) {

@@ -194,7 +194,8 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
       if (state) out.parts[1].moved[v][run] = as_flat(e.state.data(), state_count);
     }
     const std::lock_guard guard(lock);
-    if (t.options.progress) t.options.progress("runs beside the planted faults", static_cast<double>(++done) / static_cast<double>(2 * V * per_variant));
+    const double all = static_cast<double>(2 * V * per_variant);
+    if (t.options.progress) t.options.progress("runs beside the planted faults", static_cast<double>(++done) / all);
   });
   for (part& x : out.parts) {
     const double base = inner(x.base, x.base);
