@@ -412,10 +412,11 @@ class reader {
                                     [](op_kind op) { return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product; });
     const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
                             const auto& names, const std::string& only) {
-      const bool channels_alone = !others || (!ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; }));
+      const bool only_kda = !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; });
+      const bool channels_alone = !others || only_kda;
       if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
-      fail(key + " = \"" + std::string(detail::name_in(names, impossible)) + "\" contradicts ops = \"kda\": a gate of channels is carried by " +
-           only + "; state \"" + only + "\" or leave the key out");
+      fail(key + " = \"" + std::string(detail::name_in(names, impossible)) + "\" contradicts ops = \"kda\": " +
+           "a gate of channels is carried by " + only + "; state \"" + only + "\" or leave the key out");
     };
     const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
       refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");

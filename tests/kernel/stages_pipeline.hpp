@@ -213,7 +213,8 @@ class pipeline {
         fresh[i][v] = static_cast<float>(u[i][v]) - sum;
         const double stored = is("v_new: plus for minus") ? static_cast<double>(static_cast<float>(u[i][v]) + sum)
                                                           : static_cast<double>(fresh[i][v]);
-        v_new_[index(i, c_.values) + v] = v_new[i][v] = c_.ways.wide_value_in_o ? stored : is("v_new: truncated") ? chop(stored) : narrow(stored);
+        const double rounded_value = is("v_new: truncated") ? chop(stored) : narrow(stored);
+        v_new_[index(i, c_.values) + v] = v_new[i][v] = c_.ways.wide_value_in_o ? stored : rounded_value;
       }
     }
     read_out(first, begin, head, k, h, v_new, last_chunk);

@@ -48,9 +48,11 @@ struct way {
 const std::vector<way>& all_ways() {
   static const std::vector<way> all{
       {"as the public kernels", [](pipeline_case&) {}, [](plan&) {}, ""},
-      {"decay on k", [](pipeline_case& c) { c.ways.decay_on_k = true; }, [](plan& p) { p.v_new.decay = {write_decay::k}; }, "final_state", false, true},
+      {"decay on k", [](pipeline_case& c) { c.ways.decay_on_k = true; }, [](plan& p) { p.v_new.decay = {write_decay::k}; },
+       "final_state", false, true},
       {"decay on q", [](pipeline_case& c) { c.ways.decay_on_q = true; }, [](plan& p) { p.o.decay = {read_decay::q}; }, "o", false, true},
-      {"w by the state", [](pipeline_case& c) { c.ways.w_by_state = true; }, [](plan& p) { p.v_new.state_operand = {wide}; }, "v_new", true},
+      {"w by the state", [](pipeline_case& c) { c.ways.w_by_state = true; }, [](plan& p) { p.v_new.state_operand = {wide}; },
+       "v_new", true},
       {"q by the state", [](pipeline_case& c) { c.ways.q_by_state = true; }, [](plan& p) { p.o.state_operand = {wide}; }, "o", true},
       {"q h rounded", [](pipeline_case& c) { c.ways.read_rounded = true; }, [](plan& p) { p.o.read_store = {x_format}; }, "o"},
       {"v_new kept",
@@ -249,7 +251,8 @@ TEST(ways, leave_planted_faults_nowhere_to_hide) {
         ASSERT_NE(first, nullptr) << to_text(report);
         const bool in_state = fault.stage == "h" && fault.name != "h: truncated copy";
         // What multiplies the state itself shows it before its copy does.
-        const bool shown = in_state && (first->name == "final_state" || (c.ways.w_by_state && first->name == "v_new") || (c.ways.q_by_state && first->name == "o"));
+        const bool by_state = (c.ways.w_by_state && first->name == "v_new") || (c.ways.q_by_state && first->name == "o");
+        const bool shown = in_state && (first->name == "final_state" || by_state);
         EXPECT_TRUE(first->name == fault.stage || shown) << to_text(report);
       }
     }

@@ -460,7 +460,8 @@ void machine<Real>::correct(chunk_state<Real>& c) {
   const narrowing& store = plan.state.store;
   c.h = narrow_copy(c.state, as_stored(store));
   const narrowing operand = plan.v_new.state_operand.value_or(store);
-  c.change = times(narrow_copy(c.w, operand), narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand), operand.to, plan.state.accumulate);
+  const matrix<Real> read = narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand);
+  c.change = times(narrow_copy(c.w, operand), read, operand.to, plan.state.accumulate);
   for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
   c.v_new = narrow_copy(c.change, {plan.v_new.store, false});
   c.read_state = plan.o.state_operand ? c.state : c.h;
@@ -489,9 +490,11 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   for (std::size_t t = 0; t < tokens && on_query; ++t) decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
   const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand), of_values = plan.o.value_operand.value_or(plan.o.operand);
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
-  matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state), wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
+  matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state),
+                            wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
   if (plan.o.read_store) narrow(std::span<Real>(read.data(), read.size()), {*plan.o.read_store, false});
-  const matrix<Real> inside = times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
+  const matrix<Real> inside =
+      times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
   const bool scaled = all.channels && all.gated;  // the weights are
   c.o = matrix<Real>(tokens, all.v.cols());
   for (std::size_t t = 0; t < tokens; ++t) {

@@ -13,8 +13,9 @@ namespace deltaproof::referee_detail {
 std::optional<range_report> other_epsilon(const trial& t) {
   if (!t.p.qk_l2norm) return std::nullopt;
   double epsilon = reference_l2norm_epsilon;
+  const auto away = [](double e) { return std::fabs(std::log(e / reference_l2norm_epsilon)); };
   for (const plan_variant& v : t.variants) {
-    if (std::fabs(std::log(v.l2norm_epsilon / reference_l2norm_epsilon)) > std::fabs(std::log(epsilon / reference_l2norm_epsilon))) epsilon = v.l2norm_epsilon;
+    if (away(v.l2norm_epsilon) > away(epsilon)) epsilon = v.l2norm_epsilon;
   }
   if (epsilon == reference_l2norm_epsilon) return std::nullopt;
   // The shortest row changes most; one of zeros stays zero.
@@ -35,8 +36,9 @@ std::optional<range_report> other_epsilon(const trial& t) {
   const format x = t.p.q.element_format();
   const auto digits = [](double value) { return detail::general(value, 3); };
   return range_report{"l2norm epsilon", largest_change, unit_roundoff(x), std::string(name_of(x)), "bound", false,
-                      "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) + "), the problem and its reference by sqrt(sum x^2 + " +
-                          digits(reference_l2norm_epsilon) + "): for that alone a row differs by up to " + digits(largest_change) + " of itself (sum x^2 = " +
+                      "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) +
+                          "), the problem and its reference by sqrt(sum x^2 + " + digits(reference_l2norm_epsilon) +
+                          "): for that alone a row differs by up to " + digits(largest_change) + " of itself (sum x^2 = " +
                           digits(shortest) + "; a rounding to " + std::string(name_of(x)) + " is " + digits(unit_roundoff(x)) +
                           "). Errors are measured from the reference, so the plan's limits contain the difference"};
 }

@@ -257,7 +257,8 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
     if (off.empty()) continue;
     const stage_report other = measure_stages(p, r, less_for(off), options);
     for (const std::string& stage : with_state(that_fit(off, report, other))) {
-      const auto taken = std::find_if(report.stages.begin(), report.stages.end(), [&](const stage_measurement& one) { return one.name == stage; });
+      const auto taken = std::find_if(report.stages.begin(), report.stages.end(),
+                                      [&](const stage_measurement& one) { return one.name == stage; });
       const stage_measurement* const less = other.find(stage);
       if (taken == report.stages.end() || less == nullptr) continue;
       stage_measurement& m = *taken;

@@ -74,7 +74,8 @@ void head_measurement::run_states(chunk_decays& decays) {
     h = load_rows(*stored_.h, first, keys(), values(), 0, values());
   }
   if (stored_.v_new != nullptr) v_new = rows_of(*stored_.v_new, values(), values());
-  const bool o_reads_computed = std::any_of(r_.output.begin(), r_.output.end(), [](const output_rounding& how) { return how.reads == state_source::computed; });
+  const bool o_reads_computed = std::any_of(r_.output.begin(), r_.output.end(),
+                                            [](const output_rounding& how) { return how.reads == state_source::computed; });
   if (!stored_.has_state()) {
     if (v_new) judge_unknown("v_new", *v_new);
     if (h && v_new) {

@@ -96,7 +96,9 @@ option<scaled_rounding> scaled_of(const plan_variant::transform& t, format step,
 }
 
 /// "more" with one thing more.
-std::string joined(const std::string& more, const std::string& word) { return more.empty() || word.empty() ? more + word : more + ", " + word; }
+std::string joined(const std::string& more, const std::string& word) {
+  return more.empty() || word.empty() ? more + word : more + ", " + word;
+}
 
 /// Whether the two products of the state share a format, which is what one card does, decides the list it goes to.
 void add_states(const plan_variant& v, std::vector<option<state_rounding>>& uniform, std::vector<option<state_rounding>>& mixed) {
@@ -104,8 +106,8 @@ void add_states(const plan_variant& v, std::vector<option<state_rounding>>& unif
   const double accumulate = unit_roundoff(v.state.accumulate);
   const auto state = [&](const narrowing& operand, const std::optional<narrowing>& of_update) {
     const std::string more = joined(stored ? "stored v_new" : "", of_update ? "update " + text_of(*of_update) : "");
-    return option<state_rounding>{
-        operand, more, {"", stored ? update_kind::stored_value : update_kind::value, operand, v.state.between_tokens, accumulate, of_update}};
+    const update_kind update = stored ? update_kind::stored_value : update_kind::value;
+    return option<state_rounding>{operand, more, {"", update, operand, v.state.between_tokens, accumulate, of_update}};
   };
   if (v.state.store == v.v_new.update_operand) {
     uniform.push_back(state(v.state.store, std::nullopt));
@@ -142,8 +144,10 @@ void with_each(std::vector<option<Rounding>>& options, const std::vector<Value>&
 /// What the update and w h may do beside formats. Where gates have channels k carries their decay.
 void with_ways_of_state(std::vector<option<state_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
   const bool channels = p.gate_per_channel();
-  with_each(options, values_of(all, [&](const plan_variant& v) { return channels || (p.g && v.v_new.decay == write_decay::k); }),
-            [&](state_rounding& r, bool on_keys) {
+  const auto of_decay = [&](const plan_variant& v) { return channels ? write_decay::k : p.g ? v.v_new.decay : write_decay::v_new; };
+  with_each(options, values_of(all, of_decay),
+            [&](state_rounding& r, write_decay decay) {
+              const bool on_keys = decay == write_decay::k;
               if (on_keys) r.update = r.update == update_kind::stored_value ? update_kind::stored_key : update_kind::key;
               return std::string(on_keys && !channels ? "decay on k" : "");
             });
@@ -171,10 +175,11 @@ void with_ways_of_state(std::vector<option<state_rounding>>& options, const std:
 /// Likewise of the read-out.
 void with_ways_of_output(std::vector<option<output_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
   const bool channels = p.gate_per_channel();
-  with_each(options, values_of(all, [&](const plan_variant& v) { return channels || (p.g && v.o.decay == read_decay::q); }),
-            [&](output_rounding& r, bool on_query) {
-              r.query_gated = on_query;
-              return std::string(on_query && !channels ? "decay on q" : "");
+  const auto of_decay = [&](const plan_variant& v) { return channels ? read_decay::q : p.g ? v.o.decay : read_decay::product; };
+  with_each(options, values_of(all, of_decay),
+            [&](output_rounding& r, read_decay decay) {
+              r.query_gated = decay == read_decay::q;
+              return std::string(r.query_gated && !channels ? "decay on q" : "");
             });
   with_each(options, values_of(all, [](const plan_variant& v) { return v.o.state_operand; }),
             [](output_rounding& r, const std::optional<narrowing>& of_state) {
