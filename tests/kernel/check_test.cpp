@@ -149,6 +149,25 @@ TEST(check, json_has_the_promised_keys) {
   }
 }
 
+/// A theorem is cited for the tiers it is about; of the others it says that the proof is on paper.
+TEST(check, json_says_by_tier_what_is_behind_a_radius) {
+  const problem p = some_problem(6);
+  check_report report = check(p, perfect(p));
+  const auto because = [&](const std::string& tier) {
+    report.tiers = {{tier, 1}};
+    return nlohmann::json::parse(to_json(report, check_identity{}))["oracle"]["because"].get<std::string>();
+  };
+  const std::string paper = "proofs/notes/oracle-radius.md, proved on paper", fp64 = "float.tier_run.", entries = "float.oracle_radius.";
+  for (const char* tier : {"fp64", "double-double", "fixed-128", "exact"}) {
+    EXPECT_TRUE(because(tier).starts_with(paper)) << tier;
+    EXPECT_NE(because(tier).find("of tier fp64 "), std::string::npos) << tier;  // rows before were of that tier
+    EXPECT_EQ(because(tier).find(entries), std::string::npos) << tier;
+  }
+  EXPECT_TRUE(because("mpfr-128").starts_with(paper));
+  EXPECT_EQ(because("mpfr-128").find(fp64), std::string::npos);
+  EXPECT_NE(because("mpfr-128").find("without underflow: " + entries), std::string::npos);
+}
+
 TEST(check, a_state_bound_without_a_state_is_refused) {
   const problem p = some_problem(4);
   result r = perfect(p);

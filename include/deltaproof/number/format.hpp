@@ -120,4 +120,5 @@ inline format format_named(std::string_view name) {
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: float.formats.standard_model, float.formats.relative_error, float.formats.subnormal_error,
-// proved: float.formats.bf16_unit_roundoff, float.formats.bf16_relative_error, code.constants.unit_roundoff_bf16_is_one
+// proved: float.formats.bf16_unit_roundoff, float.formats.bf16_relative_error, float.rounding.no_format_is_a_model,
+// proved: code.constants.unit_roundoff_bf16_is_one

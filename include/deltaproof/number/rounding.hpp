@@ -192,3 +192,6 @@ constexpr double odd_sum(double a, double b) {
 
 }  // namespace detail
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.rounding.nearest_rounding, float.rounding.toward_zero_rounding

@@ -345,4 +345,4 @@ class certifier {
 // proved: float.standard_model.sum_of_squares_low, float.oracle_radius.factor_line, float.oracle_radius.factor_computed,
 // proved: float.oracle_radius.decay_line, float.oracle_radius.read_line, float.oracle_radius.norm_line,
 // proved: float.oracle_radius.token_line, float.oracle_radius.radius_unrolled, float.oracle_radius.state_radius,
-// proved: float.oracle_radius.computed_expression_low, code.constants.radius_slack_covers
+// proved: float.oracle_radius.computed_expression_low, float.radius_arithmetic.floor_covers, code.constants.radius_slack_covers

@@ -1,18 +1,19 @@
 (* SPDX-FileCopyrightText: 2026 The deltaproof authors
    SPDX-License-Identifier: MIT *)
 
-(** The row-norm radius of the reference: the lines D, W, S, R, O, N and G of proofs/notes/oracle-radius.md, and their sum over T steps.
+(** The row-norm radius of the reference: the lines D, W, S, R, O, N and F of proofs/notes/oracle-radius.md, and their sum over T steps.
 
-    For whoever relies on the radius that `oracle/certify.hpp` carries beside a value: one value row of the state, in the
-    standard model of rounding, every operation in the code's order, inputs known within the relative errors e_* and the
-    floors f_* of the lowering. [decay_line], [write_line], [state_line], [factor_line], [read_line] and [norm_line] are the
+    For whoever relies on the radius that `oracle/certify.hpp` carries beside a value, entry by entry in MPFR: one value row of the
+    state, in the model of relative errors alone, every operation in that code's order, inputs known within the relative errors e_* and
+    the floors f_* of the lowering. [decay_line], [write_line], [state_line], [factor_line], [read_line] and [norm_line] are the
     note's lines with its constants; [factor_computed] is the bound on the factor rho from the computed b |k|^2; [radius_run]
     composes them over any number of steps, and [radius_unrolled] writes the result as e_T <= e_0 prod g_t + sum r_t prod g_j;
     [slack_covers] is line F: an expression of sums, products, roots and maxima of m operations is low by at most (1 + u)^m.
 
-    Not claimed: line U (products that underflow); that the C++ computes these lines (tests compare the radius with exact
-    rationals); that the MPFR tiers' arithmetic is the model's; of the vectorised tiers more than line G ([gram_line]): not blocks of steps, not
-    double-double; that the radius is small. *)
+    Not claimed: line U (products that underflow): [rounding_model] is obeyed by no format with a smallest number
+    (rounding.no_format_is_a_model), so these lines hold where nothing underflows; tier_radius.v has the lines of the fp64 tier with
+    underflow. Nor that the C++ computes these lines (tests compare the radius with exact rationals), that MPFR's arithmetic is the
+    model's, or that the radius is small. *)
 From Coq Require Import Reals Lra Lia Psatz.
 From Flocq Require Import Core.
 From deltaproof.float Require Import vectors formats standard_model.
@@ -321,86 +322,6 @@ assert (norm K f123 <= norm K f12 + e_k * kappa * Rabs w) by (eapply Rle_trans; 
 assert (norm K f12 <= rho * e_d + kappa_plus * bound_W) by (eapply Rle_trans; [apply norm_triangle | lra]). lra.
 Qed.
 End Write.
-
-(** ** Line G: the prediction of the second of two steps taken in one pass *)
-Section Gram.
-Variables (k_1 k_2 S_0 S_1 residue : nat -> R) (w M kappa_1 kappa_2 : R).
-Hypothesis between : forall i, (i < K)%nat -> S_1 i = S_0 i + k_1 i * w + residue i.
-Hypothesis residue_bound : norm K residue <= u * (M + kappa_1 * Rabs w).
-Hypothesis kappa_1_bound : norm K k_1 <= kappa_1.
-Hypothesis kappa_2_bound : norm K k_2 <= kappa_2.
-Hypothesis S_0_bound : norm K S_0 <= M.
-Hypothesis S_1_bound : norm K S_1 <= M.
-Hypothesis gamma_small : gamma_K + 2 * u <= bpow radix2 (-30).
-
-(** From the state before both steps, the product of the keys, and what the first step wrote. *)
-Definition second_prediction : R := fl (fdot fl K k_2 S_0 + fl (fdot fl K k_2 k_1 * w)).
-
-Theorem gram_line :
-  Rabs (second_prediction - dot K k_2 S_1) <= (gamma_K + 2 * u * (1 + bpow radix2 (-30))) * (kappa_2 * (M + kappa_1 * Rabs w)).
-Proof.
-pose proof (u_ge0 fl u model) as Hu; pose proof (u_lt1 fl u model) as Hu1; pose proof gamma_K_ge0 as Hg0.
-assert (Hk1 : 0 <= kappa_1) by (eapply Rle_trans; [apply norm_ge0 | exact kappa_1_bound]).
-assert (Hk2 : 0 <= kappa_2) by (eapply Rle_trans; [apply norm_ge0 | exact kappa_2_bound]).
-assert (HM : 0 <= M) by (eapply Rle_trans; [apply norm_ge0 | exact S_0_bound]).
-pose proof (Rabs_pos w) as Hw. set (W := Rabs w) in *.
-assert (product_le : forall x y cx cy, norm K x <= cx -> norm K y <= cy -> norm K x * norm K y <= cx * cy).
-{ intros x y cx cy Hx Hy; apply Rmult_le_compat; [apply norm_ge0 | apply norm_ge0 | exact Hx | exact Hy]. }
-set (hh := fdot fl K k_2 S_0). set (gg := fdot fl K k_2 k_1).
-assert (Hh : Rabs (hh - dot K k_2 S_0) <= gamma_K * (kappa_2 * M)).
-{ eapply Rle_trans; [apply (dot_error_norms fl u model); exact K_small|]. fold gamma_K.
-  apply Rmult_le_compat_l; [exact Hg0 | apply product_le; assumption]. }
-assert (Hg : Rabs (gg - dot K k_2 k_1) <= gamma_K * (kappa_2 * kappa_1)).
-{ eapply Rle_trans; [apply (dot_error_norms fl u model); exact K_small|]. fold gamma_K.
-  apply Rmult_le_compat_l; [exact Hg0 | apply product_le; assumption]. }
-assert (Hgg : Rabs gg <= (1 + gamma_K) * (kappa_2 * kappa_1)).
-{ assert (Hd : Rabs (dot K k_2 k_1) <= kappa_2 * kappa_1) by (eapply Rle_trans; [apply cauchy_schwarz | apply product_le; assumption]).
-  replace gg with ((gg - dot K k_2 k_1) + dot K k_2 k_1) by ring. eapply Rle_trans; [apply Rabs_triang | lra]. }
-assert (Hres : Rabs (dot K k_2 residue) <= kappa_2 * (u * (M + kappa_1 * W))).
-{ eapply Rle_trans; [apply cauchy_schwarz | apply product_le; assumption]. }
-assert (HS1 : Rabs (dot K k_2 S_1) <= kappa_2 * M) by (eapply Rle_trans; [apply cauchy_schwarz | apply product_le; assumption]).
-assert (E : dot K k_2 S_1 = dot K k_2 S_0 + dot K k_2 k_1 * w + dot K k_2 residue).
-{ assert (E1 : dot K k_2 S_1 = dot K k_2 (fun i => (S_0 i + w * k_1 i) + residue i)).
-  { unfold dot; apply Rsum_ext; intros i Hi; rewrite between by exact Hi; ring. }
-  rewrite E1, (dot_plus_r K k_2 (fun i => S_0 i + w * k_1 i) residue), (dot_plus_r K k_2 S_0 (fun i => w * k_1 i)), dot_scal_r; ring. }
-set (q := fl (gg * w)). pose proof (model_argument _ _ model (gg * w)) as Hq; fold q in Hq. rewrite Rabs_mult in Hq; fold W in Hq.
-pose proof (model_result _ _ model (hh + q)) as Hp. change (fl (hh + q)) with second_prediction in Hp.
-set (p := second_prediction) in *. set (t := dot K k_2 S_1) in *.
-set (Z := kappa_2 * (M + kappa_1 * W)).
-assert (HZ1 : kappa_2 * M <= Z).
-{ unfold Z. assert (0 <= kappa_2 * (kappa_1 * W)) by (apply Rmult_le_pos; [|apply Rmult_le_pos]; assumption). lra. }
-assert (HZ : 0 <= Z) by (eapply Rle_trans; [|exact HZ1]; apply Rmult_le_pos; assumption).
-assert (Hgw : Rabs ((gg - dot K k_2 k_1) * w) <= gamma_K * (kappa_2 * kappa_1) * W).
-{ rewrite Rabs_mult; fold W. apply Rmult_le_compat_r; assumption. }
-assert (Hqw : u * (Rabs gg * W) <= u * ((1 + gamma_K) * (kappa_2 * kappa_1) * W)).
-{ apply Rmult_le_compat_l; [exact Hu|]. apply Rmult_le_compat_r; assumption. }
-assert (H1 : Rabs (hh + q - t) <= gamma_K * Z + u * ((1 + gamma_K) * (kappa_2 * kappa_1) * W) + u * Z).
-{ replace (hh + q - t) with ((hh - dot K k_2 S_0) + ((q - gg * w) + ((gg - dot K k_2 k_1) * w + - dot K k_2 residue))) by (rewrite E; ring).
-  eapply Rle_trans; [apply Rabs_triang|].
-  assert (Rabs ((q - gg * w) + ((gg - dot K k_2 k_1) * w + - dot K k_2 residue))
-    <= Rabs (q - gg * w) + (Rabs ((gg - dot K k_2 k_1) * w) + Rabs (dot K k_2 residue))).
-  { eapply Rle_trans; [apply Rabs_triang|]. apply Rplus_le_compat_l. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp; lra. }
-  unfold Z. lra. }
-set (e := Rabs (p - t)).
-assert (H2 : e <= u * Rabs p + Rabs (hh + q - t)).
-{ unfold e. replace (p - t) with ((p - (hh + q)) + (hh + q - t)) by ring. eapply Rle_trans; [apply Rabs_triang | lra]. }
-assert (H3 : Rabs p <= kappa_2 * M + e).
-{ unfold e. replace p with (t + (p - t)) at 1 by ring. eapply Rle_trans; [apply Rabs_triang | lra]. }
-assert (H4 : u * Rabs p <= u * (kappa_2 * M + e)) by (apply Rmult_le_compat_l; assumption).
-assert (Hkw : 0 <= kappa_2 * kappa_1 * W) by (apply Rmult_le_pos; [apply Rmult_le_pos|]; assumption).
-assert (H5 : (1 - u) * e <= (gamma_K + 2 * u + u * gamma_K) * Z).
-{ assert (u * gamma_K * (kappa_2 * kappa_1 * W) <= u * gamma_K * Z).
-  { apply Rmult_le_compat_l; [apply Rmult_le_pos; assumption|]. unfold Z. assert (0 <= kappa_2 * M) by (apply Rmult_le_pos; assumption). lra. }
-  unfold Z in *. lra. }
-apply Rmult_le_reg_l with (1 - u); [lra|]. eapply Rle_trans; [exact H5|].
-rewrite <- Rmult_assoc. apply Rmult_le_compat_r; [exact HZ|].
-set (t30 := bpow radix2 (-30)) in *. assert (Ht30 : 0 < t30) by apply bpow_gt_0.
-assert (0 <= u * (t30 - gamma_K - 2 * u)) by (apply Rmult_le_pos; lra).
-assert (Ht1 : t30 <= 1) by (unfold t30; apply Rle_trans with (bpow radix2 0); [apply bpow_le; lia | simpl; lra]).
-assert (0 <= u * u * (1 - t30)) by (apply Rmult_le_pos; [apply Rmult_le_pos; assumption | lra]).
-lra.
-Qed.
-End Gram.
 
 (** ** Line O: the read-out *)
 Section Read.

@@ -7,8 +7,8 @@
     gamma_d = (1 + u)^d - 1 <= d u / (1 - d u) of the exact one, relative to the sum of absolute values; the same bound
     holds where the product is fused into the sum. Rounding to nearest with any precision is an instance.
 
-    Not claimed: other orders of summation; formats near underflow, where only the products lose the relative bound
-    (files that need it say so); overflow. The constant gamma_d is attained to first order only in contrived cases. *)
+    Not claimed: other orders of summation (sum_trees.v has them); anything near underflow: the model is obeyed by no format with a
+    smallest number (rounding.v, which has the one that is); overflow. The constant gamma_d is attained to first order only in contrived cases. *)
 From Coq Require Import Reals ZArith Lra Lia Psatz.
 From Flocq Require Import Core Relative.
 From deltaproof.float Require Import vectors formats.

@@ -152,4 +152,6 @@ balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays,
 }  // namespace deltaproof::stages_detail
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: float.standard_model.gamma_bound, float.standard_model.dot_error
+// proved: float.rounding.nearest_rounding, float.rounding.toward_zero_rounding, float.rounding.flushed_rounding,
+// proved: float.standard_model.gamma_bound, float.sum_trees.tree_error, float.sum_trees.dot_error_gamma,
+// proved: float.sum_trees.flushed_tree_error

@@ -171,4 +171,5 @@ void fp64_certificate(const lowered<double>& in, bool paired, std::size_t from, 
 #endif
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: float.oracle_radius.gram_line
+// proved: float.tier_radius.write_line, float.tier_radius.gram_line, float.tier_radius.underflow_line,
+// proved: float.radius_arithmetic.computed_in_fp64

@@ -769,3 +769,8 @@ void run_fp64_uncertified(const lowered<double>& in, std::span<const std::size_t
 
 }  // namespace deltaproof::tiers
 #endif
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.sum_trees.fp64_fused_dot_error, float.tier_radius.fused_product, float.tier_radius.decay_line,
+// proved: float.tier_radius.read_line, float.tier_run.one_step, float.tier_run.fp64_step_facts, float.tier_run.block_line,
+// proved: float.tier_run.fp64_single_run_decided, float.half_squares.half_square_line
