@@ -9,7 +9,8 @@
 #   audit    builds, then writes what was found to proofs/audit: read the difference before it is committed
 #   selftest builds, then plants the edits alone (proofs/audit_selftest.py)
 #   golden   builds, then writes tests/proofs/bf16_golden.txt anew
-# Needs Python 3, and Coq with mathcomp (algebra, algebra-tactics, analysis), Coquelicot, Flocq, Interval, Gappa: group `proofs` of packages.txt.
+# Needs Python 3, and Coq with mathcomp (algebra, algebra-tactics, analysis), Coquelicot, Flocq, Interval, Gappa: group `proofs` of
+# packages.txt.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 verb=${1:-check}

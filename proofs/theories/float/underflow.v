@@ -7,7 +7,8 @@
     lose its relative accuracy, by at most half the smallest subnormal, while a sum of two numbers of the format never does.
     A dot product of d terms is then within gamma_d sum |x||y| + d (1 + u)^d h / 2.
 
-    Not claimed: overflow; the other lines of the radius with underflow (the note's line U covers them on paper). *)
+    Not claimed: overflow; the other lines of the radius with underflow (tier_radius.v has those of the fp64 tier, the note's line U the
+    others, on paper). *)
 From Coq Require Import Reals ZArith Lra Lia Psatz.
 From Flocq Require Import Core Relative Plus_error.
 From deltaproof.float Require Import vectors formats standard_model.
