@@ -52,6 +52,8 @@ namespace {
 /// `work(stop)` in a thread of its own; `stop` is set by Ctrl-C and after `max_seconds` (0: no limit).
 template <class Work>
 auto run_released(double max_seconds, const Work& work) {
+  if (!(max_seconds >= 0 && max_seconds <= 1e8))
+    throw format_error("max_seconds=" + std::to_string(max_seconds) + "; use a number of seconds up to 1e8, or 0: no limit");
   using answer = decltype(work(std::declval<const std::atomic<bool>&>()));
   std::atomic<bool> stop{false};
   std::optional<answer> out;

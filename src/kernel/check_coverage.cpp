@@ -86,7 +86,8 @@ void check_detail::refute_finite_beyond_range(const problem& p, const reference&
     const bool leaves = !wide.divergences.empty();
     const std::size_t last = leaves ? wide.divergences.front().token : range.tokens;
     const std::size_t row = (range.batch * p.tokens() + range.first_token) * heads + d.value_head;
-    look(p, {wide.o, d.token * cols, std::max(last, d.token) * cols, cols, (row + d.token * heads) * cols, heads * cols}, pairs[0], out.tensors[0]);
+    const std::size_t begin = d.token * cols, end = std::max(last, d.token) * cols;
+    look(p, {wide.o, begin, end, cols, (row + d.token * heads) * cols, heads * cols}, pairs[0], out.tensors[0]);
     if (pairs.size() < 2 || leaves) continue;
     look(p, {wide.final_state, 0, entries, entries, (d.sequence * heads + d.value_head) * entries, entries}, pairs[1], out.tensors[1]);
   }

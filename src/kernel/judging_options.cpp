@@ -21,7 +21,8 @@ std::string text(double x) { return detail::general(x, 6); }
 void require_threads(unsigned threads) {
   // A thread for each is started before anything is judged: thousands more than any machine has are a slip, or a negative number.
   constexpr unsigned most = 4096;
-  if (threads > most) refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most) + ", or 0: one for each core");
+  if (threads <= most) return;
+  refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most) + ", or 0: one for each core");
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ TEST(diagnosis, a_planted_fault_is_named_by_the_outputs_alone_or_nothing_is) {
 }
 
 TEST(diagnosis, an_error_of_another_kind_is_like_no_planted_fault) {
-  for (const auto& [op, plan_name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"}, {op_kind::delta_rule, "fla-recurrent-delta"}}) {
+  for (const auto& [op, plan_name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"},
+                                      {op_kind::delta_rule, "fla-recurrent-delta"}}) {
     const bench b(op, "typical", plan_name, 80);
     const result right = b.run();
     using values = std::vector<double>;
@@ -139,7 +140,8 @@ TEST(diagnosis, no_stage_is_named_that_nobody_stored) {
   const auto text_of = [&](const result& r) { return to_text(b.judge(r), {}); };
   const check_report alone = b.judge(b.run(&f));
   EXPECT_THAT(alone.conformance->stages_missing, ElementsAre("g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new"));
-  EXPECT_THAT(text_of(b.run(&f)), HasSubstr("no stage is stored; to see which stage goes wrong, store g_cumsum_log2, A, Ai, w, u, h, v_new"));
+  EXPECT_THAT(text_of(b.run(&f)),
+              HasSubstr("no stage is stored; to see which stage goes wrong, store g_cumsum_log2, A, Ai, w, u, h, v_new"));
   const auto j = nlohmann::json::parse(to_json(alone, {}));
   EXPECT_EQ(j["first_bad_is"], "tensor");
   EXPECT_EQ(j["stages_missing"].size(), 7U);

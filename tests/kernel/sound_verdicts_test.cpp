@@ -17,6 +17,7 @@
 #include "deltaproof/kernel/request.hpp"
 #include "deltaproof/kernel/suite.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/testing/trial.hpp"
 #include "kernel/invariant_cases.hpp"
 #include "support/thrown.hpp"
 
@@ -84,7 +85,8 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
   };
   std::vector<spoilt> all;
   for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5}) all.push_back({"accuracy", [x](check_options& o) { o.referee.accuracy = x; }});
-  for (const double x : {nan, inf, -1.0, 0.0, 1e-13, 0.5, 1.0}) all.push_back({"false alarm", [x](check_options& o) { o.referee.false_alarm = x; }});
+  for (const double x : {nan, inf, -1.0, 0.0, 1e-13, 0.5, 1.0})
+    all.push_back({"false alarm", [x](check_options& o) { o.referee.false_alarm = x; }});
   for (const double x : {nan, inf, -30.0, 0.0}) all.push_back({"seconds", [x](check_options& o) { o.referee.seconds = x; }});
   for (const int x : {-1, 0, 52, 1025}) all.push_back({"bits", [x](check_options& o) { o.max_bits = x; }});
   for (const unsigned x : {static_cast<unsigned>(-1), 40000U}) {
@@ -131,7 +133,8 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   for (const double noise : {nan, inf, -1.0}) {
     emulation_options how;
     how.noise_ulps = noise;
-    EXPECT_THAT(thrown([&] { (void)emulate(run.given, variants(declared, run.given, path_kind::chunk, 64).front(), how, 1); }), HasSubstr("noise"));
+    const plan_variant variant = variants(declared, run.given, path_kind::chunk, 64).front();
+    EXPECT_THAT(thrown([&] { (void)emulate(run.given, variant, how, 1); }), HasSubstr("noise"));
   }
 }
 
@@ -263,6 +266,25 @@ TEST(sound_limits, zeros_where_zeros_are_right_show_nothing) {
   EXPECT_EQ(check(one, emulated(one, declared), by(declared)).judged, verdict::holds);
 }
 
+TEST(sound_limits, correctly_rounded_zeros_show_nothing) {
+  problem p = delta_problem(10, 4, 4, 1);
+  p.initial_state.reset();
+  const auto judged = [](const problem& of) {
+    result r = emulated(of, plan_named("fla-recurrent-delta"));
+    r.final_state.reset();
+    const reference truth = solve(of);
+    r.o = changed(r.o, [&](std::size_t i, double) { return truth.o.value[i]; });
+    return rounding_trial(of, {})(r).judged;
+  };
+  EXPECT_EQ(judged(p), verdict::holds);
+  p.v = filled(p.v, 0);
+  EXPECT_EQ(judged(p), verdict::vacuous);
+  EXPECT_EQ(judged(delta_problem(0, 4, 4, 1)), verdict::vacuous);
+  trial_options wrong;
+  wrong.max_bits = 7;
+  EXPECT_THAT(thrown([&] { (void)rounding_trial(p, wrong)(emulated(p, plan_named("fla-recurrent-delta"))); }), HasSubstr("7 bits"));
+}
+
 // ---- what nobody judged ----
 
 /// 16 heads, in all but one of which keys of 1e30 and values of 1e10 take the recurrence out of its formats at once.
@@ -376,7 +398,8 @@ TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
     for (const double garbage : {5.0, nan}) {
       result r = clean;
       // Row 2 of the first chunk reads columns before 3 at most; row 66 lies in a chunk of 6 rows.
-      r.stages.at(stage) = changed(clean.stages.at(stage), [&](std::size_t i, double x) { return i == 2 * 64 + 3 || i == 66 * 64 + 60 ? garbage : x; });
+      const auto spoil = [&](std::size_t i, double x) { return i == 2 * 64 + 3 || i == 66 * 64 + 60 ? garbage : x; };
+      r.stages.at(stage) = changed(clean.stages.at(stage), spoil);
       const check_report report = check(p, r, options);
       EXPECT_EQ(report.judged, verdict::holds) << stage << ": " << report.reason;
       ASSERT_EQ(report.unread.size(), 1U) << stage;
@@ -439,7 +462,8 @@ TEST(sound_invariants, limits_that_judge_nothing_make_no_invariant_hold) {
   options.check.plans = {plan_named("fla-recurrent-gdn")};
   const problem p = gated_problem(40);
   const recorded_run whole = run_of(p, "fla-recurrent-gdn", 0), part = run_of(p, "fla-recurrent-gdn", 0);
-  EXPECT_EQ(check_invariant(invariant_kind::varlen, with_outputs(whole, 0), std::vector{with_outputs(part, 0)}, options).judged, verdict::refuted);
+  const std::vector<recorded_run> zeros{with_outputs(part, 0)};
+  EXPECT_EQ(check_invariant(invariant_kind::varlen, with_outputs(whole, 0), zeros, options).judged, verdict::refuted);
 }
 
 }  // namespace

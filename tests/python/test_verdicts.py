@@ -134,6 +134,9 @@ def test_problems_truths_and_emulations_are_the_program_s(program, tmp_path):
     )
     with pytest.raises(deltaproof.format_error, match="gate-rounded-to-bf16"):
         deltaproof.emulate(case, "fla-chunk-kda", "gate-rounded-to-bf17")
+    for options in ({"max_seconds": float("nan")}, {"max_seconds": -1}, {"accuracy": float("inf")}, {"max_bits": 7}):
+        with pytest.raises(deltaproof.format_error, match=next(iter(options)).replace("_", ".")):
+            deltaproof.check(case, ours, plan="fla-chunk-kda", **options)
     with pytest.raises(deltaproof.format_error, match="chunk=0 rows"):
         deltaproof.emulate(case, "fla-chunk-kda", chunk=0)
 

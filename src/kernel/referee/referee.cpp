@@ -132,6 +132,10 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     judged_stage s;
     s.name = m.name;
     s.rms_ratio = m.rms_ratio;
+    if (m.judged == 0) {
+      s.judged = verdict::vacuous;
+      s.reason = m.name + ": no element could be judged: what it is made of is not stored, or not finite";
+    }
     rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
     overflowed = overflowed || draws.overflowing.count(m.name) != 0;
@@ -231,8 +235,9 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
       return s.name == x.planted->stage && s.judged == verdict::refuted;
     });
-    if (x.got > limit || (x.score >= 0.5 && wrong))
-      out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, explains(*x.planted, draws, sizes, out)});
+    if (!(x.got > limit || (x.score >= 0.5 && wrong))) continue;
+    const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
+    out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, named});
   }
   order_suspects(out);
   out.power.ran = true;
