@@ -282,8 +282,9 @@ def emulate(
 ) -> Result:
     """The result a kernel that keeps the plan may give, bit for bit as it declares, or one with a planted fault of `faults()`.
 
-    chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: move each
-    finished sum by up to this many units in its last place, from `seed`: another build of the same kernel.
+    chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: above
+    0, another build of the same kernel, whose sums start with terms of their own, from `seed`; above 1 each finished sum is
+    moved by up to this many units in its last place.
     """
     if chunk is not None and chunk < 1:
         raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")

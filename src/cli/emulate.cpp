@@ -93,7 +93,7 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH")->check(not_empty());
   command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C")->check(integer_within(1, 1 << 20));
   command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N")->check(whole_number());
-  command->add_option("--noise", args->noise, "Move each finished sum by up to this many units in its last place, from --seed")
+  command->add_option("--noise", args->noise, "Above 0: another build, whose sums start with terms of their own, from --seed; above 1 each sum is moved by up to this many units in its last place")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");

@@ -13,9 +13,10 @@ namespace deltaproof::emulation_detail {
 template <class Real>
 class inversion {
  public:
-  /// L: strictly lower, n x n. `seen` is raised to the largest magnitude of what is formed on the way.
-  inversion(const matrix<Real>& lower, const plan_variant& plan, sum_rule rule, double& seen)
-      : L_{lower}, plan_{plan}, rule_{rule}, seen_{seen}, X_(lower.rows(), lower.rows(), Real(0)) {}
+  /// L: strictly lower, n x n. `seen` is raised to the largest magnitude of what is formed on the way. `noise`: where each sum
+  /// starts is drawn from it; null: with its first term.
+  inversion(const matrix<Real>& lower, const plan_variant& plan, sum_rule rule, double& seen, philox* noise)
+      : L_{lower}, plan_{plan}, rule_{rule}, seen_{seen}, noise_{noise}, X_(lower.rows(), lower.rows(), Real(0)) {}
 
   matrix<Real> run() {
     const std::size_t n = L_.rows();
@@ -134,8 +135,9 @@ class inversion {
     return out;
   }
   void add_product(matrix<Real>& out, const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate) const {
-    multiply(product<Real>{a.data(), a.cols(), b.data(), b.cols(), out.data(), out.cols(), a.rows(), a.cols(), b.cols()},
-             rule_for(rule_, operand, accumulate));
+    const sum_rule rule = rule_for(rule_, operand, accumulate);
+    multiply_from(product<Real>{a.data(), a.cols(), b.data(), b.cols(), out.data(), out.cols(), a.rows(), a.cols(), b.cols()},
+                  noise_ != nullptr ? drawn_start(a.cols(), rule, *noise_) : 0, rule);
   }
   /// What was just formed: its size is noted, and it is rounded where the plan rounds between steps.
   void keep(matrix<Real>& m) {
@@ -162,6 +164,7 @@ class inversion {
   const plan_variant& plan_;
   sum_rule rule_;
   double& seen_;
+  philox* noise_;
   matrix<Real> X_;
 };
 
@@ -178,13 +181,14 @@ void machine<Real>::invert(chunk_state<Real>& c) {
   for (std::size_t r = 0; r < c.rows; ++r) std::copy_n(c.A.row(r).begin(), r, lower.row(r).begin());
   double& seen = range_[static_cast<std::size_t>(formed::inverse_intermediate)];
   matrix<Real> inverse;
+  philox* const noise = options_.noise_ulps > 0 ? &noise_ : nullptr;
   if (site_.plan.inverse.accumulate.precision > std::numeric_limits<Real>::digits) {
-    inverse = cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen).run());
+    inverse = cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen, noise).run());
   } else {
-    inverse = inversion<Real>(lower, site_.plan, rule_, seen).run();
+    inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise).run();
   }
   disturb({inverse.data(), inverse.size()});
-  for (std::size_t r = 0; r < c.rows; ++r) inverse(r, r) = options_.noise_ulps > 0 ? Real(1) : inverse(r, r);  // a sum of one term
+  for (std::size_t r = 0; r < c.rows; ++r) inverse(r, r) = options_.noise_ulps > 1 ? Real(1) : inverse(r, r);  // a sum of one term
   see(formed::inverse, inverse);
   narrow(std::span<Real>(inverse.data(), inverse.size()), {site_.plan.inverse.store, false});
   c.Ai = matrix<Real>(c.rows, c.full_rows, Real(0));

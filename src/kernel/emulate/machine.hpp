@@ -22,6 +22,27 @@ namespace deltaproof::emulation_detail {
   return out;
 }
 
+/// c + a b, its terms from `start` on first. A sum of one term stays what it is, whatever the start.
+template <class Real>
+void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
+  if (start > 0) {
+    product<Real> first = p;
+    first.a += start;
+    first.b += start * first.b_stride;
+    first.inner -= start;
+    multiply(first, rule);
+    p.inner = start;
+  }
+  multiply(p, rule);
+}
+
+/// Where another build may start a sum of `inner` terms: blocks of tensor cores stay whole.
+[[nodiscard]] inline std::size_t drawn_start(std::size_t inner, const sum_rule& rule, philox& draw) {
+  if (inner < 2) return 0;
+  if (rule.order == sum_order::tensor_core) return rule.block * static_cast<std::size_t>(draw.below((inner + rule.block - 1) / rule.block));
+  return static_cast<std::size_t>(draw.below(inner));
+}
+
 /// Tensor cores multiply operands of at most 11 bits; wider ones go one after the other.
 [[nodiscard]] inline sum_rule rule_for(sum_rule rule, const format& operand, const format& accumulate) {
   rule.accumulate = accumulate;
@@ -75,9 +96,11 @@ class machine {
                                 const matrix<Real>& k, const matrix<Real>& G, const narrowing& operand, format accumulate);
 
   [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const { return rule_for(rule_, operand, accumulate); }
+  /// c + a b as another build makes it: the terms in turn from a place of its own on, and moved as options_.noise_ulps says.
+  void accumulate(product<Real> p, const sum_rule& rule);
   /// a b, both of values of `operand`.
   matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
-  /// Moves each sum as options_.noise_ulps says.
+  /// Moves each sum by what options_.noise_ulps is beyond 1.
   void disturb(std::span<Real> sums);
   /// Adds what an approximate unit errs on y = 2^exponents, uniform within the variant's exp2_ulps.
   void unit_errors(std::span<Real> y, std::span<const Real> exponents);

@@ -72,14 +72,19 @@ Real effective_step_of(const head_input& in, Real beta, Real squared_norm) {
 template <class Real>
 matrix<Real> machine<Real>::times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate) {
   matrix<Real> c(a.rows(), b.cols(), Real(0));
-  multiply(product<Real>{a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()}, sums(operand, accumulate));
-  disturb({c.data(), c.size()});
+  this->accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()}, sums(operand, accumulate));
   return c;
 }
 
 template <class Real>
+void machine<Real>::accumulate(product<Real> p, const sum_rule& rule) {
+  multiply_from(p, options_.noise_ulps > 0 ? drawn_start(p.inner, rule, noise_) : 0, rule);
+  for (std::size_t i = 0; i < p.rows; ++i) disturb({p.c + i * p.c_stride, p.cols});
+}
+
+template <class Real>
 void machine<Real>::disturb(std::span<Real> sums) {
-  if (!(options_.noise_ulps > 0)) return;
+  if (!(options_.noise_ulps > 1)) return;
   const auto size = static_cast<Real>(options_.noise_ulps * std::numeric_limits<Real>::epsilon());
   std::size_t i = 0;
   while (i < sums.size()) {
@@ -528,9 +533,8 @@ void machine<Real>::update(chunk_state<Real>& c) {
     }
   }
   const matrix<Real> left = transpose(keys);
-  multiply(product<Real>{left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(), values.cols()},
-           sums(wider(of_keys.to, plan.v_new.update_operand.to), plan.state.accumulate));
-  disturb({c.state.data(), c.state.size()});
+  accumulate({left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(), values.cols()},
+             sums(wider(of_keys.to, plan.v_new.update_operand.to), plan.state.accumulate));
   narrow(std::span<Real>(c.state.data(), c.state.size()), {plan.state.accumulate, false});
   if (plan.state.between_tokens) narrow(std::span<Real>(c.state.data(), c.state.size()), {*plan.state.between_tokens, false});
   see(formed::state, c.state);
@@ -618,8 +622,7 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   for (std::size_t s = 0; s < n; ++s) {
     const std::size_t row = t * n + s;
     std::fill(change.begin(), change.end(), Real(0));
-    multiply(product<Real>{all.k.row(row).data(), K, state.data(), V, change.data(), V, 1, K, V}, sums(fp32, plan.state.accumulate));
-    disturb(change);
+    accumulate({all.k.row(row).data(), K, state.data(), V, change.data(), V, 1, K, V}, sums(fp32, plan.state.accumulate));
     for (std::size_t j = 0; j < V; ++j) change[j] = all.step[row] * (all.v(row, j) - change[j]);
     for (std::size_t i = 0; i < K; ++i) {
       const Real k = all.k(row, i);
@@ -631,8 +634,7 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   std::vector<Real> q(all.q.row(t).begin(), all.q.row(t).end());
   for (Real& x : q) x *= all.scale;
   const auto out = site_.o.row(t);
-  multiply(product<Real>{q.data(), K, state.data(), V, out.data(), V, 1, K, V}, sums(fp32, plan.o.accumulate));
-  disturb(out);
+  accumulate({q.data(), K, state.data(), V, out.data(), V, 1, K, V}, sums(fp32, plan.o.accumulate));
 }
 
 template <class Real>
