@@ -127,7 +127,7 @@ void by_blocks(const gram_call& call, balls& out) {
 
 }  // namespace
 
-balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays,
+balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
                    const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
                    const arithmetic_errors& errors) {
   const gram_call call{x, row_of, k, decays, multiplier, extra, strict, how, errors};
@@ -135,7 +135,7 @@ balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const ba
   out.radius.assign(out.value.size(), 0);
   if (!(how.accumulate < std::numeric_limits<double>::infinity())) {
     out.value.assign(out.value.size(), std::numeric_limits<double>::quiet_NaN());
-  } else if (decays.channels() <= 1) {
+  } else if (!in_sum) {
     on_finished_product(call, out);
   } else if (how.form != gram_form::difference) {
     by_blocks(call, out);

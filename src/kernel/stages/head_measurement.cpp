@@ -118,13 +118,13 @@ balls head_measurement::rounded_step(const std::optional<format>& to) const { re
 balls head_measurement::key_gram(chunk_decays& decays, const gram_rounding& how) const {
   std::vector<std::size_t> all(rows_);
   for (std::size_t i = 0; i < rows_; ++i) all[i] = i;
-  return decayed_gram(k_, all, k_, decays, rounded_step(how.step), 1, true, how, errors_);
+  return decayed_gram(k_, all, k_, decays, p_.gate_per_channel(), rounded_step(how.step), 1, true, how, errors_);
 }
 
 balls head_measurement::query_gram(const reading& at, chunk_decays& decays, const gram_rounding& how, bool scaled) const {
   balls multiplier(at.row_of.size(), 1);
   for (double& m : multiplier.value) m = scaled ? p_.scale : 1;
-  return decayed_gram(at.q, at.row_of, at.k, decays, multiplier, 1, false, how, errors_);
+  return decayed_gram(at.q, at.row_of, at.k, decays, p_.gate_per_channel(), multiplier, 1, false, how, errors_);
 }
 
 void head_measurement::judge_gram(chunk_decays& decays) {

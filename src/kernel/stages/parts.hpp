@@ -137,8 +137,9 @@ head_inputs load_head(const problem& p, const sequence_range& sequence, std::siz
 balls load_rows(const tensor& t, std::size_t first, std::size_t rows, std::size_t stride, std::size_t offset, std::size_t width);
 
 /// m_i x_i k_j e^{G_r(i) - G_j} for j < r(i) (`strict`) or j <= r(i), r = `row_of`, m the multiplier of row i, which
-/// costs `extra` roundings more than one. Elsewhere 0.
-balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays,
+/// costs `extra` roundings more than one. Elsewhere 0. `in_sum`: the decays belong to the channels, be it one, and stand in the
+/// sum; otherwise one decay is multiplied into the finished product.
+balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
                    const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
                    const arithmetic_errors& errors);
 
