@@ -114,6 +114,9 @@ void require_runs(const std::vector<std::vector<double>>& samples, const char* w
 
 void require_valid(const statistic& s) {
   require_floor(s.floor, "thresholds", key_text(s));
+  if (!(s.allowance >= 1 && s.allowance <= 16)) {
+    throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) + "; give one in [1, 16]");
+  }
   require_runs(s.samples, "thresholds", key_text(s));
   for (const auto& runs : s.samples) {
     for (const double x : runs) {
@@ -160,6 +163,17 @@ struct widest_reach {
   }
 };
 
+// What a reach on the log scale is as a factor; `of_own_law`: the reach by the norm's own law, without skewness. An error of
+// first order is a linear image of many independent roundings: the tail of its rms is at most that of the largest weight alone, of
+// its maximum at most Gumbel's, on the linear scale. Such a weight is 1.55 spreads of the log for a single element, 1.42 for many.
+double factor_of(const statistic& s, double reach, double of_own_law) {
+  const double log_law = std::exp(reach);
+  return s.first_order ? std::min(log_law, 1 + std::max(reach, s.norm == norm_kind::rms ? 1.6 * of_own_law : 0.0)) : log_law;
+}
+
+// How many standard errors are added to the skewness that the runs show: where one element stands out, few runs show too little.
+constexpr double skewness_margin = 3;
+
 threshold no_budget(const statistic& s, double alpha, std::size_t variant, const std::string& why) {
   threshold t;
   t.value = infinity;
@@ -203,7 +217,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const detail::common_shape& shape = keys.shape(near_pool_degrees);
     // The mean of n runs is low as easily as its skewness, 1/sqrt(n) of theirs, says: a long left tail counts where n is small.
     const auto law =
-        table.known_spread(s.norm, std::max(shape.skewness + shape.skewness_error, -shape.skewness / std::sqrt(runs)));
+        table.known_spread(s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
     const auto consider = [&](std::size_t head, key_group::reach& into) {
       const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
       into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, table);
@@ -227,8 +241,10 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
       none.enough = false;
       return none;
     }
-    if (c.mean + widest.reach > decisive) {
-      decisive = c.mean + widest.reach;
+    const double own_share = table.known_spread(s.norm, 0).first / law.first;
+    const double here = c.mean + std::log(factor_of(s, widest.reach, widest.reach * own_share));
+    if (here > decisive) {
+      decisive = here;
       decides = widest;
       t.typical = std::exp(c.mean);
       t.variant = v;
@@ -242,7 +258,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     return t;
   }
   // Never below a run that was seen: exp(log x) may be less than x.
-  t.value = std::max(t.value, std::exp(decisive));
+  t.value = std::max(t.value, std::exp(decisive) * s.allowance);
   t.spread = decides.spread;
   t.degrees = decides.from->residuals.degrees;
   t.quantile = decides.quantile;
@@ -251,6 +267,8 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typically " + general(t.typical, 3) +
                  ", spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) + ", " +
                  std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
+  if (s.first_order) t.provenance += ", linear";
+  if (s.allowance > 1) t.provenance += "; times " + general(s.allowance, 3) + ", as sums may be made in any order";
   if (!t.finite) t.provenance += "; no finite budget: the limit overflows";
   if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the widest pool: add runs";
   return t;
@@ -357,12 +375,17 @@ double signed_threshold::z_score(double value) const {
 }
 
 std::string budget_argument(const false_alarm& alarm) {
-  return "A kernel that keeps the plan is refuted with probability at most " + general(alarm.family, 3) + ": " +
-         general(alarm.each(), 3) + " for each of " + counted(alarm.statistics, "statistic") +
+  return "If what is assumed below holds, a kernel that keeps the plan is refuted with probability at most " +
+         general(alarm.family, 3) + ": " + general(alarm.each(), 3) + " for each of " + counted(alarm.statistics, "statistic") +
          ", added up; independence is not assumed.\n"
-         "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other.\n"
+         "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other. Where the plan\n"
+         "leaves the order of sums open, and sums make the error, it may be " +
+         general(open_order, 3) +
+         " times as large.\n"
          "Assumed: the log of an rms error has no heavier right tail than the normal law, the log of a max error than the\n"
-         "Gumbel law, or either than the Gamma law with the skewness that the runs show.\n"
+         "Gumbel law, or either than the Gamma law with the skewness that the runs show and three standard errors of it.\n"
+         "Assumed: an error that is small beside the truth is a sum of what many roundings do, each apart: then no heavier tails than\n"
+         "those of normal roundings, on the linear scale.\n"
          "Assumed: a head and bucket is no noisier than its runs show (its neighbours' too, until there are " +
          std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +
          "; the larger limit counts), times the noise of the variant; a head run once is no\n"

@@ -249,6 +249,42 @@ TEST(skewed_runs, take_the_gamma_law) {
   EXPECT_THAT(only(key({runs}, norm_kind::max)).provenance, HasSubstr("Gamma quantile"));
 }
 
+TEST(an_error_of_first_order, has_the_limit_of_the_linear_scale_where_that_is_less) {
+  // Wide: exp(r) against 1 + max(r, 1.6 r of Student's law); without skewness both reaches are Student's.
+  for (const auto norm : {norm_kind::rms, norm_kind::max}) {
+    statistic s = key({spread_runs(40, 0.5)}, norm);
+    const threshold log_scale = only(s);
+    s.first_order = true;
+    const threshold linear = only(s);
+    EXPECT_EQ(linear.typical, log_scale.typical);
+    const double reach = std::log(log_scale.value / log_scale.typical);
+    EXPECT_GT(linear.value / linear.typical, 1 + reach * (1 - 1e-9));
+    EXPECT_LT(linear.value / linear.typical, 1 + 1.6 * reach * (1 + 1e-9));
+    EXPECT_LT(linear.value, log_scale.value);
+    EXPECT_THAT(linear.provenance, HasSubstr("linear"));
+    // Narrow: the log scale has the smaller limit.
+    statistic narrow = key({spread_runs(40, 0.01)}, norm_kind::rms);
+    const double before = only(narrow).value;
+    narrow.first_order = true;
+    EXPECT_LE(only(narrow).value, before);
+  }
+}
+
+TEST(an_allowance, multiplies_the_limit_and_no_floor) {
+  statistic s = key({pair_about(3, 0.01), pair_about(3, 0.01)}, norm_kind::rms, 0, 0, 1e-9);
+  const double plain = only(s).value;
+  s.allowance = open_order;
+  EXPECT_NEAR(only(s).value, plain * open_order, 1e-12);
+  EXPECT_THAT(only(s).provenance, HasSubstr("in any order"));
+  statistic at_floor = key({{0, 0, 0}}, norm_kind::rms, 0, 0, 1e-9);
+  at_floor.allowance = open_order;
+  EXPECT_EQ(only(at_floor).value, 1e-9);
+  for (const double wrong : {0.5, 17.0, nan}) {
+    s.allowance = wrong;
+    EXPECT_THROW((void)only(s), domain_error);
+  }
+}
+
 TEST(bad_statistics, are_refused) {
   EXPECT_THROW((void)only(key({{1, -1}})), domain_error);
   EXPECT_THROW((void)only(key({{1}}, norm_kind::rms, 0, 0, -1)), domain_error);

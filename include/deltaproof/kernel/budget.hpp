@@ -42,15 +42,25 @@ struct statistic {
   norm_kind norm = norm_kind::rms;
   double floor = 0;                          ///< errors up to this mean nothing: the reference's radius
   std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; a head outside the emulated slice has one run of each
+  /// The error is small beside the truth: a sum of what each rounding alone does, its tail no heavier than a normal law's on
+  /// the linear scale. Otherwise sizes may differ by factors, and the limit is that of the log scale alone.
+  bool first_order = false;
+  /// The limit is this many times what the runs show, for what they do not draw: `open_order`, or nothing.
+  double allowance = 1;
 };
 
-/// The limit on a statistic: max over variants v of exp(mean_v + quantile spread_v sqrt(1 + 1/n_v)), mean and spread on the
-/// log scale; never below the floor or a run that was seen. The spread is that of pooled residuals times what the variant's
+/// What another order of summation may do to an error that the sums make, beside the roughest order that was run: sums in turn.
+/// Its partial sums grow to the total; where they are as large from the start, the error is sqrt 3 times as large.
+inline constexpr double open_order = 1.75;
+
+/// The limit on a statistic: max over variants v of exp(mean_v + r), r = quantile spread_v sqrt(1 + 1/n_v), mean and spread on
+/// the log scale; exp(mean_v) (1 + r) where the error is of first order and that is less, r there at least 1.6 times that of
+/// Student's law for rms; times the allowance; never below the floor or a run that was seen. The spread is that of pooled residuals times what the variant's
 /// residuals exceed those of all variants by. Two pools are tried and the larger limit counts: the key's own head, all
 /// variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until wide_pool_degrees, with all
 /// heads if the head alone has too few. A head with one run takes the noisiest of the other heads. The quantile is Student's
 /// for rms; for max, Gumbel's times Student/normal; for either, where that is larger, the Gamma law's with the skewness of
-/// all residuals of the tensor and norm (plus a standard error) times Student/normal. Runs at the floor are left out where
+/// all residuals of the tensor and norm (plus three standard errors) times Student/normal. Runs at the floor are left out where
 /// others of the variant are above it.
 struct threshold {
   double value = 0;         ///< infinite where no finite budget exists: then nothing can be refuted

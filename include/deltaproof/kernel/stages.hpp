@@ -215,6 +215,7 @@ struct stage_measurement {
   std::size_t bad = 0;
   ratio_histogram ratios;
   double rms_ratio = 0;  ///< root mean square of the finite ratios
+  double open_share = 0;  ///< of the bound, root mean square: what is not the half ulp of storing, and so may depend on the order of sums
   stage_bias bias;
   double exactly_bf16 = 0;  ///< share of the judged nonzero values of an fp32 or fp64 stage that are values of bf16
 };

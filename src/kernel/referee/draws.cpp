@@ -69,6 +69,36 @@ lane_errors errors_on_given_inputs(const trial& t, const head_input& in, const p
   return errors_of_run(t.p, run, t.truth, at);
 }
 
+/// Whether everything that a kernel forms before o is stored is in fp32 or wider: its error is that of its sums.
+bool made_by_sums(const plan_variant& v, const problem& p) {
+  const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
+  const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
+  bool all = wide(v.state.accumulate) && wide(v.state.store.to) && kept(v.state.between_tokens) && wide(v.v_new.store) &&
+             wide(v.v_new.update_operand.to) && wide(v.o.operand.to) && wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
+  if (v.path == path_kind::recurrent) return all;
+  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand}) all = all && wide(x.to);
+  for (const format& f : {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store}) all = all && wide(f);
+  return all && kept(v.inverse.between);
+}
+
+/// What kind of error each place has, by the runs: of first order where it is small beside the truth; made by sums where the
+/// plan rounds nowhere else, or where what is left is as small as sums make it (inputs that the plan's formats hold exactly).
+void classify(const trial& t, drawn& runs) {
+  const bool sums = std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
+  std::size_t at = 0;
+  for (const lane& here : t.lanes) {
+    const std::vector<double> truth = truth_rms(t.p, t.truth, here, buckets(here.judged, t.unit));
+    for (std::size_t b = 0; at + 1 < runs.statistics.size() && b < truth.size(); ++b, at += 2) {
+      statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
+      double typical = 0;
+      for (const auto& law : rms.samples) typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
+      const bool own = sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
+      rms.first_order = max.first_order = typical <= truth[b] / 64;
+      rms.allowance = max.allowance = t.order_is_open() && (own || typical <= truth[b] * 0x1p-16) ? open_order : 1;
+    }
+  }
+}
+
 }  // namespace
 
 drawn draw_runs(const trial& t) {
@@ -115,6 +145,7 @@ drawn draw_runs(const trial& t) {
   if (const auto kept = recall<drawn>(t.options, key)) {
     for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = kept->statistics[i].samples;
     out.range = kept->range;
+    classify(t, out);
     return out;
   }
   std::mutex lock;
@@ -147,6 +178,7 @@ drawn draw_runs(const trial& t) {
     if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
   if (!t.stopped()) keep(t.options, key, out);
+  classify(t, out);
   return out;
 }
 
@@ -206,6 +238,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     if (narrower) out.stored_in_more_bits.insert(as_stored.name);
     const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
+    rms.first_order = true;
+    rms.allowance = t.order_is_open() ? 1 + (open_order - 1) * std::min(1.0, m.open_share) : 1;
     signed_statistic bias{m.name, true, 0, {}};
     bool everywhere = true;
     for (std::size_t law = 0; law < laws; ++law) {

@@ -68,6 +68,8 @@ struct trial {
     for (const std::size_t i : slice) key += "," + std::to_string(i);
     return key;
   }
+  /// A plan that lists several orders of summation leaves the order open: runs have some of them, a kernel may have another.
+  [[nodiscard]] bool order_is_open() const { return declared.A.order.size() > 1; }
   [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
     return (options.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;

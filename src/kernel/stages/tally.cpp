@@ -99,6 +99,7 @@ void tally::add_one(const stage_place& place, double error) {
   }
   measured_.ratios.add(here.ratio);
   if (std::isfinite(here.ratio)) ratio_squares_ += here.ratio * here.ratio;
+  if (!unknown && here.bound > 0) open_squares_ += (error / here.bound) * (error / here.bound);
   if (!measured_.worst || here.ratio > measured_.worst->ratio) measured_.worst = here;
   if (here.ratio > 1) {
     ++measured_.bad;
@@ -130,6 +131,7 @@ void tally::merge(const tally& later) {
   measured_.ratios.merge(later.measured_.ratios);
   measured_.bias.count += later.measured_.bias.count;
   ratio_squares_ += later.ratio_squares_;
+  open_squares_ += later.open_squares_;
   bias_sum_ += later.bias_sum_;
   bias_squares_ += later.bias_squares_;
   nonzero_ += later.nonzero_;
@@ -147,6 +149,7 @@ void tally::merge(const tally& later) {
 stage_measurement tally::finish() const {
   stage_measurement result = measured_;
   if (result.judged > 0) result.rms_ratio = std::sqrt(ratio_squares_ / static_cast<double>(result.judged));
+  if (result.judged > 0) result.open_share = std::sqrt(open_squares_ / static_cast<double>(result.judged));
   const auto n = static_cast<double>(result.bias.count);
   if (result.bias.count > 0) {
     result.bias.mean = bias_sum_ / n;
