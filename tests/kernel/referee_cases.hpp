@@ -17,7 +17,9 @@
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/plan.hpp"
 #include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
+#include "kernel/native_run.hpp"
 
 namespace deltaproof::testing {
 
@@ -27,8 +29,9 @@ enum class build {
   rough,     ///< any variant, each sum moved by 4 ulps where stages are stored in 16 bits, else by one
   wide,      ///< every sum and the state in fp64 where the plan says fp32: better than promised
   finer,     ///< one of the plan's roundings left out, drawn for each run: better than promised
+  any,       ///< all of this together: small shapes, stages, another build or a native kernel, at times a rounding left out
 };
-inline constexpr std::array<std::string_view, 4> build_names{"ordinary", "rough", "wide", "finer"};
+inline constexpr std::array<std::string_view, 5> build_names{"ordinary", "rough", "wide", "finer", "any"};
 
 struct correct_result {
   generation made;
@@ -85,6 +88,36 @@ inline const std::vector<rounding_left_out>& roundings_to_leave_out() {
   return all;
 }
 
+/// Leaves out the first rounding that the variant has, from a drawn place of the list on.
+inline void leave_one_out(plan_variant& v, philox& draw) {
+  const auto& all = roundings_to_leave_out();
+  const auto from = static_cast<std::size_t>(draw.below(all.size()));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const rounding_left_out& one = all[(from + i) % all.size()];
+    if (!one.leave_out(v)) continue;
+    v.name += std::string(", not rounded: ") + std::string(one.what);
+    return;
+  }
+}
+
+/// A problem of a few numbers, of the same law; as it was where its regime needs more of them.
+inline problem made_small(generation& g, philox& draw) {
+  const auto any_of = [&](const auto& list) { return list[static_cast<std::size_t>(draw.below(list.size()))]; };
+  generation small = g;
+  constexpr std::array<std::size_t, 6> widths{1, 2, 3, 5, 16, 32};
+  constexpr std::array<std::size_t, 8> lengths{1, 2, 3, 5, 8, 17, 33, 70};
+  small.key_dim = any_of(widths);
+  small.value_dim = any_of(widths);
+  if (g.regime != "varlen") small.tokens = any_of(lengths);
+  try {
+    problem p = generate(small);
+    g = small;
+    return p;
+  } catch (const error&) {
+    return generate(g);
+  }
+}
+
 inline correct_result correct_run(const plan& declared, std::size_t index, build how, std::uint64_t seed = 0) {
   philox draw(seed * 1000003 + index, 0xfa15e);
   const auto any_of = [&](const auto& list) { return list[static_cast<std::size_t>(draw.below(list.size()))]; };
@@ -113,8 +146,10 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
     g.gate = any_of(laws);
   }
   if (index % 7 == 6) g.initial_state = "none";
+  const bool any = how == build::any;
+  philox more(seed * 1000003 + index, 0xa27);
+  out.p = any && index % 2 == 0 ? made_small(g, more) : generate(g);
   out.made = complete(g);
-  out.p = generate(g);
 
   const path_kind path = any_of(declared.path);
   const std::array<std::size_t, 4> chunks{16, 24, 32, 64};
@@ -122,25 +157,23 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
   const auto all = variants(declared, out.p, path, out.chunk);
   const std::size_t which = static_cast<std::size_t>(draw.below(all.size()));
   emulation_options options;
-  // Noise moves sums of one term too, which no order of summation does: stages, judged element by element, come without.
-  // Four ulps of a sum vanish where its result is stored in 16 bits; in an fp32 state they are more than any order of 64 terms.
+  // Four ulps of a sum vanish where its result is stored in 16 bits; in an fp32 state they are more than any order of 64 terms,
+  // and more than the bound of a sum of few.
   const double rough = path == path_kind::chunk && all[which].u.store.precision < fp32.precision ? 4 : 1;
-  options.noise_ulps = how == build::rough ? rough : how == build::ordinary && index % 2 == 1 ? 1 : 0;
-  options.stages = path == path_kind::chunk && options.noise_ulps == 0;
+  options.noise_ulps = how == build::rough ? rough : any || (how == build::ordinary && index % 2 == 1) ? 1 : 0;
+  options.stages = path == path_kind::chunk && options.noise_ulps <= 1;
   options.seed = draw();
   plan_variant kept = how == build::wide ? with_wide_sums(all[which]) : all[which];
-  if (how == build::finer) {
-    // From a random place on, the first that the variant has.
-    const auto& all_of_them = roundings_to_leave_out();
-    const auto from = static_cast<std::size_t>(draw.below(all_of_them.size()));
-    for (std::size_t i = 0; i < all_of_them.size(); ++i) {
-      const rounding_left_out& one = all_of_them[(from + i) % all_of_them.size()];
-      if (!one.leave_out(kept)) continue;
-      kept.name += std::string(", not rounded: ") + std::string(one.what);
-      break;
-    }
+  if (how == build::finer) leave_one_out(kept, draw);
+  if (any && more.below(3) == 0) leave_one_out(kept, more);
+  std::string by;
+  if (any && more.below(2) == 0 && is_native(out.p)) {
+    const native_style style = drawn_style(more);
+    out.r = native_run(out.p, kept, style, options.stages);
+    by = ", natively: " + style.text();
+  } else {
+    out.r = emulate(out.p, kept, options, 1);
   }
-  out.r = emulate(out.p, kept, options, 1);
   const format state = all[which].state.accumulate;
   if (out.r.final_state->element_format() != state) {
     auto values = out.r.final_state->to_doubles();
@@ -148,7 +181,7 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
     out.r.final_state = tensor::from_doubles(state, out.r.final_state->shape(), values, "final_state");
   }
   out.what = std::string(build_names[static_cast<std::size_t>(how)]) + " run " + std::to_string(index) + " of " +
-             kept.name + ": " + options_text(out.made) + (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
+             kept.name + by + ": " + options_text(out.made) + (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
   return out;
 }
 

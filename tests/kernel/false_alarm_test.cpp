@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// A sample of what the deep test counts, in every run; how near limits lie to what is typical; and errors that limits many
+// times the typical would let pass.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "kernel/false_alarm_cases.hpp"
+#include "support/multiplier.hpp"
+
+namespace deltaproof {
+namespace {
+
+using testing::build;
+using testing::native_style;
+
+const plan& preset(std::string_view name) {
+  return *std::find_if(plans().begin(), plans().end(), [&](const plan& x) { return x.name == name; });
+}
+
+class correct_runs : public ::testing::TestWithParam<std::string> {};
+
+// Small shapes, stages, another build or a native kernel, a rounding left out: all at once.
+TEST_P(correct_runs, are_not_refuted) {
+  const testing::alarm_count found = testing::alarms_in(GetParam(), build::any, 0, scaled(4));
+  EXPECT_EQ(found.alarms, 0U);
+  EXPECT_EQ(found.inadequate, 0U);
+}
+INSTANTIATE_TEST_SUITE_P(presets, correct_runs, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
+
+problem drawn_problem(op_kind op, const std::string& regime, std::size_t tokens, std::uint64_t seed, const std::string& gate = "") {
+  generation g;
+  g.regime = regime;
+  g.op = op;
+  g.tokens = tokens;
+  g.key_dim = g.value_dim = 32;
+  g.key_heads = g.value_heads = 1;
+  g.seed = seed;
+  if (!gate.empty()) g.gate = gate;
+  return generate(g);
+}
+
+check_report judged(const problem& p, const result& r, std::string_view name, bool power = false) {
+  check_options options;
+  options.plans = {preset(name)};
+  options.threads = 1;
+  options.referee.power = power;
+  return check(p, r, options);
+}
+
+// Of a sum of one term there is no other order: another build leaves it as it is, and every stage within its bound.
+TEST(stages_of_another_build, are_within_their_bounds) {
+  for (const auto& [op, tokens] : {std::pair{op_kind::gated_delta_rule, 2}, {op_kind::delta_rule, 70}, {op_kind::kda, 33},
+                                   {op_kind::gated_delta_product, 1}}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const problem p = drawn_problem(op, "typical", static_cast<std::size_t>(tokens), seed);
+      emulation_options another;
+      another.noise_ulps = 1;
+      another.stages = true;
+      another.seed = seed;
+      const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 16).front();
+      const stage_report report = measure_stages(p, emulate(p, v, another, 1), roundings_of(preset("fp32"), p, path_kind::chunk, 16));
+      const stage_measurement* const bad = first_bad_stage(report);
+      EXPECT_EQ(bad, nullptr) << (bad != nullptr ? describe(*bad) : "") << ", seed " << seed;
+    }
+  }
+}
+
+// A gate per channel is one where there is a single channel too: its decay stands in the sum and is rounded with its operands.
+TEST(stages_of_keys_of_one_number, are_judged_by_the_form_of_their_gate) {
+  generation g;
+  g.op = op_kind::kda;
+  g.tokens = 20;
+  g.key_dim = 1;
+  g.value_dim = 5;
+  g.key_heads = g.value_heads = 1;
+  g.dtype = fp32;
+  const problem p = generate(g);
+  for (const char* const name : {"fla-chunk-kda-safe-gate", "fla-chunk-kda", "fp32"}) {
+    emulation_options stages;
+    stages.stages = true;
+    const stage_report report = measure_stages(p, emulate(p, variants(preset(name), p, path_kind::chunk, 32).front(), stages, 1),
+                                               roundings_of(preset(name), p, path_kind::chunk, 32));
+    const stage_measurement* const bad = first_bad_stage(report);
+    EXPECT_EQ(bad, nullptr) << name << ": " << (bad != nullptr ? describe(*bad) : "");
+  }
+}
+
+// The largest terms first: nothing the emulator runs is as rough, and the plan says "in any order".
+TEST(an_order_of_sums_that_no_run_has, is_no_fault) {
+  for (const auto& [op, name, rows] : {std::tuple{op_kind::gated_delta_rule, "fp32", 64}, {op_kind::kda, "fp32", 24},
+                                       {op_kind::delta_rule, "fla-recurrent-delta", 0}, {op_kind::kda, "fla-chunk-kda", 32}}) {
+    for (const native_style::order order : {native_style::order::by_size, native_style::order::backward, native_style::order::lanes}) {
+      const problem p = drawn_problem(op, "typical", 72, 3);
+      native_style style;
+      style.sums = order;
+      const path_kind path = rows == 0 ? path_kind::recurrent : path_kind::chunk;
+      const plan_variant v = variants(preset(name), p, path, static_cast<std::size_t>(rows)).front();
+      const check_report report = judged(p, testing::native_run(p, v, style, path == path_kind::chunk), name);
+      EXPECT_EQ(report.judged, verdict::holds) << name << ", " << style.text() << ": " << report.reason;
+    }
+  }
+}
+
+// A decay between two rows that is off by 1e-5 leaves the state ten times as far off as a sound kernel does.
+TEST(a_decay_that_is_off_by_1e_5, is_refuted_from_the_outputs_alone) {
+  for (const auto& [op, gate] : {std::pair{op_kind::gated_delta_rule, "slow"}, {op_kind::kda, "typical"}}) {
+    const problem p = drawn_problem(op, "typical", 192, 5, gate);
+    native_style style;
+    for (const double factor : {1.0, 1 + 1e-5}) {
+      style.decay_factor = factor;
+      const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 64).front();
+      const check_report report = judged(p, testing::native_run(p, v, style, false), "fp32");
+      EXPECT_EQ(report.judged, factor == 1 ? verdict::holds : verdict::refuted) << report.reason;
+    }
+  }
+}
+
+// `holds` of an fp32 tensor means within a few times what is typical.
+TEST(limits_of_fp32_tensors, are_a_few_times_what_is_typical) {
+  double rms = 0, max = 0;
+  std::string worst;
+  for (const auto& [name, op] : {std::pair{"fp32", op_kind::gated_delta_rule}, {"fp32", op_kind::kda},
+                                 {"fla-chunk-gdn", op_kind::gated_delta_rule}, {"fla-chunk-delta", op_kind::delta_rule},
+                                 {"fla-recurrent-gdn", op_kind::gated_delta_rule}, {"fla-recurrent-kda", op_kind::kda}}) {
+    for (const char* const regime : {"typical", "strong-decay", "collinear", "tails", "repeated"}) {
+      const problem p = drawn_problem(op, regime, 96, 11);
+      const path_kind path = preset(name).path.front();
+      const std::size_t chunk = path == path_kind::chunk ? 32 : 0;
+      const check_report report = judged(p, emulate(p, variants(preset(name), p, path, chunk).front(), {}, 1), name);
+      EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+      for (const judged_statistic& s : report.conformance->statistics) {
+        if (s.tensor != "final_state" || s.limit.at_floor) continue;
+        double& most = s.norm == norm_kind::rms ? rms : max;
+        const double times = s.limit.value / s.limit.typical;
+        if (times > most) worst += std::string(name) + ", " + regime + ": " + std::to_string(times) + ", " + s.limit.provenance + "\n";
+        most = std::max(most, times);
+      }
+    }
+  }
+  std::printf("largest limit / typical of a final_state: rms %.3g, max %.3g\n", rms, max);
+  EXPECT_LE(rms, 8) << worst;
+  EXPECT_LE(max, 12) << worst;
+}
+
+// What a user gets is o and final_state. An inverse that is eight times as far off as another, and shows in neither, is no loss.
+TEST(adequacy, is_judged_in_what_the_user_gets) {
+  generation g;
+  g.regime = "collinear";
+  g.op = op_kind::gated_delta_rule;
+  g.beta = "1.99";
+  g.gate = "zero";
+  g.tokens = 128;
+  g.key_dim = g.value_dim = 64;
+  g.key_heads = g.value_heads = 1;
+  g.seed = 2;
+  const problem p = generate(g);
+  const result r = emulate(p, variants(preset("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), {}, 1);
+  const check_report report = judged(p, r, "fla-chunk-gdn");
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  EXPECT_LT(report.conformance->adequacy.worst_ratio, 4);
+}
+
+}  // namespace
+}  // namespace deltaproof
