@@ -82,7 +82,8 @@ void row_by_row::begin_block(std::size_t first, std::size_t count) {
     double* closed = last.data() + from * cols_;
     const std::size_t size = std::min(chunk_tokens, count - from) * cols_;
     if (open && open->empty()) std::fill_n(closed, size, 0.0);
-    for (std::size_t w = 0; open && w < open->size(); ++w) {
+    // This pass may end within the chunk, the one before behind it.
+    for (std::size_t w = 0; open && w < open->size() && 64 * w < size; ++w) {
       const std::uint64_t word = (*open)[w];
       const std::size_t many = std::min<std::size_t>(64, size - 64 * w);
       for (std::size_t i = 0; i < many; ++i) closed[64 * w + i] = word == 0 || (word >> i & 1) == 0 ? 0.0 : closed[64 * w + i];

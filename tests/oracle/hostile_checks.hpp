@@ -21,6 +21,7 @@
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/hostile_problems.hpp"
 #include "oracle/judge.hpp"
+#include "oracle/stream.hpp"
 #include "oracle/tiers/simd.hpp"
 
 namespace deltaproof::testing {
@@ -49,6 +50,7 @@ class hostile_check {
     answered(small, "small radius");
     rounding(0);
     rounding(1 + random_.below(4));
+    if (p_.tokens() > 12 || random_.below(4) == 0) in_blocks(random_.below(3));
     ranged();
     return wrong_;
   }
@@ -132,6 +134,37 @@ class hostile_check {
         }
       }));
     });
+  }
+
+  /// The same, handed over block by block and forgotten.
+  void in_blocks(std::size_t parts) {
+    question q;
+    q.threads = 1;
+    q.parts = parts;
+    q.round_output = q.round_state = parts > 0 || random_.below(2) == 0 ? fp64 : bf16;
+    const std::size_t V = p_.value_dim(), all = truth_.o.size();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> value(all, nan);
+    std::vector<std::vector<double>> low(parts > 1 ? parts - 1 : 0, value);
+    double left = 0, state_left = 0;
+    rounded_part state;
+    stream_sinks sinks;
+    sinks.chunk = [&](const decided_chunk& c) {
+      for (std::size_t i = 0; i < c.count * V; ++i) {
+        if (c.were_open && (c.were_open->empty() || ((*c.were_open)[i / 64] >> (i % 64) & 1) == 0)) continue;
+        const auto put = [&](double& to, double x) { to = c.anew || !std::isnan(x) ? x : to; };
+        put(value[c.first * V + i], c.rounded.value[c.base + i]);
+        for (std::size_t l = 0; l < low.size(); ++l) put(low[l][c.first * V + i], c.rounded.low[l][c.base + i]);
+      }
+    };
+    sinks.head = [&](const decided_head& h) {
+      state = h.state;
+      left = h.o_left;
+      state_left = h.state_left;
+    };
+    if (!solved("in blocks", [&] { static_cast<void>(solve_by_block(p_, q, sinks, chunk_tokens)); })) return;
+    rounded("in blocks: o", value, low, left, truth_.o, *q.round_output);
+    rounded("in blocks: final_state", state.value, state.low, state_left, truth_.state, *q.round_state);
   }
 
   void ranged() {

@@ -205,6 +205,31 @@ TEST(solve_by_block, hands_over_heads_that_leave_a_tier) {
   expect_same(p, few);
 }
 
+/// Ties at the first tokens, which a gate keeps from being decided: the passes after them end within the chunk of 128 tokens, and
+/// what lies behind its end is not theirs to write.
+TEST(solve_by_block, passes_that_end_within_a_chunk_stay_within_it) {
+  for (const std::size_t open : {1U, 3U, 60U, 70U, 100U}) {
+    problem p;
+    constexpr std::size_t T = 100, K = 2;
+    std::vector<double> q(T * K, 0.0), g(T * K, 0.0);
+    for (std::size_t t = 0; t < T; ++t) q[t * K + (t < open ? 0 : 1)] = 1;
+    g[1] = -0.5;
+    const auto filled = [](std::vector<std::size_t> shape, double x, const char* name) {
+      return tensor::from_doubles(fp64, shape, std::vector<double>(element_count(shape), x), name);
+    };
+    p.op = op_kind::kda;
+    p.q = tensor::from_doubles(fp64, {1, T, 1, K}, q, "q");
+    p.k = filled({1, T, 1, K}, 0, "k");
+    p.v = filled({1, T, 1, 1}, 1, "v");
+    p.beta = filled({1, T, 1}, 0.5, "beta");
+    p.g = tensor::from_doubles(fp64, {1, T, 1, K}, g, "g");
+    p.initial_state = tensor::from_doubles(fp64, {1, 1, K, 1}, std::vector<double>{1 + 0x1p-8, 0.3}, "initial_state");
+    question ask = rounded_to(bf16);
+    ask.round_state = fp32;
+    expect_same(p, ask);
+  }
+}
+
 TEST(solve_by_block, tells_how_far_it_is) {
   const problem p = of("typical", op_kind::gated_delta_rule, 1000);
   question q = rounded_to(fp32);
