@@ -14,6 +14,7 @@
 
 #include "deltaproof/kernel/check.hpp"
 #include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "kernel/emulate/products.hpp"
 #include "kernel/stages_pipeline.hpp"
@@ -459,6 +460,21 @@ TEST(ways, of_public_kernels_are_plans_that_their_emulations_keep) {
       }
     }
   }
+}
+
+// Where v_new is kept as computed, k is what is cut off.
+TEST(ways, in_which_k_alone_is_narrowed_show_an_update_that_is_cut_off) {
+  const way& kept = *std::find_if(all_ways().begin(), all_ways().end(), [](const way& w) { return std::string(w.name) == "v_new kept"; });
+  const plan declared = plan_of(kept, op_kind::kda);
+  const auto cut = std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "update-truncated"; });
+  ASSERT_NE(cut, faults().end());
+  const problem p = pipeline(small_case(op_kind::kda, bf16)).given();
+  emulation_options options;
+  options.stages = true;
+  options.planted = &*cut;
+  const result r = emulate(p, variants(declared, p, path_kind::chunk, 16).front(), options, 1);
+  const stage_report report = measure_stages(p, r, roundings_of(declared, p, path_kind::chunk, 16));
+  EXPECT_GT(report.find("final_state")->bad, 0U) << to_text(report);
 }
 
 }  // namespace

@@ -47,7 +47,11 @@ fault_table roundings() {
       {"h-truncated", "h", "the state a chunk reads is truncated to its format, not rounded", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { v.state.store.toward_zero = true; })},
       {"update-truncated", "h", "what is written to the state is truncated to its format, not rounded", paths::chunk,
-       arithmetic(always, [](plan_variant& v, const head_input&) { v.v_new.update_operand.toward_zero = true; })},
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) {
+                    v.v_new.update_operand.toward_zero = true;
+                    if (v.v_new.key_operand) v.v_new.key_operand->toward_zero = true;
+                  })},
       {"o-truncated", "o", "o is truncated to its format, not rounded", paths::both,
        cut_after(
            step_kind::finish, [](plan_variant& v, const head_input&) { v.o.store = fp64; },
