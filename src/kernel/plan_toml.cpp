@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads a plan. Shape first (sections, keys, types, values), then sense: what must be stated and what can mean nothing.
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_ENABLE_WINDOWS_COMPAT 0
-#include <toml++/toml.h>
+#include "kernel/toml.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_ENABLE_WINDOWS_COMPAT 0
-#include <toml++/toml.h>
+#include "kernel/toml.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/errors.hpp"
@@ -97,6 +98,20 @@ TEST(hostile_depth, is_refused_by_every_reader_with_the_limit) {
     EXPECT_NE(says(kind, R"({"schema": "deltaproof.verdict/1", "a": ")" + std::string(70, '[') + R"("})").find("hostile"), 0U);
   }
   fs::remove(file);
+}
+
+TEST(hostile_toml, that_breaks_the_assertions_of_its_parser_is_refused) {
+  const std::vector<std::string> texts{std::string("[\0\0A]\n", 6), "[=]\n", "[[\x01]]\n", "[.a]\n", "[ "};
+  for (const std::string& text : texts) {
+    for (const bool plan : {true, false}) {
+      try {
+        plan ? (void)parse_plan(text, "input") : (void)parse_suite(text, "input");
+        ADD_FAILURE() << detail::printable(text);
+      } catch (const format_error& e) {
+        EXPECT_NE(std::string(e.what()).find("input: line 1: no TOML"), std::string::npos) << e.what();
+      }
+    }
+  }
 }
 
 TEST(hostile_size, is_refused_before_it_is_read) {
