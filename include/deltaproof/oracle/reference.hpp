@@ -65,7 +65,7 @@ struct question {
   bool always_exact = false;
   unsigned threads = 0;  ///< 0: one for each core
   const std::atomic<bool>* stop = nullptr;
-  /// Called with (heads done, heads in all), from any thread but never twice at a time.
+  /// Called with (part done, whole), from any thread but never twice at a time.
   std::function<void(std::size_t, std::size_t)> progress;
 };
 
