@@ -61,7 +61,8 @@ void expect_all_hold(const fs::path& folder) {
         for (const std::string& line : testing::alarms_of(*report.conformance)) alarms += "\n    " + line;
       }
       // An fp64 loop where the exact recurrence leaves fp64's neighbourhood of fp32 is judged before that.
-      EXPECT_EQ(report.judged, verdict::holds) << name << "." << path << ": " << report.reason << alarms;
+      // Where the recurrence leaves its formats limits grow beyond the exact values: nothing may be outside, and nothing holds.
+      EXPECT_EQ(report.judged, report.diverges ? verdict::vacuous : verdict::holds) << name << "." << path << ": " << report.reason << alarms;
       held += report.judged == verdict::holds ? 1 : 0;
     }
   }
