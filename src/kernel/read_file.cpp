@@ -107,7 +107,8 @@ void require_shallow_json(std::string_view text, const std::string& where) {
 void require_shallow_toml(std::string_view text, const std::string& where) {
   std::size_t depth = 0, dots = 0, line = 1;
   std::string_view quote;  // what ends the string that `i` is in; empty: none
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  for (std::size_t i = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') ++line;
     if (!quote.empty()) {
@@ -130,6 +131,9 @@ void require_shallow_toml(std::string_view text, const std::string& where) {
     } else if (c == '#') {
       const std::size_t end = std::min(text.find('\n', i), text.size());
       i = end - 1;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      throw format_error(where + ": line " + std::to_string(line) +
+                         ": no TOML: a letter beyond ASCII stands outside quotes; put the key or text into them");
     } else if (c == '.') {
       if (++dots > deepest_nesting) too_deep(where, line, "a dotted key");
     } else if (c == '=' || c == ',' || c == '\n') {

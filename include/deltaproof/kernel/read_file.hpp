@@ -52,7 +52,8 @@ namespace detail {
 inline constexpr std::size_t deepest_nesting = 64;
 /// Throws: format_error if JSON text nests deeper; whatever else is wrong with it is left to its parser.
 void require_shallow_json(std::string_view text, const std::string& where);
-/// The same of TOML, whose dotted keys nest too.
+/// The same of TOML, whose dotted keys nest too; and for letters beyond ASCII outside texts and comments, which TOML has not and
+/// whose handling in toml++ 3.3 is undefined.
 void require_shallow_toml(std::string_view text, const std::string& where);
 
 }  // namespace detail
