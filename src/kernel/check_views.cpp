@@ -78,8 +78,9 @@ json tensor_json(const tensor_report& t) {
 /// What stands behind a decision, by its name in the index of proofs/README.md. Limits from emulated runs have no theorem: their
 /// provenance says how they were measured.
 constexpr std::string_view stage_because =
-    "derived (src/kernel/stages); the sums in it, in any order and with underflow, are machine-checked: float.sum_trees.dot_error_gamma; "
-    "their composition is proved on paper";
+    "derived (src/kernel/stages); the sums in it, of two numbers at a time rounded to nearest, in any order and with underflow, are "
+    "machine-checked: float.sum_trees.dot_error_gamma, where results are flushed float.sum_trees.flushed_tree_error; their composition is "
+    "proved on paper; sums of whole blocks, as tensor cores make them, are not covered by either";
 
 /// Text from files, on one line: a control character could fake a line of ours.
 std::string one_line(std::string text) {
@@ -108,10 +109,11 @@ std::string radius_because(const std::map<std::string, std::size_t>& tiers) {
   };
   std::string text = "proofs/notes/oracle-radius.md, proved on paper";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
-    text += "; of tier fp64 the error of steps, decays and read-outs is machine-checked, with underflow: "
-            "float.tier_run.fp64_output_decided; its norms, its factors and the arithmetic of its radius are not";
+    text += "; of tier fp64 the error of steps, decays and read-outs of rows in vectors is machine-checked, with underflow: "
+            "float.tier_run.tier_output_radius; its lowered inputs, its norms, its factors, what is exact and adds nothing, "
+            "the arithmetic of its radius, and heads run whole are not";
   }
-  if (any("mpfr")) text += "; of tier mpfr the same without underflow: float.oracle_radius.output_radius";
+  if (any("mpfr")) text += "; of tier mpfr the error of tokens with a decay is machine-checked, without underflow: float.oracle_radius.output_radius";
   return text;
 }
 
@@ -449,4 +451,4 @@ std::string to_text(const check_report& report, const check_identity& identity) 
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: float.sum_trees.dot_error_gamma, float.tier_run.rounding_decided
+// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step

@@ -144,3 +144,6 @@ double decided_parts(const reference_tensor& t, std::size_t i, std::span<double>
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.tier_run.rounding_decided

@@ -195,7 +195,7 @@ class merged_inverse {
     out.radius.assign(out.value.size(), 0);
     const double u = std::max(how_.merge_accumulate, errors_.elementwise);
     for (std::size_t k = 0; k < out.value.size(); ++k) {
-      out.radius[k] = errors_.bound(total.terms[k], total.upper[k], 1, 1, how_.block + pairs.size(), u);
+      out.radius[k] = errors_.bound(total.terms[k], total.upper[k], 1, 1, how_.block + pairs.size(), u, how_.block * pairs.size());
     }
     return out;
   }
