@@ -61,8 +61,9 @@ void expect_all_hold(const fs::path& folder) {
         for (const std::string& line : testing::alarms_of(*report.conformance)) alarms += "\n    " + line;
       }
       // An fp64 loop where the exact recurrence leaves fp64's neighbourhood of fp32 is judged before that.
-      // Where the recurrence leaves its formats limits grow beyond the exact values: nothing may be outside, and nothing holds.
-      EXPECT_EQ(report.judged, report.diverges ? verdict::vacuous : verdict::holds) << name << "." << path << ": " << report.reason << alarms;
+      // Where the recurrence leaves its formats a limit may grow beyond the exact values: nothing may be outside, and nothing need hold.
+      const bool blind = report.diverges && report.judged == verdict::vacuous;
+      EXPECT_TRUE(blind || report.judged == verdict::holds) << name << "." << path << ": " << report.reason << alarms;
       held += report.judged == verdict::holds ? 1 : 0;
     }
   }
@@ -77,7 +78,8 @@ TEST(referee, the_external_kernels_keep_their_plans) {
   expect_all_hold(folder);
 }
 
-// Before it diverges the state grows 63-fold a token: the plan's own runs err by more than the exact values, so that zeros would pass.
+// The chunk kernel is judged up to the chunk that diverges. The recurrent one is judged up to the token: on moved inputs the plan's
+// runs overflow a token or two earlier, so that its last bucket has no finite limit and zeros would pass there.
 TEST(referee, a_diverging_problem_diverges_and_nothing_of_its_kernel_is_outside_before) {
   const fs::path folder = testing::external_recordings();
   if (folder.empty()) GTEST_SKIP() << "no recordings beside the checkout; set DELTAPROOF_RECORDINGS";
@@ -85,11 +87,11 @@ TEST(referee, a_diverging_problem_diverges_and_nothing_of_its_kernel_is_outside_
     const check_report report = judged(read(folder, "delta_rawk_blowup_bf16", path));
     ASSERT_TRUE(report.diverges);
     EXPECT_EQ(report.diverges->first.token, 88U);
-    EXPECT_EQ(report.judged, verdict::vacuous) << path << ": " << report.reason;
-    EXPECT_EQ(report.tensors[0].beyond_range, 0U) << path;
+    const bool chunkwise = std::string(path) == "chunk";
+    EXPECT_EQ(report.judged, chunkwise ? verdict::holds : verdict::vacuous) << path << ": " << report.reason;
     ASSERT_TRUE(report.conformance);
     EXPECT_TRUE(testing::alarms_of(*report.conformance).empty()) << path;
-    const std::size_t end = std::string(path) == "chunk" ? 64 : 90;
+    const std::size_t end = chunkwise ? 64 : 90;
     for (const judged_statistic& s : report.conformance->statistics) EXPECT_LE(s.last_token, end);
   }
 }
