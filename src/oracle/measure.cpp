@@ -137,6 +137,7 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
     if (!judged(i) || !known(i)) continue;
     largest_exact = std::max(largest_exact, std::fabs(want.value[i]));
     largest_error = std::max(largest_error, want.radius[i]);
+    for (const auto& low : want.low) largest_error = std::max(largest_error, std::fabs(low[i]));
     if (std::isfinite(got[i])) largest_error = std::max(largest_error, std::fabs(got[i] - want.value[i]));
   }
   const square_sums none(exponent_of(largest_error), exponent_of(largest_exact));

@@ -162,6 +162,15 @@ TEST(measure, a_truth_just_below_a_power_of_two_counts_the_smaller_units) {
   EXPECT_GE(measure(std::vector<double>{got}, two_parts, bf16).ulps.upper, 2);
 }
 
+/// A result that is the first double of the truth errs by the second, however small the radius beside it.
+TEST(measure, the_second_part_of_a_truth_is_an_error_of_its_own_size) {
+  auto want = truth({1}, {1}, 1e-300);
+  want.low = {{1e-20}};
+  const measurement m = measure(std::vector<double>{1}, want, fp64);
+  EXPECT_NEAR(m.rel_fro.lower, 1e-20, 1e-24);
+  EXPECT_NEAR(m.rel_fro.upper, 1e-20, 1e-24);
+}
+
 /// The element that is not known may be so large that the error of the other one is nothing beside it.
 TEST(measure, what_is_not_enclosed_may_be_most_of_the_norm) {
   auto want = truth({1, 0}, {2});
