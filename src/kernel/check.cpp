@@ -108,8 +108,11 @@ std::string reason_for(const check_report& c) {
   for (const tensor_report& t : c.tensors) {
     if (t.judged != c.judged) continue;
     if (t.first_nonfinite) {
-      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
-             digits(t.first_nonfinite->want) + "; " + std::to_string(t.errors.nonfinite) + " such elements";
+      // A reference whose radius is as large as its value knows that the value is finite, and no more.
+      const bool known = t.errors.radius < std::fabs(t.first_nonfinite->want) || t.errors.radius == 0;
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where " +
+             (known ? "the exact value is " + digits(t.first_nonfinite->want) : std::string("a finite value is due")) + "; " +
+             std::to_string(t.errors.nonfinite) + " such elements";
     }
     if (t.first_beyond_range) {
       return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) + " where the exact value is " +

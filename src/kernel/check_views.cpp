@@ -409,7 +409,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     const auto& d = *report.diverges;
     line("diverges", "the exact recurrence leaves its formats' range at token " + std::to_string(d.token) + " (sequence " +
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
-                         std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on are not judged");
+                         std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on, where infinity or NaN is due and finite values are not judged");
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   out += detail::padded("", 13) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";

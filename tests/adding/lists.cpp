@@ -5,6 +5,9 @@
 
 #include "cli/list.cpp"
 #include "cli/program.cpp"
+#include "cli/terminal.cpp"
+
+bool deltaproof::cli::was_interrupted() { return false; }
 
 int main(int argc, char** argv) try {
   using namespace deltaproof::cli;
