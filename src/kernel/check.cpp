@@ -108,11 +108,11 @@ std::string reason_for(const check_report& c) {
   for (const tensor_report& t : c.tensors) {
     if (t.judged != c.judged) continue;
     if (t.first_nonfinite) {
-      // A reference whose radius is as large as its value knows that the value is finite, and no more.
-      const bool known = t.errors.radius < std::fabs(t.first_nonfinite->want) || t.errors.radius == 0;
-      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where " +
-             (known ? "the exact value is " + digits(t.first_nonfinite->want) : std::string("a finite value is due")) + "; " +
-             std::to_string(t.errors.nonfinite) + " such elements";
+      // A reference whose radius is as large as its value does not know the value.
+      const bool known = t.first_nonfinite->radius == 0 || t.first_nonfinite->radius < std::fabs(t.first_nonfinite->want);
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
+             (known ? digits(t.first_nonfinite->want) : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
+             "; " + std::to_string(t.errors.nonfinite) + " such elements";
     }
     if (t.first_beyond_range) {
       return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) + " where the exact value is " +
@@ -254,7 +254,10 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
     t.exact_is_zero = zeros.max_abs.upper == 0;
   }
   if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
-  if (t.errors.first_nonfinite) t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
+  if (t.errors.first_nonfinite) {
+    t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
+    t.first_nonfinite->radius = (is_state ? ref.final_state : ref.o).radius[t.errors.first_nonfinite->index];
+  }
   return t;
 }
 

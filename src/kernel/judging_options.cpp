@@ -19,10 +19,8 @@ std::string text(double x) { return detail::general(x, 6); }
 }
 
 void require_threads(unsigned threads) {
-  // A thread for each is started before anything is judged: thousands more than any machine has are a slip, or a negative number.
-  constexpr unsigned most = 4096;
-  if (threads <= most) return;
-  refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most) + ", or 0: one for each core");
+  if (threads <= detail::most_threads) return;
+  refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(detail::most_threads) + ", or 0: one for each core");
 }
 
 }  // namespace
@@ -34,7 +32,7 @@ std::optional<std::string> detail::wrong_accuracy(double accuracy) {
 
 void require_valid(const referee_options& options) {
   if (!(options.false_alarm >= 1e-12 && options.false_alarm <= 0.1))
-    refuse("a false alarm", text(options.false_alarm), "a probability within [1e-12, 0.1]");
+    refuse("a false-alarm probability", text(options.false_alarm), "a number within [1e-12, 0.1]");
   if (options.accuracy) {
     if (const auto wrong = detail::wrong_accuracy(*options.accuracy)) throw format_error("check: " + *wrong);
   }

@@ -57,6 +57,31 @@ TEST(check, a_perfect_kernel_holds_at_half_an_ulp) {
   EXPECT_EQ(report.judged, verdict::holds) << report.reason;
 }
 
+// The reference of fp64 alone knows no digit of a state that e^-650 lowered and e^800 raised again: 4.36e63.
+TEST(check, where_the_reference_knows_no_digit_no_exact_value_is_stated) {
+  const auto row = [](const char* name, std::vector<double> x) { return tensor::from_doubles(fp64, {1, 6, 1, 1}, x, name); };
+  problem p;
+  p.op = op_kind::gated_delta_rule;
+  p.q = row("q", std::vector<double>(6, 1));
+  p.k = row("k", {1, 0, 0, 0, 0, 0});
+  p.v = row("v", {1, 0, 0, 0, 0, 0});
+  p.beta = tensor::from_doubles(fp64, {1, 6, 1}, std::vector<double>(6, 1), "beta");
+  p.g = tensor::from_doubles(fp64, {1, 6, 1}, std::vector<double>{0, -650, 200, 200, 200, 200}, "g");
+  validate(p, "check test");
+  result r;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  r.o = row("o", {1, 0, 0, 0, 0, nan});
+  r.path = path_kind::recurrent;
+  check_options options;
+  options.max_bits = 53;
+  const check_report report = check(p, r, options);
+  ASSERT_TRUE(report.tensors[0].first_nonfinite);
+  const element_location& at = *report.tensors[0].first_nonfinite;
+  EXPECT_LE(std::fabs(at.want - std::exp(150.0)), at.radius);
+  ASSERT_GT(at.radius, std::fabs(at.want));
+  EXPECT_NE(report.reason.find("where the exact value is within"), std::string::npos) << report.reason;
+}
+
 TEST(check, one_wrong_element_is_refuted_and_named) {
   const problem p = some_problem();
   result r = perfect(p);

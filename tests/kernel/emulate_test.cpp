@@ -260,6 +260,26 @@ TEST(perturbed, keeps_what_has_a_meaning_and_moves_the_rest_by_two_units_at_most
   EXPECT_NE(a.q, c.q);
 }
 
+// fp32 inputs that a plan reads in tf32: two units of fp32 would leave every rounding to tf32 as it is.
+TEST(perturbed, moves_by_units_of_what_rows_are_read_in) {
+  generation g = small(op_kind::gated_delta_rule, 60);
+  g.dtype = fp32;
+  const head_input in = take_head(generate(g), 0, 0), fine = perturbed(in, 7), coarse = perturbed(in, 7, tf32);
+  EXPECT_EQ(fine.g, coarse.g);
+  EXPECT_EQ(fine.beta, coarse.beta);
+  double largest_fine = 0, largest_coarse = 0;
+  for (std::size_t i = 0; i < in.k.size(); ++i) {
+    const double was = in.k.data()[i];
+    if (was == 0) continue;
+    largest_fine = std::max(largest_fine, std::fabs(fine.k.data()[i] - was) / std::fabs(was));
+    largest_coarse = std::max(largest_coarse, std::fabs(coarse.k.data()[i] - was) / std::fabs(was));
+    EXPECT_EQ(coarse.k.data()[i], static_cast<double>(static_cast<float>(coarse.k.data()[i])));
+  }
+  EXPECT_LE(largest_fine, 6 * unit_roundoff(fp32));
+  EXPECT_LE(largest_coarse, 6 * unit_roundoff(tf32));
+  EXPECT_GT(largest_coarse, unit_roundoff(tf32));
+}
+
 TEST(emulate, noise_moves_bits_and_no_more_than_sums_in_another_order_would) {
   problem p = generate(small(op_kind::delta_rule, 100));
   plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 16).front();

@@ -35,6 +35,12 @@ TEST_P(correct_runs, are_not_refuted) {
 }
 INSTANTIATE_TEST_SUITE_P(presets, correct_runs, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
 
+// fp32 inputs, three tokens, operands of A and w not rounded: refuted while inputs were moved by units of fp32, which leave each
+// rounding to tf32 as it is, so that the runs hardly scattered.
+TEST(a_correct_run, that_was_refuted_once_is_not) {
+  EXPECT_EQ(testing::alarms_in("fla-chunk-gdn", build::any, 14, 1).alarms, 0U);
+}
+
 problem drawn_problem(op_kind op, const std::string& regime, std::size_t tokens, std::uint64_t seed, const std::string& gate = "") {
   generation g;
   g.regime = regime;

@@ -86,7 +86,7 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
   std::vector<spoilt> all;
   for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5}) all.push_back({"accuracy", [x](check_options& o) { o.referee.accuracy = x; }});
   for (const double x : {nan, inf, -1.0, 0.0, 1e-13, 0.5, 1.0})
-    all.push_back({"false alarm", [x](check_options& o) { o.referee.false_alarm = x; }});
+    all.push_back({"false-alarm probability", [x](check_options& o) { o.referee.false_alarm = x; }});
   for (const double x : {nan, inf, -30.0, 0.0}) all.push_back({"seconds", [x](check_options& o) { o.referee.seconds = x; }});
   for (const int x : {-1, 0, 52, 1025}) all.push_back({"bits", [x](check_options& o) { o.max_bits = x; }});
   for (const unsigned x : {static_cast<unsigned>(-1), 40000U}) {
@@ -124,7 +124,7 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("7 bits"));
   check_record record;
   record.false_alarm = nan;
-  EXPECT_THAT(thrown([&] { (void)check(run.given, run.gave, options_of(record)); }), HasSubstr("false alarm of nan"));
+  EXPECT_THAT(thrown([&] { (void)check(run.given, run.gave, options_of(record)); }), HasSubstr("false-alarm probability of nan"));
   result no_chunk = run.gave;
   no_chunk.stages.clear();
   no_chunk.chunk_size = 0;

@@ -341,6 +341,17 @@ std::vector<float> merged_from_the_right(const stages_detail::balls& l) {
   return y;
 }
 
+// Terms just below the normal range that are all flushed: what is lost is their sum, times what it is multiplied by afterwards.
+TEST(stages, flushed_sums_are_within_their_bounds) {
+  const stages_detail::arithmetic_errors errors{stage_roundings{}};
+  const double term = smallest_normal(fp32) * (1 - 0x1p-20), u = unit_roundoff(fp32);
+  const std::size_t block = 16, pairs = 3;
+  const double merged = static_cast<double>(block * pairs) * term;
+  EXPECT_LE(merged, errors.bound(merged, merged, 1, 1, block + pairs, u, block * pairs));
+  const double row = static_cast<double>(block) * term;
+  EXPECT_LE(4 * row, errors.bound(row, row, 4, 4, block, u));
+}
+
 // Their residual is another, for which the bound is not derived (src/kernel/stages/inverse.cpp).
 TEST(stages, merges_from_the_right_in_fp32_stay_within_the_bound_of_those_from_the_left) {
   stage_roundings r;

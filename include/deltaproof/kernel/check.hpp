@@ -59,6 +59,7 @@ struct element_location {
   std::vector<std::size_t> element;
   double got = 0;
   double want = 0;
+  double radius = 0;  ///< the exact value lies within it of `want`
 };
 
 /// What the verdict on a tensor rests on, in elements.

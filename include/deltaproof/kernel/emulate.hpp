@@ -54,10 +54,10 @@ struct head_input {
 [[nodiscard]] head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head);
 
 /// The same head with every nonzero number of q, k, v, beta and the state multiplied by 1 + d, d uniform within two units
-/// in the last place of q's format (of fp32 where that is finer: a plan may read in fp32 what is given in fp64), and rounded
-/// to its own format again; gates likewise in units of theirs. Zero, one and infinite gates stay what they are. A function
-/// of the seed.
-[[nodiscard]] head_input perturbed(const head_input& in, std::uint64_t seed);
+/// in the last place of q's format (of fp32 where that is finer: a plan may read in fp32 what is given in fp64; of `read` where
+/// that is coarser: less would leave every rounding to it as it is), and rounded to its own format again; beta and gates likewise
+/// in units of their own. Zero, one and infinite gates stay what they are. A function of the seed.
+[[nodiscard]] head_input perturbed(const head_input& in, std::uint64_t seed, const format& read = fp64);
 
 /// What a kernel forms, and the largest magnitude each reached (before it was rounded to its format).
 enum class formed { gate_exponent, gate_factor, inverse_intermediate, inverse, state, output };

@@ -89,10 +89,10 @@ struct judged_stage {
   std::string reason;  ///< what decided, where it is refuted
 };
 
-/// A fault is named where it explains the error: with at least this score and, within `most_off_share`, the share of the fault itself,
-/// in o and in final_state wherever the fault shows, and where nothing is refuted that it does not touch. Of planted faults 99 of 100
-/// are named so, and hardly another error is (tests/kernel/diagnosis_test.cpp); a score alone is not enough: zeros point the way of a
-/// scale that is applied twice.
+/// A fault is named where it explains the error. Its score is at least `least_score_named` and the error's share of it is that of
+/// the fault itself within `most_off_share`, in o and in final_state, wherever the fault shows; and nothing is refuted that it
+/// does not touch. tests/kernel/diagnosis_test.cpp counts right and wrong names. A score alone is not enough: zeros point the
+/// same way as a scale that is applied twice.
 inline constexpr double least_score_named = 0.9;
 inline constexpr double most_off_share = 0.1;
 

@@ -80,16 +80,17 @@ head_input take_head(const problem& p, std::size_t sequence, std::size_t value_h
   return in;
 }
 
-head_input perturbed(const head_input& in, std::uint64_t seed) {
+head_input perturbed(const head_input& in, std::uint64_t seed, const format& read) {
   head_input out = in;
   philox draw(seed, 0x9e47);
   const auto unit = [](const format& own) { return own.precision < fp32.precision ? own : fp32; };
-  move_all(out.q, in.x, unit(in.x), draw);
-  move_all(out.k, in.x, unit(in.x), draw);
-  move_all(out.v, in.x, unit(in.x), draw);
+  const format rows = read.precision < unit(in.x).precision ? read : unit(in.x);
+  move_all(out.q, in.x, rows, draw);
+  move_all(out.k, in.x, rows, draw);
+  move_all(out.v, in.x, rows, draw);
   move_all(std::span<double>(out.beta), in.beta_format, unit(in.beta_format), draw);
   move_all(out.g, in.g_format, unit(in.g_format), draw);
-  move_all(out.state, in.state_format, unit(in.x), draw);
+  move_all(out.state, in.state_format, rows, draw);
   return out;
 }
 

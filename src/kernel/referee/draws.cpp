@@ -217,7 +217,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     options.seed = seed;
     if (law % 2 == 1) {
       options.natural_exponents = true;
-      const problem moved = problem_of(shuffled(perturbed(in, seed), seed), p);
+      const problem moved = problem_of(shuffled(perturbed(in, seed, narrowest_operand(t.variants[v])), seed), p);
       reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
     } else {
       reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});

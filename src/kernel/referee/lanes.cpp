@@ -6,9 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "deltaproof/number/random.hpp"
-#include "kernel/emulate/products.hpp"
-
 namespace deltaproof::referee_detail {
 
 namespace {
@@ -88,27 +85,21 @@ lane_errors errors_of_run(const problem& p, const head_output& run, const refere
   return out;
 }
 
-namespace {
-
-/// perturbed(), and where the plan narrows q, k and v to fewer bits than they have (fp32 inputs, products in tf32) by up to two
-/// units of those bits: less would leave each of its roundings as it is.
-head_input moved_for(const head_input& in, const plan_variant& v, std::uint64_t seed) {
-  head_input out = perturbed(in, seed);
-  int bits = std::min({v.state.store.to.precision, v.v_new.update_operand.to.precision, v.o.operand.to.precision});
-  if (v.path == path_kind::chunk) bits = std::min({bits, v.A.operand.to.precision, v.u.operand.to.precision, v.w.operand.to.precision});
-  if (bits >= std::min(in.x.precision, fp32.precision)) return out;
-  philox draw(seed, 0x7f32);
-  for (matrix<double>* m : {&out.q, &out.k, &out.v}) {
-    for (std::size_t i = 0; i < m->size(); ++i) m->data()[i] *= 1 + std::ldexp(4 * draw.uniform() - 2, 1 - bits);
-    emulation::narrow({m->data(), m->size()}, {in.x, false});
+format narrowest_operand(const plan_variant& v) {
+  format narrowest = v.o.operand.to;
+  const auto consider = [&](const format& f) {
+    if (f.precision < narrowest.precision) narrowest = f;
+  };
+  consider(v.state.store.to);
+  consider(v.v_new.update_operand.to);
+  if (v.path == path_kind::chunk) {
+    for (const auto& x : {v.A.operand, v.u.operand, v.w.operand}) consider(x.to);
   }
-  return out;
+  return narrowest;
 }
 
-}  // namespace
-
 lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range) {
-  const head_input moved = moved_for(in, variant, seed);
+  const head_input moved = perturbed(in, seed, narrowest_operand(variant));
   emulation_options options;
   options.noise_ulps = 1;
   options.seed = seed;

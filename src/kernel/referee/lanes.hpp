@@ -36,6 +36,9 @@ struct lane_errors {
 
 [[nodiscard]] std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state);
 
+/// The format of fewest bits in which the plan reads rows: what inputs are moved in units of, so that its roundings are drawn anew.
+[[nodiscard]] format narrowest_operand(const plan_variant& v);
+
 /// What a result, or the truth, says of one head: o (T x V) and the state (K x V).
 [[nodiscard]] lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at);
 /// A run's distance to the truth of the unperturbed problem.

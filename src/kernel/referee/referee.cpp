@@ -322,7 +322,7 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
       const std::string fault = s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
-                                             : "a planted fault (" + std::string(s.planted->name) + ", which it is not)";
+                                             : "what the planted fault " + std::string(s.planted->name) + " does, though it is another error";
       out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault + "; a kernel that keeps the plan stays below " + digits(s.limit);
     }
   }
