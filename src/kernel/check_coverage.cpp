@@ -62,7 +62,7 @@ std::string not_judged_text(const check_report& report) {
               share_text(count, c.elements) + "): " + why;
     };
     add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
-    add(c.blind, "the plan's limit is no smaller than the exact values, so that zeros would pass");
+    add(c.blind, "the plan gives no limit there, or one that zeros would keep");
   }
   return text;
 }
@@ -121,11 +121,17 @@ void check_detail::judge_coverage(check_report& out) {
     if (!passes(t.judged)) continue;
     const bool little = t.coverage.share_not_judged() > most_not_judged || t.coverage.telling() == 0;
     const bool farther = out.judged == verdict::holds && t.errors.elements > t.errors.unknown && t.errors.rel_fro.lower > 1;
-    if (little || farther) t.judged = verdict::vacuous;
+    const bool mostly_beyond = t.name == "o" && 2 * (t.coverage.overflowed + t.coverage.out_of_range) > t.coverage.elements;
+    if (little || farther || mostly_beyond) t.judged = verdict::vacuous;
     if (!passes(out.judged)) continue;
     if (t.coverage.share_not_judged() > most_not_judged) {
       out.judged = verdict::vacuous;
       out.reason = "nothing is outside, but too little was judged: " + text;
+    } else if (mostly_beyond) {
+      const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
+      out.judged = verdict::vacuous;
+      out.reason = "nothing is outside, but the exact recurrence has left the range of its formats in " + std::to_string(beyond) + " of " +
+                   std::to_string(t.coverage.elements) + " elements of o (" + share_text(beyond, t.coverage.elements) + ")";
     } else if (farther) {
       out.judged = verdict::vacuous;
       out.reason = "nothing is outside, but the error of " + t.name + " is " + digits(t.errors.rel_fro.value) +

@@ -359,7 +359,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   }
   line("plan", plan.plan + ": " + (plan.conforms == verdict::refuted ? "not kept" : plan.conforms == verdict::holds ? "kept" : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", !plan.adequacy.judged ? "not known: stopped before it was" : plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
+  line("adequate", !plan.adequacy.judged ? "not known: stopped before it was" : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head is judged to its end" : plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
                                                 detail::general(plan.adequacy.worst_error, 3)
                                           : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {

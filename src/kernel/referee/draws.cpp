@@ -113,6 +113,7 @@ drawn draw_runs(const trial& t) {
   const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     const lane& at = t.lanes[i];
+    out.finite.push_back(at.judged);
     const auto where = buckets(at.judged, t.unit);
     const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
@@ -145,6 +146,7 @@ drawn draw_runs(const trial& t) {
   if (const auto kept = recall<drawn>(t.options, key)) {
     for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = kept->statistics[i].samples;
     out.range = kept->range;
+    out.finite = kept->finite;
     classify(t, out);
     return out;
   }
@@ -162,7 +164,9 @@ drawn draw_runs(const trial& t) {
     lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t, in, variant, seed, at, &range) : errors_of_draw(in, variant, seed, &range);
     if (!at.state) e.state = matrix<double>();
     const lane_norms n = norms(e, where, at.judged);
+    const std::size_t finite = finite_tokens(e.o);
     const std::lock_guard guard(lock);
+    out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
     if (at.judged == at.range.tokens) widen(out.range, range);
     for (std::size_t b = 0; b < n.rms.size(); ++b) {

@@ -71,6 +71,16 @@ lane_errors errors_of_result(const problem& p, const result& r, const reference&
   return out;
 }
 
+std::size_t finite_tokens(const matrix<double>& o) {
+  const auto is_finite = [&](std::size_t t) {
+    const auto row = o.row(t);
+    return std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); });
+  };
+  std::size_t t = o.rows();
+  while (t > 0 && !is_finite(t - 1)) --t;
+  return t;
+}
+
 lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at) {
   lane_errors out{run.o, matrix<double>()};
   for (std::size_t t = 0; t < run.o.rows(); ++t) {

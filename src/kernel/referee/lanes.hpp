@@ -19,6 +19,7 @@ struct lane {
   sequence_range range;
   std::size_t judged = 0;  ///< leading tokens
   bool state = false;      ///< final_state is there and judged
+  std::size_t lost = 0;    ///< tokens behind `judged` in which runs of the plan are not finite, though the exact values are in range
 };
 
 /// Tokens [first, last) of a sequence: [0, unit), [unit, 2 unit), [2 unit, 4 unit), ...
@@ -41,6 +42,8 @@ struct lane_errors {
 
 /// What a result, or the truth, says of one head: o (T x V) and the state (K x V).
 [[nodiscard]] lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at);
+/// Leading tokens before those at the end in each of which something is not finite: a recurrence that has overflowed stays so.
+[[nodiscard]] std::size_t finite_tokens(const matrix<double>& o);
 /// A run's distance to the truth of the unperturbed problem.
 [[nodiscard]] lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at);
 /// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.

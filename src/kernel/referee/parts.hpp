@@ -81,6 +81,7 @@ struct drawn {
   std::vector<statistic> statistics;      ///< in the order of `places`
   std::vector<judged_statistic> places;   ///< with `got`, without limits
   range_seen range{};
+  std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
 };
 [[nodiscard]] drawn draw_runs(const trial& t);
 

@@ -41,6 +41,7 @@ struct place {
 
 struct tensor_reach {
   limit_reach counts;
+  const lane* lost = nullptr;  ///< the first head in which the plan's own runs overflow for good
   const judged_statistic* farther = nullptr;  ///< the first place that is farther from the truth than zeros
   const judged_statistic* widest = nullptr;   ///< the place whose limit exceeds the truth most
 };
@@ -68,7 +69,12 @@ std::string reason_of(const tensor_reach& x) {
     return "the rms error of " + where_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
            digits(x.farther->truth) + "; the plan's own limit there is " + digits(x.farther->limit.value);
   }
-  if (static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements)) {
+  const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
+  if (much && x.lost != nullptr) {
+    return "runs of the plan itself overflow from token " + std::to_string(x.lost->judged) + " of sequence " + std::to_string(x.lost->sequence) +
+           ", head " + std::to_string(x.lost->head) + " on: " + share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
+  }
+  if (much) {
     return "zeros would pass for " + share_text(x.counts.blind, x.counts.elements) + " of " + tensor + ": for " +
            where_text(*x.widest) + " the plan's limit is " + digits(x.widest->limit.value) + ", the exact values are " +
            digits(x.widest->truth) + " in the rms";
@@ -98,6 +104,14 @@ std::string judge_reach(const trial& t, plan_report& out) {
       to.counts.tensor = here.rms.tensor;
       add(here, elements, smallest_subnormal(stored) / 2, to);
     }
+  }
+  for (const lane& at : t.lanes) {
+    if (at.lost == 0) continue;
+    tensor_reach& o = tensors["o"];
+    o.counts.tensor = "o";
+    o.counts.elements += at.lost * t.p.value_dim();
+    o.counts.blind += at.lost * t.p.value_dim();
+    if (o.lost == nullptr) o.lost = &at;
   }
   std::string reason;
   for (const char* name : {"o", "final_state"}) {

@@ -245,9 +245,24 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
   for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
 }
 
+/// Where a head diverges, runs of the plan may overflow some tokens before the exact recurrence leaves the range. No limit can be
+/// drawn there; what lies before is judged by itself. Where the exact recurrence stays in range the plan is not adequate.
+bool leave_out_overflow(trial& t, const drawn& runs) {
+  bool any = false;
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    lane& at = t.lanes[i];
+    if (at.judged == at.range.tokens || runs.finite[i] >= at.judged) continue;
+    any = true;
+    at.lost = at.judged - runs.finite[i];
+    at.judged = runs.finite[i];
+  }
+  return any;
+}
+
 /// A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
 drawn enough_runs(trial& t) {
   drawn runs = draw_runs(t);
+  if (leave_out_overflow(t, runs)) runs = draw_runs(t);
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
     const auto limits = thresholds(runs.statistics, {t.options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
     if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; })) break;
@@ -389,6 +404,16 @@ std::optional<result> as_the_plan_stores(const result& r, const plan_variant& pl
   return out;
 }
 
+/// A finite output beyond the format in which the plan stores o was not rounded to it: runs keep the format found.
+void store_o_as_found(std::vector<plan_variant>& plans, const tensor& o) {
+  const std::vector<double> values = o.to_doubles();
+  double most = 0;
+  for (const double x : values) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
+  for (plan_variant& v : plans) {
+    if (most > largest(v.o.store)) v.o.store = o.element_format();
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
@@ -403,7 +428,8 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   require_valid(options);
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
-  const std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
+  std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
+  store_o_as_found(arithmetics, r.o);
   const std::optional<result> own = path == path_kind::chunk ? as_the_plan_stores(r, arithmetics.front()) : std::nullopt;
   trial t{p, own ? *own : r, declared, truth, options, path, chunk, arithmetics, lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
