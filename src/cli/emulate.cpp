@@ -5,6 +5,7 @@
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
+#include "cli/progress.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
 
@@ -59,7 +60,16 @@ int run(const emulate_arguments& args, const common_options& common) {
                          std::string(name_of(path)) + " path; see deltaproof list faults");
     }
   }
-  result out = emulate(p, allowed[args.variant], options, common.threads);
+  options.stop = &stop_requested();
+  result out = [&] {
+    progress_line line("heads");
+    options.progress = [&line](double share) { line.update(share); };
+    return emulate(p, allowed[args.variant], options, common.threads);
+  }();
+  if (stop_requested()) {
+    say(common, "emulate: " + why_stopped(common) + "; nothing was written\n");
+    return 3;
+  }
   if (!declared.kernels.empty()) out.kernel = declared.kernels.front();
   out.problem_sha256 = sha256_hex(source.bytes());
   out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name + (args.fault.empty() ? "" : ", planted fault " + args.fault);

@@ -107,7 +107,7 @@ std::string left_when_stopped(const std::string& verb) {
   }
   if (verb == "study") return "what is done by then is written, and what is left out is named";
   if (verb == "report") return "of the studies, what is done by then is written, and what is left out is named; of a PROBLEM, nothing is";
-  if (verb == "oracle") return "nothing is written then";
+  if (verb == "oracle" || verb == "emulate") return "nothing is written then";
   if (verb == "gen") return "with --all, nothing is written then";
   if (verb == "inverse") return "there is no verdict then";
   if (verb == "shrink") return "the smallest found by then is kept";

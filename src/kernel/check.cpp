@@ -357,6 +357,7 @@ std::string remedy_for(const check_report& out, int max_bits) {
                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   }
   if (out.judged != verdict::vacuous) return "";
+  if (out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0) return "use a problem with at least one token";
   if (out.diverges) return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
   return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
                                                     : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
@@ -389,13 +390,14 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   out.diverges = first_divergence(p, ref, errors.skipped);
   if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
   out.reason = reason_for(out);
-  if (!options.plans.empty() && !out.stopped && errors.elements > errors.unknown) {
+  const bool known = std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
+  if (!options.plans.empty() && !out.stopped && known) {
     judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
     join_plan(out);
     out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
     out.judged = verdict::vacuous;
-    out.reason = "there is no element of o to ask a plan about";
+    out.reason = "there is no element to ask a plan about";
   }
   count_coverage(pairs, out);
   judge_coverage(out);

@@ -252,6 +252,8 @@ expect 0 "stage: Aqk" explain scale-missing
 small="--op gated_delta_rule --T 130 --K 16 --V 8 --H 2 --seed 5"
 expect 0 "" gen $small --dtype fp32 -o wide.safetensors
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 64 -o wide64.safetensors
+expect 3 "nothing was written" emulate wide.safetensors --plan fp32 --max-seconds 1e-9 -o never.safetensors
+[ ! -e never.safetensors ] || { echo "FAIL emulate wrote what it was stopped in"; failures=$((failures + 1)); }
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 -o wide16.safetensors
 expect 0 "within its plan's budget of one oracle" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
 grep -q '"schema": "deltaproof.invariant/1"' inv.json && grep -q 'failures="0"' inv.xml && [ -s inv.md ] || { echo "FAIL invariant left out a view"; failures=$((failures + 1)); }

@@ -384,6 +384,10 @@ TEST(sound_coverage, no_tokens_and_no_heads_judged_are_vacuous) {
   const plan declared = plan_named("fla-recurrent-delta");
   EXPECT_EQ(check(p, emulated(p, declared), by(declared)).judged, verdict::vacuous);
   EXPECT_EQ(check(p, emulated(p, declared)).judged, verdict::vacuous);
+  // No token may change the state.
+  result moved = emulated(p, declared);
+  moved.final_state = changed(*moved.final_state, [](std::size_t, double x) { return x + 1; });
+  EXPECT_EQ(check(p, moved, by(declared)).judged, verdict::refuted);
 }
 
 // ---- entries that nobody reads ----

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -98,6 +100,8 @@ struct emulation_options {
   std::uint64_t seed = 1;  ///< of both
   /// Exponents pass through natural logarithms, x -> (x ln 2) / ln 2, each product rounded: what e^x costs beside 2^x.
   bool natural_exponents = false;
+  const std::atomic<bool>* stop = nullptr;              ///< once true no further head starts: the result is then incomplete
+  std::function<void(double share)> progress = {};  ///< of heads, from any one thread at a time
 };
 
 /// Rounds: as the variant says. Error: what the plan costs. NaN and inf are results.

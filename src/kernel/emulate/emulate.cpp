@@ -272,7 +272,9 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
     first_chunk[s] = sequences[s].batch != before.batch ? 0 : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
   }
   std::mutex lock;
+  std::size_t done = 0;
   parallel_for(sequences.size() * HV, threads, [&](std::size_t job) {
+    if (options.stop != nullptr && *options.stop) return;
     const std::size_t s = job / HV, head = job % HV;
     const head_output out = emulate_head(p, s, head, variant, options);
     const std::lock_guard guard(lock);
@@ -298,6 +300,7 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
                                      : out.Aqk,
              range.batch, row, head);
     }
+    if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(sequences.size() * HV));
   });
   result r;
   r.o = o.finished("o");
