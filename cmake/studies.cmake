@@ -25,4 +25,4 @@ constexpr std::array<const study*, @study_count@> found{{
 std::span<const study* const> detail::study_table() { return found; }
 }  // namespace deltaproof
 ]])
-target_sources(deltaproof PRIVATE ${study_table})
+target_sources(deltaproof_research PRIVATE ${study_table})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// A question of one's own, on the installed package: problems by law of keys, a kernel by its precision plan and that plan with
+// A question of one's own, in a project of its own: problems by law of keys, a kernel by its precision plan and that plan with
 // one thing changed, errors against the certified reference, a page. `custom_study DIR` writes chunk-length.md, .json and .svg.
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //
 // What the tables of claims are written with: where a claim comes from, its three kinds of evidence, and small exact
 // matrices in the documents' own orientation (states V x K, o = S q). A table is a function of src/claims/<subject>.cpp,
-// named here and joined in src/study/claims.cpp; a new claim is one row, its check stands above it.
+// named here and joined in src/claims/claims.cpp; a new claim is one row, its check stands above it.
 #pragma once
 
 #include <cstddef>

@@ -120,6 +120,6 @@ registered_verb add_completion(CLI::App& app, common_options& common);
 
 /// Why a build has neither `study` nor `report`.
 inline constexpr std::string_view without_studies =
-    "not in this build, which came with the Python package; build the whole program from the source tree: ./run build";
+    "not in this build, which only judges, as the Python package's; build the whole program from the source tree: ./run build";
 
 }  // namespace deltaproof::cli

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""adding.py PROGRAM LIBRARY CMAKE COMPILER EIGEN ROOT: each diff of examples/adding applies alone, touches the place that
+"""adding.py PROGRAM LIBRARIES CMAKE COMPILER EIGEN ROOT: each diff of examples/adding applies alone, touches the place that
 CONTRIBUTING names and nothing else, and with all of them applied every list has what each of them adds, and only that."""
 
 import os
@@ -54,7 +54,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("git", "apply", *diffs.values(), cwd=box)
 
     # Sources that a diff changes, and the one that holds the map of the claims.
-    changed = {path for _, _, places in ADDED.values() for path in places if path.endswith(".cpp")} | {"src/study/claims.cpp"}
+    changed = {path for _, _, places in ADDED.values() for path in places if path.endswith(".cpp")} | {"src/claims/claims.cpp"}
     shutil.copy(root / "tests/adding/project.cmake", box / "CMakeLists.txt")
     build = box / "build"
     run(cmake, "-S", box, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}", f"-DROOT={root}", f"-DLIBRARY={library}",

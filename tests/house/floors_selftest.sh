@@ -1,24 +1,45 @@
 #!/bin/sh
-# floors_selftest.sh FLOORS_SH: the check must fail on a planted upward include, and on one of a study's folder from
-# another study, and on a bench of what is gone, and pass without them.
+# floors_selftest.sh PYTHON FLOORS_PY: the check must fail, with file and line, on each planted include and pass without it.
 set -eu
+python=$1 check=$2
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root/include/deltaproof/number" "$root/include/deltaproof/scan" "$root/src/studies/one" "$root/src/studies/shared"
-echo '#include "deltaproof/number/b.hpp"' > "$root/include/deltaproof/scan/a.hpp"
-echo '#include "studies/shared/a.hpp"' > "$root/src/studies/one/parts.hpp"
-echo '#include "studies/one/parts.hpp"' > "$root/src/studies/one.cpp"
-sh "$1" "$root"
-for file in two.cpp shared/a.hpp; do
-  echo '#include "studies/one/parts.hpp"' > "$root/src/studies/$file"
-  if sh "$1" "$root"; then echo "the folder of another study in $file went unseen"; exit 1; fi
-  rm "$root/src/studies/$file"
-done
-sh "$1" "$root"
-mkdir "$root/bench"
-echo '#include "studies/one/gone.hpp"' > "$root/bench/one.cpp"
-if sh "$1" "$root"; then echo "a bench of what is gone went unseen"; exit 1; fi
-echo '#include "studies/one/parts.hpp"' > "$root/bench/one.cpp"
-sh "$1" "$root"
-echo '#include "deltaproof/scan/a.hpp"' > "$root/include/deltaproof/number/b.hpp"
-if sh "$1" "$root"; then echo "an upward include went unseen"; exit 1; fi
+mkdir -p "$root/include/deltaproof/number" "$root/include/deltaproof/scan" "$root/src/scan/parts" "$root/src/claims" \
+  "$root/src/study" "$root/src/studies/one" "$root/src/studies/shared" "$root/bench"
+put() { # put FILE [INCLUDED]: a file of two lines, the second an include
+  { echo '// a comment'; [ $# -lt 2 ] || echo "#include \"$2\""; } > "$root/$1"
+}
+put include/deltaproof/number/low.hpp
+put include/deltaproof/scan/high.hpp deltaproof/number/low.hpp
+put src/scan/up.hpp deltaproof/scan/high.hpp
+put src/scan/parts/down.hpp
+put src/claims/row.hpp
+put src/claims/rows.inc
+put src/studies/shared/a.hpp
+put src/studies/one/parts.hpp studies/shared/a.hpp
+put src/studies/one.cpp studies/one/parts.hpp
+put bench/one.cpp studies/one/parts.hpp
+"$python" "$check" "$root"
+expect() { # expect FILE INCLUDED WORDS: the include in line 2 of FILE is seen and named; without it all is well
+  cp "$root/$1" "$root/before" 2> /dev/null || rm -f "$root/before"
+  put "$1" "$2"
+  if said=$("$python" "$check" "$root"); then echo "$1 may include $2"; exit 1; fi
+  case $said in *"/$1:2: "*"$2"*"$3"*) ;; *) echo "$1 includes $2, and it says: $said"; exit 1 ;; esac
+  if [ -f "$root/before" ]; then mv "$root/before" "$root/$1"; else rm "$root/$1"; fi
+  "$python" "$check" "$root"
+}
+expect include/deltaproof/number/low.hpp deltaproof/scan/high.hpp "floor number does not stand on floor scan"
+expect src/scan/new.cpp claims/row.hpp "floor scan does not stand on floor claims"
+expect src/study/new.cpp claims/rows.inc "floor study does not stand on floor claims"
+expect src/claims/new.cpp studies/shared/a.hpp "floor claims does not stand on floor studies"
+put src/scan/new.cpp scan/parts/down.hpp
+expect src/scan/parts/down.hpp scan/up.hpp "src/scan/parts and src/scan include each other"
+expect src/studies/two.cpp studies/one/parts.hpp "study two includes the folder of study one"
+expect src/studies/shared/b.hpp studies/one/parts.hpp "study shared includes the folder of study one"
+expect bench/two.cpp studies/one/gone.hpp "which is not there"
+mkdir "$root/src/cellar"
+put src/cellar/new.cpp
+if "$python" "$check" "$root" > "$root/said" || ! grep -q "new.cpp:.*no floor cellar" "$root/said"; then
+  echo "a folder that is no floor went unseen"
+  exit 1
+fi

@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""floors.py ROOT: a folder is a floor, in include/deltaproof and in src alike. Fails, with file, line and what is included, where
+an include runs upward, two folders include each other, a study includes the folder of another study, or bench/, which the tests
+do not build, includes what is not there."""
+
+import collections
+import pathlib
+import re
+import sys
+
+# From the ground up. Floors of one line stand beside each other: neither includes the other.
+FLOORS = [
+    ["support"],
+    ["number"],
+    ["algebra"],
+    ["rule"],
+    ["scan"],
+    ["oracle"],
+    ["kernel"],
+    ["testing"],
+    ["study"],
+    ["claims", "studies"],
+    ["cli"],
+]
+HEIGHT = {floor: height for height, line in enumerate(FLOORS) for floor in line}
+INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
+
+root = pathlib.Path(sys.argv[1])
+found = []
+
+
+def includes_of(file):
+    """Line, words and, where it is one of ours, file of each include."""
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if match := INCLUDE.match(line):
+            places = (base / match[1] for base in (file.parent, root / "include", root / "src", root))
+            yield number, match[1], next((place.resolve() for place in places if place.is_file()), None)
+
+
+def parts_of(file):
+    """floor, and the path below it"""
+    for base in (root / "include/deltaproof", root / "src"):
+        if file.is_relative_to(base):
+            return file.relative_to(base).parts
+    return ()
+
+
+def files_of(*folders):
+    kinds = {".cpp", ".hpp", ".inc"}
+    return sorted(file for folder in folders for file in (root / folder).rglob("*") if file.suffix in kinds)
+
+
+root = root.resolve()
+edges = collections.defaultdict(list)  # (folder, folder): places
+for file in files_of("include/deltaproof", "src"):
+    here = parts_of(file)
+    if here[0] not in HEIGHT:
+        found.append(f"{file}: src and include have no floor {here[0]}; add it to the floors of tests/house/floors.py")
+        continue
+    for number, words, other in includes_of(file):
+        there = parts_of(other) if other else ()
+        place = f"{file}:{number}: includes {other or words}"
+        if not there or there[0] not in HEIGHT:
+            continue
+        if here[0] != there[0] and HEIGHT[there[0]] >= HEIGHT[here[0]]:
+            found.append(f"{place}: floor {here[0]} does not stand on floor {there[0]}")
+        if here[0] == there[0] == "studies":
+            mine, theirs = (pathlib.PurePath(part[1]).stem for part in (here, there))
+            if theirs not in (mine, "shared"):
+                found.append(f"{place}: study {mine} includes the folder of study {theirs}; what two studies use lies in shared")
+        if file.parent != other.parent:
+            edges[file.parent, other.parent].append(place)
+
+# Folders that reach each other, directly or through others.
+reached = collections.defaultdict(set)
+for start in {folder for folder, _ in edges}:
+    ahead = [start]
+    while ahead:
+        last = ahead.pop()
+        for a, b in edges:
+            if a == last and b not in reached[start]:
+                reached[start].add(b)
+                ahead.append(b)
+for (a, b), places in sorted(edges.items()):
+    if a in reached[b]:
+        found += [f"{place}: folders {a.relative_to(root)} and {b.relative_to(root)} include each other" for place in places]
+
+for file in files_of("bench"):
+    for number, words, other in includes_of(file):
+        if other is None and '"' in file.read_text().splitlines()[number - 1]:
+            found.append(f"{file}:{number}: includes {words}, which is not there")
+
+print("\n".join(found), end="\n" if found else "")
+sys.exit(bool(found))
