@@ -14,8 +14,6 @@ namespace {
 
 using check_detail::pairing;
 
-std::string digits(double x) { return detail::general(x, 6); }
-
 /// A value beyond the format is stored as infinity or, by a kernel that saturates, as its largest number; NaN comes of infinities.
 bool is_due_beyond(double got, double exact, double most) {
   return !std::isfinite(got) || (std::fabs(got) == most && std::signbit(got) == std::signbit(exact));
@@ -134,7 +132,7 @@ void check_detail::judge_coverage(check_report& out) {
                    std::to_string(t.coverage.elements) + " elements of o (" + share_text(beyond, t.coverage.elements) + ")";
     } else if (farther) {
       out.judged = verdict::vacuous;
-      out.reason = "nothing is outside, but the error of " + t.name + " is " + digits(t.errors.rel_fro.value) +
+      out.reason = "nothing is outside, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +
                    " times the exact values, and that of zeros is once: no limit that lets it pass says anything";
     }
   }

@@ -10,6 +10,7 @@
 #include "deltaproof/kernel/check.hpp"
 #include "kernel/check_parts.hpp"
 #include "kernel/json_number.hpp"
+#include "kernel/share_text.hpp"
 #include "number/printable.hpp"
 #include "number/text.hpp"
 
@@ -82,11 +83,8 @@ constexpr std::string_view stage_because =
     "machine-checked: float.sum_trees.dot_error_gamma, where results are flushed float.sum_trees.flushed_tree_error; their composition is "
     "proved on paper; sums of whole blocks, as tensor cores make them, are not covered by either";
 
-/// Text from files, on one line: a control character could fake a line of ours.
-std::string one_line(std::string text) {
-  text = detail::printable_line(text);
-  return text;
-}
+// Text from files goes on one line: a control character could fake a line of ours.
+using detail::printable_line;
 
 std::string where_text(const element_location& at) {
   std::string text = "seq " + std::to_string(at.sequence) + " head " + std::to_string(at.head);
@@ -123,8 +121,6 @@ json largest_radius(const check_report& report) {
   return detail::json_number(largest);
 }
 
-std::string_view word(norm_kind norm) { return norm == norm_kind::rms ? "rms" : "max"; }
-
 json threshold_json(const threshold& t) {
   return {{"limit", detail::json_number(t.value)}, {"typical", detail::json_number(t.typical)}, {"spread", detail::json_number(t.spread)},
           {"degrees", t.degrees}, {"alpha", t.alpha}, {"provenance", t.provenance}};
@@ -132,7 +128,7 @@ json threshold_json(const threshold& t) {
 
 json statistic_json(const judged_statistic& s) {
   json j{{"sequence", s.sequence}, {"head", s.head}, {"first_token", s.first_token}, {"last_token", s.last_token},
-         {"norm", word(s.norm)}, {"got", detail::json_number(s.got)}, {"truth", detail::json_number(s.truth)}, {"verdict", name_of(s.judged)}};
+         {"norm", name_of(s.norm)}, {"got", detail::json_number(s.got)}, {"truth", detail::json_number(s.truth)}, {"verdict", name_of(s.judged)}};
   j.update(threshold_json(s.limit));
   return j;
 }
@@ -166,7 +162,7 @@ void budgets_json(const plan_report& plan, json& tensors) {
     for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
       const judged_statistic* s = closest(plan, name, norm);
       if (s == nullptr) continue;
-      const std::string key = "plan " + std::string(word(norm));
+      const std::string key = "plan " + std::string(name_of(norm));
       budget[key] = detail::json_number(s->limit.value);
       provenance[key] = s->limit.provenance;
       if (s->judged == verdict::refuted) t["verdict"] = name_of(verdict::refuted);
@@ -401,7 +397,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
 
 std::string to_text(const check_report& report, const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + one_line(text) + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + printable_line(text) + "\n"; };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
   line("kernel", (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));

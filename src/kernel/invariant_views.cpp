@@ -24,10 +24,7 @@ std::string_view asks(invariant_kind kind) {
   return "";
 }
 
-std::string one_line(std::string text) {
-  text = detail::printable_line(text);
-  return text;
-}
+using detail::printable_line;
 
 json run_json(const recorded_run& run) {
   const result& r = run.gave;
@@ -124,7 +121,7 @@ std::string to_json(const invariant_report& report, const recorded_run& whole, s
 
 std::string to_text(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts, const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + one_line(text) + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + printable_line(text) + "\n"; };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
   line("invariant", std::string(name_of(report.kind)) + ": " + std::string(asks(report.kind)));

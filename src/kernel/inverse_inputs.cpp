@@ -41,8 +41,6 @@ std::string shortest(double x) {
   return {buffer, end};
 }
 
-std::string digits(double x) { return detail::general(x, 3); }
-
 // cos(k_i, k_j), i > j, as exact unit keys have it: 1 for a key and itself, whatever the length of its rounded entries.
 matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample, const std::atomic<bool>* stop) {
   matrix<double> cosines(p.chunk, p.chunk);
@@ -99,7 +97,7 @@ inverse_case make_case(matrix<double> lower, const std::atomic<bool>* stop) {
   // Eight u of fp64 is the smallest limit there is.
   if (!(made.radius <= 0x1p-62 * made.largest)) {
     throw domain_error("inverse: at chunk " + std::to_string(lower.rows()) + " the true inverse is known only to " +
-                       digits(made.radius) + "; take a smaller chunk");
+                       detail::general(made.radius, 3) + "; take a smaller chunk");
   }
   made.lower = std::move(lower);
   return made;

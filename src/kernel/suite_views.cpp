@@ -9,6 +9,7 @@
 #include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/suite.hpp"
 #include "kernel/json_number.hpp"
+#include "kernel/share_text.hpp"
 #include "number/printable.hpp"
 #include "number/text.hpp"
 
@@ -18,8 +19,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::string_view schema = "deltaproof.suite/1";
-
-std::string_view word(norm_kind norm) { return norm == norm_kind::rms ? "rms" : "max"; }
 
 /// Names and reasons from files: a control character could fake a line, a bar a column.
 std::string one_line(std::string text, bool in_table = false) {
@@ -54,7 +53,7 @@ std::string_view mark_of(const case_report& c) {
 
 json shares_json(const std::vector<limit_share>& shares) {
   json j = json::object();
-  for (const limit_share& s : shares) j[s.tensor][std::string(word(s.norm))] = detail::json_number(s.share);
+  for (const limit_share& s : shares) j[s.tensor][std::string(name_of(s.norm))] = detail::json_number(s.share);
   return j;
 }
 
@@ -70,7 +69,7 @@ json drift_json(const suite_drift& d) {
   for (const auto& m : d.shares) {
     shares.push_back({{"case", m.name},
                       {"tensor", m.now.tensor},
-                      {"norm", word(m.now.norm)},
+                      {"norm", name_of(m.now.norm)},
                       {"then", detail::json_number(m.then.share)},
                       {"now", detail::json_number(m.now.share)},
                       {"factor", detail::json_number(factor(m))},
@@ -108,7 +107,7 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
     const auto& m = d.shares[i];
-    lines.push_back("drift    " + m.name + " " + m.now.tensor + " " + std::string(word(m.now.norm)) + ": " +
+    lines.push_back("drift    " + m.name + " " + m.now.tensor + " " + std::string(name_of(m.now.norm)) + ": " +
                     detail::general(m.then.share, 3) + " -> " + detail::general(m.now.share, 3) + " of the limit (x " +
                     detail::general(factor(m), 6) + ")" + (m.now.share <= 1 ? ", within budget" : ", outside its budget"));
   }
@@ -156,7 +155,7 @@ std::string summary_of(const case_report& c) {
   if (exit_code(c.judged) != 0 || c.shares.empty()) return c.reason;
   const auto worst = std::max_element(c.shares.begin(), c.shares.end(),
                                       [](const limit_share& a, const limit_share& b) { return a.share < b.share; });
-  return worst->tensor + " " + std::string(word(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit" +
+  return worst->tensor + " " + std::string(name_of(worst->norm)) + " at " + detail::general(worst->share, 3) + " of its limit" +
          (c.not_judged.empty() ? "" : "; not judged: " + c.not_judged);
 }
 
@@ -195,7 +194,7 @@ void compare_case(const case_report& c, const json& was, suite_drift& out) {
   if (other_problem || other_plan || !out.drawn_then.empty()) return;
   const json& shares = was["limit_share"];
   for (const limit_share& s : c.shares) {
-    const std::string norm(word(s.norm));
+    const std::string norm(name_of(s.norm));
     if (!shares.contains(s.tensor) || !shares[s.tensor].is_object() || !shares[s.tensor].contains(norm)) continue;
     limit_share old_share = s;
     old_share.share = share_from(shares[s.tensor][norm]);

@@ -89,7 +89,7 @@ fault_table accumulators() {
   };
 }
 
-fault_table inverses() {
+fault_table inverse_formats() {
   return {
       {"inverse-in-fp16", "Ai", "the inverse is computed in fp16; correlated keys may make it infinite", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { invert_in(v, fp16); })},
@@ -129,7 +129,7 @@ fault_table inverses() {
 
 fault_table precision_faults() {
   fault_table all = roundings();
-  for (auto* table : {accumulators, inverses}) {
+  for (auto* table : {accumulators, inverse_formats}) {
     fault_table part = table();
     std::move(part.begin(), part.end(), std::back_inserter(all));
   }
