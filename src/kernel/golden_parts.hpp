@@ -16,7 +16,7 @@
 
 #include "deltaproof/kernel/golden.hpp"
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/stream.hpp"
+#include "oracle/solve/stream.hpp"
 
 namespace deltaproof::detail {
 

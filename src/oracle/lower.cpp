@@ -14,7 +14,7 @@
 #include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/sequence_at.hpp"
-#include "oracle/tiers/upward.hpp"
+#include "oracle/upward.hpp"
 
 namespace deltaproof {
 namespace {

@@ -7,8 +7,10 @@ add_library(built INTERFACE)
 target_include_directories(built INTERFACE include src tests ${ROOT}/tests)
 target_include_directories(built SYSTEM INTERFACE ${EIGEN})
 target_compile_options(built INTERFACE -O0 -ffp-contract=off)
+target_link_options(built INTERFACE -Wl,--allow-multiple-definition)
 target_link_libraries(built INTERFACE ${LIBRARY} hwy mpfr gmp crypto pthread)
-# The names under which cmake/ finds them. Objects go before the library, so that a changed file stands in for its former self.
+# The names under which cmake/ finds them. Objects go before the libraries, so that a changed file stands in for
+# its former self, which the library has in one unit with others.
 add_executable(deltaproof ${ROOT}/tests/adding/lists.cpp ${CHANGED})
 add_library(deltaproof_research OBJECT)
 target_link_libraries(deltaproof_research PRIVATE built)

@@ -21,7 +21,7 @@
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/hostile_problems.hpp"
 #include "oracle/judge.hpp"
-#include "oracle/stream.hpp"
+#include "oracle/solve/stream.hpp"
 #include "oracle/tiers/simd.hpp"
 
 namespace deltaproof::testing {

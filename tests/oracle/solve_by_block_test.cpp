@@ -18,7 +18,7 @@
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/stream.hpp"
+#include "oracle/solve/stream.hpp"
 
 namespace deltaproof {
 namespace {

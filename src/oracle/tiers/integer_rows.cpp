@@ -13,7 +13,7 @@
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/integer_steps.hpp"
-#include "oracle/tiers/upward.hpp"
+#include "oracle/upward.hpp"
 
 namespace deltaproof::tiers {
 namespace {

@@ -16,7 +16,7 @@
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/parallel.hpp"
-#include "oracle/tiers/upward.hpp"
+#include "oracle/upward.hpp"
 #include "oracle/token_passing.hpp"
 #include "oracle/sequence_at.hpp"
 

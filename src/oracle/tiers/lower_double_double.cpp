@@ -20,7 +20,7 @@
 #include "oracle/parallel.hpp"
 #include "oracle/tiers/derived_pairs.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
-#include "oracle/tiers/upward.hpp"
+#include "oracle/upward.hpp"
 #include "oracle/token_passing.hpp"
 #include "oracle/sequence_at.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "oracle/row_by_row.hpp"
+#include "oracle/solve/row_by_row.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "oracle/fresh.hpp"
+#include "oracle/solve/fresh.hpp"
 #include "oracle/parallel.hpp"
 
 namespace deltaproof {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "oracle/decided.hpp"
+#include "oracle/solve/decided.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/decided.hpp"
-#include "oracle/stream.hpp"
+#include "oracle/solve/decided.hpp"
+#include "oracle/solve/stream.hpp"
 #include "oracle/tiers/head.hpp"
 
 namespace deltaproof {

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/row_by_row.hpp"
+#include "oracle/solve/row_by_row.hpp"
 
 namespace deltaproof {
 

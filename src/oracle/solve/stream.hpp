@@ -13,7 +13,7 @@
 #include <span>
 
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/decided.hpp"
+#include "oracle/solve/decided.hpp"
 
 namespace deltaproof {
 

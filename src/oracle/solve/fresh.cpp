@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "oracle/fresh.hpp"
+#include "oracle/solve/fresh.hpp"
 
 #if __has_include(<sys/mman.h>)
 #include <sys/mman.h>

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "deltaproof/oracle/reference.hpp"
-#include "oracle/answer.hpp"
-#include "oracle/fresh.hpp"
+#include "oracle/solve/answer.hpp"
+#include "oracle/solve/fresh.hpp"
 #include "oracle/parallel.hpp"
-#include "oracle/stream.hpp"
+#include "oracle/solve/stream.hpp"
 
 namespace deltaproof {
 namespace {

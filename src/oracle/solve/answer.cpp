@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "oracle/answer.hpp"
+#include "oracle/solve/answer.hpp"
 
 #include <algorithm>
 #include <atomic>
