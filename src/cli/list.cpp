@@ -146,7 +146,7 @@ std::vector<entry> list_laws(std::span<const law_info> laws) {
 #ifndef DELTAPROOF_WITHOUT_STUDIES
 std::vector<entry> list_studies() {
   std::vector<entry> out;
-  for (const study* s : studies()) out.push_back({std::string(s->name), std::string(s->question)});
+  for (const study* s : studies()) out.push_back({std::string(s->name), question_of(*s)});
   return out;
 }
 

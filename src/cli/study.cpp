@@ -25,6 +25,7 @@ registered_verb add_report(CLI::App& app, common_options&) { return add_absent(a
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <iterator>
 #include <thread>
 
@@ -88,6 +89,7 @@ int run(const study_arguments& args, const common_options& common) {
   options.interrupted = &stop_requested();
 
   std::string text, json = "[", markdown;
+  std::vector<std::string> failed;
   const bool views = !(common.json.empty() && common.junit.empty() && common.markdown.empty());
   for (const study* s : chosen) {
     if (options.stopped()) {
@@ -114,6 +116,7 @@ int run(const study_arguments& args, const common_options& common) {
     }
     text += std::string(s->name) + ": " + r.answer + "\n";
     for (const std::string& left : r.unfinished) text += "  unfinished: " + left + "\n";
+    failed.insert(failed.end(), r.failed.begin(), r.failed.end());
   }
   if (!args.output.empty()) {
     named_files last;
@@ -125,6 +128,8 @@ int run(const study_arguments& args, const common_options& common) {
   }
   // One study is one report; several are an array of them.
   publish(common, {"study", text, chosen.size() == 1 && json.size() > 1 ? json.substr(1) : json + "]\n", markdown});
+  for (const std::string& one : failed) std::cerr << one << '\n';
+  if (!failed.empty()) return 1;
   return options.stopped() ? 3 : 0;
 }
 

@@ -178,7 +178,7 @@ std::string to_json(const report& r) {
     figures.push_back(
         {{"id", f.id}, {"title", f.title}, {"caption", f.caption}, {"alt", f.alt}, {"file", r.study + "-" + f.id + ".svg"}});
   }
-  const json all{{"schema", schema},
+  json all{{"schema", schema},
                  {"study", r.study},
                  {"question", r.question},
                  {"answer", r.answer},
@@ -190,6 +190,7 @@ std::string to_json(const report& r) {
                  {"unfinished", r.unfinished},
                  {"parameters", to_value(r.parameters)},
                  {"command", r.command}};
+  if (!r.failed.empty()) all["failed"] = r.failed;
   std::string out;
   print(all, out, 0);
   return out + "\n";
@@ -246,6 +247,7 @@ report report_from_json(std::string_view text) {
   }
   r.not_claimed = texts_at(j, "not_claimed", top);
   r.unfinished = texts_at(j, "unfinished", top);
+  if (j.contains("failed")) r.failed = texts_at(j, "failed", top);
   r.parameters = cells_at(j, "parameters", top);
   try {
     validate(r);

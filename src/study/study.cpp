@@ -13,6 +13,7 @@
 #include "deltaproof/number/errors.hpp"
 #include "kernel/nearest_name.hpp"
 #include "oracle/parallel.hpp"
+#include "study/render.hpp"
 #include "study/table.hpp"
 
 namespace deltaproof {
@@ -20,7 +21,8 @@ namespace deltaproof {
 std::span<const study* const> studies() {
   static const std::vector<const study*> sorted = [] {
     const auto table = detail::study_table();
-    std::vector<const study*> result(table.begin(), table.end());
+    std::vector<const study*> result;
+    for (const detail::study_entry& e : table) result.push_back(e.found);
     std::sort(result.begin(), result.end(), [](const study* a, const study* b) { return a->name < b->name; });
     return result;
   }();
@@ -36,10 +38,44 @@ const study& study_named(std::string_view name) {
   throw domain_error("no study '" + std::string(name) + "'" + (names.empty() ? "; there is none" : detail::suggestion(name, names)));
 }
 
+namespace {
+
+detail::page page_for(const study& s) {
+  if (!s.page.empty()) return detail::read_page(std::string(s.name) + "/page.md", s.page);
+  for (const detail::study_entry& e : detail::study_table()) {
+    if (e.found != &s) continue;
+    std::string folder(s.name);
+    std::replace(folder.begin(), folder.end(), '-', '_');
+    return detail::read_page("src/studies/" + folder + "/page.md", e.page);
+  }
+  throw domain_error("study '" + std::string(s.name) + "' has no page; give it one, or page.md beside its study.cpp");
+}
+
+report report_of(const study& s, const run_options& options) {
+  if (s.run != nullptr) {
+    report made = s.run(options);
+    made.question = s.question;
+    return made;
+  }
+  const detail::page words = page_for(s);
+  results numbers;
+  try {
+    numbers = s.compute(options);
+  } catch (const interrupted_part& left) {
+    numbers.unfinished.push_back({std::string(s.name), left.done, left.all});
+  }
+  numbers.parameters["seed"] = options.seed;
+  numbers.parameters["mode"] = options.full ? "full" : "quick";
+  return detail::rendered(words, numbers);
+}
+
+}  // namespace
+
+std::string question_of(const study& s) { return s.run != nullptr ? std::string(s.question) : page_for(s).question.text; }
+
 report run_study(const study& s, const run_options& options) {
-  report result = s.run(options);
+  report result = report_of(s, options);
   result.study = s.name;
-  result.question = s.question;
   result.parameters["seed"] = options.seed;
   result.parameters["mode"] = options.full ? "full" : "quick";
   if (result.command.empty()) {

@@ -1,15 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The table of studies that the build makes from src/studies/*.cpp (cmake/studies.cmake).
+// The table of studies and their pages that the build makes from src/studies (cmake/studies.cmake).
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "deltaproof/study/study.hpp"
 
 namespace deltaproof::detail {
 
-[[nodiscard]] std::span<const study* const> study_table();
+struct study_entry {
+  const study* found;
+  std::string_view page;  ///< the text of its page.md; empty where it has none
+};
+[[nodiscard]] std::span<const study_entry> study_table();
 
 }  // namespace deltaproof::detail

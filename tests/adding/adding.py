@@ -22,7 +22,7 @@ ADDED = {
     "regime": ("regimes", "idle", ["src/kernel/regimes.cpp"]),
     "plan": ("plans", "decode-bf16-state", ["src/plans/decode-bf16-state.toml"]),
     "fault": ("faults", "o-first-token-lost", ["src/kernel/emulate/faults_output.cpp"]),
-    "study": ("studies", "half-life", ["src/studies/half_life.cpp"]),
+    "study": ("studies", "half-life", ["src/studies/half_life/page.md", "src/studies/half_life/study.cpp"]),
     "claim": ("claims", "transition-trace", ["src/claims/seed_map.inc", "src/claims/step.cpp"]),
 }
 diffs = {path.stem: path for path in (root / "examples/adding").glob("*.diff")}
@@ -68,6 +68,10 @@ with tempfile.TemporaryDirectory() as folder:
         assert run(build / "deltaproof", "explain", what).strip(), what
     explained = run(build / "deltaproof", "explain", "transition-trace")
     assert "blog-en 16" in explained and "equal = yes: as claimed" in explained, explained
+    # A study's page is filled and holds what it expects.
+    page = run(build / "deltaproof", "study", "half-life")
+    assert "**After how many tokens is half of the state gone?**" in page and "after 693 tokens" in page, page
+    assert "| -0.001 | 693.1 |" in page and "Not so" not in page, page
     # The typed tests of the rules take it up by themselves, and it passes them.
     assert len(re.findall(r"\[       OK \] rule/pade02\.", run(build / "rules"))) >= 5
 

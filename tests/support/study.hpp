@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/study.hpp"
 
@@ -56,6 +57,11 @@ report alike_on_two_threads(Run&& run) {
   EXPECT_NO_THROW(validate(one));
   EXPECT_EQ(to_json(one), to_json(run(two)));
   return one;
+}
+
+/// The report of a study as reports/ has it.
+inline report committed(const std::string& study) {
+  return report_from_json(read_file(std::string(DELTAPROOF_SOURCE_DIR) + "/reports/" + study + ".json", report_limit));
 }
 
 /// The report of a study that is stopped before it begins.

@@ -135,6 +135,7 @@ struct report {
   std::vector<std::string> not_claimed = {};    ///< sentences; never empty
   std::vector<std::string> unfinished = {};     ///< what an interruption or missing input left out
   std::map<std::string, cell> parameters = {};  ///< run_study adds seed and mode
+  std::vector<std::string> failed = {};         ///< what the page expects of the values and they are not; empty where all is well
   std::string command = {};                     ///< that makes it again; run_study fills it in unless the study has
 };
 

@@ -31,11 +31,11 @@ struct named_factorisation {
   std::string_view name;
 };
 inline constexpr std::array<named_factorisation, 6> factorisations{{{factorisation::difference, "difference"},
-                                                                    {factorisation::masked, "difference, masked after"},
-                                                                    {factorisation::factored, "factored, whole chunk"},
-                                                                    {factorisation::middle_block, "factored, middle of 16"},
-                                                                    {factorisation::first_block, "first row of 16"},
-                                                                    {factorisation::product, "product of decays"}}};
+                                                                    {factorisation::masked, "masked"},
+                                                                    {factorisation::factored, "factored"},
+                                                                    {factorisation::middle_block, "middle_block"},
+                                                                    {factorisation::first_block, "first_block"},
+                                                                    {factorisation::product, "product"}}};
 
 /// How many times a constant gate's |g| the largest exponent of a chunk of C rows is: 0, C - 1, C, 8 (at most C), 0, 0. An
 /// exponential overflows where this times |g| exceeds overflow_exponent. For C <= 16 or a multiple of 16.

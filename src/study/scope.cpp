@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "study/scope.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <kainjow/mustache.hpp>
+
+#include "kernel/nearest_name.hpp"
+#include "study/expectation.hpp"
+
+namespace deltaproof::detail {
+namespace {
+
+using data = kainjow::mustache::data;
+
+/// Asks for a tag's text when the template engine comes to it; the engine has no other use for a context here.
+class asking final : public kainjow::mustache::basic_context<std::string> {
+ public:
+  explicit asking(std::function<std::string(const std::string&)> answer) : answer_(std::move(answer)) {}
+  void push(const data*) override {}
+  void pop() override {}
+  const data* get(const std::string& tag) const override {
+    last_ = data(answer_(tag));
+    return &last_;
+  }
+  const data* get_partial(const std::string&) const override { return nullptr; }
+
+ private:
+  std::function<std::string(const std::string&)> answer_;
+  mutable data last_;
+};
+
+/// Thrown out of a row's template by a value that is an empty cell.
+struct empty_cell {};
+
+/// A single line end is a space, an empty line stays one.
+std::string joined(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] != '\n') {
+      out += text[i++];
+      continue;
+    }
+    std::size_t ends = 0;
+    for (; i < text.size() && (text[i] == '\n' || text[i] == ' '); ++i) ends += text[i] == '\n' ? 1 : 0;
+    if (!out.empty() && i < text.size()) out += ends > 1 ? "\n\n" : " ";
+  }
+  return out;
+}
+
+std::size_t line_of_tag(const prose& p, const std::string& tag) {
+  const std::size_t at = p.text.find(tag);
+  const auto end = p.text.begin() + static_cast<std::ptrdiff_t>(at == std::string::npos ? 0 : at);
+  return p.line + static_cast<std::size_t>(std::count(p.text.begin(), end, '\n'));
+}
+
+constexpr std::array<std::string_view, 10> superscripts{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+
+std::string superscript(int n) {
+  std::string out = n < 0 ? "⁻" : "";
+  for (const char c : std::to_string(std::abs(n))) out += superscripts[static_cast<std::size_t>(c - '0')];
+  return out;
+}
+
+/// 1e6 as 10⁶, 6.25e-7 as 6.25·10⁻⁷.
+std::string power_of_ten(double x, int digits) {
+  const std::string plain = number(x, digits);
+  if (!std::isfinite(x) || x == 0) return plain;
+  int exponent = static_cast<int>(std::floor(std::log10(std::fabs(x))));
+  std::string mantissa = number(x / std::pow(10.0, exponent), digits);
+  if (mantissa == "10" || mantissa == "-10") {
+    mantissa.erase(mantissa.size() - 1);
+    ++exponent;
+  }
+  return (mantissa == "1" ? "" : mantissa + "·") + "10" + superscript(exponent);
+}
+
+}  // namespace
+
+scope scope::in_group(std::string name) const {
+  scope s = *this;
+  s.group_ = std::move(name);
+  return s;
+}
+
+scope scope::on_row(const frame& rows, std::size_t at) const {
+  scope s = *this;
+  s.rows_ = &rows;
+  s.row_ = at;
+  return s;
+}
+
+const cell* scope::in_results(const std::string& name) const {
+  const auto value_in = [&](const std::string& group, const std::string& key) -> const cell* {
+    const auto at = results_->groups.find(group);
+    if (at == results_->groups.end()) return nullptr;
+    const auto value = at->second.values.find(key);
+    return value == at->second.values.end() ? nullptr : &value->second;
+  };
+  if (const cell* found = value_in(group_, name)) return found;
+  if (const std::size_t dot = name.find('.'); dot != std::string::npos) {
+    if (const cell* found = value_in(name.substr(0, dot), name.substr(dot + 1))) return found;
+  }
+  const auto parameter = results_->parameters.find(name);
+  return parameter == results_->parameters.end() ? nullptr : &parameter->second;
+}
+
+cell scope::value_of(const std::string& name, std::size_t line) const {
+  if (rows_ != nullptr && rows_->has(name)) return rows_->at(row_, name);
+  if (const cell* found = in_results(name)) return *found;
+  if (const auto constant = page_->constants.find(name); constant != page_->constants.end()) {
+    return std::visit([](const auto& x) { return cell(x); }, constant->second.value);
+  }
+  std::vector<std::string> names;
+  if (rows_ != nullptr) names = rows_->columns();
+  for (const auto& [group, values] : results_->groups) {
+    for (const auto& [key, value] : values.values) names.push_back(group == group_ ? key : group + "." + key);
+  }
+  for (const auto& [key, value] : page_->constants) names.push_back(key);
+  for (const auto& [key, value] : results_->parameters) names.push_back(key);
+  throw missing_value(page_->file + ":" + std::to_string(line) + ": no value '" + name + "'" +
+                      suggestion(name, std::vector<std::string_view>(names.begin(), names.end())));
+}
+
+std::string scope::shown(const std::string& column, const cell& c) const {
+  if (const auto list = page_->words.find(column); list != page_->words.end()) {
+    if (const auto word = list->second.find(c.text()); word != list->second.end()) return fill(word->second);
+  }
+  return c.text();
+}
+
+std::string scope::placeholder(const std::string& tag, std::size_t line) const {
+  std::vector<std::string> parts(1);
+  for (const char c : tag) {
+    if (c == '|') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  const cell value = value_of(parts.front(), line);
+  if (is_missing(value)) throw empty_cell{};
+  if (parts.size() == 1) return shown(parts.front(), value);
+  int digits = 4;
+  std::string unit;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    if (!part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+      std::from_chars(part.data(), part.data() + part.size(), digits);
+    } else {
+      unit = part;
+    }
+  }
+  const double x = as_number(value);
+  if (unit.empty()) return value.text(digits);
+  if (unit == "%") return number(100 * x, digits) + " %";
+  if (unit == "x100") return number(100 * x, digits);
+  if (unit == "minus") return number(-x, digits);
+  if (unit == "ten") return power_of_ten(x, digits);
+  if (unit == "plain") return number(x, 17);
+  if (unit == "count") return count(static_cast<std::uint64_t>(x));
+  page_fails(page_->file, line, "no unit '" + unit + "' in {{" + tag + "}}; there are %, x100, minus, ten, plain, count, and a number of digits");
+}
+
+std::string scope::fill(const prose& p) const {
+  if (p.text.find("{{") == std::string::npos) return joined(p.text);
+  for (const char* choice : {"{{#", "{{^", "{{/", "{{>", "{{="}) {
+    if (p.text.find(choice) != std::string::npos) {
+      page_fails(p.line == 0 ? "" : page_->file, line_of_tag(p, choice), std::string(choice) + "...}}: a page does not choose its text; state an expectation");
+    }
+  }
+  kainjow::mustache::mustache engine(p.text);
+  engine.set_custom_escape([](const std::string& text) { return text; });
+  if (!engine.is_valid()) page_fails(page_->file, p.line, engine.error_message());
+  asking context([&](const std::string& tag) {
+    try {
+      return placeholder(tag, line_of_tag(p, tag));
+    } catch (const empty_cell&) {
+      if (rows_ != nullptr) throw;
+      throw missing_value(page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} is an empty cell");
+    }
+  });
+  return joined(engine.render(context));
+}
+
+std::optional<std::string> scope::fill_unless_missing(const prose& p) const {
+  try {
+    return fill(p);
+  } catch (const empty_cell&) {
+    return std::nullopt;
+  }
+}
+
+double scope::quantity(const prose& p) const {
+  double x = 0;
+  const auto [end, bad] = std::from_chars(p.text.data(), p.text.data() + p.text.size(), x);
+  if (bad == std::errc{} && end == p.text.data() + p.text.size()) return x;
+  return as_number(value_of(p.text, p.line));
+}
+
+const frame& scope::frame_named(const prose& name) const {
+  const auto at = results_->frames.find(name.text);
+  if (at != results_->frames.end()) return at->second;
+  std::vector<std::string_view> names;
+  for (const auto& [one, rows] : results_->frames) names.push_back(one);
+  throw missing_value(page_->file + ":" + std::to_string(name.line) + ": no frame '" + name.text + "'" + suggestion(name.text, names));
+}
+
+std::optional<std::string> scope::failure(const prose& comparison) const {
+  const prose one{joined(comparison.text), comparison.line};
+  try {
+    return failed(one.text, [&](const std::string& name) { return value_of(name, one.line); });
+  } catch (const bad_expectation& bad) {
+    page_fails(page_->file, one.line, "`" + one.text + "`: " + bad.what);
+  }
+}
+
+bool scope::holds(const std::vector<prose>& all) const {
+  return std::all_of(all.begin(), all.end(), [&](const prose& one) { return !failure(one); });
+}
+
+}  // namespace deltaproof::detail
