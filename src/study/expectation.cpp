@@ -28,7 +28,8 @@ class comparison {
     operand left = next();
     if (const std::string first = sign(); first.empty()) {
       demand_end();
-      if (!std::holds_alternative<bool>(left.value.value())) throw bad_expectation{"'" + left.name + "' alone must be a truth value"};
+      if (!std::holds_alternative<bool>(left.value.value()))
+        throw bad_expectation{"'" + left.name + "' alone must be a truth value"};
       return std::get<bool>(left.value.value());
     } else if (first == "in") {
       return among(left);

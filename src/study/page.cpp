@@ -58,7 +58,8 @@ class reader {
     std::istringstream words(info);
     std::string language;
     words >> language >> kind_ >> id_;
-    if (language != "toml" || kind_.empty()) fail("a block begins with ```toml and its kind: table, figure, constants, words or left_out");
+    if (language != "toml" || kind_.empty())
+      fail("a block begins with ```toml and its kind: table, figure, constants, words or left_out");
     fence_ = true;
     fence_line_ = line_;
     block_.clear();
@@ -141,11 +142,16 @@ class reader {
     prose* to = nullptr;
     page_finding* const f = section_ == "Findings" && !page_.findings.empty() ? &page_.findings.back() : nullptr;
     if (word == "expect") {
-      if (f == nullptr && !section_.empty()) fail("an expectation stands under the answer or a finding; in a block: expect = [\"...\"]");
+      if (f == nullptr && !section_.empty())
+        fail("an expectation stands under the answer or a finding; in a block: expect = [\"...\"]");
       to = &(f != nullptr ? f->expects : page_.expects).emplace_back();
     } else if (f != nullptr) {
-      to = word == "because" ? &f->because : word == "spread" ? &f->spread : word == "replay" ? &f->replay
-         : word == "from" ? &f->from : word == "values" ? &f->values : nullptr;
+      to = word == "because"  ? &f->because
+           : word == "spread" ? &f->spread
+           : word == "replay" ? &f->replay
+           : word == "from"   ? &f->from
+           : word == "values" ? &f->values
+                              : nullptr;
       if (word == "theorem") to = &f->theorem.emplace();
     }
     if (to == nullptr) return false;

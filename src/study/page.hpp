@@ -68,7 +68,8 @@ struct page_axis {
 struct page_curve {
   std::size_t line = 0;
   prose data, label;
-  std::string x, y, y_upper, by;
+  std::string x, y, y_upper;
+  std::vector<std::string> by;  ///< one curve for each combination of these
   double x_scale = 1, y_scale = 1;
   series_style style = series_style::line;
   std::vector<prose> where;
@@ -127,8 +128,8 @@ struct page {
   std::vector<page_figure> figures;
   std::vector<prose> not_claimed;
   std::map<std::string, page_constant, std::less<>> constants;
-  std::map<std::string, word_list, std::less<>> words;      ///< by column
-  std::map<std::string, prose, std::less<>> left_out;       ///< by the part that a run left out
+  std::map<std::string, word_list, std::less<>> words;  ///< by column
+  std::map<std::string, prose, std::less<>> left_out;   ///< by the part that a run left out
 
   /// Every piece of text that a reader reads.
   [[nodiscard]] std::vector<prose> texts() const;

@@ -211,14 +211,16 @@ page_curve read_curve(section from) {
   c.x = from.name("x", true);
   c.y = from.name("y", true);
   c.y_upper = from.name("y_upper");
-  c.by = from.name("by");
+  c.by = from.names("by");
   c.label = from.text("label");
+  if (c.by.size() > 1 && c.label.empty()) from.fail("curves by several columns need a label that names them");
   c.x_scale = from.number("x_scale", 1);
   c.y_scale = from.number("y_scale", 1);
   c.where = from.texts("where");
   if (const prose style = from.text("style"); !style.empty()) {
     const auto at = std::find_if(styles.begin(), styles.end(), [&](const auto& s) { return s.first == style.text; });
-    if (at == styles.end()) from.fail(*from.node("style"), "a curve is line, steps, points, cloud, bars or band, not '" + style.text + "'");
+    if (at == styles.end())
+      from.fail(*from.node("style"), "a curve is line, steps, points, cloud, bars or band, not '" + style.text + "'");
     c.style = at->second;
   }
   from.done();
@@ -319,7 +321,8 @@ void read_block(page& p, std::string_view kind, const std::string& id, const std
     page_fails(p.file, first_line + bad.source().begin.line - 1, std::string(bad.description()));
   }
   section block(p, root, first_line, std::string(kind) + (id.empty() ? "" : " '" + id + "'"));
-  if ((kind == "table" || kind == "figure") && id.empty()) page_fails(p.file, first_line - 1, "give this " + std::string(kind) + " an id");
+  if ((kind == "table" || kind == "figure") && id.empty())
+    page_fails(p.file, first_line - 1, "give this " + std::string(kind) + " an id");
   if (kind == "table") {
     p.tables.push_back(read_table(block, id));
   } else if (kind == "figure") {
@@ -331,7 +334,8 @@ void read_block(page& p, std::string_view kind, const std::string& id, const std
   } else if (kind == "left_out") {
     block.in_order([&](const std::string& part, const toml::node& said) { p.left_out[part] = block.text_of(said, part); });
   } else {
-    page_fails(p.file, first_line - 1, "no kind of block '" + std::string(kind) + "'; there are table, figure, constants, words, left_out");
+    page_fails(p.file, first_line - 1,
+               "no kind of block '" + std::string(kind) + "'; there are table, figure, constants, words, left_out");
   }
 }
 

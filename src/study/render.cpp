@@ -4,6 +4,8 @@
 #include "study/render.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <sstream>
 
 namespace deltaproof::detail {
@@ -107,8 +109,9 @@ class renderer {
     const scope here = top_.in_group(from);
     const auto group = results_.groups.find(from);
     if (group == results_.groups.end() && !f.theorem) {
-      throw missing_value(page_.file + ":" + std::to_string(f.line) + ": finding '" + f.id + "' has no values: the study gives no group '" +
-                          from + "'; name another by `from: group`, or a theorem");
+      throw missing_value(page_.file + ":" + std::to_string(f.line) + ": finding '" + f.id +
+                          "' has no values: the study gives no group '" + from +
+                          "'; name another by `from: group`, or a theorem");
     }
     const broken b = unmet(f.expects, "finding " + f.id, here);
     finding made{f.id,
@@ -139,16 +142,19 @@ cell shown_cell(const page_column& c, const scope& row, const cell& value) {
     return worded(*text).value_or(*text);
   }
   if (is_missing(value)) return row.fill(c.missing);
-  const std::string plain = std::holds_alternative<bool>(value.value()) ? (std::get<bool>(value.value()) ? "true" : "false") : value.text(17);
+  const std::string plain =
+      std::holds_alternative<bool>(value.value()) ? (std::get<bool>(value.value()) ? "true" : "false") : value.text(17);
   if (auto word = worded(plain)) return *word;
   if (std::holds_alternative<std::string>(value.value())) return row.shown(c.name, value);
   return c.scale == 1 ? value : cell(c.scale * as_number(value));
 }
 
 /// The row of `rows` that has the values of both; nothing where there is none.
-std::optional<std::size_t> row_with(const frame& rows, const frame& keys, std::size_t key, const frame& others, std::size_t other) {
+std::optional<std::size_t> row_with(const frame& rows, const frame& keys, std::size_t key, const frame& others,
+                                    std::size_t other) {
   const auto agrees = [&](std::size_t i, const frame& f, std::size_t at) {
-    return std::all_of(f.columns().begin(), f.columns().end(), [&](const std::string& c) { return rows.at(i, c) == f.at(at, c); });
+    return std::all_of(f.columns().begin(), f.columns().end(),
+                       [&](const std::string& c) { return rows.at(i, c) == f.at(at, c); });
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (agrees(i, keys, key) && agrees(i, others, other)) return i;

@@ -42,7 +42,8 @@ series series_of(const page_curve& c, const frame& rows, std::string label) {
     if (!is_missing(rows.at(i, c.x)) && !is_missing(rows.at(i, c.y))) order.push_back(i);
   }
   // Curves run along x; points that share it keep the order of the rows.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a].number(c.x) < rows[b].number(c.x); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].number(c.x) < rows[b].number(c.x); });
   for (const std::size_t i : order) {
     s.x.push_back(c.x_scale * rows[i].number(c.x));
     s.y.push_back(c.y_scale * rows[i].number(c.y));
@@ -53,16 +54,18 @@ series series_of(const page_curve& c, const frame& rows, std::string label) {
 
 void add_curves(const page_curve& c, const place& p, panel& to) {
   const frame rows = p.rows(c.data, c.where);
-  for (const std::string& column : {c.x, c.y, c.y_upper, c.by}) p.demand(rows, column, c.line);
+  for (const std::string& column : {c.x, c.y, c.y_upper}) p.demand(rows, column, c.line);
+  for (const std::string& column : c.by) p.demand(rows, column, c.line);
   if (c.by.empty()) {
     series s = series_of(c, rows, p.here().fill(c.label));
     if (!s.x.empty()) to.curves.push_back(std::move(s));
     return;
   }
-  const frame names = combinations(rows, {c.by});
+  const frame names = combinations(rows, c.by);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const scope one = p.around.on_row(names, i);
-    series s = series_of(c, rows.where(c.by, names.at(i, c.by)), c.label.empty() ? one.shown(c.by, names.at(i, c.by)) : one.fill(c.label));
+    const std::string label = c.label.empty() ? one.shown(c.by.front(), names.at(i, c.by.front())) : one.fill(c.label);
+    series s = series_of(c, of_panel(rows, names, i), label);
     if (!s.x.empty()) to.curves.push_back(std::move(s));
   }
 }
@@ -137,7 +140,8 @@ figure rendered(const page_figure& f, const scope& around) {
     }
     const frame rows = chosen(around.frame_named(p.data), p.where, around);
     for (const std::string& column : p.each) {
-      if (!rows.has(column)) page_fails(around.words().file, p.line, "frame '" + p.data.text + "' has no column '" + column + "'");
+      if (!rows.has(column))
+        page_fails(around.words().file, p.line, "frame '" + p.data.text + "' has no column '" + column + "'");
     }
     const frame panels = combinations(rows, p.each);
     for (std::size_t i = 0; i < panels.size(); ++i) made.panels.push_back(panel_of(p, {around, panels, i}));

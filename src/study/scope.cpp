@@ -4,8 +4,10 @@
 #include "study/scope.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <kainjow/mustache.hpp>
 
 #include "kernel/nearest_name.hpp"
@@ -162,14 +164,16 @@ std::string scope::placeholder(const std::string& tag, std::size_t line) const {
   if (unit == "ten") return power_of_ten(x, digits);
   if (unit == "plain") return number(x, 17);
   if (unit == "count") return count(static_cast<std::uint64_t>(x));
-  page_fails(page_->file, line, "no unit '" + unit + "' in {{" + tag + "}}; there are %, x100, minus, ten, plain, count, and a number of digits");
+  page_fails(page_->file, line,
+             "no unit '" + unit + "' in {{" + tag + "}}; there are %, x100, minus, ten, plain, count, and a number of digits");
 }
 
 std::string scope::fill(const prose& p) const {
   if (p.text.find("{{") == std::string::npos) return joined(p.text);
   for (const char* choice : {"{{#", "{{^", "{{/", "{{>", "{{="}) {
     if (p.text.find(choice) != std::string::npos) {
-      page_fails(p.line == 0 ? "" : page_->file, line_of_tag(p, choice), std::string(choice) + "...}}: a page does not choose its text; state an expectation");
+      page_fails(p.line == 0 ? "" : page_->file, line_of_tag(p, choice),
+                 std::string(choice) + "...}}: a page does not choose its text; state an expectation");
     }
   }
   kainjow::mustache::mustache engine(p.text);
@@ -206,7 +210,8 @@ const frame& scope::frame_named(const prose& name) const {
   if (at != results_->frames.end()) return at->second;
   std::vector<std::string_view> names;
   for (const auto& [one, rows] : results_->frames) names.push_back(one);
-  throw missing_value(page_->file + ":" + std::to_string(name.line) + ": no frame '" + name.text + "'" + suggestion(name.text, names));
+  throw missing_value(page_->file + ":" + std::to_string(name.line) + ": no frame '" + name.text + "'" +
+                      suggestion(name.text, names));
 }
 
 std::optional<std::string> scope::failure(const prose& comparison) const {

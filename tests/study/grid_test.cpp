@@ -23,11 +23,12 @@ const grid_axis<std::size_t> chunks{"chunk", {16, 32}, {16, 32, 64}};
 const grid_axis<format> stores{"store", {fp32, bf16}};
 
 frame products(const run_options& options) {
-  return grid(options, "products", {"product"},
-              [](std::size_t chunk, const format& store, std::size_t draw) -> frame_row {
-                return {static_cast<double>(chunk * draw) * (store == fp32 ? 1 : -1)};
-              },
-              chunks, stores, draws(3, 5));
+  return grid(
+      options, "products", {"product"},
+      [](std::size_t chunk, const format& store, std::size_t draw) -> frame_row {
+        return {static_cast<double>(chunk * draw) * (store == fp32 ? 1 : -1)};
+      },
+      chunks, stores, draws(3, 5));
 }
 
 TEST(grid, has_a_row_for_each_combination_on_any_number_of_threads) {
@@ -45,11 +46,12 @@ TEST(grid, has_a_row_for_each_combination_on_any_number_of_threads) {
 }
 
 TEST(grid, may_give_several_rows_at_a_place) {
-  const frame f = grid(run_options{}, "steps", {"t", "value"},
-                       [](std::size_t chunk) {
-                         return std::vector<frame_row>{{0, 1.0}, {1, static_cast<double>(chunk)}};
-                       },
-                       chunks);
+  const frame f = grid(
+      run_options{}, "steps", {"t", "value"},
+      [](std::size_t chunk) {
+        return std::vector<frame_row>{{0, 1.0}, {1, static_cast<double>(chunk)}};
+      },
+      chunks);
   EXPECT_EQ(f.size(), 4U);
   EXPECT_THAT(f.rows()[3], ElementsAre(cell(32), cell(1), cell(32.0)));
 }
@@ -58,11 +60,20 @@ TEST(grid, interrupted_says_how_far_it_came) {
   std::atomic<bool> stop{false};
   run_options options;
   options.interrupted = &stop;
-  const results r = in_parts(options, {{"first", [](const run_options&, results& into) { into.values("kept", {{"x", 1}}); }},
+  const results r = in_parts(options, {{"first",
+                                        [](const run_options&, results& into) {
+                                          into.values("kept", {{"x", 1}});
+                                        }},
                                        {"second",
                                         [&](const run_options& o, results& into) {
                                           into.values("dropped", {{"x", 1}});
-                                          (void)grid(o, "s", {"x"}, [&](std::size_t) -> frame_row { stop = true; return {1}; }, chunks);
+                                          (void)grid(
+                                              o, "s", {"x"},
+                                              [&](std::size_t) -> frame_row {
+                                                stop = true;
+                                                return {1};
+                                              },
+                                              chunks);
                                         }},
                                        {"third", [](const run_options&, results&) { FAIL(); }}});
   EXPECT_EQ(r.groups.size(), 1U);
@@ -77,11 +88,16 @@ TEST(frame, aggregates_leave_out_empty_cells_and_count_what_is_not_finite) {
   frame f({"how", "error"});
   for (const double x : {3.0, 1.0, 2.0, 10.0}) f.add({"a", x});
   f.add({"b", HUGE_VAL}).add({"b", cell()}).add({"b", -1.0}).add({"b", std::nan("")});
-  const frame by = f.by({"how"}, {{"n", "error", size_of}, {"worst", "error", worst}, {"median", "error", median},
-                                  {"least", "error", least}, {"greatest", "error", greatest}, {"lost", "error", not_finite},
+  const frame by = f.by({"how"}, {{"n", "error", size_of},
+                                  {"worst", "error", worst},
+                                  {"median", "error", median},
+                                  {"least", "error", least},
+                                  {"greatest", "error", greatest},
+                                  {"lost", "error", not_finite},
                                   {"tenth", "error", quantile(0.9)}});
   EXPECT_THAT(by.rows()[0], ElementsAre(cell("a"), cell(4), cell(10.0), cell(2.0), cell(1.0), cell(10.0), cell(0), cell(3.0)));
-  EXPECT_THAT(by.rows()[1], ElementsAre(cell("b"), cell(3), cell(HUGE_VAL), cell(-1.0), cell(-1.0), cell(HUGE_VAL), cell(2), cell(-1.0)));
+  EXPECT_THAT(by.rows()[1],
+              ElementsAre(cell("b"), cell(3), cell(HUGE_VAL), cell(-1.0), cell(-1.0), cell(HUGE_VAL), cell(2), cell(-1.0)));
   EXPECT_EQ(as_number(mean(std::vector<double>{1, 2, 6})), 3);
   EXPECT_EQ(as_number(total(std::vector<double>{1, 2, 6})), 9);
   EXPECT_TRUE(is_missing(median({})));

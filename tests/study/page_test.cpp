@@ -6,9 +6,11 @@
 // titles, captions, notes, labels, words). Allowed are
 //   0, 1 and 2 (as in 1/2, [0, 1], 2⁻²⁴), and years from 1900 to 2099;
 //   what stands in `code` or in {{placeholders}};
-//   what belongs to a name: a letter, '_', '#', '^' or '§' directly before it (fp32, #5032, x^4), or ".md " before it (MATH.md 3.2);
-//   one digit with a hyphen and a letter after it (4-cycle, 8-bit).
+//   what belongs to a name: a letter, '_', '#', '^' or '§' directly before it (fp32, #5032, x^4), or ".md " before it
+//   (MATH.md 3.2); one digit with a hyphen and a letter after it (4-cycle, 8-bit).
 // Everything else is a placeholder of a computed value, or of a constant that the page declares with its source.
+
+#include "study/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +25,6 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/study.hpp"
-#include "study/page.hpp"
 #include "study/table.hpp"
 #include "support/study.hpp"
 
@@ -40,7 +41,8 @@ bool allowed(const std::string& text, std::size_t at, const std::string& numeral
   if (numeral.size() == 4 && (numeral.starts_with("19") || numeral.starts_with("20"))) return true;
   const std::string before = text.substr(0, at);
   const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  if (!before.empty() && (is_letter(before.back()) || std::string_view("_#^").find(before.back()) != std::string_view::npos)) return true;
+  if (!before.empty() && (is_letter(before.back()) || std::string_view("_#^").find(before.back()) != std::string_view::npos))
+    return true;
   if (before.ends_with("§") || before.ends_with("§ ") || before.ends_with(".md ")) return true;
   const std::size_t after = at + numeral.size();
   return numeral.size() == 1 && after + 1 < text.size() && text[after] == '-' && is_letter(text[after + 1]);
@@ -79,8 +81,10 @@ TEST(pages, type_no_numerals) {
 }
 
 TEST(pages, of_which_a_numeral_is_found) {
-  const detail::page p = detail::read_page("p.md", "# Is 3 typed?\n\nIn 2024 fp32, `17`, {{x|8}}, x^4, 2⁻²⁴, 4-cycle, #50 and 0.5:\n1e-3 of 64-bit.\n"
-                                                   "```toml table t\ntitle = \"C = 16\"\n[columns]\na = \"1/2\"\nb = \"8|g|\"\n```\n");
+  const detail::page p =
+      detail::read_page("p.md",
+                        "# Is 3 typed?\n\nIn 2024 fp32, `17`, {{x|8}}, x^4, 2⁻²⁴, 4-cycle, #50 and 0.5:\n1e-3 of 64-bit.\n"
+                        "```toml table t\ntitle = \"C = 16\"\n[columns]\na = \"1/2\"\nb = \"8|g|\"\n```\n");
   EXPECT_THAT(typed_numerals(p), ElementsAre("1: 3", "3: 0.5", "4: 1e-3", "4: 64", "6: 16", "9: 8"));
 }
 
@@ -173,7 +177,9 @@ curve = {data = "errors", x = "chunk", y = "error", label = "error", where = "er
   at all.
 )";
 
-report made(const std::string& page, const run_options& options = {}) { return run_study({"sample", &numbers, false, page}, options); }
+report made(const std::string& page, const run_options& options = {}) {
+  return run_study({"sample", &numbers, false, page}, options);
+}
 
 std::string with(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
@@ -237,7 +243,9 @@ TEST(page, expectation_that_fails_stands_at_its_place_and_turns_the_report_red) 
 }
 
 TEST(page, expectations_compare_numbers_texts_and_truth_values) {
-  const auto holds = [](const std::string& expected) { return made(with(good, "expect: fine", "expect: " + expected)).failed.empty(); };
+  const auto holds = [](const std::string& expected) {
+    return made(with(good, "expect: fine", "expect: " + expected)).failed.empty();
+  };
   EXPECT_TRUE(holds("0.019 < worst < 0.021"));
   EXPECT_FALSE(holds("0.03 < worst < 0.04"));
   EXPECT_TRUE(holds("n == 12345"));
@@ -252,11 +260,14 @@ TEST(page, expectations_compare_numbers_texts_and_truth_values) {
 
 TEST(page, refuses_what_it_cannot_fill_by_file_and_line) {
   EXPECT_EQ(refusal(good), "accepted");
-  EXPECT_THAT(refusal(with(good, "{{hidden.small", "{{hidden.smal")), HasSubstr("sample/page.md:4: no value 'hidden.smal'; did you mean"));
+  EXPECT_THAT(refusal(with(good, "{{hidden.small", "{{hidden.smal")),
+              HasSubstr("sample/page.md:4: no value 'hidden.smal'; did you mean"));
   EXPECT_THAT(refusal(with(good, "|3|ten", "|3|tons")), HasSubstr("sample/page.md:4: no unit 'tons'"));
   EXPECT_THAT(refusal(with(good, "### first", "### second")), HasSubstr("sample/page.md:14: finding 'second' has no values"));
-  EXPECT_THAT(refusal(with(good, "how = \"form\"", "hows = \"form\"")), HasSubstr("sample/page.md:30: frame 'errors' has no column 'hows'"));
-  EXPECT_THAT(refusal(with(good, "digits = 2", "digit = 2")), HasSubstr("sample/page.md:34: table 'errors', columns, error: no key 'digit'"));
+  EXPECT_THAT(refusal(with(good, "how = \"form\"", "hows = \"form\"")),
+              HasSubstr("sample/page.md:30: frame 'errors' has no column 'hows'"));
+  EXPECT_THAT(refusal(with(good, "digits = 2", "digit = 2")),
+              HasSubstr("sample/page.md:34: table 'errors', columns, error: no key 'digit'"));
   EXPECT_THAT(refusal(with(good, "bound = 0.5", "bound = = 0.5")), HasSubstr("sample/page.md:9: "));
   EXPECT_THAT(refusal(with(good, "x = \"chunk\"", "x = \"chunks\"")), HasSubstr("no column 'chunks' to draw"));
   EXPECT_THAT(refusal(with(good, "All {{n|count}}", "{{#fine}}All{{/fine}}")), HasSubstr("does not choose its text"));

@@ -80,7 +80,7 @@ TEST(study, registry_is_sorted_named_and_asks_questions) {
     EXPECT_LT(before, s->name);
     before = s->name;
     EXPECT_EQ(s->name.find('_'), std::string_view::npos);
-    EXPECT_EQ(s->question.back(), '?');
+    EXPECT_EQ(question_of(*s).back(), '?');
     EXPECT_EQ(&study_named(s->name), s);
   }
   try {

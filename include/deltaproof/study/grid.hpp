@@ -68,8 +68,8 @@ namespace detail {
 /// f(value of each axis) for every combination; it gives one frame_row, or a std::vector<frame_row> of several, or a frame of
 /// several with these columns. Throws: interrupted_part once the run is interrupted; domain_error for a row of another length.
 template <class Function, class... T>
-[[nodiscard]] frame grid(const run_options& options, std::string_view stage, const std::vector<std::string>& columns, Function&& f,
-                         const grid_axis<T>&... axes) {
+[[nodiscard]] frame grid(const run_options& options, std::string_view stage, const std::vector<std::string>& columns,
+                         Function&& f, const grid_axis<T>&... axes) {
   const std::tuple<const std::vector<T>&...> values{axes.values(options)...};
   std::vector<std::string> names{axes.name...};
   names.insert(names.end(), columns.begin(), columns.end());
@@ -88,7 +88,8 @@ template <class Function, class... T>
       } else {
         return made;
       }
-    }(std::index_sequence_for<T...>{});
+    }
+    (std::index_sequence_for<T...>{});
   };
   return detail::grid_over(options, stage, std::move(names), {cells_of(axes.values(options))...}, at);
 }

@@ -32,12 +32,12 @@ using frame_row = std::vector<cell>;
 using aggregate_function = std::function<cell(std::span<const double>)>;
 [[nodiscard]] cell least(std::span<const double>);
 [[nodiscard]] cell greatest(std::span<const double>);    ///< of those that are not NaN; empty of none
-[[nodiscard]] cell worst(std::span<const double>);      ///< the largest magnitude; infinite where one is not finite; 0 of none
-[[nodiscard]] cell mean(std::span<const double>);       ///< first to last; empty of none
-[[nodiscard]] cell total(std::span<const double>);      ///< first to last
-[[nodiscard]] cell median(std::span<const double>);     ///< quantile 1/2 of the finite ones
-[[nodiscard]] cell size_of(std::span<const double>);    ///< how many
-[[nodiscard]] cell not_finite(std::span<const double>); ///< how many are NaN or infinite
+[[nodiscard]] cell worst(std::span<const double>);       ///< the largest magnitude; infinite where one is not finite; 0 of none
+[[nodiscard]] cell mean(std::span<const double>);        ///< first to last; empty of none
+[[nodiscard]] cell total(std::span<const double>);       ///< first to last
+[[nodiscard]] cell median(std::span<const double>);      ///< quantile 1/2 of the finite ones
+[[nodiscard]] cell size_of(std::span<const double>);     ///< how many
+[[nodiscard]] cell not_finite(std::span<const double>);  ///< how many are NaN or infinite
 /// The element at q (n - 1), rounded down, of the finite numbers in ascending order; empty of none.
 [[nodiscard]] aggregate_function quantile(double q);
 
@@ -116,7 +116,9 @@ struct results {
   /// A group of values, which a page calls `name.key`. Throws: domain_error for a name given before.
   void values(const std::string& name, const evidence& kind, std::map<std::string, cell> named);
   /// Values that belong to no finding.
-  void values(const std::string& name, std::map<std::string, cell> named) { values(name, evidence::measured(), std::move(named)); }
+  void values(const std::string& name, std::map<std::string, cell> named) {
+    values(name, evidence::measured(), std::move(named));
+  }
   /// A frame, by which tables and figures are drawn. Throws: domain_error for a name given before.
   const frame& table(const std::string& name, frame rows);
   /// A value set before. Throws: domain_error where there is none.

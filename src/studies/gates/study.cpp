@@ -25,10 +25,20 @@ namespace shared = detail::shared;
 
 constexpr double ln2 = 0.69314718055994530942;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t chunk_of_sums = 64;
+constexpr std::size_t block = 16;  // the smallest chunk, and the blocks inside longer ones
+constexpr std::size_t long_chunk = 64;
+constexpr double contract = 5;        // the kernel that factors at the middle of a block promises gates in [-5, 0)
+constexpr double off_by = 0.1;        // share of a head's log decay from which its memory counts as off
+constexpr double kept_above = 1e-30;  // smaller ratios are left out of the relative error
+constexpr double large_sum = 4;       // |G_C| from which the law of the sums is read off
+constexpr std::size_t reset_row = 12;
+constexpr double small_gate = 0.02;  // the gates around a reset
+constexpr double near_reset = 1e4;
+constexpr double far_reset = 1e6;
+constexpr double enough = 100;  // nats, of a reset that empties any state
 
 const grid_axis<named_factorisation> forms{"how", {factorisations.begin(), factorisations.end()}};
-const grid_axis<std::size_t> chunks{"chunk", {16, 32, 64}, {16, 32, 64, 128}};
+const grid_axis<std::size_t> chunks{"chunk", {block, 32, long_chunk}, {block, 32, long_chunk, 128}};
 const grid_axis<format> stores{"store", {fp32, bf16, fp16}};
 
 std::size_t heads_of(const run_options& options) { return options.size(64, 512); }
@@ -59,67 +69,80 @@ std::vector<std::vector<double>> model_gates(const run_options& options) {
 /// Limits found by running beside the derived ones; no limit is an empty cell.
 void add_limits(const run_options& options, results& r) {
   constexpr double searched = 1024;
-  const frame& limits = r.table("limits", grid(
-      options, "limits", {"found", "gate_found", "gate_derived", "off", "free"},
-      [&](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
-        const double found = measured_limit(how.id, chunk, store);
-        const auto times = static_cast<double>(largest_exponent(how.id, chunk));
-        const cell shown = found == searched ? cell() : cell(found);
-        const cell gate = found == searched ? cell() : cell(-found);
-        if (times == 0) return {shown, gate, {}, {}, found == searched};
-        const double derived = overflow_exponent(store) / times;
-        return {shown, gate, -derived, found / derived - 1, {}};
-      },
-      forms, chunks, stores));
+  const frame& limits =
+      r.table("limits", grid(
+                            options, "limits", {"found", "gate_found", "gate_derived", "off", "free"},
+                            [&](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
+                              const double found = measured_limit(how.id, chunk, store);
+                              const auto times = static_cast<double>(largest_exponent(how.id, chunk));
+                              const cell shown = found == searched ? cell() : cell(found);
+                              const cell gate = found == searched ? cell() : cell(-found);
+                              if (times == 0) return {shown, gate, {}, {}, found == searched};
+                              const double derived = overflow_exponent(store) / times;
+                              return {shown, gate, -derived, found / derived - 1, {}};
+                            },
+                            forms, chunks, stores));
   r.table("derived", grid(
-      options, "limits derived", {"derived"},
-      [](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
-        const auto times = static_cast<double>(largest_exponent(how.id, chunk));
-        return {times == 0 ? cell() : cell(overflow_exponent(store) / times)};
-      },
-      forms, grid_axis<std::size_t>{"chunk", chunks.full}, stores));
+                         options, "limits derived", {"derived"},
+                         [](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
+                           const auto times = static_cast<double>(largest_exponent(how.id, chunk));
+                           return {times == 0 ? cell() : cell(overflow_exponent(store) / times)};
+                         },
+                         forms, grid_axis<std::size_t>{"chunk", chunks.full}, stores));
 
   const double in_fp32 = overflow_exponent(fp32);
   const double in_fp16 = overflow_exponent(fp16);
   r.values("limits-derived", evidence::measured(),
-           {{"fp32", in_fp32}, {"bf16", overflow_exponent(bf16)}, {"fp16", in_fp16},
-            {"worst", limits.over("off", worst)}, {"limits", limits.numbers("off").size()}});
+           {{"fp32", in_fp32},
+            {"bf16", overflow_exponent(bf16)},
+            {"fp16", in_fp16},
+            {"worst", limits.over("off", worst)},
+            {"limits", limits.numbers("off").size()}});
   r.values("limits-found-by-hand", evidence::proved(),
-           {{"sixteen", in_fp32 / 16}, {"sixty_four", in_fp32 / 64}, {"middle", in_fp32 / 8}, {"fp16_sixteen", in_fp16 / 16}});
-  r.values("contract", {{"spare", in_fp32 / 8 / 5}, {"searched", searched}});
+           {{"sixteen", in_fp32 / block},
+            {"sixty_four", in_fp32 / long_chunk},
+            {"middle", in_fp32 / (block / 2)},
+            {"fp16_sixteen", in_fp16 / block}});
+  r.values("chunk", {{"short", block}, {"half", block / 2}, {"long", long_chunk}});
+  r.values("contract", {{"spare", in_fp32 / (block / 2) / contract}, {"promised", contract}, {"searched", searched}});
   r.values("difference-is-safe", evidence::measured(),
-           {{"unbounded", limits.over("free", least) == 1}, {"masked_16", in_fp32 / 15}, {"masked_64", in_fp32 / 63}});
+           {{"unbounded", limits.over("free", least) == 1},
+            {"masked_16", in_fp32 / (block - 1)},
+            {"masked_64", in_fp32 / (long_chunk - 1)}});
   const double subnormal = -subnormal_exponent(fp32);
   r.values("digits-go-first", evidence::exhaustive(2), {{"fp32", subnormal}, {"fp16", -subnormal_exponent(fp16)}});
-  r.values("flushed", {{"sixteen", subnormal / 16}});
+  r.values("flushed", {{"sixteen", subnormal / block}});
 }
 
 /// Which chunks of model-like gates overflow the factored form.
 void add_models(const run_options& options, results& r) {
   const auto gates_of = model_gates(options);
-  const frame& over = r.table("model-gates", grid(
-      options, "model-like gates", {"largest", "chunks", "heads"},
-      [&](std::size_t chunk, const format& store) -> frame_row {
-        const double edge = overflow_exponent(store);
-        std::vector<double> sums;
-        double heads = 0;
-        for (const auto& head : gates_of) {
-          const std::size_t before = sums.size();
-          for (std::size_t first = 0; first + chunk <= head.size(); first += chunk) {
-            double sum = 0;
-            for (std::size_t i = 0; i < chunk; ++i) sum -= head[first + i];
-            sums.push_back(sum);
-          }
-          if (std::any_of(sums.begin() + static_cast<std::ptrdiff_t>(before), sums.end(), [&](double s) { return s > edge; })) ++heads;
-        }
-        const auto beyond = std::count_if(sums.begin(), sums.end(), [&](double s) { return s > edge; });
-        return {greatest(sums), static_cast<double>(beyond) / static_cast<double>(sums.size()),
-                heads / static_cast<double>(gates_of.size())};
-      },
-      grid_axis<std::size_t>{"chunk", {16, 64}}, stores));
+  const frame& over = r.table(
+      "model-gates",
+      grid(
+          options, "model-like gates", {"largest", "chunks", "heads"},
+          [&](std::size_t chunk, const format& store) -> frame_row {
+            const double edge = overflow_exponent(store);
+            std::vector<double> sums;
+            double heads = 0;
+            for (const auto& head : gates_of) {
+              const std::size_t before = sums.size();
+              for (std::size_t first = 0; first + chunk <= head.size(); first += chunk) {
+                double sum = 0;
+                for (std::size_t i = 0; i < chunk; ++i) sum -= head[first + i];
+                sums.push_back(sum);
+              }
+              if (std::any_of(sums.begin() + static_cast<std::ptrdiff_t>(before), sums.end(), [&](double s) { return s > edge; }))
+                ++heads;
+            }
+            const auto beyond = std::count_if(sums.begin(), sums.end(), [&](double s) { return s > edge; });
+            return {greatest(sums), static_cast<double>(beyond) / static_cast<double>(sums.size()),
+                    heads / static_cast<double>(gates_of.size())};
+          },
+          grid_axis<std::size_t>{"chunk", {block, long_chunk}}, stores));
   const auto share = [&](std::size_t chunk) { return over.find({{"chunk", chunk}, {"store", "fp32"}}, "chunks"); };
-  r.values("model-gates-overflow", evidence::sampled(heads_of(options) * tokens_of(options) / 64, options.seed, {}),
-           {{"sixteen", share(16)}, {"sixty_four", share(64)}});
+  r.values("model-gates-overflow", evidence::sampled(heads_of(options) * tokens_of(options) / long_chunk, options.seed, {}),
+           {{"sixteen", share(block)}, {"sixty_four", share(long_chunk)}});
 }
 
 /// Gates of one size: error of the ratios in units of |G_C| u.
@@ -129,7 +152,7 @@ void add_sums(const run_options& options, results& r) {
       options, "sums", {"worst", "near", "total"},
       [&](double s, std::size_t draw) -> frame_row {
         philox random(options.seed, 30 + draw);
-        std::vector<double> g(chunk_of_sums);
+        std::vector<double> g(long_chunk);
         double sum = 0;
         for (double& x : g) {
           x = round_to<fp32>(-s * random.uniform()).value();
@@ -137,31 +160,31 @@ void add_sums(const run_options& options, results& r) {
         }
         const matrix<double> exact = exact_ratios(g);
         const matrix<double> found = ratios(factorisation::difference, g, fp32);
-        return {compare(found, exact, 1e-30).worst, compare(found, exact, 0.5).worst, sum};
+        return {compare(found, exact, kept_above).worst, compare(found, exact, 0.5).worst, sum};
       },
       grid_axis<double>{"size", {0.01, 0.1, 1, 5, 20}}, draws(4, 32));
   frame law = errors.by({"size"}, {{"worst", "worst", worst}, {"near", "near", worst}, {"total", "total", greatest}});
   law.derive("unit", [&](const auto& row) { return row.number("worst") / (row.number("total") * u); });
   law.derive("near_unit", [&](const auto& row) { return row.number("near") / (row.number("total") * u); });
-  const frame large = law.where([](const auto& row) { return row.number("total") > 4; });
+  const frame large = law.where([](const auto& row) { return row.number("total") > large_sum; });
   const double most = large.over("unit", greatest);
   r.values("sums-lose-their-size", evidence::worst_found(errors.size(), options.seed),
-           {{"largest", most}, {"smallest", large.over("unit", least)}, {"inside", most <= 2.0 * chunk_of_sums + 4}});
+           {{"largest", most}, {"smallest", large.over("unit", least)}, {"inside", most <= 2.0 * long_chunk + 4}});
+  r.values("sums", {{"from", large_sum}, {"kept_above", kept_above}});
   r.table("cumulative-sums", std::move(law));
 }
 
 /// The worst relative error of the ratios behind a reset gate -R at row 12, the others small.
 double error_behind(double reset, factorisation how, std::uint64_t seed) {
-  constexpr std::size_t row = 12;
   philox random(seed, 60);
-  std::vector<double> g(chunk_of_sums);
-  for (double& x : g) x = round_to<fp32>(-0.02 * random.uniform()).value();
-  g[row] = -reset;
+  std::vector<double> g(long_chunk);
+  for (double& x : g) x = round_to<fp32>(-small_gate * random.uniform()).value();
+  g[reset_row] = -reset;
   const matrix<double> exact = exact_ratios(g);
   const matrix<double> found = ratios(how, g, fp32);
   std::vector<double> errors;
-  for (std::size_t i = row + 1; i < chunk_of_sums; ++i) {
-    for (std::size_t j = row; j <= i; ++j) errors.push_back((found(i, j) - exact(i, j)) / exact(i, j));
+  for (std::size_t i = reset_row + 1; i < long_chunk; ++i) {
+    for (std::size_t j = reset_row; j <= i; ++j) errors.push_back((found(i, j) - exact(i, j)) / exact(i, j));
   }
   return as_number(worst(errors));
 }
@@ -169,18 +192,26 @@ double error_behind(double reset, factorisation how, std::uint64_t seed) {
 void add_resets(const run_options& options, results& r) {
   const grid_axis<named_factorisation> compared{
       "how", {factorisations[0], factorisations[2], factorisations[3], factorisations[4], factorisations[5]}};
-  const frame& errors = r.table("reset", grid(
-      options, "resets", {"error"},
-      [&](double reset, const named_factorisation& how) -> frame_row { return {error_behind(reset, how.id, options.seed)}; },
-      grid_axis<double>{"reset", {0, 10, 80, 1000, 1e4, 1e5, 1e6, 1e8, infinity}}, compared));
+  const frame& errors = r.table(
+      "reset",
+      grid(
+          options, "resets", {"error"},
+          [&](double reset, const named_factorisation& how) -> frame_row { return {error_behind(reset, how.id, options.seed)}; },
+          grid_axis<double>{"reset", {0, 10, 80, 1000, near_reset, 1e5, far_reset, 1e8, infinity}}, compared));
   const auto by_difference = [&](double reset) { return errors.find({{"reset", reset}, {"how", "difference"}}, "error"); };
   r.values("reset-gates", evidence::measured(),
-           {{"difference_1e2", error_behind(100, factorisation::difference, options.seed)},
-            {"difference_1e4", by_difference(1e4)},
-            {"difference_1e6", by_difference(1e6)},
+           {{"difference_1e2", error_behind(enough, factorisation::difference, options.seed)},
+            {"difference_1e4", by_difference(near_reset)},
+            {"difference_1e6", by_difference(far_reset)},
             {"product", errors.where("how", "product").over("error", worst)},
             {"infinite_is_nan", std::isinf(by_difference(infinity))}});
-  r.values("reset", {{"factor", shared::exp64(-100)}, {"seed", options.seed}});
+  r.values("reset", {{"factor", shared::exp64(-enough)},
+                     {"near", near_reset},
+                     {"far", far_reset},
+                     {"enough", enough},
+                     {"row", reset_row},
+                     {"around", small_gate},
+                     {"least", small_gate * (long_chunk - 1 - reset_row)}});
   frame line({"reset", "error"});
   for (const double reset : {1.0, 1e8}) line.add({reset, reset * unit_roundoff(fp32)});
   r.table("reset-law", std::move(line));
@@ -208,7 +239,7 @@ frame_row memory_of(const format& store, const std::vector<std::vector<double>>&
       kept += a > 0 ? shared::ln(a) : g;
     }
     const double ratio = truth == 0 ? 1 : kept / truth + 0.0;
-    if (std::fabs(ratio - 1) > 0.1) ++off;
+    if (std::fabs(ratio - 1) > off_by) ++off;
     const auto distance = [](double x) { return std::fabs(shared::ln(std::max(x, 1e-9))); };
     if (distance(ratio) > distance(worst_ratio)) worst_ratio = ratio;
   }
@@ -219,15 +250,16 @@ frame_row memory_of(const format& store, const std::vector<std::vector<double>>&
 void add_decays(const run_options& options, results& r) {
   const auto gates_of = model_gates(options);
   const grid_axis<format> kept{"store", {bf16, fp16, fp32}};
-  const frame& edges = r.table("rounds-to-one", grid(
-      options, "decays", {"edge", "life", "step", "share", "heads", "ratio"},
-      [&](const format& store) -> frame_row {
-        const double edge = rounds_to_one(store).last_below;
-        frame_row row{edge, -ln2 / edge, ln2 / -shared::ln(1 - unit_roundoff(store))};
-        for (const cell& c : memory_of(store, gates_of)) row.push_back(c);
-        return row;
-      },
-      kept));
+  const frame& edges =
+      r.table("rounds-to-one", grid(
+                                   options, "decays", {"edge", "life", "step", "share", "heads", "ratio"},
+                                   [&](const format& store) -> frame_row {
+                                     const double edge = rounds_to_one(store).last_below;
+                                     frame_row row{edge, -ln2 / edge, ln2 / -shared::ln(1 - unit_roundoff(store))};
+                                     for (const cell& c : memory_of(store, gates_of)) row.push_back(c);
+                                     return row;
+                                   },
+                                   kept));
   std::map<std::string, cell> values, lives;
   for (const format& f : kept.quick) {
     const std::string name(name_of(f));
@@ -240,23 +272,27 @@ void add_decays(const run_options& options, results& r) {
   const auto gates = heads_of(options) * tokens_of(options);
   r.values("model-gates-round-to-one", evidence::sampled(gates, options.seed, {}),
            {{"share", values["bf16_share"]}, {"heads", edges.find({{"store", "bf16"}}, "heads")}});
-  r.values("model", {{"gates", gates}, {"standard_error", 0.5 / std::sqrt(static_cast<double>(heads_of(options)))}});
+  r.values("model",
+           {{"gates", gates}, {"off_by", off_by}, {"standard_error", 0.5 / std::sqrt(static_cast<double>(heads_of(options)))}});
   r.table("half-life", grid(
-      options, "half-lives", {"meant", "stored"},
-      [](const format& store) {
-        std::vector<frame_row> rows;
-        for (double meant = 10; meant < 1e5; meant *= 1.02) {
-          const double a = decay_in(store, -ln2 / meant);
-          rows.push_back({meant, a < 1 ? ln2 / -shared::ln(a) : infinity});
-        }
-        return rows;
-      },
-      kept));
+                           options, "half-lives", {"meant", "stored"},
+                           [](const format& store) {
+                             std::vector<frame_row> rows;
+                             for (double meant = 10; meant < 1e5; meant *= 1.02) {
+                               const double a = decay_in(store, -ln2 / meant);
+                               rows.push_back({meant, a < 1 ? ln2 / -shared::ln(a) : infinity});
+                             }
+                             return rows;
+                           },
+                           kept));
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"limits", &add_limits}, {"model-like gates", &add_models}, {"sums", &add_sums},
-                                 {"resets", &add_resets}, {"decays", &add_decays}});
+  results r = in_parts(options, {{"limits", &add_limits},
+                                 {"model-like gates", &add_models},
+                                 {"sums", &add_sums},
+                                 {"resets", &add_resets},
+                                 {"decays", &add_decays}});
   r.parameters = {{"heads", heads_of(options)},
                   {"tokens", tokens_of(options)},
                   {"draws", draws_of(options)},
