@@ -119,3 +119,59 @@ def test_taps_fill_with_the_stages_of_three_call_sites(recorder, monkeypatch):
     assert torch.equal(stages["h"], s["h"])
     with pytest.raises(ValueError, match="no loaded module of nothing"), recorder.taps(prefix="nothing"):
         pass
+
+
+def test_taps_see_a_call_site_under_another_name(recorder, monkeypatch):
+    """As fla's delta product imports them: `recompute_w_u_fwd as dn_recompute_w_u_fwd`, and its own state kernel."""
+    home, user = ModuleType("fla.ops.delta_rule.wy_fast"), ModuleType("fla.ops.gated_delta_product.chunk")
+    w, u, v_new = torch.ones(1, 2, 1, 2), torch.zeros(1, 2, 1, 2), torch.full((1, 2, 1, 2), 3.0)
+    home.recompute_w_u_fwd = user.dn_recompute_w_u_fwd = original = lambda **_: (w, u)
+    user.chunk_gated_delta_product_fwd_h = lambda **_: (torch.zeros(1), v_new, None)
+    for module in (home, user):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    with recorder.taps() as stages:
+        user.dn_recompute_w_u_fwd(k=w)
+        user.chunk_gated_delta_product_fwd_h(k=w)
+    assert {name: x.tolist() for name, x in stages.items()} == {"w": w.tolist(), "u": u.tolist(), "v_new": v_new.tolist()}
+    assert user.dn_recompute_w_u_fwd is original and home.recompute_w_u_fwd is original
+
+
+def test_a_problem_that_is_a_file_stays_as_it_is(recorder, tmp_path):
+    small = next(deltaproof.cases("gated_delta_rule", "varlen", K=16, V=16)).problem
+    path, emulated = tmp_path / "small.problem.safetensors", deltaproof.emulate(small, "fla-chunk-gdn")
+    deltaproof.record(tmp_path / "small", small)
+    before = path.read_bytes()
+    given = recorder.read(path)
+    assert torch.equal(given["q"], small.torch().q) and given["cu_seqlens"].tolist() == small.torch().cu_seqlens.tolist()
+    assert (given["op"], given["scale"], given["qk_l2norm"], given["num_householder"]) == (
+        small.op,
+        small.scale,
+        small.qk_l2norm,
+        1,
+    )
+    o, final_state = (recorder.read(deltaproof.record(tmp_path / "e", small, emulated)[1])[n] for n in ("o", "final_state"))
+    result = dict(o=o, final_state=final_state, path="chunk", chunk_size=64, producer=recorder.environment())
+    assert recorder.record(tmp_path / "out", path, result) == (str(path), str(tmp_path / "out.result.safetensors"))
+    assert path.read_bytes() == before and not (tmp_path / "out.problem.safetensors").exists()
+    assert deltaproof.check(path, tmp_path / "out.result.safetensors", plan="fla-chunk-gdn", power=False)
+    assert f"torch {torch.__version__.split('+')[0]}" in result["producer"]
+
+
+def test_gradients_are_recorded_and_the_forward_pass_judged_beside_them(recorder, monkeypatch, tmp_path):
+    small = next(deltaproof.cases("gated_delta_rule", "typical", T=80, K=16, V=8, H=1, HV=2)).problem
+    emulated = deltaproof.emulate(small, "fla-chunk-gdn")
+    forward = recorder.read(deltaproof.record(tmp_path / "forward", small, emulated)[1])
+    do = torch.ones(1, 80, 2, 8, dtype=torch.bfloat16)
+    chunk = ModuleType("fla.ops.common.chunk_o")
+    dh, dv2 = torch.arange(2 * 2 * 8 * 16.0).reshape(1, 2, 2, 8, 16), torch.full((1, 80, 2, 8), 2.0)
+    chunk.chunk_gated_delta_rule_bwd_dhu = lambda **_: (dh, None, dv2)
+    monkeypatch.setitem(sys.modules, chunk.__name__, chunk)
+    with recorder.taps(recorder.BACKWARD_SITES) as stages:
+        chunk.chunk_gated_delta_rule_bwd_dhu(state_v_first=True)
+    problem = {**fields(small.torch()), "do": do}
+    result = {**{n: forward[n] for n in ("o", "final_state")}, **stages, "dq": small.torch().q, "dbeta": small.torch().beta}
+    names = recorder.record(tmp_path / "both", problem, {**result, "pass_": "both", "path": "chunk", "chunk_size": 64})
+    read = recorder.read(names[1])
+    assert torch.equal(recorder.read(names[0])["do"], do) and read["pass_"] == "both"
+    assert torch.equal(read["dh"], dh.mT) and torch.equal(read["dv2"], dv2) and torch.equal(read["dq"], small.torch().q)
+    assert deltaproof.check(*names, plan="fla-chunk-gdn", power=False)
