@@ -153,22 +153,14 @@ std::vector<entry> list_studies() {
 json evidence_json(const claim& c) {
   json all = json::array();
   for (const claim_evidence& e : c.evidence) {
-    json one{{"kind", name_of(e.kind)}, {"title", title_of(e)}, {"because", e.because}};
+    json one{{"kind", name_of(e.kind)}, {"title", title_of(e)}, {"because", e.because}, {"bands", json::array()}};
     if (!e.name.empty()) one["name"] = e.name;
     if (!e.study.empty()) one["study"] = e.study;
-    if (e.n > 0) one["n"] = e.n;
-    if (e.n > 0) one["seed"] = e.seed;
+    for (const claim_band& b : e.bands) one["bands"].push_back(text_of(b));
     all.push_back(std::move(one));
   }
   if (all.empty()) all.push_back({{"kind", "none"}, {"because", c.conditions}});
   return all;
-}
-
-/// "equal = yes, library_equal = yes"
-std::string values_text(const claim_values& values) {
-  std::string text;
-  for (const auto& [name, value] : values) text += (text.empty() ? "" : ", ") + name + " = " + value.text();
-  return text;
 }
 
 std::vector<entry> list_claims() {
@@ -184,28 +176,34 @@ std::vector<entry> list_claims() {
     row.fields = {{"id", c.id}, {"evidence", evidence_json(c)}};
     row.mark = "[" + std::string(name_of(c.verdict)) + "] ";
     if (!c.evidence.empty()) row.fields["test"] = test_of(c);
-    for (std::size_t i = 0; i < claim_documents().size(); ++i) {
-      if ((c.sources >> i & 1U) != 0) row.fields["files"].push_back(claim_documents()[i].file);
+    row.facts.emplace_back("page", "reports/claims-" + c.subject + ".md#" + c.id);
+    for (const claim_document& d : claim_documents()) {
+      if (std::any_of(c.sentences.begin(), c.sentences.end(), [&](const sentence_range& s) { return s.document == d.id; }))
+        row.fields["files"].push_back(d.file);
     }
     out.push_back(std::move(row));
   }
   return out;
 }
 
-/// What `explain` adds to a claim: its evidence, evaluated where it is evaluated here.
+/// What `explain` adds to a claim: its evidence, each value beside the band that it lies in. Statements of theorems are those
+/// that the row quotes; findings are read where a folder `reports` is at hand.
 std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const claim& c) {
+  static const claim_sources here = files_of_claims("reports", "proofs/audit/statements");
   std::vector<std::pair<std::string, std::string>> facts;
   for (const claim_evidence& e : c.evidence) {
-    if (e.evaluate == nullptr) {
-      facts.emplace_back("evidence",
-                         title_of(e) + (e.kind == claim_evidence_kind::finding
-                                            ? " (" + std::string(e.because) + "); deltaproof study " + std::string(e.study)
-                                            : "; proofs/README.md"));
+    facts.emplace_back("evidence", title_of(e) + " (" + e.because + ")");
+    if (e.kind == claim_evidence_kind::theorem) {
+      facts.emplace_back("  concludes", e.bands.front().equals->text());
       continue;
     }
-    const claim_values values = e.evaluate();
-    facts.emplace_back("evidence", title_of(e) + " (" + std::string(e.because) + ")");
-    facts.emplace_back("evaluated now", values_text(values) + ": " + (e.holds(values) ? "as claimed" : "NOT as claimed"));
+    const auto values = evaluate(e, here);
+    if (!values) facts.emplace_back("  values", "in reports/" + e.study + ".json, which is not here; deltaproof study " + e.study);
+    for (const claim_band& b : e.bands) {
+      std::string value = values ? values->at(b.value).text(8) : "?";
+      if (values && !b.over.empty()) value += " over " + values->at(b.over).text(8);
+      facts.emplace_back("  " + text_of(b), value + (values ? (holds(b, *values) ? ": as claimed" : ": NOT as claimed") : ""));
+    }
   }
   if (!c.evidence.empty()) facts.emplace_back("test", test_of(c));
   return facts;

@@ -161,9 +161,9 @@ std::vector<ledger_row> ledger_of(const std::filesystem::path& folder, const nam
   for (const claim& c : claims()) {
     std::string evidence;
     for (const claim_evidence& e : c.evidence)
-      evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + std::string(e.because);
+      evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + e.because;
     rows.push_back(
-        {std::string(c.id), std::string(name_of(c.verdict)), std::string(c.statement), std::string(c.conditions), sentences_of(c),
+        {c.id, std::string(name_of(c.verdict)), c.statement, c.conditions, sentences_of(c),
          std::move(evidence),
          std::find(first_claims_to_read().begin(), first_claims_to_read().end(), c.id) != first_claims_to_read().end()});
   }

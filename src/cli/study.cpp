@@ -76,7 +76,7 @@ int run(const study_arguments& args, const common_options& common) {
   files.reads("--recordings", args.recordings);
   if (!args.output.empty()) {
     files.writes_in("-o", args.output, [&](const std::string& name) {
-      return name == "index.html" || name == "README.md" || name == "claims.md" ||
+      return name == "index.html" || name == "README.md" || name.starts_with("claims") ||
              std::any_of(chosen.begin(), chosen.end(), [&](const study* s) { return is_report_file(s->name, name); });
     });
   }
@@ -120,7 +120,7 @@ int run(const study_arguments& args, const common_options& common) {
   }
   if (!args.output.empty()) {
     named_files last;
-    if (args.names.empty()) last["claims.md"] = claims_markdown();
+    if (args.names.empty()) last = claims_pages();
     last["README.md"] = index_of(args.output, last);
     last["index.html"] = page_of(args.output, last);
     write_together(args.output, last);

@@ -17,6 +17,7 @@ target_link_libraries(deltaproof_research PRIVATE built)
 target_link_libraries(deltaproof PRIVATE deltaproof_research built)
 include(cmake/studies.cmake)
 include(cmake/plans.cmake)
+include(cmake/claims.cmake)
 # A rule is tested for being there.
 add_executable(rules ${ROOT}/tests/rule/rules_test.cpp)
 target_link_libraries(rules PRIVATE built gtest_main gmock gtest)

@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What the tables of claims are written with: where a claim comes from, its three kinds of evidence, and small exact
-// matrices in the documents' own orientation (states V x K, o = S q). A table is a function of src/claims/<subject>.cpp,
-// named here and joined in src/claims/claims.cpp; a new claim is one row, its check stands above it.
+// What the checks of the claims are written with: small exact matrices in the documents' own orientation (states V x K,
+// o = S q), and enclosures. A check is a function of src/claims/checks/<subject>.cpp that returns named values, and a row
+// of the table at that file's end; rows of src/claims/*.toml name it and say what must hold of the values.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
@@ -19,41 +18,32 @@
 
 namespace deltaproof::claim_detail {
 
-/// Bits of claim::sources, in the order of claim_documents().
-inline constexpr unsigned blog_en = 1;
-inline constexpr unsigned blog_zh = 2;
-inline constexpr unsigned recall = 4;
-inline constexpr unsigned blog_en_2 = 8;
-inline constexpr unsigned notes = 16;
-inline constexpr unsigned blog = blog_en | blog_zh | blog_en_2;
+[[nodiscard]] std::span<const claim_check> step_checks();
+[[nodiscard]] std::span<const claim_check> stability_checks();
+[[nodiscard]] std::span<const claim_check> flow_checks();
+[[nodiscard]] std::span<const claim_check> logistic_checks();
+[[nodiscard]] std::span<const claim_check> chunk_checks();
+[[nodiscard]] std::span<const claim_check> inverse_checks();
+[[nodiscard]] std::span<const claim_check> recall_checks();
+[[nodiscard]] std::span<const claim_check> recall_run_checks();
+[[nodiscard]] std::span<const claim_check> practice_checks();
 
-using claim_table = std::vector<claim>;
-[[nodiscard]] claim_table step_claims();
-[[nodiscard]] claim_table stability_claims();
-[[nodiscard]] claim_table flow_claims();
-[[nodiscard]] claim_table logistic_claims();
-[[nodiscard]] claim_table chunk_claims();
-[[nodiscard]] claim_table inverse_claims();
-[[nodiscard]] claim_table recall_cost_claims();
-[[nodiscard]] claim_table recall_error_claims();
-[[nodiscard]] claim_table recall_length_claims();
-[[nodiscard]] claim_table recall_moment_claims();
-[[nodiscard]] claim_table recall_memory_claims();
-[[nodiscard]] claim_table recall_information_claims();
-[[nodiscard]] claim_table practice_claims();
-
-[[nodiscard]] claim_evidence theorem(std::string_view path);
-[[nodiscard]] claim_evidence finding_of(std::string_view study, std::string_view id, std::string_view because,
-                                        claim_predicate holds);
-[[nodiscard]] claim_evidence exact_check(std::string_view because, claim_values (*evaluate)(), claim_predicate holds);
-[[nodiscard]] claim_evidence certified(std::string_view because, claim_values (*evaluate)(), claim_predicate holds);
-[[nodiscard]] claim_evidence sampled(std::uint64_t n, std::uint64_t seed, std::string_view because, claim_values (*evaluate)(),
-                                     claim_predicate holds);
-
-/// `equal` is true: what an identity's check evaluates to.
-[[nodiscard]] bool is_equal(const claim_values&);
-/// |a - b| <= part |b|.
-[[nodiscard]] bool within(double a, double b, double part);
+/// A number known to lie in low ... high.
+struct enclosure {
+  rational low;
+  rational high;
+  enclosure(const rational& exactly) : low(exactly), high(exactly) {}
+  enclosure(const rational& least, const rational& most) : low(least), high(most) {}
+};
+[[nodiscard]] enclosure operator+(const enclosure&, const enclosure&);
+[[nodiscard]] enclosure operator-(const enclosure&, const enclosure&);
+[[nodiscard]] enclosure operator*(const enclosure&, const enclosure&);
+/// Throws domain_error if 0 may be the divisor.
+[[nodiscard]] enclosure operator/(const enclosure&, const enclosure&);
+/// `name`, the middle in double, and `name_radius`, within which the number lies.
+void put(claim_values&, const std::string& name, const enclosure&);
+/// The same of its square root, of what is not below 0.
+void put_root(claim_values&, const std::string& name, const enclosure&);
 
 using fraction_matrix = matrix<rational>;
 using fraction_vector = std::vector<rational>;

@@ -1,44 +1,55 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "claims/parts.hpp"
+#include "claims/checks/parts.hpp"
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "deltaproof/number/errors.hpp"
 
 namespace deltaproof::claim_detail {
 
-claim_evidence theorem(std::string_view path) {
-  return {claim_evidence_kind::theorem,
-          path,
-          {},
-          "checked by machine; the index names the test that tries it on the code",
-          0,
-          0,
-          nullptr,
-          [](const claim_values& v) { return truth_at(v, "indexed"); }};
+namespace {
+
+/// Past every rounding of what is done in double here.
+void put_between(claim_values& values, const std::string& name, double low, double high) {
+  values[name] = low + (high - low) / 2;
+  values[name + "_radius"] = (high - low) / 2 + 4 * DBL_EPSILON * std::max(std::abs(low), std::abs(high));
 }
 
-claim_evidence finding_of(std::string_view study, std::string_view id, std::string_view because, claim_predicate holds) {
-  return {claim_evidence_kind::finding, id, study, because, 0, 0, nullptr, holds};
+}  // namespace
+
+enclosure operator+(const enclosure& a, const enclosure& b) { return {a.low + b.low, a.high + b.high}; }
+enclosure operator-(const enclosure& a, const enclosure& b) { return {a.low - b.high, a.high - b.low}; }
+enclosure operator*(const enclosure& a, const enclosure& b) {
+  const auto [least, most] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  return {least, most};
+}
+enclosure operator/(const enclosure& a, const enclosure& b) {
+  if (b.low <= 0 && b.high >= 0)
+    throw domain_error("enclosure: the divisor may be 0, between " + b.low.str() + " and " + b.high.str());
+  return a * enclosure(1 / b.high, 1 / b.low);
 }
 
-claim_evidence exact_check(std::string_view because, claim_values (*evaluate)(), claim_predicate holds) {
-  return {claim_evidence_kind::exact_check, {}, {}, because, 0, 0, evaluate, holds};
+void put(claim_values& values, const std::string& name, const enclosure& x) {
+  put_between(values, name, approximate(x.low), approximate(x.high));
+}
+void put_root(claim_values& values, const std::string& name, const enclosure& x) {
+  put_between(values, name, std::sqrt(approximate(x.low)), std::sqrt(approximate(x.high)));
 }
 
-claim_evidence certified(std::string_view because, claim_values (*evaluate)(), claim_predicate holds) {
-  return {claim_evidence_kind::certified, {}, {}, because, 0, 0, evaluate, holds};
+std::span<const claim_check> all_checks() {
+  static const std::vector<claim_check> all = [] {
+    std::vector<claim_check> joined;
+    for (const auto checks : {step_checks(), stability_checks(), flow_checks(), logistic_checks(), chunk_checks(),
+                              inverse_checks(), recall_checks(), recall_run_checks(), practice_checks()})
+      joined.insert(joined.end(), checks.begin(), checks.end());
+    return joined;
+  }();
+  return all;
 }
-
-claim_evidence sampled(std::uint64_t n, std::uint64_t seed, std::string_view because, claim_values (*evaluate)(),
-                       claim_predicate holds) {
-  return {claim_evidence_kind::sampled, {}, {}, because, n, seed, evaluate, holds};
-}
-
-bool is_equal(const claim_values& v) { return truth_at(v, "equal"); }
-bool within(double a, double b, double part) { return std::abs(a - b) <= part * std::abs(b); }
 
 rational fraction(long numerator, long denominator) { return rational(numerator) / rational(denominator); }
 std::string text_of(const rational& x) { return x.str(); }
@@ -160,3 +171,7 @@ fraction_matrix delta_step(const fraction_matrix& s, const fraction_vector& k, c
 }
 
 }  // namespace deltaproof::claim_detail
+
+namespace deltaproof {
+std::span<const claim_check> claim_checks() { return claim_detail::all_checks(); }
+}  // namespace deltaproof

@@ -4,8 +4,9 @@
 // Claims about many steps at once: the parallel form of linear attention, WY, UT and the chunkwise form.
 
 #include <algorithm>
+#include <array>
 
-#include "claims/parts.hpp"
+#include "claims/checks/parts.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
 #include "deltaproof/scan/recurrent.hpp"
@@ -13,9 +14,6 @@
 
 namespace deltaproof::claim_detail {
 namespace {
-
-using kind = claim_kind;
-using verdict = claim_verdict;
 
 constexpr std::size_t tokens = 6;
 constexpr std::size_t channels = 3;
@@ -202,165 +200,43 @@ claim_values w_from_the_inputs() {
   return {{"equal", from_t}, {"other_beta_equal", c.w() == w}};
 }
 
+/// (I + L)⁻¹ of six keys, all with one β.
+fraction_matrix inverse_of(const std::vector<fraction_vector>& keys, const rational& beta) {
+  fraction_matrix a = identity<rational>(tokens);
+  for (std::size_t i = 0; i < tokens; ++i) {
+    for (std::size_t j = 0; j < i; ++j) a(i, j) = beta * inner(keys[i % keys.size()], keys[j % keys.size()]);
+  }
+  return inverse(a);
+}
+
+claim_values entries_of_the_inverse() {
+  const fraction_vector first{fraction(2, 7), fraction(3, 7), fraction(6, 7)};
+  const std::vector<fraction_vector> mixed{first, {fraction(3, 5), fraction(4, 5), 0}, {0, fraction(5, 13), fraction(12, 13)}};
+  rational largest = 0;
+  for (const auto& keys : {mixed, std::vector<fraction_vector>{first}}) {
+    for (const rational& beta : {fraction(1, 2), rational(1), rational(2)}) {
+      const fraction_matrix x = inverse_of(keys, beta);
+      for (const rational& entry : x.entries()) largest = std::max<rational>(largest, abs(entry));
+    }
+  }
+  return {{"largest_with_unit_keys", approximate(largest)},
+          {"last_entry_of_long_keys", approximate(abs(inverse_of({scaled(2, first)}, 1)(tokens - 1, 0)))}};
+}
+
 }  // namespace
 
-claim_table chunk_claims() {
-  return {
-      {"rows-are-columns",
-       notes,
-       kind::definition,
-       verdict::conditional,
-       "q_t is a column of shape [d, 1], and the t-th row of Q.",
-       "up to a transpose, which is why the matrix forms carry one where the forms by rows do not",
-       {exact_check("a chunk of six, rows of the matrices taken as columns, against the matrix forms", matrix_form,
-                    [](const claim_values& v) { return truth_at(v, "state_equal") && truth_at(v, "outputs_equal"); })}},
-      {"w-is-learnable",
-       notes,
-       kind::definition,
-       verdict::conditional,
-       "W with an index stands for learnable parameters.",
-       "in the projections W x_t. The W of a chunk holds no parameters: it is T K, another for every β. S too has two meanings, a "
-       "state and a partial sum of powers, and C, a chunk's length and an exponent",
-       {exact_check("W of a chunk of six from T and K, and with another β", w_from_the_inputs,
-                    [](const claim_values& v) { return truth_at(v, "equal") && !truth_at(v, "other_beta_equal"); })}},
-      {"linear-attention-parallel-form",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "(Q Kᵀ ⊙ M) V has the rows Σ_{i ≤ r} v_i k_iᵀ q_r.",
-       "M lower triangular ones, diagonal included",
-       {exact_check("six tokens in fractions against the library's linear attention", parallel_form, is_equal)}},
-      {"gla-without-its-gate",
-       notes,
-       kind::misprint,
-       verdict::misprint,
-       "The formula (Q Kᵀ ⊙ M) V is headed GLA, gated linear attention.",
-       "it has no gate: it is linear attention. With a decay of 1/2 a token the outputs differ",
-       {exact_check("the same six tokens against the library's gated linear attention", parallel_form,
-                    [](const claim_values& v) { return !truth_at(v, "gated_equal"); })}},
-      {"chunk-state",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "The state r rows into a chunk is S P^r + H^r, with P^r the product of the transitions and H^r what the rows write.",
-       "products in the order of time, from the left. The notes have K = V and start from zeros; neither is needed",
-       {theorem("algebra.wy.state_is_affine"), exact_check("every r of a chunk of six in fractions", chunk_state, is_equal),
-        exact_check("six tokens as two chunks of three, the second from the state after the first", matrix_form,
-                    [](const claim_values& v) { return truth_at(v, "two_chunks_equal"); })}},
-      {"state-is-a-sum-of-writes",
-       notes,
-       kind::identity,
-       verdict::conditional,
-       "S_t = Σ u_i k_iᵀ with u_t = β_t (v_t − Σ u_i (k_iᵀ k_t)).",
-       "from a state of zeros, as the notes start it",
-       {theorem("algebra.wy.u_recursion"),
-        exact_check(
-            "six tokens in fractions, from zeros and from another state", sum_of_writes,
-            [](const claim_values& v) { return truth_at(v, "from_zero_equal") && !truth_at(v, "from_elsewhere_equal"); })}},
-      {"h-is-a-sum-of-writes",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "H^r = Σ_{i ≤ r} u_i k_iᵀ, with the recursion of u inside the chunk.",
-       "any chunk, whatever the state before it",
-       {theorem("algebra.wy.wy_write"), exact_check("every r of a chunk of six", chunk_state,
-                                                    [](const claim_values& v) { return truth_at(v, "u_form_equal"); })}},
-      {"products-have-a-wy-form",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "A product of factors I − β k kᵀ is I − Σ w_i k_iᵀ.",
-       "always, with as many terms as factors; low rank while they are fewer than channels",
-       {theorem("algebra.wy.wy_transition"), exact_check("every r of a chunk of six", chunk_state,
-                                                         [](const claim_values& v) { return truth_at(v, "w_form_equal"); })}},
-      {"w-recursion",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "w_r = β_r (k_r − Σ_{i<r} w_i k_iᵀ k_r).",
-       "any commutative ring",
-       {theorem("algebra.wy.w_recursion"),
-        exact_check("the recursion against the triangular system and the library", recursions,
-                    [](const claim_values& v) { return truth_at(v, "w_equal") && truth_at(v, "library_equal"); })}},
-      {"u-recursion",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "u_r = β_r (v_r − Σ_{i<r} u_i k_iᵀ k_r).",
-       "any commutative ring",
-       {theorem("algebra.wy.u_recursion"),
-        exact_check("the recursion against the triangular system and the library", recursions,
-                    [](const claim_values& v) { return truth_at(v, "u_equal") && truth_at(v, "library_equal"); })}},
-      {"chunk-state-by-rows",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "S^r = S + Σ (u_i − S w_i) k_iᵀ.",
-       "any commutative ring",
-       {theorem("algebra.wy.wy_state"), exact_check("every r of a chunk of six", chunk_state,
-                                                    [](const claim_values& v) { return truth_at(v, "state_form_equal"); })}},
-      {"chunk-output-by-rows",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "o^r = S q_r + Σ_{i ≤ r} (u_i − S w_i) k_iᵀ q_r.",
-       "the row itself included; any commutative ring",
-       {theorem("algebra.wy.wy_output"), exact_check("every r of a chunk of six", chunk_state,
-                                                     [](const claim_values& v) { return truth_at(v, "output_form_equal"); })}},
-      {"chunk-matrix-state",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "S^C = S + (Uᵀ − S Wᵀ) K.",
-       "any commutative ring",
-       {theorem("algebra.ut.ut_state"),
-        exact_check("a chunk of six against the recurrence and the library", matrix_form,
-                    [](const claim_values& v) { return truth_at(v, "state_equal") && truth_at(v, "library_equal"); })}},
-      {"chunk-matrix-output",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "O = Q Sᵀ + (Q Kᵀ ⊙ M)(U − W Sᵀ).",
-       "M with its diagonal; no scale",
-       {theorem("algebra.ut.ut_output"),
-        exact_check("a chunk of six against the recurrence and the library", matrix_form,
-                    [](const claim_values& v) { return truth_at(v, "outputs_equal") && truth_at(v, "library_equal"); })}},
-      {"strict-mask",
-       notes,
-       kind::definition,
-       verdict::holds,
-       "M − I is the strictly lower triangular mask.",
-       "M lower triangular ones, diagonal included",
-       {exact_check("four rows", matrix_form, [](const claim_values& v) { return truth_at(v, "mask_equal"); })}},
-      {"ut-u",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "U = (I + Diag(β)(K Kᵀ ⊙ M₋₁))⁻¹ Diag(β) V.",
-       "the inverse always exists",
-       {theorem("algebra.ut.ut_u"), theorem("algebra.unit_lower.unit_lower_invertible"),
-        exact_check("the triangular system against the recursion", recursions,
-                    [](const claim_values& v) { return truth_at(v, "u_equal"); })}},
-      {"ut-w",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "W = (I + Diag(β)(K Kᵀ ⊙ M₋₁))⁻¹ Diag(β) K.",
-       "the inverse always exists",
-       {theorem("algebra.ut.ut_w"), exact_check("the triangular system against the recursion", recursions,
-                                                [](const claim_values& v) { return truth_at(v, "w_equal"); })}},
-      {"ut-t-serves-both",
-       notes,
-       kind::conclusion,
-       verdict::holds,
-       "One matrix T = (I + Diag(β)(K Kᵀ ⊙ M₋₁))⁻¹ Diag(β) gives both U and W.",
-       "W = T K and U = T V; T_rr = β_r",
-       {theorem("algebra.ut_bounds.t_diagonal"), exact_check("T of a chunk of six", ut_transform,
-                                                             [](const claim_values& v) {
-                                                               return truth_at(v, "w_equal") && truth_at(v, "u_equal") &&
-                                                                      truth_at(v, "diagonal_is_beta");
-                                                             })}},
+std::span<const claim_check> chunk_checks() {
+  static constexpr std::array all{
+      claim_check{"parallel_form", claim_method::exact_check, parallel_form},
+      claim_check{"chunk_state", claim_method::exact_check, chunk_state},
+      claim_check{"sum_of_writes", claim_method::exact_check, sum_of_writes},
+      claim_check{"recursions", claim_method::exact_check, recursions},
+      claim_check{"matrix_form", claim_method::exact_check, matrix_form},
+      claim_check{"ut_transform", claim_method::exact_check, ut_transform},
+      claim_check{"entries_of_the_inverse", claim_method::exact_check, entries_of_the_inverse},
+      claim_check{"w_from_the_inputs", claim_method::exact_check, w_from_the_inputs},
   };
+  return all;
 }
 
 }  // namespace deltaproof::claim_detail

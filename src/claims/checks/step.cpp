@@ -3,15 +3,14 @@
 //
 // Claims about one step: its forms, what it minimises, what it forgets, which rules extend it.
 
-#include "claims/parts.hpp"
+#include <array>
+
+#include "claims/checks/parts.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 
 namespace deltaproof::claim_detail {
 namespace {
-
-using kind = claim_kind;
-using verdict = claim_verdict;
 
 constexpr std::size_t channels = 3;
 constexpr std::size_t width = 2;
@@ -224,160 +223,22 @@ claim_values online_regression() {
 
 }  // namespace
 
-claim_table step_claims() {
-  return {
-      {"delta-rule-two-forms",
-       blog | recall | notes,
-       kind::identity,
-       verdict::holds,
-       "Subtracting η (S k − v) kᵀ from the state is multiplying it by I − η k kᵀ and adding η v kᵀ.",
-       "any commutative ring",
-       {theorem("algebra.wy.delta_rule_row"),
-        exact_check("both forms and the library's step on one state of fractions", two_forms,
-                    [](const claim_values& v) { return truth_at(v, "equal") && truth_at(v, "library_equal"); })}},
-      {"delta-rule-old-new-values",
-       notes,
-       kind::identity,
-       verdict::holds,
-       "The step exchanges the value read at the key for a new one: S − v_old kᵀ + v_new kᵀ.",
-       "with v_old = S k and v_new = (1 − β) v_old + β v, which the notes leave unsaid",
-       {exact_check("the exchange against the step, in fractions", old_and_new_values, is_equal)}},
-      {"sgd-view",
-       blog | notes,
-       kind::identity,
-       verdict::holds,
-       "One step is one step of gradient descent, learning rate η, on half the squared error of S k against v.",
-       "any scalars",
-       {exact_check("the gradient by central differences, exact for a quadratic, against the step", gradient_step, is_equal)}},
-      {"online-regression-objective",
-       recall,
-       kind::conclusion,
-       verdict::conditional,
-       "Linear attention, DeltaNet and RLS each minimise the sum of the squared errors on all pairs so far.",
-       "RLS does; DeltaNet with a unit key and β = 1 fits the last pair exactly and that only; linear attention minimises none "
-       "of it",
-       {exact_check("five pairs in three channels, in fractions: the objective of each state over that of least squares; "
-                    "DeltaNet's last pair",
-                    online_regression,
-                    [](const claim_values& v) {
-                      return number_at(v, "hebbian_over_least_squares") > 2 && number_at(v, "delta_over_least_squares") > 1.05 &&
-                             truth_at(v, "delta_fits_the_last_pair");
-                    })}},
-      {"delta-removes-outdated",
-       recall,
-       kind::identity,
-       verdict::conditional,
-       "The factor I − k kᵀ takes what the state held for this key out of it before the new value is written.",
-       "a unit key and β = 1; then all of it goes and nothing else does. A key of another length leaves a part or overshoots",
-       {theorem("algebra.rank_one.step_fixes_complement"),
-        exact_check("a state of fractions read along the key and across it, and with a key of length 2", removes_the_old,
-                    [](const claim_values& v) {
-                      return truth_at(v, "erased") && truth_at(v, "rest_unchanged") &&
-                             !truth_at(v, "erased_for_a_key_of_length_2");
-                    })}},
-      {"q-normalisation-not-necessary",
-       blog,
-       kind::conclusion,
-       verdict::holds,
-       "Stability needs no normalised queries.",
-       "the state never reads q, and an output is linear in it: its length only scales the output",
-       {exact_check("a read with q and with 3 q; the state before and after", query_is_only_read,
-                    [](const claim_values& v) { return truth_at(v, "output_is_linear") && truth_at(v, "state_unchanged"); })}},
-      {"deltanet-discards-length",
-       blog,
-       kind::conclusion,
-       verdict::holds,
-       "L2 normalisation makes the step blind to the length of the key.",
-       "exact arithmetic; without normalisation the step does depend on it",
-       {exact_check("the step with a key of length 2 and of length 5, normalised and not", length_is_dropped,
-                    [](const claim_values& v) { return truth_at(v, "normalised_equal") && !truth_at(v, "plain_equal"); })}},
-      {"gdn-kda-extend-the-step",
-       blog,
-       kind::conclusion,
-       verdict::holds,
-       "Gated DeltaNet and Kimi delta attention are built on DeltaNet.",
-       "each is a decay of the state, by one number or one per channel, before the same step; a gate of 1 gives DeltaNet back",
-       {theorem("algebra.wy.ungated_overlap"),
-        exact_check("the library's gated step with gates of 1, one and per channel, and of 1/2", gates_extend_the_step,
-                    [](const claim_values& v) {
-                      return truth_at(v, "scalar_gate_of_1_equal") && truth_at(v, "channel_gates_of_1_equal") &&
-                             !truth_at(v, "gate_of_one_half_equal");
-                    })}},
-      {"negative-eigenvalue-form",
-       blog,
-       kind::definition,
-       verdict::conditional,
-       "Negative eigenvalues are had by doubling η in the transition and leaving it single in what is written.",
-       "as printed this is the delta rule with step 2η on values v/2; public code doubles both terms: step 2η, values v. The two "
-       "are not equal; name the one that is meant",
-       {theorem("algebra.wy.negative_eigenvalue_conventions"),
-        exact_check("three steps of each convention in fractions", two_conventions,
-                    [](const claim_values& v) {
-                      return truth_at(v, "as_printed_is_half_the_values") && truth_at(v, "both_doubled_is_step_2_beta") &&
-                             !truth_at(v, "conventions_equal");
-                    }),
-        finding_of("negative-eigenvalues", "fixed-points",
-                   "one pair for ever: what each convention stores, and the alternation at β = 1, in rationals",
-                   [](const claim_values& v) {
-                     return truth_at(v, "erase_half") && truth_at(v, "both_whole") && truth_at(v, "cycles");
-                   }),
-        finding_of(
-            "recall", "two-conventions-recall",
-            "the error of identity at β = 0.9 over the mean square of the values, in each convention",
-            [](const claim_values& v) { return within(number_at(v, "erase"), 0.25, 0.01) && number_at(v, "both") < 1e-3; })}},
-      {"negative-eigenvalues-track-state",
-       blog,
-       kind::conclusion,
-       verdict::conditional,
-       "Eigenvalues below 0 let DeltaNet follow a state that positive ones cannot.",
-       "of the recurrence, not of a trained model: parity and the permutations of three and of five letters come out exactly "
-       "with "
-       "reflections; with eigenvalues in [0, 1] the same read-out never changes its sign. Reflections must be exact: with the "
-       "margin that keeps bf16 safe the lead of the right answer in S₅ is below one half after 57 or 58 tokens",
-       {exact_check("all words of up to 5 exchanges of 3 letters, all words of 10 bits, in fractions", words_by_reflections,
-                    [](const claim_values& v) {
-                      return number_at(v, "words") == 363 && truth_at(v, "permutations_exact") && truth_at(v, "parity_exact") &&
-                             truth_at(v, "non_negative_never_flips");
-                    }),
-        finding_of(
-            "negative-eigenvalues", "words-are-exact",
-            "every element of S₂, S₃, S₅ times every exchange, in rationals and three formats",
-            [](const claim_values& v) { return number_at(v, "exact") == number_at(v, "cases") && number_at(v, "cases") > 1000; }),
-        finding_of("negative-eigenvalues", "margin-costs-words",
-                   "tokens until the lead of the right answer in S₅ is below one half, at 2η = 1.984375 and 1.75",
-                   [](const claim_values& v) {
-                     return within(number_at(v, "faint_margin"), 57.5, 0.01) && number_at(v, "faint_coarse") > 0 &&
-                            number_at(v, "faint_margin") > number_at(v, "faint_coarse");
-                   })}},
-      {"gradient-follows-the-error",
-       recall,
-       kind::conclusion,
-       verdict::conditional,
-       "Large errors (exponentials) make large gradients, small ones (polynomials) vanishing gradients.",
-       "the gradient by the state has the norm ‖S k − v‖ ‖k‖: it scales with the values and says nothing of how hard they are; "
-       "of training nothing is claimed",
-       {exact_check("squared norm of the gradient against that of the error times that of the key", gradient_size, is_equal),
-        finding_of("recall", "gradients", "norms of the gradient for eᵏ and k⁴, as they are and over the length of the values",
-                   [](const claim_values& v) {
-                     return number_at(v, "exponential") > 100 * number_at(v, "quartic") &&
-                            within(number_at(v, "relative_exponential"), number_at(v, "relative_quartic"), 0.1);
-                   })}},
-      {"values-set-the-learning-rate",
-       recall,
-       kind::conclusion,
-       verdict::conditional,
-       "Errors of such different size would call for very different learning rates.",
-       "not for the state: the curvature of its loss is k kᵀ whatever the values are, so that the limit 2/‖k‖² is that of the "
-       "keys. "
-       "In layers behind it gradients scale with the values; of training them nothing is claimed",
-       {theorem("ode.stability.euler_limit"),
-        exact_check("second differences of the loss for values times 0, 1 and 1000, and for a key twice as long, in fractions",
-                    curvature_of_the_loss,
-                    [](const claim_values& v) {
-                      return truth_at(v, "values_times_1000_equal") && truth_at(v, "values_times_0_equal") &&
-                             text_at(v, "keys_times_2_over") == "4";
-                    })}},
+std::span<const claim_check> step_checks() {
+  static constexpr std::array all{
+      claim_check{"two_forms", claim_method::exact_check, two_forms},
+      claim_check{"old_and_new_values", claim_method::exact_check, old_and_new_values},
+      claim_check{"gradient_step", claim_method::exact_check, gradient_step},
+      claim_check{"gradient_size", claim_method::exact_check, gradient_size},
+      claim_check{"removes_the_old", claim_method::exact_check, removes_the_old},
+      claim_check{"query_is_only_read", claim_method::exact_check, query_is_only_read},
+      claim_check{"length_is_dropped", claim_method::exact_check, length_is_dropped},
+      claim_check{"gates_extend_the_step", claim_method::exact_check, gates_extend_the_step},
+      claim_check{"curvature_of_the_loss", claim_method::exact_check, curvature_of_the_loss},
+      claim_check{"two_conventions", claim_method::exact_check, two_conventions},
+      claim_check{"words_by_reflections", claim_method::exact_check, words_by_reflections},
+      claim_check{"online_regression", claim_method::exact_check, online_regression},
   };
+  return all;
 }
 
 }  // namespace deltaproof::claim_detail

@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What is known of the experiments of document `recall` in closed form: DeltaNet with β = 1 and linear attention, a query
+// independent of the keys, the error of S_t q_t against the token's own value, after its update, averaged over tokens and
+// channels. Moments of a coordinate are fractions; those of eᵏ and sin(10πk) are enclosed by their power series.
+
+#include "claims/checks/recall.hpp"
+
+#include <algorithm>
+
+#include "deltaproof/number/counting.hpp"
+#include "deltaproof/rule/baselines.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+
+namespace deltaproof::claim_detail {
+namespace {
+
+constexpr long d = recall_channels;
+
+/// E k_i^(2m) of a coordinate on the unit sphere: (2m − 1)!! / (d (d + 2) ... (d + 2m − 2)).
+rational coordinate_moment(long m) {
+  rational moment = 1;
+  for (long i = 0; i < m; ++i) moment *= fraction(2 * i + 1, d + 2 * i);
+  return moment;
+}
+
+/// Σ (−1)^m c^(2m + odd) / (2m + odd)! E k^(2m + 2 odd), signs only if `alternating`: E cosh(c k) or E cos(c k), and with
+/// `odd` E k sinh(c k) or E k sin(c k). Once a term is below half of the one before, the rest is below the last term.
+enclosure series(const enclosure& c, bool alternating, long odd) {
+  enclosure sum = rational(0);
+  enclosure power = odd != 0 ? c : enclosure(rational(1));  // c^(2m + odd) / (2m + odd)!
+  rational last = 0;
+  for (long m = 0;; ++m) {
+    const enclosure term = power * coordinate_moment(m + odd);
+    sum = alternating && m % 2 != 0 ? sum - term : sum + term;
+    if (term.high < last / 2 && term.high < fraction(1, 1L << 62) * fraction(1, 1L << 62))
+      return sum + enclosure(-term.high, term.high);
+    last = term.high;
+    power = power * c * c * fraction(1, (2 * m + odd + 1) * (2 * m + odd + 2));
+  }
+}
+
+/// 10π, from 31 digits of π.
+enclosure ten_pi() {
+  const rational unit = fraction(1, 1'000'000'000'000'000) * fraction(1, 1'000'000'000'000'000);
+  const rational digits = rational(3'141'592'653'589'793) * rational(1'000'000'000'000'000) + rational(238'462'643'383'279);
+  return {10 * digits * unit, 10 * (digits + 1) * unit};
+}
+
+/// E f(k)², E f(k) and E k f(k) of one coordinate.
+struct value_moments {
+  enclosure square;
+  enclosure mean;
+  enclosure with_key;
+};
+value_moments moments_of(relationship f) {
+  if (f == relationship::exponential)
+    return {series(rational(2), false, 0), series(rational(1), false, 0), series(rational(1), false, 1)};
+  if (f == relationship::sine)
+    return {(enclosure(rational(1)) - series(ten_pi() * rational(2), true, 0)) * fraction(1, 2), rational(0),
+            series(ten_pi(), true, 1)};
+  const long power = 1 + static_cast<long>(f);
+  return {coordinate_moment(power), power % 2 == 0 ? coordinate_moment(power / 2) : rational(0),
+          power % 2 == 0 ? rational(0) : coordinate_moment((power + 1) / 2)};
+}
+enclosure variance_of(const value_moments& m) { return m.square - m.mean * m.mean; }
+/// The part of the mean square that the best linear map of the whole key keeps: by symmetry that map is c I.
+enclosure explained_by_linear(const value_moments& m) { return m.with_key * m.with_key * rational(d) / m.square; }
+
+/// Mean over t = 1 ... T of (1 − 1/d)^t.
+rational mean_survival(long tokens) {
+  rational left = 1;
+  rational kept = fraction(d - 1, d);
+  for (long t = tokens; t > 0; t /= 2, kept *= kept) left *= t % 2 != 0 ? kept : rational(1);
+  return (1 - left) * fraction(d - 1, tokens);
+}
+
+/// DeltaNet: E f² (2 − mean_survival), exact for every f, and for unit values with E f² = 1/d.
+enclosure delta_error(relationship f, long tokens) { return moments_of(f).square * (2 - mean_survival(tokens)); }
+/// Linear attention: E f² ((T + 1)/(2d) + 1) + (T² − 1)/3 (E k f)² / d; the second part is that of pairs of keys.
+enclosure pairs_error(const value_moments& m, long tokens) {
+  return fraction(tokens * tokens - 1, 3 * d) * m.with_key * m.with_key;
+}
+enclosure hebbian_error(relationship f, long tokens) {
+  const value_moments m = moments_of(f);
+  return m.square * (fraction(tokens + 1, 2 * d) + 1) + pairs_error(m, tokens);
+}
+
+claim_values errors_of_relationships() {
+  claim_values out{{"zero_predictor", 1.0 / d}, {"two_unrelated_unit_vectors", 2.0 / d}};
+  for (const auto& [name, f] : relationships) {
+    const std::string of(name);
+    put(out, of, delta_error(f, 1000));
+    put(out, of + "_mean_square", moments_of(f).square);
+    put(out, of + "_in_units", delta_error(f, 1000) / moments_of(f).square);
+  }
+  return out;
+}
+
+claim_values errors_over_length() {
+  claim_values out{{"zero_predictor", 1.0 / d}, {"two_unrelated_unit_vectors", 2.0 / d}};
+  for (const long tokens : {500L, 4000L, 32000L}) {
+    const std::string at = "_" + std::to_string(tokens);
+    const enclosure delta = delta_error(relationship::identity, tokens);
+    const enclosure hebbian = hebbian_error(relationship::identity, tokens);
+    put(out, "delta" + at, delta);
+    put(out, "linear_attention" + at, hebbian);
+    put(out, "gap" + at, hebbian / delta);
+    put(out, "share_of_pairs" + at, pairs_error(moments_of(relationship::identity), tokens) / hebbian);
+    // A stored key read back, v = k: E kᵀ S k = 1 + (T − 1)/d, E ‖S k‖² = 1 + 3 (T − 1)/d + (T − 1)(T − 2)/d².
+    const rational along = 1 + fraction(tokens - 1, d);
+    const rational cosine = along * along / (1 + 3 * fraction(tokens - 1, d) + fraction((tokens - 1) * (tokens - 2), d * d));
+    put(out, "squared_cosine" + at, cosine);
+  }
+  put(out, "exponential_delta", delta_error(relationship::exponential, 32000));
+  put(out, "exponential_linear_attention", hebbian_error(relationship::exponential, 32000));
+  put(out, "exponential_twice_mean_square", moments_of(relationship::exponential).square * rational(2));
+  return out;
+}
+
+/// E ‖S_T‖² with unit values: d (1 − (1 − 1/d)^T) of DeltaNet, T + T (T − 1)/d of linear attention with identity values.
+claim_values state_sizes() {
+  claim_values out;
+  rational kept = 1;
+  for (long t = 1; t <= 1000; ++t) kept *= fraction(d - 1, d);
+  put(out, "delta_1000", d * (1 - kept));
+  rational far = 1;
+  for (int i = 0; i < 32; ++i) far *= kept;
+  put(out, "delta_32000", d * (1 - far));
+  for (const long t : {1000L, 32000L}) put(out, "linear_attention_" + std::to_string(t), t + fraction(t * (t - 1), d));
+  return out;
+}
+
+/// Root mean square length of the vector of powers, variance of an entry, and what a linear map keeps.
+claim_values powers_of_a_key() {
+  claim_values out;
+  for (const auto& [name, f] : relationships) {
+    if (f == relationship::exponential || f == relationship::sine) continue;
+    const std::string of(name);
+    const value_moments m = moments_of(f);
+    put_root(out, of + "_root_mean_square_length", m.square * rational(d));
+    put(out, of + "_variance", variance_of(m));
+    put(out, of + "_explained", explained_by_linear(m));
+    if (m.mean.low > 0) put_root(out, of + "_deviation_over_mean", variance_of(m) / (m.mean * m.mean));
+  }
+  const auto falls = [](long m) { return coordinate_moment(m) / coordinate_moment(m + 1); };
+  put_root(out, "first_over_square", falls(1));
+  put_root(out, "square_over_cube", falls(2));
+  put_root(out, "cube_over_fourth", falls(3));
+  put(out, "share_beyond_one_half_at_most", coordinate_moment(4) * 256);  // Markov
+  put(out, "quartic_by_identity_over_by_zero", (coordinate_moment(1) + coordinate_moment(4)) / coordinate_moment(4));
+  return out;
+}
+
+claim_values exponential_and_sine() {
+  claim_values out;
+  const value_moments e = moments_of(relationship::exponential);
+  const value_moments s = moments_of(relationship::sine);
+  put(out, "mean", e.mean);
+  put(out, "variance", variance_of(e));
+  put_root(out, "standard_deviation", variance_of(e));
+  put(out, "mean_square", e.square);
+  put(out, "mean_square_kept_by_linear", explained_by_linear(e));
+  put(out, "variance_explained_with_intercept", e.with_key * e.with_key * rational(d) / variance_of(e));
+  put(out, "exponential_variance_over_that_of_the_key", variance_of(e) * rational(d));
+  put(out, "sine_variance_over_that_of_the_key", variance_of(s) * rational(d));
+  put(out, "sine_variance_explained", explained_by_linear(s));
+  // Whatever the keys, values of this mean err by its square at a query that knows nothing of them.
+  put(out, "mean_alone_errs_by", e.mean * e.mean);
+  put(out, "mean_alone_errs_by_with_independent_keys", e.mean * e.mean * (2 - mean_survival(1000)));
+  return out;
+}
+
+/// Unit values of three kinds, all words of 4 keys ±e_i in 3 channels (signs cancel): E ‖S_4‖², d (1 − (1 − 1/d)^4) each.
+claim_values values_do_not_matter() {
+  const auto axis = [](std::size_t i) {
+    fraction_vector e(3);
+    e[i] = 1;
+    return e;
+  };
+  const auto mean_squares = [&](auto value) {
+    rational sum = 0;
+    for (std::size_t word = 0; word < 81; ++word) {
+      fraction_matrix s(3, 3);
+      for (std::size_t t = 0, rest = word; t < 4; ++t, rest /= 3) s = delta_step(s, axis(rest % 3), axis(value(rest % 3, t)), 1);
+      sum += squares(s);
+    }
+    return text_of(sum / 81);
+  };
+  return {{"value_is_the_key", mean_squares([](std::size_t key, std::size_t) { return key; })},
+          {"value_is_constant", mean_squares([](std::size_t, std::size_t) { return std::size_t{0}; })},
+          {"value_follows_time", mean_squares([](std::size_t, std::size_t t) { return t % 3; })}};
+}
+
+/// Scaled values scale the state, so that an error in units of the values does not see it.
+claim_values values_scale_the_state() {
+  fraction_matrix s(2, 3);
+  fraction_matrix small(2, 3);
+  for (unsigned t = 0; t < 5; ++t) {
+    const fraction_vector k = sample_vector(3, 190 + t);
+    const fraction_vector v = sample_vector(2, 200 + t);
+    s = delta_step(s, k, v, fraction(1, 3));
+    small = delta_step(small, k, scaled(fraction(1, 1000), v), fraction(1, 3));
+  }
+  return {{"state_scales", small == combined(fraction_matrix(2, 3), fraction(1, 1000), s)}, {"state_is_zero", squares(s) == 0}};
+}
+
+/// (3, 4) and seven times it normalise to one vector, of length 1; so does an identity value of a unit key, to itself.
+claim_values normalised_values() {
+  const fraction_vector v{3, 4};
+  const fraction_vector k{fraction(2, 7), fraction(3, 7), fraction(6, 7)};
+  return {{"equal", scaled(fraction(1, 5), v) == scaled(fraction(1, 35), scaled(7, v))},
+          {"values_equal", v == scaled(7, v)},
+          {"identity_value_has_length_1", inner(k, k) == 1}};
+}
+
+/// Unit keys of three channels, v = k: DeltaNet after six, least squares after three; and by symmetry the sum of v kᵀ over a
+/// key and its images under changes of sign, v = k²: 0, so that no linear fit says anything of v.
+claim_values linear_fits() {
+  const std::vector<fraction_vector> keys{{fraction(2, 7), fraction(3, 7), fraction(6, 7)},
+                                          {fraction(3, 5), fraction(4, 5), 0},
+                                          {0, fraction(5, 13), fraction(12, 13)}};
+  fraction_matrix delta(3, 3);
+  fraction_matrix rows(3, 3);
+  for (std::size_t t = 0; t < 6; ++t) {
+    delta = delta_step(delta, keys[t % 3], keys[t % 3], 1);
+    std::copy(keys[t % 3].begin(), keys[t % 3].end(), rows.row(t % 3).begin());
+  }
+  const fraction_matrix gram = product(transpose(rows), rows);
+  fraction_matrix even(3, 3);
+  for (int signs = 0; signs < 8; ++signs) {
+    fraction_vector k{1, 2, fraction(1, 2)};
+    fraction_vector v(3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if ((signs >> i & 1) != 0) k[i] = -k[i];
+      v[i] = k[i] * k[i];
+    }
+    even = combined(even, 1, outer(v, k));
+  }
+  return {{"least_squares_is_identity", product(gram, inverse(gram)) == identity<rational>(3)},
+          {"delta_is_identity", delta == identity<rational>(3)},
+          {"squared_distance_of_delta", approximate(squares(combined(delta, -1, identity<rational>(3))))},
+          {"squared_norm_of_even_powers", approximate(squares(even))}};
+}
+
+/// Two histories of values at the same four keys in three channels, and the state of least squares after each.
+claim_values two_histories() {
+  const fraction_matrix keys = sample_matrix(4, 3, 110);
+  const fraction_matrix values = sample_matrix(4, 2, 111);
+  const fraction_matrix pseudo = product(inverse(product(transpose(keys), keys)), transpose(keys));
+  // What projects off the columns of the keys changes the values and not the state.
+  const fraction_matrix off = combined(identity<rational>(4), -1, product(keys, pseudo));
+  const fraction_matrix others = combined(values, 1, product(off, sample_matrix(4, 2, 114)));
+  return {{"values_equal", values == others}, {"states_equal", product(pseudo, values) == product(pseudo, others)}};
+}
+
+/// Three correlated keys in three channels: least squares gives every value back, DeltaNet the last alone.
+claim_values correlated_keys() {
+  const fraction_matrix keys(
+      3, 3, std::vector<rational>{1, 0, 0, fraction(4, 5), fraction(3, 5), 0, fraction(4, 5), 0, fraction(3, 5)});
+  const fraction_matrix values(3, 2,
+                               std::vector<rational>{fraction(3, 5), fraction(4, 5), fraction(-12, 13), fraction(5, 13),
+                                                     fraction(8, 17), fraction(-15, 17)});  // of length 1
+  fraction_matrix delta(2, 3);
+  for (std::size_t t = 0; t < 3; ++t) delta = delta_step(delta, row_of(keys, t), row_of(values, t), 1);
+  const fraction_matrix best = transpose(product(inverse(keys), values));
+  const auto error = [&](const fraction_matrix& s) { return squares(combined(product(keys, transpose(s)), -1, values)); };
+  return {{"least_squares_error_is_0", error(best) == 0},
+          {"delta_error_over_values", approximate(error(delta) / squares(values))}};
+}
+
+/// Operations a step, K = V, over counting<double>: doubling K multiplies a K² law by 4, a K³ law by 8.
+claim_values cost_a_step() {
+  using number = counting<double>;
+  const auto counted = [](std::size_t size, int which) {
+    std::vector<number> k(size, number(1));
+    hebbian<number> linear(size, size);
+    recurrence<number> delta(size, size);
+    recursive_least_squares<number> squares_of(size, size, number(1));
+    const auto counts = count_operations([&] {
+      if (which == 0) linear.step(k, k);
+      if (which == 1) delta.step(k, k, number(1));
+      if (which == 2) squares_of.step(k, k);
+    });
+    return static_cast<double>(counts.total());
+  };
+  return {{"linear_attention_64_over_32", counted(64, 0) / counted(32, 0)},
+          {"deltanet_64_over_32", counted(64, 1) / counted(32, 1)},
+          {"rls_64_over_32", counted(64, 2) / counted(32, 2)},
+          {"rls_over_deltanet_64", counted(64, 2) / counted(64, 1)}};
+}
+
+/// Four pairs in three channels: the document's formula, the library's rank-one updates, and what is short of three.
+claim_values least_squares() {
+  const fraction_matrix keys = sample_matrix(4, 3, 110);
+  const fraction_matrix values = sample_matrix(4, 2, 111);
+  const rational ridge = fraction(1, 3);
+  recursive_least_squares<rational> machine(3, 2, ridge);
+  for (std::size_t t = 0; t < 4; ++t) machine.step(row_of(keys, t), row_of(values, t));
+  const fraction_matrix gram = product(transpose(keys), keys);
+  const fraction_matrix sums = product(transpose(values), keys);
+  const fraction_matrix best = product(sums, inverse(gram));
+  const auto objective = [&](const fraction_matrix& s) { return squares(combined(product(keys, transpose(s)), -1, values)); };
+  bool least = true;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    for (const rational& h : {fraction(1, 100), fraction(-1, 100)}) {
+      fraction_matrix other = best;
+      other.data()[i] += h;
+      least = least && objective(other) > objective(best);
+    }
+  }
+  bool two_pairs_have_an_inverse = true;
+  try {
+    const fraction_matrix few = sample_matrix(2, 3, 112);
+    (void)inverse(product(transpose(few), few));
+  } catch (const domain_error&) {
+    two_pairs_have_an_inverse = false;
+  }
+  return {{"rank_one_updates_equal",
+           transpose(machine.state()) == product(sums, inverse(combined(gram, ridge, identity<rational>(3))))},
+          {"least", least},
+          {"two_pairs_have_an_inverse", two_pairs_have_an_inverse}};
+}
+
+/// Two runs of linear attention from different states, six tokens: their difference.
+claim_values linear_attention_keeps_distances() {
+  fraction_matrix a = sample_matrix(2, 3, 150);
+  fraction_matrix b = sample_matrix(2, 3, 151);
+  const fraction_matrix difference = combined(a, -1, b);
+  for (unsigned t = 0; t < 6; ++t) {
+    const fraction_matrix written = outer(sample_vector(2, 160 + t), sample_vector(3, 170 + t));
+    a = combined(a, 1, written);
+    b = combined(b, 1, written);
+  }
+  return {{"difference_unchanged", combined(a, -1, b) == difference}};
+}
+
+/// Four orthonormal keys, three times in turn, and what is read of a key among others that are not orthogonal to it.
+claim_values orthogonal_keys() {
+  const fraction_matrix eye = identity<rational>(4);
+  fraction_matrix s(4, 4);
+  fraction_matrix delta(4, 4);
+  fraction_matrix after_one_round(4, 4);
+  for (std::size_t t = 0; t < 12; ++t) {
+    const fraction_vector k = row_of(eye, t % 4);
+    s = combined(s, 1, outer(k, k));
+    delta = delta_step(delta, k, k, 1);
+    if (t == 3) after_one_round = s;
+  }
+  const fraction_matrix others = sample_matrix(3, 4, 180);  // keys, and their values
+  const fraction_matrix values = sample_matrix(3, 2, 181);
+  fraction_vector read = product(product(transpose(values), others), row_of(others, 0));
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t a = 0; a < 2; ++a) read[a] -= inner(row_of(others, i), row_of(others, 0)) * values(i, a);
+  }
+  // Columns of length 1, orthogonal to each other, though every key comes twice: linear attention is least squares there.
+  const rational half = fraction(1, 2);
+  const fraction_matrix columns(4, 2, std::vector<rational>{half, half, half, -half, half, half, half, -half});
+  const fraction_matrix written = product(transpose(sample_matrix(4, 2, 182)), columns);
+  const fraction_matrix gram = product(transpose(columns), columns);
+  fraction_matrix first(2, 4);  // two orthonormal keys of four channels
+  first(0, 0) = first(1, 1) = 1;
+  return {{"state_is_three_times_identity", s == combined(fraction_matrix(4, 4), 3, eye)},
+          {"state_after_one_round_is_identity", after_one_round == eye},
+          {"delta_is_identity", delta == eye},
+          {"read_is_the_sum_of_correlations", inner(read, read) == 0},
+          {"kt_k_of_keys_that_return_is_identity", gram == identity<rational>(2)},
+          {"linear_attention_is_least_squares_there", product(written, inverse(gram)) == written},
+          {"k_kt_of_two_orthonormal_keys_is_identity", product(first, transpose(first)) == identity<rational>(2)},
+          {"kt_k_of_two_orthonormal_keys_is_identity", product(transpose(first), first) == identity<rational>(4)},
+          {"expected_kt_k_at_1000_tokens", 1000.0 / d}};
+}
+
+/// Ten keys read one by one and together: a read is a product with the state, which it leaves alone.
+claim_values reads_together() {
+  const fraction_matrix s = sample_matrix(3, 4, 120);
+  recurrence<rational> machine(transpose(s));
+  const fraction_matrix keys = sample_matrix(10, 4, 121);
+  const fraction_matrix together = product(keys, transpose(s));
+  bool equal = true;
+  for (std::size_t t = 0; t < 10; ++t) {
+    fraction_vector read(3);
+    machine.read(row_of(keys, t), read);
+    equal = equal && read == row_of(together, t);
+  }
+  return {{"equal", equal}, {"state_unchanged", transpose(machine.state()) == s}};
+}
+
+/// A causal average of width 7: it keeps a mean, and lowers a mean square of positive values.
+claim_values averaging() {
+  const fraction_vector k = sample_vector(60, 130);
+  const auto averaged = [](std::size_t t, auto value) {
+    rational sum = 0;
+    for (std::size_t i = 0; i < 7; ++i) sum += value(t - i) / 7;
+    return sum;
+  };
+  rational mean_after = 0;
+  rational before = 0;
+  rational after = 0;
+  for (std::size_t t = 6; t < 12; ++t)
+    mean_after += averaged(t, [](std::size_t s) { return 1 + fraction(s % 2 == 0 ? 1 : -1, 8); }) / 6;
+  for (std::size_t t = 6; t < 60; ++t) {
+    const rational mean = averaged(t, [&](std::size_t s) { return k[s] * k[s]; });
+    after += mean * mean;
+    before += averaged(t, [&](std::size_t s) { return k[s] * k[s] * k[s] * k[s]; });
+  }
+  return {{"mean_after_where_1_before", text_of(mean_after)}, {"mean_square_after_over_before", approximate(after / before)}};
+}
+
+}  // namespace
+
+std::span<const claim_check> recall_checks() {
+  static constexpr auto exactly = claim_method::exact_check;
+  static constexpr std::array all{
+      claim_check{"errors_of_relationships", claim_method::enclosure, errors_of_relationships},
+      claim_check{"errors_over_length", claim_method::enclosure, errors_over_length},
+      claim_check{"state_sizes", claim_method::enclosure, state_sizes},
+      claim_check{"powers_of_a_key", claim_method::enclosure, powers_of_a_key},
+      claim_check{"exponential_and_sine", claim_method::enclosure, exponential_and_sine},
+      claim_check{"values_do_not_matter", exactly, values_do_not_matter},
+      claim_check{"values_scale_the_state", exactly, values_scale_the_state},
+      claim_check{"normalised_values", exactly, normalised_values},
+      claim_check{"linear_fits", exactly, linear_fits},
+      claim_check{"two_histories", exactly, two_histories},
+      claim_check{"correlated_keys", exactly, correlated_keys},
+      claim_check{"cost_a_step", exactly, cost_a_step},
+      claim_check{"least_squares", exactly, least_squares},
+      claim_check{"linear_attention_keeps_distances", exactly, linear_attention_keeps_distances},
+      claim_check{"orthogonal_keys", exactly, orthogonal_keys},
+      claim_check{"reads_together", exactly, reads_together},
+      claim_check{"averaging", exactly, averaging},
+  };
+  return all;
+}
+
+}  // namespace deltaproof::claim_detail

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The files of the ledger, embedded by cmake/claims.cmake, and what is read from them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/study/claim.hpp"
+
+namespace deltaproof::claim_detail {
+
+struct embedded_file {
+  std::string_view name;  ///< without .toml
+  std::string_view text;
+};
+/// Every src/claims/*.toml.
+[[nodiscard]] std::span<const embedded_file> embedded_files();
+
+/// What src/claims/ledger.toml says, and the rows of every subject that it lists.
+struct ledger {
+  std::vector<claim_document> documents;
+  std::vector<claim_subject> subjects;
+  std::vector<named_system> systems;
+  std::vector<std::string> first_read;
+  std::vector<claim> claims;
+};
+/// Throws: format_error naming the file, the row and the key that is missing, unknown or of the wrong type.
+[[nodiscard]] ledger read_ledger(std::span<const embedded_file>);
+
+}  // namespace deltaproof::claim_detail
