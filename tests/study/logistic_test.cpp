@@ -166,10 +166,10 @@ TEST(logistic_flow, safe_form_is_finite_and_accurate_where_the_other_is_not) {
     EXPECT_GT(c.naive_not_finite, 0U) << name;
     EXPECT_LT(c.safe_worst, 4 * u) << name;
     EXPECT_GT(c.safe_worst, u) << name;
-    // e^h leaves the range at (emax + 1) ln 2, its product with x somewhat earlier.
+    // e^h leaves the range at (emax + 1) ln 2, its product with 8 earlier by ln 8.
     const double edge = (format_named(name).emax + 1) * std::log(2);
-    EXPECT_LT(c.naive_fails_from, edge * 1.1) << name;
-    EXPECT_GT(c.naive_fails_from, edge * 0.8) << name;
+    EXPECT_NEAR(c.naive_fails_from_one, edge, 4 * u * edge) << name;
+    EXPECT_NEAR(c.naive_fails_from, edge - std::log(8), 4 * u * edge) << name;
   }
 }
 

@@ -4,12 +4,9 @@
 // Claims about the logistic equation and what it is an example of.
 
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "claims/checks/parts.hpp"
-#include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/rounded.hpp"
 
 namespace deltaproof::claim_detail {
 namespace {
@@ -76,25 +73,6 @@ claim_values sensitive() {
   return {{"first_difference", 0x1p-40}, {"largest_over_first", largest / 0x1p-40}};
 }
 
-/// x e^h / (1 + x (e^h − 1)) for a = b = 1, each operation rounded to fp32: the least h for which it is no number.
-double first_nan_from(double x) {
-  using number = rounded<fp32>;
-  const auto is_nan = [&](double h) {
-    const number e = exp(number::from_exact(h));
-    const number start = number::from_exact(x);
-    return std::isnan((start * e / (number(1) + start * (e - number(1)))).value());
-  };
-  auto low = std::bit_cast<std::uint32_t>(1.0F);  // numbers in order are bits in order
-  auto high = std::bit_cast<std::uint32_t>(200.0F);
-  while (high - low > 1) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    (is_nan(std::bit_cast<float>(middle)) ? high : low) = middle;
-  }
-  return std::bit_cast<float>(high);
-}
-
-claim_values exact_map_overflows() { return {{"first_nan_from_8", first_nan_from(8)}, {"first_nan_from_1", first_nan_from(1)}}; }
-
 }  // namespace
 
 std::span<const claim_check> logistic_checks() {
@@ -102,7 +80,6 @@ std::span<const claim_check> logistic_checks() {
       claim_check{"exact_map_is_tame", claim_method::exact_check, exact_map_is_tame},
       claim_check{"exact_map_elsewhere", claim_method::exact_check, exact_map_elsewhere},
       claim_check{"differences_are_linear", claim_method::exact_check, differences_are_linear},
-      claim_check{"exact_map_overflows", claim_method::exact_check, exact_map_overflows},
       claim_check{"sensitive", claim_method::exact_check, sensitive},
   };
   return all;

@@ -140,7 +140,8 @@ void add_flow(const run_options& options, const settings&, report& r) {
   t.columns = {"format",
                "cases",
                "first form not finite",
-               {"from h", 4},
+               {"for x = 8 from h", 4},
+               {"for x ≤ 1 from h", 4},
                {"worst relative error where finite, in u", 3},
                "second form not finite",
                {"worst relative error, in u", 3},
@@ -157,7 +158,7 @@ void add_flow(const run_options& options, const settings&, report& r) {
     holds_at_zero = holds_at_zero && c.holds_at_zero;
     decreases += c.safe_decreases;
     cases += c.cases;
-    t.rows.push_back({c.format_name, c.cases, c.naive_not_finite, c.naive_fails_from, c.naive_worst / u, c.safe_not_finite,
+    t.rows.push_back({c.format_name, c.cases, c.naive_not_finite, c.naive_fails_from, c.naive_fails_from_one, c.naive_worst / u, c.safe_not_finite,
                       c.safe_worst / u, c.safe_decreases});
   }
   t.note =
@@ -169,8 +170,9 @@ void add_flow(const run_options& options, const settings&, report& r) {
            (safe_failures == 0 ? "is finite in every case" : "is not finite in " + std::to_string(safe_failures) + " cases") +
            ", within " + number(safe_worst, 3) + " u in every format, and " +
            (holds_at_zero ? "holds at a = 0" : "fails at a = 0") + "; written with e^ah it turns to NaN from ah = " +
-           number(all[1].naive_fails_from, 3) + " in fp16, " + number(all[2].naive_fails_from, 3) +
-           " in fp32 and bf16's range, " + number(all[3].naive_fails_from, 4) + " in fp64. Rounding costs it strict order in " +
+           number(all[1].naive_fails_from, 3) + " in fp16, " + number(all[2].naive_fails_from, 3) + " in fp32, " +
+           number(all[3].naive_fails_from, 4) + " in fp64 for x = 8, and from " + number(all[2].naive_fails_from_one, 3) +
+           " in fp32 for x ≤ 1. Rounding costs it strict order in " +
            std::to_string(decreases) + " of " + std::to_string(cases) + " neighbouring pairs.",
        evidence::measured(),
        {{"cases", cases},
@@ -179,6 +181,7 @@ void add_flow(const run_options& options, const settings&, report& r) {
         {"fp16_naive_fails_from", all[1].naive_fails_from},
         {"fp32_naive_fails_from", all[2].naive_fails_from},
         {"fp64_naive_fails_from", all[3].naive_fails_from},
+        {"fp32_naive_fails_from_one", all[2].naive_fails_from_one},
         {"holds_at_zero", holds_at_zero},
         {"out_of_order", decreases}},
        "a = b = 1 on a fixed grid of x and h, truth over 256 bits. That the exact map solves the equation, stays in (0, a/b] and "

@@ -153,18 +153,39 @@ rounded<F> safe_flow(rounded<F> a, rounded<F> b, rounded<F> h, rounded<F> x) {
   return x / (exp(-length) + b * h * exact_flow::gain(length) * x);
 }
 
+/// a = b = 1: x E/(1 + x (E - 1)).
+template <format F>
+rounded<F> naive_flow(rounded<F> h, rounded<F> x) {
+  const rounded<F> unit(1);
+  const rounded<F> growth = exp(h);
+  return x * growth / (unit + x * (growth - unit));
+}
+
+/// The least number h of the format, between 1 and 2^10, at which the naive form is not finite.
+template <format F>
+double naive_fails_from(double x) {
+  using scalar = rounded<F>;
+  double low = 1;
+  double high = 1024;
+  for (;;) {
+    const double middle = round_to<scalar>(low + (high - low) / 2).value();
+    if (middle <= low || middle >= high) return high;
+    (isfinite(naive_flow<F>(scalar::from_exact(middle), scalar::from_exact(x))) ? low : high) = middle;
+  }
+}
+
 template <format F>
 flow_census flow_in() {
   using scalar = rounded<F>;
   using wide = real<256>;
   flow_census result;
   result.format_name = std::string(deltaproof::name_of(F));
-  result.naive_fails_from = std::numeric_limits<double>::infinity();
+  result.naive_fails_from = naive_fails_from<F>(8);
+  result.naive_fails_from_one = naive_fails_from<F>(1);
   const scalar unit(1);
   for (int eighth = -96; eighth <= 80; ++eighth) {
     const double exact_h = round_to<double>(wide(pow(wide(2), wide(eighth) / 8)));
     const scalar h = round_to<F>(exact_h);
-    const scalar growth = exp(h);
     const wide true_decay = exp(wide(-lift<wide>(h)));
     const wide true_growth = -expm1(wide(-lift<wide>(h)));
     double before = -1;
@@ -173,7 +194,7 @@ flow_census flow_in() {
         if (octave == 3 && part > 0) break;
         const scalar x = scalar::from_exact(detail::power_of_two(octave) * (1 + part / 8.0));
         // a = b = 1: x E/(1 + x (E - 1)), and x/(e^-h + h phi(h) x).
-        const scalar naive = x * growth / (unit + x * (growth - unit));
+        const scalar naive = naive_flow<F>(h, x);
         const scalar safe = safe_flow(unit, unit, h, x);
         const wide exact_x = lift<wide>(x);
         const wide value = exact_x / (true_decay + true_growth * exact_x);
@@ -183,7 +204,6 @@ flow_census flow_in() {
           result.naive_worst = std::max(result.naive_worst, error(naive));
         } else {
           ++result.naive_not_finite;
-          result.naive_fails_from = std::min(result.naive_fails_from, h.value());
         }
         if (isfinite(safe)) {
           result.safe_worst = std::max(result.safe_worst, error(safe));

@@ -92,7 +92,8 @@ struct flow_census {
   std::uint64_t cases = 0;
   std::uint64_t naive_not_finite = 0;
   std::uint64_t safe_not_finite = 0;
-  double naive_fails_from = 0;  ///< the smallest a h at which the naive form is not finite
+  double naive_fails_from = 0;      ///< the least number h of the format at which the naive form of x = 8 is not finite
+  double naive_fails_from_one = 0;  ///< of x = 1, and of every smaller x
   double naive_worst = 0;       ///< relative error where finite
   double safe_worst = 0;
   bool holds_at_zero = true;         ///< at a = 0 the safe form is x/(1 + b h x), bit for bit
