@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "study/render.hpp"
 
@@ -37,15 +39,15 @@ axis axis_of(const page_axis& a, const scope& here) {
 
 series series_of(const page_curve& c, const frame& rows, std::string label) {
   series s{std::move(label), {}, {}, c.style, {}};
-  std::vector<std::size_t> order;
+  std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!is_missing(rows.at(i, c.x)) && !is_missing(rows.at(i, c.y))) order.push_back(i);
+    const double x = rows[i].number(c.x);
+    if (!std::isnan(x) && !is_missing(rows.at(i, c.y))) order.emplace_back(x, i);
   }
   // Curves run along x; points that share it keep the order of the rows.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return rows[a].number(c.x) < rows[b].number(c.x); });
-  for (const std::size_t i : order) {
-    s.x.push_back(c.x_scale * rows[i].number(c.x));
+  std::sort(order.begin(), order.end());
+  for (const auto& [x, i] : order) {
+    s.x.push_back(c.x_scale * x);
     s.y.push_back(c.y_scale * rows[i].number(c.y));
     if (!c.y_upper.empty()) s.y_upper.push_back(c.y_scale * rows[i].number(c.y_upper));
   }
