@@ -116,7 +116,11 @@ std::string_view name_of(claim_method method) {
 bool holds(const claim_band& band, const claim_values& values) {
   const cell& value = value_at(values, band.value);
   if (band.equals) return equal(value, *band.equals);
-  const auto ends = ends_of(values, band.value);
+  auto ends = ends_of(values, band.value);
+  if (!band.minus.empty()) {
+    const auto taken = ends_of(values, band.minus);
+    ends = {ends[0] - taken[1], ends[1] - taken[0]};
+  }
   if (band.over.empty()) return within(band, ends[0]) && within(band, ends[1]);
   const auto divisors = ends_of(values, band.over);
   if (divisors[0] <= 0 && divisors[1] >= 0) return false;
@@ -130,7 +134,8 @@ bool holds_of_rival(const claim_band& band) {
 }
 
 std::string text_of(const claim_band& band) {
-  std::string text = band.value + (band.over.empty() ? "" : " / " + band.over);
+  const std::string difference = band.minus.empty() ? band.value : "(" + band.value + " − " + band.minus + ")";
+  std::string text = difference + (band.over.empty() ? "" : " / " + band.over);
   if (band.equals)
     text += " is " + band.equals->text(10);
   else if (band.min && band.max)

@@ -108,10 +108,10 @@ auto named(const row& r, std::string_view key, const Names& among) {
 }
 
 claim_band band_of(const row& r) {
-  r.only({"value", "over", "equals", "min", "max", "rival", "rival_is"});
-  claim_band band{r.text("value"),          r.text("over", false), r.any("equals"), r.number("min"), r.number("max"), {},
-                  r.text("rival_is", false)};
-  if (band.equals ? band.min || band.max || !band.over.empty() : !band.min && !band.max)
+  r.only({"value", "minus", "over", "equals", "min", "max", "rival", "rival_is"});
+  claim_band band{r.text("value"),           r.text("over", false), r.any("equals"), r.number("min"), r.number("max"), {},
+                  r.text("rival_is", false), r.text("minus", false)};
+  if (band.equals ? band.min || band.max || !band.over.empty() || !band.minus.empty() : !band.min && !band.max)
     r.refuse("a band has 'min' or 'max' or both, or 'equals' alone");
   if (const auto rival = r.any("rival"))
     band.rival = *rival;

@@ -201,6 +201,7 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
     if (!values) facts.emplace_back("  values", "in reports/" + e.study + ".json, which is not here; deltaproof study " + e.study);
     for (const claim_band& b : e.bands) {
       std::string value = values ? values->at(b.value).text(8) : "?";
+      if (values && !b.minus.empty()) value += " less " + values->at(b.minus).text(8);
       if (values && !b.over.empty()) value += " over " + values->at(b.over).text(8);
       facts.emplace_back("  " + text_of(b), value + (values ? (holds(b, *values) ? ": as claimed" : ": NOT as claimed") : ""));
     }

@@ -152,8 +152,8 @@ TEST(ledger, says_how_rows_were_decided) {
   }
   for (const claim_method m :
        {claim_method::proof, claim_method::exact_check, claim_method::enclosure, claim_method::measurement}) {
-    std::cout << "claims decided by " << name_of(m) << ": " << strongest[m] << " rest on it at best, " << weakest[m]
-              << " need no weaker\n";
+    std::cout << "claims decided by " << name_of(m) << " and nothing weaker: " << weakest[m]
+              << "; whose strongest evidence it is: " << strongest[m] << "\n";
     EXPECT_GT(strongest[m], 0U) << name_of(m);
   }
 }
@@ -187,6 +187,11 @@ TEST(bands, hold_of_values_within_them_alone) {
   EXPECT_TRUE(holds(band("near", "", 0.98, 1.02), values));
   EXPECT_FALSE(holds(band("near", "", 0.995, 1.02), values)) << "a number need not lie there that only its middle shows there";
   EXPECT_FALSE(holds(band("n", "near", 2.99, 3.01), values));
+  claim_band apart = band("n", "half", 4, 4);
+  apart.minus = "near";
+  EXPECT_FALSE(holds(apart, values)) << "the radius counts on both sides";
+  apart.min = 3.97, apart.max = 4.03;
+  EXPECT_TRUE(holds(apart, values));
   EXPECT_TRUE(holds(is("n", 3.0), values));
   EXPECT_FALSE(holds(is("t", "yes"), values));
   EXPECT_TRUE(holds(is("s", "text"), values));

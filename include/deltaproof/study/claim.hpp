@@ -67,7 +67,7 @@ enum class claim_verdict {
 /// What was evaluated, by name. Beside a number `x` of an enclosure stands `x_radius`.
 using claim_values = std::map<std::string, cell>;
 
-/// What must hold of a value, or of its quotient by another, and what that would be if the verdict were wrong.
+/// What must hold of a value, or of (value − minus) / over, and what that would be if the verdict were wrong.
 struct claim_band {
   std::string value;
   std::string over;            ///< the value to divide by; empty: none
@@ -75,7 +75,8 @@ struct claim_band {
   std::optional<double> min;   ///< or at least this, with all of its radius
   std::optional<double> max;   ///< and at most this
   cell rival;
-  std::string rival_is;  ///< where the rival comes from; of a negation nothing
+  std::string rival_is;    ///< where the rival comes from; of a negation nothing
+  std::string minus = {};  ///< the value to take off first; empty: none
 };
 /// Throws: domain_error if there is no value of that name and type.
 [[nodiscard]] bool holds(const claim_band&, const claim_values&);

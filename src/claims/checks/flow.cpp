@@ -63,7 +63,10 @@ claim_values nilpotent_solution() {
   const fraction_matrix none(2, 4);
   int order = 1;
   for (fraction_matrix power = a; squares(power) != 0; power = product(power, a)) ++order;
+  const fraction_matrix full = sample_matrix(4, 4, 15);  // term by term, up to t⁵
   return {{"forced_solves", solves(forced, b, a)},
+          {"full_matrix_solves", solves(solution(s0, b, full), b, full)},
+          {"full_matrix_unforced_solves", solves(solution(s0, none, full), none, full)},
           {"starts_at_s0", forced[0] == s0},
           {"unforced_solves", solves(solution(s0, none, a), none, a)},
           {"order_of_nilpotency", order}};

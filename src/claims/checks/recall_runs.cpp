@@ -22,7 +22,7 @@ constexpr std::uint64_t draws = 4;
 constexpr std::uint64_t tokens = 1000;
 constexpr std::uint64_t seed = 1;
 constexpr std::uint64_t draws_of_lengths = 32;
-constexpr std::uint64_t draws_of_information = 6;
+constexpr std::uint64_t draws_of_information = 8;
 using vector = std::vector<double>;
 
 vector unit_vector(philox& stream) {
