@@ -45,7 +45,8 @@ deltaproof_group(deltaproof_engines inverse_trial kernel/inverse_inputs kernel/i
 # A study, or part of a large one, is a unit; and so are the claims of a few subjects.
 if(DELTAPROOF_RESEARCH)
   set(files_of_unit 4)
-  list(FILTER research_sources EXCLUDE REGEX "eigenvalues/rules[.]|study/gnuplot[.]")  # what they name is named in others as well
+  # Names of these are names of others in their folder as well.
+  list(FILTER research_sources EXCLUDE REGEX "eigenvalues/rules|study/gnuplot")
   foreach(source IN LISTS research_sources)
     string(REGEX REPLACE "^src/(.*)[.]cpp$" "\\1" file ${source})
     string(REGEX REPLACE "^studies/([a-z_0-9]+)(/.*)?$" "studies/\\1/" folder ${file})
