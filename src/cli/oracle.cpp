@@ -47,11 +47,19 @@ std::string words_for(const oracle_arguments& args) {
          ", each the correctly rounded rest";
 }
 
+/// Why elements stayed open: the precision that was allowed, the bits that were asked for, or where they lie.
+std::string open_because(const oracle_arguments& args) {
+  const std::string most = std::to_string(args.max_bits) + " bits";
+  if (args.max_bits < 1024) return "with a working precision of at most " + most + "; a larger --max-bits decides more";
+  if (args.bits > 0) return "to " + std::to_string(args.bits) + " bits: the working precision of " + most + " does not reach so far, or they lie beyond fp64";
+  return "with " + most + ": they lie nearer to a tie between two numbers of " + args.round + " than that tells, or beyond fp64";
+}
+
 /// What to do about elements that nothing decided.
 std::string open_text(const golden& answer, const oracle_arguments& args) {
   if (answer.o.undecided + answer.final_state.undecided == 0) return "";
   std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
-                     " state entries could not be rounded with certainty (ties that are not dyadic, zeros, or magnitudes beyond fp64); ";
+                     " state entries could not be rounded with certainty " + open_because(args) + "; ";
   text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
                          : "they are NaN in the file from the first part on that is not certain, and its metadata lists them; "
                            "fewer --bits leave fewer\n";
@@ -114,6 +122,8 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated sum, one\n"
       "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 alone;\n"
       "what is not dyadic has about 950 bits at most.\n"
+      "Rows of which these know no digit are run entry by entry, with exponents of their own and 256, 1024 or, where numbers of a row\n"
+      "spread further than that, up to 16384 bits.\n"
       "What none decides is NaN in the file (of a sum: from the first part on that is open), counted and listed there.\n"
       "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with --bits\n"
       "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as runs of\n"
@@ -121,7 +131,7 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "fallbacks.\n"
       "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 tokens that\n"
       "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
-      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that).");
+      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that) or rows entry by entry.");
   const auto args = std::make_shared<oracle_arguments>();
   common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
   common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));

@@ -131,6 +131,10 @@ std::string reason_for(const check_report& c) {
       return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " + t.name +
              ": magnitudes beyond the range of fp64";
     }
+    if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
+      return "the reference knows no digit of " + t.name + ": with radii of up to " + digits(t.errors.radius) +
+             " its relative error lies between " + digits(t.errors.rel_fro.lower) + " and " + digits(t.errors.rel_fro.upper);
+    }
     return decisive_bound(t);
   }
   return "";
@@ -243,6 +247,7 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
   }
   t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
   t.judged = judge(t.errors, t.bounds);
+  if (t.judged == verdict::measured && check_detail::no_digit_known(t.errors)) t.judged = verdict::undecided;
   if (t.judged == verdict::holds && !t.bounds.empty()) {
     // A bound says something where zeros in the place of these values would not keep it.
     const std::vector<double> nothing(pair.got.size(), 0.0);
@@ -274,6 +279,14 @@ verdict verdict_of(const std::vector<tensor_report>& tensors, const std::vector<
   return judged.value_or(verdict::vacuous);
 }
 
+/// Whether a tier has all the bits that may be asked for.
+bool is_finest(std::string_view tier, int max_bits) {
+  const std::size_t dash = tier.rfind('-');
+  int bits = 0;
+  if (dash != std::string_view::npos) std::from_chars(tier.data() + dash + 1, tier.data() + tier.size(), bits);
+  return bits >= max_bits;
+}
+
 /// Asks for a smaller radius until every tensor is decided or the last tier has answered.
 reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options, check_report& out) {
   question ask = question_of(r, options);
@@ -286,7 +299,7 @@ reference compare(const problem& p, const result& r, std::vector<pairing>& pairs
     for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.bounds));
     out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
     const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
-                                    [](const auto& tier) { return tier.first == "exact" || tier.first.ends_with("-1024"); });
+                                    [&](const auto& tier) { return tier.first == "exact" || is_finest(tier.first, options.max_bits); });
     if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) return ref;
     ask.relative_radius *= 0x1p-60;
   }

@@ -23,6 +23,12 @@ struct pairing {
 /// "sequence 0, head 1, token 70, element 5".
 [[nodiscard]] std::string place(const element_location& at);
 
+/// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it is
+/// below 1.
+[[nodiscard]] inline bool no_digit_known(const measurement& m) {
+  return m.unknown == 0 && m.rel_fro.upper >= 1 && m.rel_fro.lower < m.rel_fro.upper / 2;
+}
+
 /// check without require_valid: for callers that were asked once and share what is allowed among several calls.
 [[nodiscard]] check_report judge(const problem& p, const result& r, const check_options& options);
 

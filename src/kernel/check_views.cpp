@@ -44,7 +44,7 @@ json tensor_json(const tensor_report& t) {
   const bool measured = m.elements > m.unknown;  // else there is no error to speak of
   const auto metric_json = [measured](double x) { return measured ? detail::json_number(x) : json(nullptr); };
   j["max_abs"] = metric_json(m.max_abs.value);
-  j["rel_fro"] = metric_json(m.rel_fro.value);
+  j["rel_fro"] = check_detail::no_digit_known(m) ? json(nullptr) : metric_json(m.rel_fro.value);
   j["ulps"] = metric_json(m.ulps.value);
   j["worst_row"] = metric_json(m.worst_row.value);
   j["radius"] = detail::json_number(m.radius);
@@ -415,7 +415,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
       line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed");
       continue;
     }
-    out += detail::padded(t.name, 13) + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(detail::scientific(m.rel_fro.value), 11) +
+    out += detail::padded(t.name, 13) + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
            detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(*t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
       line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(*t.first_nonfinite));

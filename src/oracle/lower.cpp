@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "deltaproof/number/real.hpp"
@@ -20,9 +21,10 @@ namespace deltaproof {
 namespace {
 
 constexpr int guard_bits = 64;
-// Precision at which gains are evaluated: one instantiation of the rules, above every tier's derived numbers + guard_bits.
+// Precisions at which gains are evaluated, one instantiation of the rules each: above the derived numbers + guard_bits of every tier
+// up to 1024 bits, and of the widest.
 constexpr int gain_bits = 1280;
-using gain_real = real<gain_bits>;
+constexpr int widest_gain_bits = widest_bits + 256;
 
 [[noreturn]] void irrational(const char* what) {
   throw domain_error(std::string("lower_exact: ") + what + " is not rational; use lower or solve");
@@ -114,9 +116,9 @@ class workspace {
 
 /// The A of apply_gain from x and phi, in 53 bits rounded up. Source: proofs/notes/oracle-radius.md, "Lowered inputs".
 template <class Rule>
-double gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
+wide_bound gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if constexpr (std::is_same_v<Rule, euler>) return 0;
+  if constexpr (std::is_same_v<Rule, euler>) return 0.0;
   mpfr_value m(53), size(53), near(53), sum(53);
   mpfr_abs(m.get(), x, MPFR_RNDU);
   mpfr_abs(size.get(), phi, MPFR_RNDU);
@@ -129,20 +131,22 @@ double gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
   } else {
     // nu: how far phi's argument, or for the exact flow its exponential, can move.
     constexpr bool rational_rule = !std::is_same_v<Rule, exact_flow>;
-    mpfr_mul_2si(near.get(), m.get(), -(bits + 40), MPFR_RNDU);
+    const bool shrinks = !rational_rule && mpfr_sgn(x) > 0;  // x phi grows and phi falls: nu is no matter
+    if (!shrinks) mpfr_mul_2si(near.get(), m.get(), -(bits + 40), MPFR_RNDU);
     if constexpr (rational_rule) mpfr_mul(near.get(), near.get(), size.get(), MPFR_RNDU);
     if (!(mpfr_cmp_d(near.get(), 0.5) < 0)) return infinity;
-    // |phi| (2 + m |phi| (1 + 2 nu)), |phi| (2 + m) (1 + 2 nu)
+    // |phi| (2 + m |phi| (1 + 2 nu)), |phi| (2 + m) (1 + 2 nu), and for the exact flow of x > 0 |phi| (2 + min(m, 1))
     mpfr_mul_2ui(near.get(), near.get(), 1, MPFR_RNDU);
     mpfr_add_ui(near.get(), near.get(), 1, MPFR_RNDU);
     mpfr_set(sum.get(), m.get(), MPFR_RNDU);
     if constexpr (rational_rule) mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
+    else if (shrinks && mpfr_cmp_ui(x, 1) > 0) mpfr_set_ui(sum.get(), 1, MPFR_RNDU);
     mpfr_mul(sum.get(), sum.get(), near.get(), MPFR_RNDU);
     mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
     mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
     mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
   }
-  return mpfr_get_d(sum.get(), MPFR_RNDU);
+  return magnitude_bound(sum.get());
 }
 
 }  // namespace
@@ -182,8 +186,12 @@ void refuse_if_at_pole(const problem& p, double beta, std::span<const double> ke
   if (at_pole(p.rule, exact(beta) * norm)) refuse_pole(p.rule, where);
 }
 
-double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
-  double amplification = 0;
+namespace {
+
+template <int Bits>
+wide_bound apply_gain_at(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
+  using gain_real = real<Bits>;
+  wide_bound amplification;
   visit_rule(name_of(rule), [&](auto rule_tag) {
     using Rule = decltype(rule_tag);
     gain_real argument;
@@ -205,15 +213,24 @@ double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const 
   return amplification;
 }
 
+}  // namespace
+
+wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
+  return bits + guard_bits <= gain_bits ? apply_gain_at<gain_bits>(beta, x, rule, bits, where)
+                                        : apply_gain_at<widest_gain_bits>(beta, x, rule, bits, where);
+}
+
 namespace {
 
 template <class Target>
-lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head) {
+lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head,
+                                           std::span<const std::size_t> columns = {}) {
   using value = typename Target::value;
   constexpr double one_rounding = 1 + 0x1p-20;  // epsilon / u
   const head_view view{p, sequence_at(p, sequence_index), value_head};
   const std::size_t tokens = view.range.tokens, n = p.num_householder, rows = tokens * n;
-  const std::size_t keys = p.key_dim(), cols = p.value_dim();
+  const std::size_t keys = p.key_dim(), cols = columns.empty() ? p.value_dim() : columns.size();
+  const auto column = [&](std::size_t i) { return columns.empty() ? i : columns[i]; };
   const std::size_t decays = !p.g ? 0 : p.gate_per_channel() ? tokens * keys : tokens;
 
   lowered<value> out;
@@ -230,7 +247,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   s.decay.resize(decays);
   s.initial_state = matrix<value>(keys, cols);
 
-  std::vector<double> x(std::max(keys, cols));
+  std::vector<double> x(keys);
   workspace work(target.bits);
   mpfr_value smallest(53);
   mpfr_set_d(smallest.get(), Target::smallest_normal, MPFR_RNDN);
@@ -245,7 +262,6 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     out.error.key = out.error.query = one_rounding;
     if constexpr (std::is_same_v<value, rational>) irrational("in-kernel normalisation (qk_l2norm)");
   }
-  x.resize(keys);
   for (std::size_t t = 0; t < tokens; ++t) {
     p.q.read(view.q_at(t), x);
     value* q = s.q.data() + t * keys;
@@ -261,6 +277,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;
+  if (derived_step && std::is_same_v<Target, mpfr_target>) out.step_floor.resize(rows);
   for (std::size_t r = 0; r < rows; ++r) {
     p.k.read(view.k_at(r), x);
     value* k = s.k.data() + r * keys;
@@ -287,23 +304,30 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
       out.error.step = 0;
     } else {
       mpfr_set_d(beta.get(), given_beta, MPFR_RNDN);
-      out.error.step_floor = std::max(out.error.step_floor, activate_step(beta.get(), p.beta_activation));
+      const double sunk = activate_step(beta.get(), p.beta_activation);
+      out.error.step_floor = std::max(out.error.step_floor, sunk);
+      wide_bound floor = sunk > 0 ? mpfr_field::underflow_unit : wide_bound();
       if (p.rule != rule_kind::euler) {
         const double step_length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
+        const wide_bound length = magnitude_bound(beta.get());
         mpfr_mul(stretched.get(), beta.get(), squared_norm.get(), MPFR_RNDN);
-        const double amplification = apply_gain(beta.get(), stretched.get(), p.rule, target.bits, place(r));
-        if (std::isinf(amplification)) refuse_if_at_pole(p, given_beta, x, place(r));
+        const wide_bound amplification = apply_gain(beta.get(), stretched.get(), p.rule, target.bits, place(r));
+        if (!amplification.finite()) refuse_if_at_pole(p, given_beta, x, place(r));
         // |beta| 2^-(P+40) A in units of u = 2^-P.
-        out.error.step_floor = std::max(out.error.step_floor, tiers::product({step_length, amplification}, -40));
+        out.error.step_floor = std::max(out.error.step_floor, tiers::product({step_length, amplification.above()}, -40));
+        floor += length * amplification * (0x1p-40 * tiers::up);
+        // A product below MPFR's exponents.
+        if (mpfr_zero_p(beta.get()) != 0 && length > wide_bound()) floor += mpfr_field::underflow_unit;
       }
+      if (std::is_same_v<Target, mpfr_target>) out.step_floor[r] = floor;
       derive(s.step[r], beta.get());
     }
   }
 
-  x.resize(cols);
+  x.resize(p.value_dim());
   for (std::size_t r = 0; r < rows; ++r) {
     p.v.read(view.v_at(r), x);
-    for (std::size_t i = 0; i < cols; ++i) target.given(s.v[r * cols + i], x[i]);
+    for (std::size_t i = 0; i < cols; ++i) target.given(s.v[r * cols + i], x[column(i)]);
   }
 
   mpfr_value alpha(target.bits);
@@ -322,6 +346,10 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
       } else {
         mpfr_set_d(alpha.get(), x[i], MPFR_RNDN);
         mpfr_exp(alpha.get(), alpha.get(), MPFR_RNDN);
+        if (std::is_same_v<Target, mpfr_target> && mpfr_zero_p(alpha.get()) != 0) {  // e^g is positive
+          mpfr_nextabove(alpha.get());
+          out.error.decay_floor = 0x1p-1021;
+        }
         target.derived(a, alpha.get());
         out.error.decay = one_rounding;
         if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get())) out.error.decay_floor = 0x1p-1021;
@@ -330,11 +358,11 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   }
 
   if (p.initial_state) {
-    x.resize(cols);
+    x.resize(p.value_dim());
     const std::size_t base = (sequence_index * p.value_heads() + value_head) * keys;
     for (std::size_t i = 0; i < keys; ++i) {
-      p.initial_state->read((base + i) * cols, x);
-      for (std::size_t j = 0; j < cols; ++j) target.given(s.initial_state(i, j), x[j]);
+      p.initial_state->read((base + i) * p.value_dim(), x);
+      for (std::size_t j = 0; j < cols; ++j) target.given(s.initial_state(i, j), x[column(j)]);
     }
   } else {
     for (auto& entry : s.initial_state.entries()) target.given(entry, 0.0);
@@ -348,8 +376,9 @@ lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t 
   return lower_into(fp64_target{}, p, sequence_index, value_head);
 }
 
-lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits) {
-  return lower_into(mpfr_target{bits}, p, sequence_index, value_head);
+lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
+                               std::span<const std::size_t> columns) {
+  return lower_into(mpfr_target{bits}, p, sequence_index, value_head, columns);
 }
 
 lowered<rational> lower_exact(const problem& p, std::size_t sequence_index, std::size_t value_head) {

@@ -13,8 +13,12 @@
 
 namespace deltaproof {
 
-/// `lower` with `bits` bits. Throws: as lower.
-[[nodiscard]] lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits);
+/// The most bits that MPFR rows are run with.
+inline constexpr int widest_bits = 16384;
+
+/// `lower` with `bits` bits, at most widest_bits; of the values and the state only `columns`, or all. Throws: as lower.
+[[nodiscard]] lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
+                                             std::span<const std::size_t> columns = {});
 
 /// sum <- sum x^2, in the order of x, each square and sum rounded; `part` is scratch of the same precision.
 void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x);
@@ -23,10 +27,10 @@ void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x);
 /// roundoff: not 0 where the sigmoid is below MPFR's exponents and beta is 0 now.
 double activate_step(mpfr_ptr beta, activation_kind activation);
 
-/// beta <- beta phi(x), at up to 1216 bits. Returns A: |phi(x') - phi(x)| <= A 2^-(bits + 40) for every x' that is
+/// beta <- beta phi(x), for numbers of up to widest_bits. Returns A: |phi(x') - phi(x)| <= A 2^-(bits + 40) for every x' that is
 /// within 2^-(bits + 40) |x| of x. Infinite where a pole may be that near; beta is then of no meaning.
 /// Throws: domain_error where phi leaves MPFR's exponents, opening with `where`.
-double apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where);
+wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where);
 
 /// Whether the rule has no gain at x, exactly.
 [[nodiscard]] bool at_pole(rule_kind rule, const rational& x);

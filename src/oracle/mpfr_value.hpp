@@ -9,8 +9,12 @@
 
 #include <mpfr.h>
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
+
+#include "deltaproof/oracle/wide_bound.hpp"
 
 namespace deltaproof {
 
@@ -46,20 +50,34 @@ class mpfr_value {
   mpfr_t x_;
 };
 
+/// At least |x|, and at most (1 + 2^-52)|x|.
+[[nodiscard]] inline wide_bound magnitude_bound(mpfr_srcptr x) {
+  if (mpfr_regular_p(x) != 0 && mpfr_get_exp(x) < 250 && mpfr_get_exp(x) > -250) return std::fabs(mpfr_get_d(x, MPFR_RNDA));
+  long exponent = 0;
+  const double m = mpfr_get_d_2exp(&exponent, x, MPFR_RNDA);
+  return wide_bound::scaled(m < 0 ? -m : m, exponent);
+}
+
 /// Rows of MPFR numbers of `bits` bits; k*s + acc is rounded once.
 struct mpfr_field {
   using value = mpfr_value;
+  using radius = wide_bound;
+  static constexpr double square_floor = 0;
+  /// Line U: MPFR's exponents end at 2^-(2^30), and a unit is at least 2^-widest_bits.
+  static inline const wide_bound underflow_unit = wide_bound::scaled(1, -(std::int64_t{1} << 29));
   mpfr_prec_t bits;
 
   [[nodiscard]] value zero() const { return value(bits); }
   [[nodiscard]] static double approximate(const value& x) { return mpfr_get_d(x.get(), MPFR_RNDN); }
-  [[nodiscard]] static double magnitude(const value& x) {
-    const double m = mpfr_get_d(x.get(), MPFR_RNDA);
-    return m < 0 ? -m : m;
+  [[nodiscard]] static wide_bound magnitude(const value& x) { return magnitude_bound(x.get()); }
+  [[nodiscard]] static bool is_negative(const value& x) { return mpfr_sgn(x.get()) < 0; }
+  /// A decay below MPFR's exponents is the least of their numbers: 0 is a decay of 0.
+  [[nodiscard]] static wide_bound decay_floor(double given, bool all_zero) {
+    return given == 0 || all_zero ? wide_bound() : underflow_unit;
   }
   [[nodiscard]] static bool is_zero(const value& x) { return mpfr_zero_p(x.get()) != 0; }
 
-  static void decay_row(value* s, const value& a, double* squares, std::size_t n) {
+  static void decay_row(value* s, const value& a, wide_bound* squares, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) {
       mpfr_mul(s[v].get(), s[v].get(), a.get(), MPFR_RNDN);
       add_square(squares[v], s[v]);
@@ -68,7 +86,7 @@ struct mpfr_field {
   static void predict_row(value* p, const value& k, const value* s, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) mpfr_fma(p[v].get(), k.get(), s[v].get(), p[v].get(), MPFR_RNDN);
   }
-  static void innovation(value* w, double* r_size, double* w_size, const value& b, const value* v, const value* p, std::size_t n) {
+  static void innovation(value* w, wide_bound* r_size, wide_bound* w_size, const value& b, const value* v, const value* p, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       mpfr_sub(w[i].get(), v[i].get(), p[i].get(), MPFR_RNDN);
       r_size[i] = magnitude(w[i]);
@@ -76,7 +94,7 @@ struct mpfr_field {
       w_size[i] = magnitude(w[i]);
     }
   }
-  static void update_row(value* s, const value& k, const value* w, double* squares, std::size_t n) {
+  static void update_row(value* s, const value& k, const value* w, wide_bound* squares, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) {
       mpfr_fma(s[v].get(), k.get(), w[v].get(), s[v].get(), MPFR_RNDN);
       add_square(squares[v], s[v]);
@@ -88,8 +106,8 @@ struct mpfr_field {
   }
 
  private:
-  static void add_square(double& sum, const value& x) {
-    const double m = magnitude(x);
+  static void add_square(wide_bound& sum, const value& x) {
+    const wide_bound m = magnitude(x);
     sum += m * m;
   }
 };

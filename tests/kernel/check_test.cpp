@@ -80,6 +80,16 @@ TEST(check, where_the_reference_knows_no_digit_no_exact_value_is_stated) {
   EXPECT_LE(std::fabs(at.want - std::exp(150.0)), at.radius);
   ASSERT_GT(at.radius, std::fabs(at.want));
   EXPECT_NE(report.reason.find("where the exact value is within"), std::string::npos) << report.reason;
+  // Nor is a relative error of finite outputs; all bits know it.
+  r.o = row("o", {1, 0, 0, 0, 0, std::exp(150.0)});
+  const check_report blank = check(p, r, options);
+  EXPECT_EQ(blank.judged, verdict::undecided);
+  EXPECT_NE(blank.reason.find("knows no digit of o"), std::string::npos) << blank.reason;
+  EXPECT_NE(blank.remedy.find("--max-bits"), std::string::npos) << blank.remedy;
+  options.max_bits = 1024;
+  const check_report known = check(p, r, options);
+  EXPECT_EQ(known.judged, verdict::measured) << known.reason;
+  EXPECT_LT(known.tensors[0].errors.rel_fro.upper, 1e-12);
 }
 
 TEST(check, one_wrong_element_is_refuted_and_named) {

@@ -29,6 +29,9 @@ namespace deltaproof::testing {
 /// Answers that were looked at: a test that saw none would prove nothing.
 struct hostile_counts {
   std::size_t problems = 0, bounded = 0, exact = 0, roundings = 0, sums = 0, divergences = 0, refused = 0;
+  /// Elements whose truth is an ordinary number of fp64 and that were asked for with all the bits there are; those that were not
+  /// rounded, and of these those of which no digit is known.
+  std::size_t asked = 0, undecided = 0, unknown = 0;
 };
 
 template <class Real>
@@ -126,6 +129,10 @@ class hostile_check {
       static_cast<void>(solve_by_head(p_, q, [&](const solved_head& head) {
         enclosed(what + ": o", head.o, truth_.o, truth_.o.size());
         enclosed(what + ": final_state", head.final_state, truth_.state, truth_.state.size());
+        if (parts == 0 && q.max_bits == 1024) {
+          count_undecided(head.o, head.rounded_o, truth_.o);
+          count_undecided(head.final_state, head.rounded_state, truth_.state);
+        }
         rounded(what + ": o", head.rounded_o, head.rounded_o_low, head.o_left, truth_.o, *q.round_output);
         rounded(what + ": final_state", head.rounded_state, head.rounded_state_low, head.state_left, truth_.state, *q.round_state);
         for (const format& to : formats) {
@@ -134,6 +141,17 @@ class hostile_check {
         }
       }));
     });
+  }
+
+  void count_undecided(const reference_tensor& got, const std::vector<double>& rounded, const std::vector<Real>& want) {
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double truth = std::fabs(detail::nearest(want[i]));
+      if (!(truth >= 0x1p-1000 && truth <= 0x1p1000)) continue;
+      ++seen_.asked;
+      if (i < rounded.size() && !std::isnan(rounded[i])) continue;
+      ++seen_.undecided;
+      if (i >= rounded.size() || !(got.radius[i] < truth)) ++seen_.unknown;
+    }
   }
 
   /// The same, handed over block by block and forgotten.
@@ -430,14 +448,20 @@ inline void run_hostile(std::uint64_t seed, std::uint64_t first, std::uint64_t l
     ADD_FAILURE() << "seed " << seed << ", problem " << number << ": " << wrong << "\nagain: DELTAPROOF_HOSTILE=" << number
                   << " build/release/" << again;
   }
-  std::printf("%zu problems: %zu radii, %zu of them 0; %zu roundings, %zu parts of sums; %zu divergences; %zu refused\n",
-              seen.problems, seen.bounded, seen.exact, seen.roundings, seen.sums, seen.divergences, seen.refused);
+  std::printf("%zu problems: %zu radii, %zu of them 0; %zu roundings, %zu parts of sums; %zu divergences; %zu refused\n"
+              "of %zu elements that are ordinary numbers %zu were not rounded, of %zu of them no digit is known\n",
+              seen.problems, seen.bounded, seen.exact, seen.roundings, seen.sums, seen.divergences, seen.refused, seen.asked,
+              seen.undecided, seen.unknown);
   if (last - first < 100) return;
   EXPECT_GT(seen.bounded, 20 * seen.problems);
   EXPECT_GT(seen.exact, seen.problems);
   EXPECT_GT(seen.roundings, 10 * seen.problems);
   EXPECT_GT(seen.sums, seen.problems);
   EXPECT_GT(seen.divergences, 0U);
+  // Ties with what lies below every digit, and states that grow and shrink beyond the widest rows: one in a thousand.
+  EXPECT_GT(seen.asked, 5 * seen.problems);
+  EXPECT_LE(seen.undecided, 2 + seen.asked / 500);
+  EXPECT_LE(seen.unknown, 1 + seen.asked / 1000);
 }
 
 }  // namespace deltaproof::testing

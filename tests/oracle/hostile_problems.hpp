@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Small problems at the ends of what a problem may say: magnitudes over the whole range of their formats, gates from -1e30 to
-// 300 and -inf, rules beside their poles and zeros, exact cancellations, zeros of every kind. `hostile_problem(seed, number)`
+// 300 and -inf, sums of gates that go down and come back, everything at one end of fp64, rules beside their poles and zeros, exact cancellations, zeros of every kind. `hostile_problem(seed, number)`
 // is the same on every machine.
 #pragma once
 
@@ -82,7 +82,13 @@ class hostile_maker {
       return one_in(2) ? one_of(edges) : between(-1074, 1000);
     };
     const auto plain = [&] { return between(-3, 3); };
-    switch (below(4)) {
+    ends_ = one_in(10) ? 1 + static_cast<int>(below(2)) : 0;
+    if (ends_ == 1) key_ = value_ = query_ = step_ = start_ = -1074;
+    if (ends_ == 2) {
+      key_ = value_ = query_ = step_ = 0;
+      start_ = 1023;
+    }
+    if (ends_ == 0) switch (below(4)) {
       case 0:
         key_ = value_ = query_ = step_ = start_ = 0;
         break;
@@ -198,9 +204,17 @@ class hostile_maker {
                  deep[] = {0, -0.5, -300, -372, -375, -599, -600, -600.5, -650, -709, -745, -746, -1500, 50, 200, -infinity},
                  high[] = {0, 49, 100, 133, 150, 200, 207, 208, 209, 250, 300, 300, -300, -599, -650, -700},
                  abyss[] = {0, -1e3, -1e4, -1e10, -1e15, -1e30, 300, -0.5, -650};
-    const std::size_t kind = below(5);
-    std::vector<double> g(T_ * (by_channel ? K_ : 1));
+    const std::size_t kind = below(ends_ == 2 ? 3 : 6), channels = by_channel ? K_ : 1;
+    std::vector<double> g(T_ * channels), gone(channels, 0.0);
+    // Down, and up again to where it began or beside it.
+    const double down[] = {0, -0.5, -300, -650, -700, -745, -800, -1000}, all_the_way[] = {1, 1, 0.5, 1.01};
+    for (std::size_t i = 0; i < g.size() && kind == 5; ++i) {
+      double& sum = gone[i % channels];
+      g[i] = sum < -20 ? std::min(300.0, -sum * one_of(all_the_way)) : one_of(down);
+      sum += g[i];
+    }
     for (double& x : g) {
+      if (kind == 5) break;
       x = kind == 0 ? one_of(dyadic) : kind == 1 ? one_of(mild) : kind == 2 ? one_of(deep) : kind == 3 ? one_of(high) : one_of(abyss);
       if (one_in(8) && kind > 0 && std::isfinite(x)) x = std::clamp(x * (1 + random_.uniform() / 8), -1e30, 300.0);
     }
@@ -258,6 +272,7 @@ class hostile_maker {
   std::size_t K_ = 1, V_ = 1, T_ = 1, n_ = 1;
   int key_ = 0, value_ = 0, query_ = 0, step_ = 0, start_ = 0, mantissa_ = 0;
   law key_law_ = law::near, value_law_ = law::near, query_law_ = law::near, start_law_ = law::near;
+  int ends_ = 0;  // 1: everything near the least number; 2: a start near the largest
   bool axis_keys_ = false, same_keys_ = false;
 };
 

@@ -3,8 +3,8 @@
 //
 // Runs one lowered head and carries the row-norm radius beside it: after `certify` every output and every entry of
 // the final state is known to within its radius. Derivation, line by line: proofs/notes/oracle-radius.md; the
-// letters D W S R O N U F below are its lines. A `Field` supplies the arithmetic of rows (fp64 here, MPFR in src/);
-// the radius itself is fp64, in units of the field's u, inflated so that its own rounding is covered.
+// letters D W S R O N U F below are its lines. A `Field` supplies the arithmetic of rows (fp64 here, MPFR in src/) and
+// the numbers of the radius, in units of its u, inflated so that their own rounding is covered: doubles, or `wide_bound`.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,10 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
+#include "deltaproof/oracle/wide_bound.hpp"
 #include "deltaproof/oracle/lower.hpp"
 
 namespace deltaproof {
@@ -32,6 +34,9 @@ struct certified {
   std::vector<double> o_radius;
   std::vector<Value> final_state;
   std::vector<double> state_radius;
+  /// The same radii before they became doubles, where the field's are `wide_bound`; else empty.
+  std::vector<wide_bound> o_bound;
+  std::vector<wide_bound> state_bound;
   /// First token at which an exact |o| or |S| exceeds its limit; nothing from there on is computed.
   std::optional<std::size_t> diverges_at;
   /// Some magnitude could not be told from its limit: a higher precision is needed to say where it diverges.
@@ -41,11 +46,16 @@ struct certified {
 /// Rows of fp64: products and sums are rounded separately.
 struct fp64_field {
   using value = double;
+  using radius = double;
   static constexpr double unit_roundoff = 0x1p-53;
+  static constexpr double square_floor = 0x1p-1074;    ///< what the square of a magnitude loses
+  static constexpr double underflow_unit = 0x1p-1000;  ///< line U
 
   [[nodiscard]] value zero() const { return 0; }
   [[nodiscard]] static double approximate(value x) { return x; }
   [[nodiscard]] static double magnitude(value x) { return std::fabs(x); }
+  [[nodiscard]] static bool is_negative(value x) { return x < 0; }
+  [[nodiscard]] static double decay_floor(double given, bool) { return given; }
   [[nodiscard]] static bool is_zero(value x) { return x == 0; }
 
   static void decay_row(value* s, value a, double* squares, std::size_t n) {
@@ -80,25 +90,28 @@ struct fp64_field {
 namespace detail {
 
 inline constexpr double radius_slack = 1 + 0x1p-46;  // line F
-inline constexpr double underflow_unit = 0x1p-1000;  // line U
 
 [[nodiscard]] inline double finite_or_infinite(double x) {
   return x <= std::numeric_limits<double>::max() ? x : std::numeric_limits<double>::infinity();
 }
+[[nodiscard]] inline wide_bound finite_or_infinite(const wide_bound& x) { return x; }
+[[nodiscard]] inline double above(double x) { return x; }
+[[nodiscard]] inline double above(const wide_bound& x) { return x.above(); }
 
 /// Line N for one vector of the field.
 template <class Field>
-[[nodiscard]] double norm_bound(const typename Field::value* x, std::size_t n) {
-  double sum = 0;
+[[nodiscard]] typename Field::radius norm_bound(const typename Field::value* x, std::size_t n) {
+  using std::sqrt;
+  typename Field::radius sum = 0;
   bool nonzero = false;
   for (std::size_t i = 0; i < n; ++i) {
-    const double m = Field::magnitude(x[i]);
+    const auto m = Field::magnitude(x[i]);
     sum += m * m;
     nonzero = nonzero || !Field::is_zero(x[i]);
   }
   if (!nonzero) return 0;
   const double size = static_cast<double>(n);
-  return std::sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * 0x1p-1074) * radius_slack;
+  return sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * Field::square_floor) * radius_slack;
 }
 
 /// Line F: units of u to an absolute radius, rounded up.
@@ -106,6 +119,11 @@ template <class Field>
   if (units == 0) return 0;
   const double r = finite_or_infinite(units * u * radius_slack);
   return std::max(r, std::numeric_limits<double>::min());
+}
+/// Nothing underflows here: not below the smallest double unless it is 0.
+[[nodiscard]] inline wide_bound absolute_bound(const wide_bound& units, const wide_bound& u) { return units * u * radius_slack; }
+[[nodiscard]] inline double absolute_radius(const wide_bound& units, const wide_bound& u) {
+  return absolute_bound(units, u).above();
 }
 
 }  // namespace detail
@@ -115,23 +133,24 @@ template <class Field>
 class certifier {
  public:
   using value = typename Field::value;
+  using radius = typename Field::radius;
 
-  certifier(const Field& field, double unit_roundoff, const lowered<value>& in)
+  certifier(const Field& field, radius unit_roundoff, const lowered<value>& in)
       : field_{field}, u_{unit_roundoff}, in_{in}, keys_{in.scan.key_dim}, cols_{in.scan.value_dim} {
     const double n = static_cast<double>(keys_);
-    gamma_ = n / (1 - n * u_) * detail::radius_slack;  // gamma / u
+    gamma_ = n / (1 - n * detail::above(u_)) * detail::radius_slack;  // gamma / u
     const auto start = in.scan.start();
     state_.assign(start.entries().begin(), start.entries().end());
-    error_.assign(cols_, 0.0);
-    squares_.assign(cols_, 0.0);
-    norm_.assign(cols_, 0.0);
-    r_size_.assign(cols_, 0.0);
-    w_size_.assign(cols_, 0.0);
+    error_.assign(cols_, radius(0));
+    squares_.assign(cols_, radius(0));
+    norm_.assign(cols_, radius(0));
+    r_size_.assign(cols_, radius(0));
+    w_size_.assign(cols_, radius(0));
     predict_.assign(cols_, field_.zero());
     write_.assign(cols_, field_.zero());
     for (std::size_t i = 0; i < keys_; ++i) {
       for (std::size_t v = 0; v < cols_; ++v) {
-        const double m = Field::magnitude(state_[i * cols_ + v]);
+        const radius m = Field::magnitude(state_[i * cols_ + v]);
         squares_[v] += m * m;
       }
     }
@@ -143,6 +162,7 @@ class certifier {
     certified<value> out;
     out.o.assign(s.tokens * cols_, field_.zero());
     out.o_radius.assign(s.tokens * cols_, 0.0);
+    if constexpr (wide) out.o_bound.assign(s.tokens * cols_, wide_bound());
     for (std::size_t t = 0; t < s.tokens; ++t) {
       if (stop && stop->load(std::memory_order_relaxed)) return out;
       decay(t);
@@ -156,32 +176,39 @@ class certifier {
     out.final_state = std::move(state_);
     out.state_radius.resize(cols_);
     for (std::size_t v = 0; v < cols_; ++v) out.state_radius[v] = detail::absolute_radius(error_[v], u_);
+    if constexpr (wide) {
+      for (std::size_t v = 0; v < cols_; ++v) out.state_bound.push_back(detail::absolute_bound(error_[v], u_));
+    }
     return out;
   }
 
  private:
+  static constexpr bool wide = std::is_same_v<radius, wide_bound>;
+
   void refresh_norms() {  // line N
+    using std::sqrt;
     const double size = static_cast<double>(keys_);
     const double slack = 1 + (size + 8) * 0x1p-52;
     for (std::size_t v = 0; v < cols_; ++v) {
       if (squares_[v] == 0 && column_is_zero(v)) {
         norm_[v] = 0;
-      } else if (squares_[v] > std::numeric_limits<double>::max()) {
+      } else if (!wide && squares_[v] > std::numeric_limits<double>::max()) {
         norm_[v] = scaled_norm(v);
       } else {
-        norm_[v] = detail::finite_or_infinite(std::sqrt(squares_[v] * slack + size * 0x1p-1074) * detail::radius_slack);
+        norm_[v] = detail::finite_or_infinite(sqrt(squares_[v] * slack + size * Field::square_floor) * detail::radius_slack);
       }
     }
   }
   /// Line N where the squares overflow and the norm need not: entries scaled by 2^-600 first.
-  [[nodiscard]] double scaled_norm(std::size_t v) const {
-    double sum = 0;
+  [[nodiscard]] radius scaled_norm(std::size_t v) const {
+    using std::sqrt;
+    radius sum = 0;
     for (std::size_t i = 0; i < keys_; ++i) {
-      const double m = Field::magnitude(state_[i * cols_ + v]) * 0x1p-600;
+      const radius m = Field::magnitude(state_[i * cols_ + v]) * 0x1p-600;
       sum += m * m;
     }
     const double size = static_cast<double>(keys_);
-    const double norm = std::sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * 0x1p-1074) * detail::radius_slack;
+    const radius norm = sqrt(sum * (1 + (size + 8) * 0x1p-52) + size * Field::square_floor) * detail::radius_slack;
     return detail::finite_or_infinite(norm * 0x1p600);
   }
   [[nodiscard]] bool column_is_zero(std::size_t v) const {
@@ -196,21 +223,21 @@ class certifier {
     if (s.decay.empty()) return;
     const bool per_channel = s.decay.size() != s.tokens;
     const value* a = s.decay.data() + (per_channel ? t * keys_ : t);
-    const double floor = in_.error.decay_floor;
-    double largest = 0;
+    radius largest = 0;
     before_.assign(norm_.begin(), norm_.end());
-    std::fill(squares_.begin(), squares_.end(), 0.0);
+    std::fill(squares_.begin(), squares_.end(), radius(0));
     for (std::size_t i = 0; i < keys_; ++i) {
       const value& ai = a[per_channel ? i : 0];
-      largest = std::max(largest, Field::magnitude(ai));
+      largest = std::max(largest, radius(Field::magnitude(ai)));
       field_.decay_row(&state_[i * cols_], ai, squares_.data(), cols_);
     }
     refresh_norms();
-    const double factor = largest * (1 + in_.error.decay * u_) + floor * u_;
-    const double local = in_.error.decay / (1 - u_) + 1;
+    const radius floor = Field::decay_floor(in_.error.decay_floor, largest == 0);
+    const radius factor = largest * (1 + in_.error.decay * u_) + floor * u_;
+    const double local = in_.error.decay / (1 - detail::above(u_)) + 1;
     for (std::size_t v = 0; v < cols_; ++v) {
-      double e = factor * error_[v] + local * norm_[v] + floor * before_[v];
-      if ((before_[v] > 0 || error_[v] > 0) && (largest > 0 || floor > 0)) e += detail::underflow_unit;
+      radius e = factor * error_[v] + local * norm_[v] + floor * before_[v];
+      if ((before_[v] > 0 || error_[v] > 0) && (largest > 0 || floor > 0)) e += Field::underflow_unit;
       error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
     }
   }
@@ -218,12 +245,12 @@ class certifier {
   void step(std::size_t row) {
     const auto& s = in_.scan;
     const value* k = s.k.data() + row * keys_;
-    const double kappa = detail::norm_bound<Field>(k, keys_);
+    const radius kappa = detail::norm_bound<Field>(k, keys_);
     if (kappa == 0) return;  // I - b k k^T = I and k v^T = 0, exactly
     std::fill(predict_.begin(), predict_.end(), field_.zero());
     for (std::size_t i = 0; i < keys_; ++i) field_.predict_row(predict_.data(), k[i], &state_[i * cols_], cols_);
     field_.innovation(write_.data(), r_size_.data(), w_size_.data(), s.step[row], s.v.data() + row * cols_, predict_.data(), cols_);
-    std::fill(squares_.begin(), squares_.end(), 0.0);
+    std::fill(squares_.begin(), squares_.end(), radius(0));
     for (std::size_t i = 0; i < keys_; ++i) field_.update_row(&state_[i * cols_], k[i], write_.data(), squares_.data(), cols_);
     before_.assign(norm_.begin(), norm_.end());
     refresh_norms();
@@ -231,57 +258,73 @@ class certifier {
   }
 
   /// Lines R, W, S, U, F for every column; before_ holds M_d, norm_ holds M_n.
-  void carry(std::size_t row, double kappa) {
+  void carry(std::size_t row, const radius& kappa) {
     const lowering_error& le = in_.error;
     const value& b = in_.scan.step[row];
     const double eps_k = le.key;
-    const double kappa_plus = kappa * (1 + eps_k * u_) * detail::radius_slack;
-    const double beta = Field::magnitude(b);
-    const double beta_plus = (beta * (1 + le.step * u_) + le.step_floor * u_) * detail::radius_slack;
-    const double rho = factor_bound(row, kappa_plus);
-    const double c2 = 2 * (1 + 4 * u_);
-    const double under = detail::underflow_unit * (1 + kappa_plus) * (1 + beta_plus);
+    const radius floor = floor_of(row);
+    const radius kappa_plus = kappa * (1 + eps_k * u_) * detail::radius_slack;
+    const radius beta = Field::magnitude(b);
+    const radius beta_plus = (beta * (1 + le.step * u_) + floor * u_) * detail::radius_slack;
+    const radius rho = factor_bound(row, kappa_plus);
+    const radius c2 = 2 * (1 + 4 * u_);
+    const radius under = Field::underflow_unit * (1 + kappa_plus) * (1 + beta_plus);
     for (std::size_t v = 0; v < cols_; ++v) {
-      const double w = w_size_[v];
-      const double km = kappa * before_[v];
-      const double y = (1 + c2 * u_) * w + beta * gamma_ * u_ * km;
-      const double x = (1 + u_) * r_size_[v] + gamma_ * u_ * km;
-      const double e_w = c2 * w + beta * gamma_ * km + le.step * y + le.step_floor * x + beta_plus * eps_k * km;
-      double e = rho * error_[v] + kappa_plus * e_w + eps_k * kappa * w + (norm_[v] + kappa * w);
-      if (before_[v] > 0 || (r_size_[v] > 0 && (beta > 0 || le.step_floor > 0))) e += under;
+      const radius w = w_size_[v];
+      const radius km = kappa * before_[v];
+      const radius y = (1 + c2 * u_) * w + beta * gamma_ * u_ * km;
+      const radius x = (1 + u_) * r_size_[v] + gamma_ * u_ * km;
+      const radius e_w = c2 * w + beta * gamma_ * km + le.step * y + floor * x + beta_plus * eps_k * km;
+      radius e = rho * error_[v] + kappa_plus * e_w + eps_k * kappa * w + (norm_[v] + kappa * w);
+      if (before_[v] > 0 || (r_size_[v] > 0 && (beta > 0 || floor > 0))) e += under;
       error_[v] = detail::finite_or_infinite(e * detail::radius_slack);
     }
   }
 
-  [[nodiscard]] double factor_bound(std::size_t row, double kappa_plus) const {  // line R
+  [[nodiscard]] radius floor_of(std::size_t row) const {
+    if constexpr (wide) {
+      if (!in_.step_floor.empty()) return in_.step_floor[row];
+    }
+    return in_.error.step_floor;
+  }
+
+  [[nodiscard]] radius factor_bound(std::size_t row, const radius& kappa_plus) const {  // line R
     const value* k = in_.scan.k.data() + row * keys_;
-    double n = 0;
+    const value& b = in_.scan.step[row];
+    radius n = 0;
     for (std::size_t i = 0; i < keys_; ++i) {
-      const double ki = Field::approximate(k[i]);
+      const radius ki = Field::magnitude(k[i]);
       n += ki * ki;
     }
-    const double x = Field::approximate(in_.scan.step[row]) * n;
-    const double off = std::fabs(x) * (static_cast<double>(keys_) + 16) * 0x1p-52 +
-                       in_.error.step_floor * u_ * kappa_plus * kappa_plus + 0x1p-1000 +
-                       Field::magnitude(in_.scan.step[row]) * (static_cast<double>(keys_) * 0x1p-1074);
-    return std::max(1.0, detail::finite_or_infinite((std::fabs(1 - x) + off) * detail::radius_slack));
+    const radius x = Field::magnitude(b) * n;
+    const radius off = x * ((static_cast<double>(keys_) + 16) * 0x1p-52) +
+                       floor_of(row) * u_ * kappa_plus * kappa_plus + 0x1p-1000 +
+                       Field::magnitude(b) * (static_cast<double>(keys_) * 0x1p-1074);
+    // |1 - x|; beyond doubles 1 + x, which is as good there.
+    const double plain = detail::above(x);
+    const bool same = Field::is_negative(b) || plain > 0x1p1000;
+    const radius away = same ? 1 + x : radius(std::fabs(1 - plain));
+    const radius rho = detail::finite_or_infinite((away + off) * detail::radius_slack);
+    return rho > radius(1) ? rho : radius(1);
   }
 
   void read(std::size_t t, certified<value>& out) {  // line O
     const value* q = in_.scan.q.data() + t * keys_;
     value* o = &out.o[t * cols_];
-    double* radius = &out.o_radius[t * cols_];
-    const double chi = detail::norm_bound<Field>(q, keys_);
+    double* to = &out.o_radius[t * cols_];
+    const radius chi = detail::norm_bound<Field>(q, keys_);
     if (chi == 0) return;
     for (std::size_t i = 0; i < keys_; ++i) field_.read_row(o, q[i], &state_[i * cols_], cols_);
     field_.scale_row(o, in_.scale, cols_);
     const double c = std::fabs(in_.scale);
-    const double chi_plus = chi * (1 + in_.error.query * u_) * detail::radius_slack;
+    const radius chi_plus = chi * (1 + in_.error.query * u_) * detail::radius_slack;
     for (std::size_t v = 0; v < cols_; ++v) {
       if (norm_[v] == 0 && error_[v] == 0) continue;
-      double e = Field::magnitude(o[v]) + c * ((gamma_ + in_.error.query) * chi * norm_[v] + chi_plus * error_[v]);
-      e += detail::underflow_unit * (1 + c) * (1 + chi_plus);
-      radius[v] = detail::absolute_radius(detail::finite_or_infinite(e * detail::radius_slack), u_);
+      radius e = Field::magnitude(o[v]) + c * ((gamma_ + in_.error.query) * chi * norm_[v] + chi_plus * error_[v]);
+      e += Field::underflow_unit * (1 + c) * (1 + chi_plus);
+      e = detail::finite_or_infinite(e * detail::radius_slack);
+      to[v] = detail::absolute_radius(e, u_);
+      if constexpr (wide) out.o_bound[t * cols_ + v] = detail::absolute_bound(e, u_);
     }
   }
 
@@ -310,13 +353,14 @@ class certifier {
   }
   [[nodiscard]] certified<value> diverged(certified<value> out, std::size_t t) const {
     out.diverges_at = t;
-    std::fill(out.o_radius.begin() + static_cast<std::ptrdiff_t>(t * cols_), out.o_radius.end(),
-              std::numeric_limits<double>::infinity());
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    std::fill(out.o_radius.begin() + static_cast<std::ptrdiff_t>(t * cols_), out.o_radius.end(), infinity);
+    for (std::size_t i = t * cols_; i < out.o_bound.size(); ++i) out.o_bound[i] = infinity;
     return out;
   }
 
   Field field_;
-  double u_;
+  radius u_;
   const lowered<value>& in_;
   std::size_t keys_;
   std::size_t cols_;
@@ -324,12 +368,12 @@ class certifier {
   std::vector<value> state_;
   std::vector<value> predict_;
   std::vector<value> write_;
-  std::vector<double> error_;   // e, in units of u
-  std::vector<double> norm_;    // bound on the norm of each column of the computed state
-  std::vector<double> before_;  // the same before the operation at hand
-  std::vector<double> squares_;
-  std::vector<double> r_size_;
-  std::vector<double> w_size_;
+  std::vector<radius> error_;   // e, in units of u
+  std::vector<radius> norm_;    // bound on the norm of each column of the computed state
+  std::vector<radius> before_;  // the same before the operation at hand
+  std::vector<radius> squares_;
+  std::vector<radius> r_size_;
+  std::vector<radius> w_size_;
 };
 
 }  // namespace deltaproof

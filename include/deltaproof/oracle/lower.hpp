@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/problem.hpp"
+#include "deltaproof/oracle/wide_bound.hpp"
 #include "deltaproof/scan/sequence.hpp"
 
 namespace deltaproof {
@@ -32,6 +34,8 @@ struct lowered {
   sequence<S> scan;
   double scale = 1;
   lowering_error error;
+  /// error.step_floor by step, where it may leave the exponents of doubles; else empty.
+  std::vector<wide_bound> step_floor;
   /// A derived key, query or step fell below the scalar's normal range, where no relative bound holds: `error` is void.
   bool underflowed = false;
 };

@@ -4,8 +4,9 @@
 // The true outputs of a problem, each with a rigorous radius: `solve(problem, question)` is the oracle's one entry.
 // A question says how small the radius must be, or to which format every output must be roundable without doubt;
 // precision rises value row by value row (fp64, double-double, fixed point with 128, 256, 512, 1024 bits, exact dyadic
-// numbers) until it is answered. Nothing here is trusted further than its radius. `solve_by_head` hands the same answers
-// over head by head and keeps none. Shapes are those of the exchange format: o [B, T, HV, V], final_state [N, HV, K, V].
+// numbers, MPFR where the grids of these do not reach) until it is answered. Nothing here is trusted further than its radius.
+// `solve_by_head` hands the same answers over head by head and keeps none. Shapes are those of the exchange format:
+// o [B, T, HV, V], final_state [N, HV, K, V].
 #pragma once
 
 #include <atomic>
@@ -57,7 +58,8 @@ struct question {
   std::size_t parts = 0;
   /// Magnitudes at which a head is said to diverge; nothing is computed from there on.
   range_limits range;
-  /// Precision is not raised beyond this, answered or not.
+  /// Precision is not raised beyond this, answered or not; where it is 1024 and the numbers of a row spread over more bits than
+  /// that, as far as they do, at most to 16384.
   int max_bits = 1024;
   /// Nothing below this tier is tried: 53 starts at fp64.
   int min_bits = 53;
@@ -74,7 +76,7 @@ struct reference {
   reference_tensor final_state;
   std::vector<divergence> divergences;        ///< by sequence, then head
   /// Last tier a row of the head needed -> heads: "fp64", "double-double", "fixed-128", ..., "exact"; "mpfr-128", ... where
-  /// a head may leave its range and is run whole.
+  /// a head may leave its range and is run whole, or rows left the grids of the others.
   std::map<std::string, std::size_t> tiers;
   std::map<std::string, std::size_t> o_decided;      ///< tier -> elements of o for which it answered the question
   std::map<std::string, std::size_t> state_decided;  ///< the same for final_state

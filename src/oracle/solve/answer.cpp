@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,15 +32,33 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-head_part gather(std::vector<double> values, std::vector<double> radius) {
-  return {{}, std::move(values), {}, std::move(radius)};
-}
+head_part gather(const std::vector<double>& values, const std::vector<double>& radius) { return {{}, values, {}, radius}; }
 
 head_part gather(const std::vector<mpfr_value>& values, const std::vector<double>& radius) {
   head_part part{{}, std::vector<double>(values.size()), {}, std::vector<double>(values.size())};
   mpfr_value rest(values.empty() ? MPFR_PREC_MIN : mpfr_get_prec(values.front().get()));
   for (std::size_t i = 0; i < values.size(); ++i) split(part, i, values[i].get(), rest.get(), radius[i]);
   return part;
+}
+
+constexpr int full_bits = 1024;
+
+/// The bits beyond `bits` that are missing until 64 of a number are known, or that it is no fp64 number but 0. An infinite radius,
+/// beside a pole, does not say how many: some more are worth a try.
+std::int64_t missing_bits(mpfr_srcptr x, const wide_bound& radius, int bits) {
+  if (radius == wide_bound()) return 0;
+  if (!radius.finite()) return bits < 4 * full_bits ? bits : 0;
+  constexpr std::int64_t below_all = 1077, digits = 64;
+  const std::int64_t to_vanish = std::max<std::int64_t>(0, radius.exponent() + below_all);
+  if (mpfr_regular_p(x) == 0 || radius.exponent() >= mpfr_get_exp(x)) return to_vanish;
+  return std::min(to_vanish, std::max<std::int64_t>(0, radius.exponent() + digits - mpfr_get_exp(x)));
+}
+
+/// The precision after `bits` that is asked where so many are missing; 0: none.
+int wider(int bits, std::int64_t missing) {
+  if (missing == 0) return 0;
+  const std::int64_t next = std::min<std::int64_t>(widest_bits, (bits + missing + 32 + 63) / 64 * 64);
+  return next > bits ? static_cast<int>(next) : 0;
 }
 
 /// The radius of each column, for each entry of a K x V state.
@@ -48,22 +68,35 @@ std::vector<double> spread(const std::vector<double>& column_radius, std::size_t
   return radius;
 }
 
+/// MPFR numbers and their radii, of the state one for each column, and the bits that are missing where a question stays open.
+struct finer_look {
+  const std::vector<mpfr_value>& values;
+  const std::vector<wide_bound>& radius;
+  int bits;
+  std::int64_t& missing;
+};
+
 /// The first `count` elements against the question: how many it leaves open. Fills `rounded` where it asks for that.
 std::size_t left_open(const head_part& part, const question& q, const std::optional<format>& to, std::size_t count,
-                      rounded_part& rounded) {
+                      rounded_part& rounded, const finer_look* finer) {
   const double most = largest_of(part, count);
   if (to) rounded.reset(part.value.size(), q.parts);
   std::size_t open = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    const wide_bound* radius = finer == nullptr ? nullptr : &finer->radius[i % finer->radius.size()];
+    if (to && radius != nullptr) keep_certain(finer->values[i].get(), *radius, i, q, *to, rounded, rounded.left);
     const bool known = !to || keep_rounding(part, i, q, *to, rounded, rounded.left);
-    open += known && small_enough(part.radius[i], q.relative_radius, most) ? 0 : 1;
+    if (known && small_enough(part.radius[i], q.relative_radius, most)) continue;
+    ++open;
+    if (radius != nullptr) finer->missing = std::max(finer->missing, missing_bits(finer->values[i].get(), *radius, finer->bits));
   }
   return open;
 }
 
+/// `missing`: the bits beyond those of the field that its open elements need before a digit of them is known.
 template <class Field>
-head_answer answer_with(const Field& field, double u, const lowered<typename Field::value>& in, const question& q,
-                        std::string tier) {
+head_answer answer_with(const Field& field, typename Field::radius u, const lowered<typename Field::value>& in, const question& q,
+                        std::string tier, std::int64_t& missing) {
   certifier<Field> engine(field, u, in);
   auto run = engine.run(q.range, q.stop);
   head_answer out;
@@ -71,12 +104,19 @@ head_answer answer_with(const Field& field, double u, const lowered<typename Fie
   out.diverges_at = run.diverges_at;
   const std::size_t judged = run.diverges_at.value_or(in.scan.tokens) * in.scan.value_dim;
   const std::size_t entries = in.scan.key_dim * in.scan.value_dim;
-  out.o = gather(std::move(run.o), std::move(run.o_radius));
-  std::size_t open = left_open(out.o, q, q.round_output, judged, out.rounded_o);
+  const auto finer = [&](const auto& values, const std::vector<wide_bound>& radius) -> std::optional<finer_look> {
+    if constexpr (std::is_same_v<Field, mpfr_field>) return finer_look{values, radius, static_cast<int>(field.bits), missing};
+    else return std::nullopt;
+  };
+  missing = 0;
+  const auto finer_o = finer(run.o, run.o_bound), finer_state = finer(run.final_state, run.state_bound);
+  out.o = gather(run.o, run.o_radius);
+  std::size_t open = left_open(out.o, q, q.round_output, judged, out.rounded_o, finer_o ? &*finer_o : nullptr);
   out.o_decided[out.tier] = judged - open;
   if (!run.diverges_at && run.final_state.size() == entries) {
-    out.state = gather(std::move(run.final_state), spread(run.state_radius, entries));
-    const std::size_t open_entries = left_open(out.state, q, q.round_state, entries, out.rounded_state);
+    out.state = gather(run.final_state, spread(run.state_radius, entries));
+    const std::size_t open_entries =
+        left_open(out.state, q, q.round_state, entries, out.rounded_state, finer_state ? &*finer_state : nullptr);
     out.state_decided[out.tier] = entries - open_entries;
     open += open_entries;
   }
@@ -105,26 +145,29 @@ int first_bits(const question& q) {
   return first;
 }
 
-constexpr int mpfr_tiers[] = {128, 256, 512, 1024};
+constexpr int mpfr_tiers[] = {128, 256, 512, full_bits};
 
 /// A head whose magnitudes may leave its formats or the vectorised tiers: entry by entry, all rows at one precision.
 head_answer answer_whole(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head) {
   std::optional<head_answer> best;
+  std::int64_t missing = 0;
   const int least = first_bits(q);
   if (least <= 53) {
     const auto in = lower(p, sequence_index, value_head);
     if (!in.underflowed || q.max_bits <= 53) {
-      best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64");
+      best = answer_with(fp64_field{}, fp64_field::unit_roundoff, in, q, "fp64", missing);
       if (in.underflowed) make_void(*best);
     }
   }
+  const auto open = [&] { return !(best && best->answered) && !(q.stop && q.stop->load()); };
+  const auto run = [&](int bits) {
+    best = answer_with(mpfr_field{bits}, wide_bound::scaled(1, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
+                       "mpfr-" + std::to_string(bits), missing);
+  };
   for (const int bits : mpfr_tiers) {
-    if (best && best->answered) break;
-    if (bits < least || bits > q.max_bits) continue;
-    if (q.stop && q.stop->load()) break;
-    best = answer_with(mpfr_field{bits}, std::ldexp(1.0, -bits), lower_mpfr(p, sequence_index, value_head, bits), q,
-                       "mpfr-" + std::to_string(bits));
+    if (bits >= least && bits <= q.max_bits && open()) run(bits);
   }
+  for (int bits = wider(full_bits, missing); bits != 0 && q.max_bits >= full_bits && open(); bits = wider(bits, missing)) run(bits);
   head_answer out = best ? std::move(*best) : head_answer{};
   out.fallbacks["heads run whole"] = 1;
   out.run_whole = true;
@@ -273,8 +316,62 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   note("fixed point: grids moved up", outcome.moved);
   if (bits != 0) note("fixed point: keys and queries of several limbs", outcome.wide);
   note("fixed point: keys and queries rounded", outcome.rounded);
-  rows.end_pass(bits == 0 ? "exact" : "fixed-" + std::to_string(bits), threads);
+  // Where no factor is dyadic the exact tier has answered nothing and is not the one that was needed.
+  const bool idle = bits == 0 && !rows.answer().tier.empty() &&
+                    std::all_of(outcome.reached.begin(), outcome.reached.end(), [](std::size_t tokens) { return tokens == 0; });
+  rows.end_pass(idle ? rows.answer().tier : bits == 0 ? "exact" : "fixed-" + std::to_string(bits), threads);
   return outcome.within;
+}
+
+/// Runs the open rows entry by entry with `bits` bits: numbers with exponents of their own, whose radius has one too, for what has
+/// left the windows and grids of the other tiers. Keeps what is nearer than before. Returns the bits that are still missing.
+std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head,
+                          int bits, unsigned threads, const passed_tokens& passed) {
+  const std::size_t open = rows.open().size(), T = rows.tokens(), keys = p.key_dim(), block = rows.block_tokens();
+  const auto in = lower_mpfr(p, sequence_index, value_head, bits, rows.open());
+  certifier<mpfr_field> engine(mpfr_field{bits}, wide_bound::scaled(1, -bits), in);
+  const auto run = engine.run({}, q.stop);
+  if (q.stop && q.stop->load()) return 0;
+  mpfr_value rest(bits);
+  std::int64_t missing = 0;
+  /// Elements [first, first + count) of one row of a T x open or keys x open table.
+  const auto part_of = [&](std::size_t r, std::size_t first, std::size_t count, const std::vector<mpfr_value>& values,
+                           const std::vector<double>& radius, const std::vector<wide_bound>& wide, const std::optional<format>& to,
+                           rounded_part& rounded, const auto& element) {
+    head_part part{{}, std::vector<double>(count), {}, std::vector<double>(count)};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = (first + i) * open + r, of = at % radius.size();
+      split(part, i, values[at].get(), rest.get(), radius[of]);
+      if (to) keep_certain(values[at].get(), wide[of], element(r, first + i), q, *to, rounded, rounded.left);
+      missing = std::max(missing, missing_bits(values[at].get(), wide[of], bits));
+    }
+    return part;
+  };
+  rows.begin_pass();
+  rounded_part &rounded_o = rows.answer().rounded_o, &rounded_state = rows.answer().rounded_state;
+  for (std::size_t first = 0; first == 0 || first < T; first += block) {
+    const std::size_t count = std::min(block, T - first);
+    rows.begin_block(first, count);
+    for (std::size_t r = 0; r < open && count > 0; ++r) {
+      const head_part part = part_of(r, first, count, run.o, run.o_radius, run.o_bound, q.round_output, rounded_o,
+                                     [&](std::size_t row, std::size_t t) { return rows.element(row, t); });
+      rows.reserve_low(part.low.size(), 0);
+      rows.join(r, first, part, count, true);
+    }
+    rows.settle(0, open);
+    rows.end_block();
+    passed(first + count);
+  }
+  for (std::size_t r = 0; r < open; ++r) {
+    const head_part part = part_of(r, 0, keys, run.final_state, run.state_radius, run.state_bound, q.round_state, rounded_state,
+                                   [&](std::size_t row, std::size_t j) { return rows.state_element(row, j); });
+    rows.reserve_low(0, part.low.size());
+    rows.join_state(r, part, true);
+  }
+  rows.settle_state(0, open);
+  rows.answer().fallbacks["rows run entry by entry"] += open;
+  rows.end_pass("mpfr-" + std::to_string(bits), threads);
+  return missing;
 }
 
 }  // namespace
@@ -356,9 +453,15 @@ head_answer answer(const problem& p, const question& q, std::size_t sequence_ind
     if (stopped()) return {};
     if (!run(bits)) return stopped() ? head_answer{} : answer_whole(p, q, sequence_index, value_head);
   }
+  const bool beyond = most >= full_bits && rows.some_vague();
   if (exact_left && !rows.open().empty() && !stopped()) run(0);
   if (stopped()) return {};
   if (ranged && !rows.all_bounded() && in_integers) return answer_whole(p, q, sequence_index, value_head);
+  for (int bits = least > 256 ? full_bits : 256; beyond && bits != 0 && !rows.open().empty();) {
+    const std::int64_t missing = run_floating(rows, p, q, sequence_index, value_head, bits, threads, passed);
+    if (stopped()) return {};
+    bits = bits < full_bits ? full_bits : wider(bits, missing);
+  }
   return std::move(rows.answer());
 }
 

@@ -79,6 +79,27 @@ double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to) {
   return finite ? std::fabs(mpfr_get_d(rest.get(), MPFR_RNDA)) : infinity;
 }
 
+void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const question& q, const format& to, rounded_part& rounded,
+                  double& left) {
+  if (!rounded.open(i) || !radius.finite() || !std::isfinite(mpfr_get_d(x, MPFR_RNDN))) return;
+  mpfr_value off(53), below(mpfr_get_prec(x) + 64), above(mpfr_get_prec(x) + 64);
+  mpfr_set_d(off.get(), radius.significand(), MPFR_RNDU);
+  mpfr_mul_2si(off.get(), off.get(), static_cast<long>(radius.scale()), MPFR_RNDU);
+  if (mpfr_number_p(off.get()) == 0) return;
+  mpfr_sub(below.get(), x, off.get(), MPFR_RNDD);
+  mpfr_add(above.get(), x, off.get(), MPFR_RNDU);
+  for (std::size_t c = 0; c < std::max<std::size_t>(q.parts, 1); ++c) {
+    const double part = round_nearest(below.get(), to);
+    if (part != round_nearest(above.get(), to)) return;
+    (c == 0 ? rounded.value : rounded.low[c - 1])[i] = part;
+    if (!std::isfinite(part)) return;
+    mpfr_sub_d(below.get(), below.get(), part, MPFR_RNDD);
+    mpfr_sub_d(above.get(), above.get(), part, MPFR_RNDU);
+  }
+  const auto size = [](mpfr_srcptr end) { return std::fabs(mpfr_get_d(end, MPFR_RNDA)); };
+  left = std::max(left, q.parts == 0 ? radius.above() : std::max(size(below.get()), size(above.get())));
+}
+
 std::optional<double> decided_rounding(const reference_tensor& t, std::size_t i, const format& to) {
   const double value = t.value[i], radius = t.radius[i];
   if (!std::isfinite(value) || !(radius < infinity)) return std::nullopt;

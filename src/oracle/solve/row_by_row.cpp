@@ -187,8 +187,9 @@ void row_by_row::reserve_low(std::size_t of_outputs, std::size_t of_state) {
 namespace {
 
 /// The first `count` elements of one row replace those of a column, from element `at` on.
-void put_column(head_part& to, std::size_t at, std::size_t stride, const head_part& from, std::size_t count) {
+void put_column(head_part& to, std::size_t at, std::size_t stride, const head_part& from, std::size_t count, bool if_nearer) {
   for (std::size_t i = 0; i < count; ++i) {
+    if (if_nearer && !(from.radius[i] < to.radius[at + i * stride])) continue;
     to.value[at + i * stride] = from.value[i];
     to.radius[at + i * stride] = from.radius[i];
     for (std::size_t c = 0; c < to.low.size(); ++c) to.low[c][at + i * stride] = c < from.low.size() ? from.low[c][i] : 0.0;
@@ -197,11 +198,22 @@ void put_column(head_part& to, std::size_t at, std::size_t stride, const head_pa
 
 }  // namespace
 
-void row_by_row::join(std::size_t row, std::size_t first, const head_part& from, std::size_t count) {
-  put_column(out_.o, element(row, first), cols_, from, count);
+void row_by_row::join(std::size_t row, std::size_t first, const head_part& from, std::size_t count, bool if_nearer) {
+  put_column(out_.o, element(row, first), cols_, from, count, if_nearer);
 }
 
-void row_by_row::join_state(std::size_t row, const head_part& from) { put_column(out_.state, open_[row], cols_, from, keys_); }
+void row_by_row::join_state(std::size_t row, const head_part& from, bool if_nearer) {
+  put_column(out_.state, open_[row], cols_, from, keys_, if_nearer);
+}
+
+namespace {
+
+/// Half of the bits of the finest grid; an open element that is known better is beside a tie.
+bool few_digits(const head_part& part, std::size_t i) {
+  return part.radius[i] > 0 && !(part.radius[i] < 0x1p-512 * std::fabs(part.value[i]));
+}
+
+}  // namespace
 
 /// Whether element i answers the question; keeps its rounding. What the exact tier rounded stays.
 bool row_by_row::answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to, rounded_part& rounded,
@@ -227,6 +239,7 @@ void row_by_row::settle_tokens(std::size_t from, std::size_t rows, double most, 
     for (std::size_t r = 0; r < rows; ++r) {
       if (answers(out_.o, most, element(from + r, t), q_.round_output, out_.rounded_o, left)) continue;
       ++own[r].o;
+      own[r].vague = own[r].vague || few_digits(out_.o, element(from + r, t));
       own[r].until = t + 1;
       if (sink_) ++open[(t - base_) / chunk_tokens];
     }
@@ -236,23 +249,30 @@ void row_by_row::settle_tokens(std::size_t from, std::size_t rows, double most, 
   for (std::size_t c = 0; c < open.size(); ++c) chunk_open_[c] += open[c];
   for (std::size_t r = 0; r < rows; ++r) {
     left_[from + r].o += own[r].o;
+    left_[from + r].vague = left_[from + r].vague || own[r].vague;
     left_[from + r].until = std::max(left_[from + r].until, own[r].until);
   }
 }
 
 void row_by_row::settle_channels(std::size_t from, std::size_t rows, double most, std::size_t begin, std::size_t end) {
   std::vector<std::size_t> own(rows, 0);
+  std::vector<std::uint8_t> vague(rows, 0);
   double left = 0;
   for (std::size_t j = begin; j < end; ++j) {
     for (std::size_t r = 0; r < rows; ++r) {
       const std::size_t i = state_element(from + r, j);
       const bool known = !q_.round_state || keep_rounding(out_.state, i, q_, *q_.round_state, out_.rounded_state, left);
-      own[r] += known && small_enough(out_.state.radius[i], q_.relative_radius, most) ? 0 : 1;
+      if (known && small_enough(out_.state.radius[i], q_.relative_radius, most)) continue;
+      ++own[r];
+      if (few_digits(out_.state, i)) vague[r] = 1;
     }
   }
   const std::lock_guard guard(lock_);
   out_.rounded_state.left = std::max(out_.rounded_state.left, left);
-  for (std::size_t r = 0; r < rows; ++r) left_[from + r].state += own[r];
+  for (std::size_t r = 0; r < rows; ++r) {
+    left_[from + r].state += own[r];
+    left_[from + r].vague = left_[from + r].vague || vague[r] != 0;
+  }
 }
 
 void row_by_row::settle(std::size_t from, std::size_t rows) {
@@ -290,10 +310,12 @@ void row_by_row::end_pass(std::string tier, unsigned threads) {
   if (q_.relative_radius < infinity) settle_all(threads);
   std::vector<std::size_t> open, until;
   std::size_t open_o = 0, open_state = 0;
+  vague_ = false;
   for (std::size_t r = 0; r < open_.size(); ++r) {
     if (pass_most_[r] >= 0) most_[open_[r]] = pass_most_[r];
     open_o += left_[r].o;
     open_state += left_[r].state;
+    vague_ = vague_ || left_[r].vague;
     const std::size_t last = left_[r].state > 0 ? tokens_ + 1 : left_[r].until;
     if (last == 0) continue;
     open.push_back(open_[r]);

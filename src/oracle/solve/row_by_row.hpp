@@ -87,6 +87,8 @@ class row_by_row {
   [[nodiscard]] std::size_t tokens() const { return tokens_; }
   [[nodiscard]] std::size_t block_tokens() const { return sink_ ? block_tokens_ : std::max<std::size_t>(tokens_, 1); }
   [[nodiscard]] const std::vector<std::size_t>& open() const { return open_; }
+  /// Whether the radius of some open element is more than 2^-512 of it after the last pass.
+  [[nodiscard]] bool some_vague() const { return vague_; }
   /// By open row: the tokens that must still be read; more than T where the final state is open.
   [[nodiscard]] const std::vector<std::size_t>& until() const { return until_; }
   [[nodiscard]] bool all_bounded() const;
@@ -103,9 +105,9 @@ class row_by_row {
   /// Room for so many low parts, made before several threads write them.
   void reserve_low(std::size_t of_outputs, std::size_t of_state);
   /// The elements of one open row's tokens [first, ...), or of its state, replace what was known. From any thread, for
-  /// different rows.
-  void join(std::size_t row, std::size_t first, const head_part& from, std::size_t count);
-  void join_state(std::size_t row, const head_part& from);
+  /// different rows. `if_nearer`: only those whose radius becomes smaller.
+  void join(std::size_t row, std::size_t first, const head_part& from, std::size_t count, bool if_nearer = false);
+  void join_state(std::size_t row, const head_part& from, bool if_nearer = false);
   /// Which elements of the block, and after the last token of the state, of the open rows [from, from + rows) answer the
   /// question. From any thread, for different rows.
   void settle(std::size_t from, std::size_t rows);
@@ -134,6 +136,7 @@ class row_by_row {
   };
   struct remains {
     std::size_t o = 0, state = 0, until = 0;
+    bool vague = false;
   };
 
   /// Whether radii are all that is asked of the outputs, and any will do.
@@ -166,6 +169,7 @@ class row_by_row {
   std::mutex lock_;
   std::size_t open_o_ = 0;
   std::size_t open_state_ = 0;
+  bool vague_ = false;
   head_answer out_;
 };
 

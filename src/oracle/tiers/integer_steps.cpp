@@ -188,7 +188,7 @@ bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {
       const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
       mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
       // |beta| 2^-(kept + 40) A, in units of 2^-bits.
-      const double amplification = apply_gain(beta.get(), part.get(), p_.rule, kept, place_of(row));
+      const double amplification = apply_gain(beta.get(), part.get(), p_.rule, kept, place_of(row)).above();
       if (std::isinf(amplification)) refuse_if_at_pole(p_, given, x, place_of(row));
       step_floor = product({length, amplification}, -extra_bits - 40);
     }
