@@ -71,6 +71,7 @@ TEST(check, where_the_reference_knows_no_digit_no_exact_value_is_stated) {
   result r;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   r.o = row("o", {1, 0, 0, 0, 0, nan});
+  r.final_state = tensor::from_doubles(fp64, {1, 1, 1, 1}, std::vector<double>{std::exp(150.0)}, "final_state");
   r.path = path_kind::recurrent;
   check_options options;
   options.max_bits = 53;
