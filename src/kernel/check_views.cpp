@@ -365,7 +365,9 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     std::string text;
     for (const judged_stage& s : plan.stages) {
       const stage_measurement& m = *plan.measured_stages->find(s.name);
-      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") + (s.judged == verdict::refuted ? " BAD" : s.judged == verdict::undecided ? " undecided" : "");
+      const bool within = s.judged == verdict::refuted && m.worst && m.worst->ratio <= 1;  // refuted by all its errors together
+      text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") +
+              (within ? " BAD by its " + s.reason : s.judged == verdict::refuted ? " BAD" : s.judged == verdict::undecided ? " undecided" : "");
     }
     line("stages", "worst error in units of its bound: " + text);
   }

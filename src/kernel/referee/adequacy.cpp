@@ -330,8 +330,11 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
       // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
       cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
       cost.truth = truth[b];
-      // An error of a fraction of an ulp of what it is stored in is nobody's loss, though the formats alone may happen to be exact.
-      cost.least = unit_roundoff(stored_format(alone, place.tensor)) / 2 * truth[b];
+      // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
+      // exact: a state that is kept in bf16 between chunks is handed over in bf16.
+      const std::optional<format>& carried = t.variants.front().state.between_tokens;
+      const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
+      cost.least = unit_roundoff(stored) / 2 * truth[b];
       for (const lane_norms& n : samples[s]) cost.draws.push_back(n.rms[b]);
       for (const double x : cost.draws) cost.alone += std::max(x, cost.least) / static_cast<double>(draws);
       cost.runs = &runs.statistics[first_place + 2 * b];
