@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
@@ -56,34 +57,62 @@ plan_variant exact_intermediates(plan_variant v) {
   return v;
 }
 
-/// Whether the typical error of one of these laws of runs is surely more than `allowed_ratio` times that of `alone`: beyond what so
-/// few runs scatter, at `alpha` for each law. Log errors, one spread for all, Student's law; errors below `least` count as that.
-bool surely_above(const std::vector<std::vector<double>>& laws, const std::vector<double>& alone, double least, double alpha) {
-  struct group {
-    double count = 0, mean = 0, squares = 0;
-  };
-  const auto summed = [&](const std::vector<double>& errors) {
-    group g;
-    for (const double x : errors) g.mean += std::log(std::max(x, least)) / static_cast<double>(errors.size());
-    for (const double x : errors) g.squares += (std::log(std::max(x, least)) - g.mean) * (std::log(std::max(x, least)) - g.mean);
-    g.count = static_cast<double>(errors.size());
-    return g;
-  };
-  const group of_formats = summed(alone);
-  double squares = of_formats.squares, degrees = of_formats.count - 1;
-  std::vector<group> of_plan;
-  for (const auto& law : laws) {
-    of_plan.push_back(summed(law));
-    squares += of_plan.back().squares;
-    degrees += of_plan.back().count - 1;
+/// The runs of one law: how many, and the mean and scatter of their log errors.
+struct log_errors {
+  double count = 0, mean = 0, squares = 0;
+
+  /// Errors below `least` count as that.
+  log_errors(const std::vector<double>& errors, double least) : count{static_cast<double>(errors.size())} {
+    for (const double x : errors) mean += std::log(std::max(x, least)) / count;
+    for (const double x : errors) squares += (std::log(std::max(x, least)) - mean) * (std::log(std::max(x, least)) - mean);
   }
-  if (!(degrees > 0)) return false;
-  const double quantile = boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), alpha));
-  return std::any_of(of_plan.begin(), of_plan.end(), [&](const group& g) {
-    const double error = std::sqrt(squares / degrees * (1 / g.count + 1 / of_formats.count));
-    return g.mean - of_formats.mean - std::log(allowed_ratio) > quantile * error;
-  });
-}
+};
+
+/// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the runs
+/// of the formats alone on such inputs. Inputs that happen to be special are so for both.
+struct place_cost {
+  double plan = 0, truth = 0, least = 0;
+  std::size_t first = 0;
+  std::string tensor;
+  std::array<std::vector<double>, 2> alone;  ///< on the given inputs, on moved ones
+  const statistic* runs = nullptr;
+
+  /// The largest ratio of typical errors.
+  [[nodiscard]] double ratio() const {
+    if (plan <= 0) return 0;
+    double most = 0;
+    for (std::size_t law = 0; law < runs->samples.size(); ++law) {
+      const log_errors own(runs->samples[law], least), formats(alone[law % 2], least);
+      if (own.count == 0) continue;
+      most = std::max(most, std::isfinite(own.mean) ? std::exp(own.mean - formats.mean) : infinity);
+    }
+    return std::isfinite(plan) ? most : infinity;
+  }
+  /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log errors,
+  /// one spread for all, Student's law.
+  [[nodiscard]] bool surely_above(double alpha) const {
+    double squares = 0, degrees = 0;
+    std::vector<log_errors> of_plan, of_formats;
+    for (const auto& errors : alone) of_formats.emplace_back(errors, least);
+    for (const auto& errors : runs->samples) {
+      if (!errors.empty()) of_plan.emplace_back(errors, least);
+    }
+    for (const auto* laws : {&of_plan, &of_formats}) {
+      for (const log_errors& law : *laws) {
+        squares += law.squares;
+        degrees += law.count - 1;
+      }
+    }
+    if (!(degrees > 0)) return false;
+    const double quantile = boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), alpha));
+    for (std::size_t i = 0; i < of_plan.size(); ++i) {
+      const log_errors &own = of_plan[i], &formats = of_formats[i % 2];
+      const double error = std::sqrt(squares / degrees * (1 / own.count + 1 / formats.count));
+      if (own.mean - formats.mean - std::log(allowed_ratio) > quantile * error) return true;
+    }
+    return false;
+  }
+};
 
 /// How the products with Ai read it, the coarser of the two.
 narrowing reading_of_inverse(const plan_variant& v) { return v.u.operand.to.precision <= v.w.operand.to.precision ? v.u.operand : v.w.operand; }
@@ -274,18 +303,11 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   out.accuracy = t.options.accuracy;
   judge_ranges(t, runs, out);
 
-  // What the formats alone cost in the same places, from draws of the same heads.
-  struct place_cost {
-    double plan = 0, alone = 0, truth = 0, least = 0;
-    std::size_t first = 0;
-    std::string tensor;
-    std::vector<double> draws;
-    const statistic* runs = nullptr;
-  };
+  // What the formats alone cost in the same places, from runs of the same heads, on the given inputs and on moved ones.
   std::vector<place_cost> places;
   const plan_variant alone = formats_alone(t.variants.front());
   std::mutex lock;
-  constexpr std::size_t draws = 4;
+  constexpr std::size_t draws = 6;  // half on the given inputs
   std::size_t done = 0;
   std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(draws));
   const auto ran_one = [&] {
@@ -296,7 +318,8 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     if (t.stopped()) return;
     const lane& at = t.lanes[t.slice[job / draws]];
     const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
-    lane_errors e = errors_of_draw(in, alone, t.seed(4, t.slice[job / draws], job % draws));
+    const std::uint64_t seed = t.seed(4, t.slice[job / draws], job % draws);
+    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, in, alone, seed, t.truth, at) : errors_of_draw(in, alone, seed);
     if (!at.state) e.state = matrix<double>();
     samples[job / draws][job % draws] = norms(e, buckets(at.judged, t.unit), at.judged);
     ran_one();
@@ -335,8 +358,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
       const std::optional<format>& carried = t.variants.front().state.between_tokens;
       const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
       cost.least = unit_roundoff(stored) / 2 * truth[b];
-      for (const lane_norms& n : samples[s]) cost.draws.push_back(n.rms[b]);
-      for (const double x : cost.draws) cost.alone += std::max(x, cost.least) / static_cast<double>(draws);
+      for (std::size_t i = 0; i < draws; ++i) cost.alone[i % 2].push_back(samples[s][i].rms[b]);
       cost.runs = &runs.statistics[first_place + 2 * b];
       cost.first = place.first_token;
       cost.tensor = place.tensor;
@@ -346,9 +368,9 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   const double each = t.options.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
   for (const place_cost& c : places) {
     const double error = c.truth > 0 ? c.plan / c.truth : c.plan > 0 ? infinity : 0;
-    const double ratio = c.plan <= 0 ? 0 : c.alone > 0 ? c.plan / c.alone : infinity;
+    const double ratio = c.ratio();
     const bool bad = out.accuracy ? error > *out.accuracy
-                                  : ratio > allowed_ratio && (std::isinf(ratio) || surely_above(c.runs->samples, c.draws, c.least, each));
+                                  : ratio > allowed_ratio && (std::isinf(ratio) || c.surely_above(each));
     out.worst_error = std::max(out.worst_error, error);
     if (ratio > out.worst_ratio) {
       out.worst_ratio = ratio;

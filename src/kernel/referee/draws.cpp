@@ -60,15 +60,6 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
   return out;
 }
 
-lane_errors errors_on_given_inputs(const trial& t, const head_input& in, const plan_variant& variant, std::uint64_t seed, const lane& at, range_seen* range) {
-  emulation_options options;
-  options.noise_ulps = 1;
-  options.seed = seed;
-  const head_output run = emulate_head(in, variant, options);
-  *range = run.range;
-  return errors_of_run(t.p, run, t.truth, at);
-}
-
 /// Whether everything that a kernel forms before o is stored is in fp32 or wider: its error is that of its sums.
 bool made_by_sums(const plan_variant& v, const problem& p) {
   const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
@@ -161,7 +152,7 @@ drawn draw_runs(const trial& t) {
     range_seen range{};
     const plan_variant& variant = t.variants[law / 2];
     const std::uint64_t seed = t.seed(1, i, law * 1024 + r);
-    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t, in, variant, seed, at, &range) : errors_of_draw(in, variant, seed, &range);
+    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range) : errors_of_draw(in, variant, seed, &range);
     if (!at.state) e.state = matrix<double>();
     const lane_norms n = norms(e, where, at.judged);
     const std::size_t finite = finite_tokens(e.o);

@@ -46,6 +46,7 @@ struct part {
   flat base;                               ///< error of the plain run
   std::vector<std::vector<flat>> same;     ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;    ///< [variant][run]: errors of draws
+  std::vector<flat> finer;                 ///< [rounding left out]: run - plain run, on the same inputs
   flat mean_same;                          ///< of same
   by_run same_size, moved_size;            ///< sums of squares of the errors of these runs
 };
@@ -63,6 +64,7 @@ struct sums {
   double deviation = 0;    ///< <got - base - mean(same), d>
   double deviation_size = 0;
   by_run same, moved;
+  std::vector<double> finer;  ///< by rounding left out
 };
 
 /// One planted fault in one lane; `difference` is faulty - plain in o and in the state.
@@ -72,6 +74,35 @@ struct fault_run {
   lane_norms finite_norms;  ///< of its error, where the whole lane was run
   std::array<sums, 2> own;  ///< what no result enters
 };
+
+/// The variant with one of its roundings left out, each in turn: kernels that keep the plan, and lie in a direction of their own.
+std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
+  using leave_out = bool (*)(plan_variant&);
+  static constexpr auto keep = [](format& f) { return f.precision < fp32.precision && (f = fp32, true); };
+  static constexpr auto hold = [](narrowing& n) { return n.to.precision < fp32.precision && (n = {fp32, false}, true); };
+  static constexpr auto drop = [](std::optional<format>& f) { return f && f->precision < fp32.precision && (f.reset(), true); };
+  static constexpr auto before_it_is_stored = [](const plan_variant& x, std::optional<narrowing>& operand) {
+    return x.path == path_kind::chunk && !operand && x.state.store.to.precision < fp32.precision && (operand = narrowing{fp32, false}, true);
+  };
+  static constexpr leave_out all[] = {
+      [](plan_variant& x) { return drop(x.l2norm_store); },       [](plan_variant& x) { return keep(x.beta); },
+      [](plan_variant& x) { return hold(x.A.operand); },          [](plan_variant& x) { return keep(x.A.store); },
+      [](plan_variant& x) { return hold(x.inverse.operand); },    [](plan_variant& x) { return hold(x.inverse.merge_operand); },
+      [](plan_variant& x) { return drop(x.inverse.between); },    [](plan_variant& x) { return keep(x.inverse.store); },
+      [](plan_variant& x) { return hold(x.u.operand); },          [](plan_variant& x) { return hold(x.w.operand); },
+      [](plan_variant& x) { return keep(x.u.store); },            [](plan_variant& x) { return keep(x.w.store); },
+      [](plan_variant& x) { return hold(x.state.store); },        [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
+      [](plan_variant& x) { return drop(x.state.between_tokens); }, [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
+      [](plan_variant& x) { return keep(x.v_new.store); },        [](plan_variant& x) { return hold(x.v_new.update_operand); },
+      [](plan_variant& x) { return hold(x.o.operand); },
+  };
+  std::vector<plan_variant> out;
+  for (const leave_out one : all) {
+    plan_variant finer = v;
+    if (one(finer)) out.push_back(std::move(finer));
+  }
+  return out;
+}
 
 struct lane_runs {
   std::array<part, 2> parts;
@@ -142,6 +173,7 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
     sums& s = out.own[k];
     s.own = inner(d, d);
     s.base = inner(x.base, d);
+    for (const flat& run : x.finer) s.finer.push_back(run.empty() ? 0 : inner(run, d));
     for (const auto* law : {&x.same, &x.moved}) {
       auto& to = law == &x.same ? s.same : s.moved;
       for (const auto& variant : *law) {
@@ -175,6 +207,14 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
   out.parts[0].base = as_flat(base.o.data(), o_count);
   out.parts[1].base = as_flat(base.state.data(), state_count);
   for (part& x : out.parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
+  const std::vector<plan_variant> finer = one_rounding_fewer(t.variants.front());
+  for (part& x : out.parts) x.finer.resize(finer.size());
+  parallel_for(finer.size(), t.options.threads, [&](std::size_t i) {
+    if (t.stopped()) return;
+    const head_output other = emulate_head(in, finer[i]);
+    out.parts[0].finer[i] = difference(other.o.data(), plain.o.data(), o_count);
+    if (state) out.parts[1].finer[i] = difference(other.final_state.data(), plain.final_state.data(), state_count);
+  });
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(2 * V * per_variant, t.options.threads, [&](std::size_t job) {
@@ -290,6 +330,8 @@ void add_lane(const fault_run& run, const std::array<part, 2>& parts, const resu
     s.deviation_size += result.deviation_size[k];
     add(run.own[k].same, s.same);
     add(run.own[k].moved, s.moved);
+    s.finer.resize(run.own[k].finer.size());
+    for (std::size_t i = 0; i < s.finer.size(); ++i) s.finer[i] += run.own[k].finer[i];
   }
 }
 
@@ -300,6 +342,7 @@ fault_draws::projection projection_on(const fault& planted, const char* tensor, 
   x.got = s.got / s.own;
   x.of_fault = 1 + s.base / s.own;
   x.fault_size = std::sqrt(s.own);
+  for (const double finer : s.finer) x.finer = std::max(x.finer, (s.base + finer) / s.own);
   x.score = cosine(s.deviation, s.deviation_size, s.own);
   x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
   x.same_inputs.two_sided = x.draws.two_sided = false;

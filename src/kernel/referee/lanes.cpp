@@ -108,6 +108,16 @@ format narrowest_operand(const plan_variant& v) {
   return narrowest;
 }
 
+lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant, std::uint64_t seed,
+                                   const reference& truth, const lane& at, range_seen* range) {
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  const head_output run = emulate_head(in, variant, options);
+  if (range != nullptr) *range = run.range;
+  return errors_of_run(p, run, truth, at);
+}
+
 lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range) {
   const head_input moved = perturbed(in, seed, narrowest_operand(variant));
   emulation_options options;

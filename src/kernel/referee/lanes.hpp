@@ -46,6 +46,9 @@ struct lane_errors {
 [[nodiscard]] std::size_t finite_tokens(const matrix<double>& o);
 /// A run's distance to the truth of the unperturbed problem.
 [[nodiscard]] lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at);
+/// The error of one run on the inputs as given, its sums in another build's order.
+[[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant, std::uint64_t seed,
+                                                 const reference& truth, const lane& at, range_seen* range = nullptr);
 /// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.
 [[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range = nullptr);
 

@@ -104,6 +104,7 @@ struct fault_draws {
     std::string tensor;
     double got = 0;         ///< of the kernel's error
     double of_fault = 0;    ///< of the faulty run's error
+    double finer = 0;       ///< the most of kernels that leave one rounding out
     double score = 0;       ///< cosine of (error - mean error of correct runs)
     double fault_size = 0;  ///< norm of (faulty - correct)
     signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs

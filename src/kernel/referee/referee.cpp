@@ -228,7 +228,8 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
     // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
     const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
-    const double limit = std::max(0.5, projects / x.fault_size);
+    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice that.
+    const double limit = std::max({0.5, projects / x.fault_size, 2 * x.finer});
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
     // unless the stage of that fault is refuted too.
