@@ -101,6 +101,29 @@ struct mpfr_field {
     }
   }
   static void read_row(value* o, const value& q, const value* s, std::size_t n) { predict_row(o, q, s, n); }
+  [[nodiscard]] value dot(const value* a, const value* b, std::size_t n) const {
+    value out = zero();
+    for (std::size_t v = 0; v < n; ++v) mpfr_fma(out.get(), a[v].get(), b[v].get(), out.get(), MPFR_RNDN);
+    return out;
+  }
+  static void subtract(value* out, const value* a, const value* b, std::size_t n) {
+    for (std::size_t v = 0; v < n; ++v) mpfr_sub(out[v].get(), a[v].get(), b[v].get(), MPFR_RNDN);
+  }
+  [[nodiscard]] value sum(const value& a, const value& b) const {
+    value out = zero();
+    mpfr_add(out.get(), a.get(), b.get(), MPFR_RNDN);
+    return out;
+  }
+  [[nodiscard]] value product(const value& a, const value& b) const {
+    value out = zero();
+    mpfr_mul(out.get(), a.get(), b.get(), MPFR_RNDN);
+    return out;
+  }
+  [[nodiscard]] value negated(const value& a) const {
+    value out = zero();
+    mpfr_neg(out.get(), a.get(), MPFR_RNDN);
+    return out;
+  }
   static void scale_row(value* o, double c, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) mpfr_mul_d(o[v].get(), o[v].get(), c, MPFR_RNDN);
   }

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "oracle/gradients/chain.hpp"
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "oracle/sequence_at.hpp"
+
+namespace deltaproof {
+namespace {
+
+constexpr int guard_bits = 192;
+
+/// A step length and its derivative with respect to what the file holds.
+struct activated {
+  mpfr_ball beta, slope;
+};
+
+/// With E = e^-|x|: sigmoid(x) = 1/(1 + E), or E/(1 + E) below 0; its derivative is E/(1 + E)^2.
+activated activate(double given, activation_kind activation, mpfr_prec_t bits) {
+  const mpfr_ball one(bits, 1);
+  if (activation == activation_kind::none) return {mpfr_ball(bits, given), one};
+  const mpfr_ball times(bits, activation == activation_kind::two_sigmoid ? 2 : 1);
+  const mpfr_ball small = exp(mpfr_ball(bits, -std::fabs(given)));
+  const mpfr_ball inverse = one / (one + small);
+  return {times * (given >= 0 ? inverse : small * inverse), times * (small * (inverse * inverse))};
+}
+
+/// (x phi)' = -R' and phi' at x.
+struct gain_slopes {
+  mpfr_ball of_product, of_gain;
+};
+
+/// sum over m from 1 to `terms` of m (-1)^m x^(m-1) / (m+1)!: phi' of the Taylor polynomials of e^-x, and of e^-x itself.
+mpfr_ball taylor_slope(const mpfr_ball& x, int terms, mpfr_prec_t bits) {
+  mpfr_ball sum(bits, 0), power(bits, 1);
+  for (int m = 1; m <= terms; ++m) {
+    power = power / mpfr_ball(bits, m + 1);  // (-x)^(m-1) / (m+1)!
+    sum = sum - mpfr_ball(bits, m) * power;
+    power = -(power * x);
+  }
+  return sum;
+}
+
+/// sum over m up to `degree` of (-x)^m / m!
+mpfr_ball taylor(const mpfr_ball& x, int degree, mpfr_prec_t bits) {
+  mpfr_ball sum(bits, 1), power(bits, 1);
+  for (int m = 1; m <= degree; ++m) {
+    power = -(power * x) / mpfr_ball(bits, m);
+    sum = sum + power;
+  }
+  return sum;
+}
+
+gain_slopes exact_slopes(const mpfr_ball& x, mpfr_prec_t bits) {
+  const mpfr_ball one(bits, 1), decayed = exp(-x);
+  // Near 0 (e^-x - phi)/x cancels; there terms fall by more than 2^-(log2 m!) each.
+  if (x.surely_below(1) && (-x).surely_below(1)) {
+    int terms = 8;
+    for (double bits_known = 0; bits_known < static_cast<double>(bits); ++terms) bits_known += std::log2(static_cast<double>(terms));
+    mpfr_ball slope = taylor_slope(x, terms, bits);
+    return {decayed, slope + mpfr_ball(bits, 0).widened(wide_bound::scaled(1, -bits))};
+  }
+  const mpfr_ball gain = (one - decayed) / x;
+  return {decayed, (decayed - gain) / x};
+}
+
+gain_slopes slopes_of(rule_kind rule, const mpfr_ball& x, mpfr_prec_t bits) {
+  const mpfr_ball one(bits, 1);
+  const auto runge_kutta = [&](int stages) { return gain_slopes{taylor(x, stages - 1, bits), taylor_slope(x, stages - 1, bits)}; };
+  switch (rule) {
+    case rule_kind::euler: break;
+    case rule_kind::exact: return exact_slopes(x, bits);
+    case rule_kind::implicit: {
+      const mpfr_ball gain = one / (one + x);
+      return {gain * gain, -(gain * gain)};
+    }
+    case rule_kind::crank_nicolson: {
+      const mpfr_ball two(bits, 2), gain = two / (two + x);
+      return {gain * gain, -(gain * gain) / two};
+    }
+    case rule_kind::rk2: return runge_kutta(2);
+    case rule_kind::rk3: return runge_kutta(3);
+    case rule_kind::rk4: return runge_kutta(4);
+  }
+  return {one, mpfr_ball(bits, 0)};
+}
+
+mpfr_ball square_sum(std::span<const double> x, mpfr_prec_t bits) {
+  mpfr_ball sum(bits, 0);
+  for (const double xi : x) {
+    if (xi == 0) continue;
+    const mpfr_ball part(bits, xi);
+    sum = sum + part * part;
+  }
+  return sum;
+}
+
+}  // namespace
+
+chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int target_bits) {
+  const mpfr_prec_t bits = target_bits + guard_bits;
+  const sequence_range range = sequence_at(p, sequence_index);
+  const std::size_t keys = p.key_dim(), rows = range.tokens * p.num_householder;
+  const std::size_t first_token = range.batch * p.tokens() + range.first_token;
+  const std::size_t first_row = range.batch * p.steps() + range.first_token * p.num_householder;
+  const mpfr_ball one(bits, 1), two(bits, 2), epsilon = one / mpfr_ball(bits, 1e6);
+  chain_factors out;
+  std::vector<double> x(keys);
+  for (std::size_t t = 0; t < range.tokens && p.qk_l2norm; ++t) {
+    p.q.read(((first_token + t) * p.key_heads() + p.key_head(value_head)) * keys, x);
+    out.query_scale.push_back(one / sqrt(square_sum(x, bits) + epsilon));
+  }
+  const bool derived = p.rule != rule_kind::euler;
+  if (!p.qk_l2norm && !derived && p.beta_activation == activation_kind::none) return out;
+  for (std::size_t r = 0; r < rows; ++r) {
+    mpfr_ball norm(bits, 0);
+    if (p.qk_l2norm || derived) {
+      p.k.read(((first_row + r) * p.key_heads() + p.key_head(value_head)) * keys, x);
+      norm = square_sum(x, bits);
+    }
+    if (p.qk_l2norm) {
+      out.key_scale.push_back(one / sqrt(norm + epsilon));
+      norm = norm / (norm + epsilon);
+    }
+    if (!derived && p.beta_activation == activation_kind::none) continue;
+    activated step = activate(p.beta.at((first_row + r) * p.value_heads() + value_head), p.beta_activation, bits);
+    if (!derived) {
+      out.by_beta.push_back(std::move(step.slope));
+      continue;
+    }
+    const gain_slopes slopes = slopes_of(p.rule, step.beta * norm, bits);
+    out.by_beta.push_back(step.slope * slopes.of_product);
+    out.by_key.push_back(two * (step.beta * step.beta) * slopes.of_gain);
+  }
+  return out;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "oracle/gradients/group.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "deltaproof/oracle/certify_adjoint.hpp"
+#include "oracle/gradients/chain.hpp"
+#include "oracle/lower_mpfr.hpp"
+#include "oracle/sequence_at.hpp"
+
+namespace deltaproof {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// A number of a field and its error in units of u.
+template <class Field>
+struct known {
+  typename Field::value x;
+  typename Field::radius error = 0;
+};
+
+/// Arithmetic on such numbers. An exact 0 stays one.
+template <class Field>
+class known_arithmetic {
+ public:
+  using value = typename Field::value;
+  using radius = typename Field::radius;
+  using number = known<Field>;
+
+  known_arithmetic(const Field& field, const radius& u) : field_{field}, u_{u} {}
+
+  [[nodiscard]] number zero() const { return {field_.zero(), 0}; }
+  [[nodiscard]] number from(const mpfr_ball& b, int bits) const {
+    number out = zero();
+    const wide_bound scaled_error = b.error() * wide_bound::scaled(1, bits);
+    if constexpr (std::is_same_v<value, double>) {
+      out.x = mpfr_get_d(b.value(), MPFR_RNDN);
+      out.error = scaled_error.above() + std::fabs(out.x);
+      if (!b.is_exact_zero()) out.error += Field::underflow_unit;
+    } else {
+      mpfr_set(out.x.get(), b.value(), MPFR_RNDN);
+      out.error = scaled_error + Field::magnitude(out.x);
+    }
+    return out;
+  }
+  [[nodiscard]] number product(const number& a, const number& b) const {
+    if (is_exact_zero(a) || is_exact_zero(b)) return zero();
+    number out{field_.product(a.x, b.x), 0};
+    const radius size_a = Field::magnitude(a.x), size_b = Field::magnitude(b.x);
+    out.error = closed(size_a * b.error + a.error * size_b + u_ * a.error * b.error + Field::magnitude(out.x) +
+                       Field::underflow_unit * (1 + size_a + size_b));
+    return out;
+  }
+  [[nodiscard]] number sum(const number& a, const number& b) const {
+    if (is_exact_zero(a)) return b;
+    if (is_exact_zero(b)) return a;
+    number out{field_.sum(a.x, b.x), 0};
+    out.error = closed(a.error + b.error + Field::magnitude(out.x));
+    return out;
+  }
+  [[nodiscard]] number difference(const number& a, const number& b) const { return sum(a, {field_.negated(b.x), b.error}); }
+
+ private:
+  [[nodiscard]] static bool is_exact_zero(const number& a) { return Field::is_zero(a.x) && a.error == radius(0); }
+  [[nodiscard]] static radius closed(const radius& e) { return detail::finite_or_infinite(e * detail::radius_slack); }
+
+  Field field_;
+  radius u_;
+};
+
+/// x . d_x chain: dx^ is the gradient with respect to x^ = r x, and becomes that with respect to x.
+template <class Field>
+void through_norm(const known_arithmetic<Field>& at, const known<Field>& r, const typename Field::value* normalised, double relative_error,
+                  known<Field>* d, std::size_t keys) {
+  std::vector<known<Field>> x;
+  auto along = at.zero();
+  for (std::size_t i = 0; i < keys; ++i) {
+    x.push_back({normalised[i], Field::magnitude(normalised[i]) * relative_error});
+    along = at.sum(along, at.product(x[i], d[i]));
+  }
+  for (std::size_t i = 0; i < keys; ++i) d[i] = at.product(r, at.difference(d[i], at.product(x[i], along)));
+}
+
+template <class Field>
+class group_run {
+ public:
+  using value = typename Field::value;
+  using radius = typename Field::radius;
+  using number = known<Field>;
+
+  group_run(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits)
+      : p_{p}, d_{d}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits},
+        u_{radius(std::ldexp(1.0, -std::min(bits, 1000)))}, arithmetic_(field, u_) {
+    if constexpr (!std::is_same_v<value, double>) u_ = wide_bound::scaled(1, -bits);
+    arithmetic_ = known_arithmetic<Field>(field, u_);
+    const std::size_t group = p.value_heads() / p.key_heads();
+    for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
+  }
+
+  [[nodiscard]] bool run(const std::atomic<bool>* stop, group_gradients& out) {
+    const std::size_t keys = p_.key_dim(), rows = range_.tokens * p_.num_householder;
+    std::vector<number> dq(range_.tokens * keys, arithmetic_.zero()), dk(rows * keys, arithmetic_.zero());
+    for (const std::size_t h : heads_) {
+      const lowered<value> in = lower_head(h);
+      if (in.underflowed) return false;
+      const auto factors = factors_of(p_, sequence_, h, bits_);
+      const cotangents_of_head with = cotangents_at(h);
+      auto raw = adjoint_certifier<Field>(field_, u_, in, with.o, with.o_size, with.state).run(stop);
+      if (stop && stop->load()) return false;
+      const std::vector<number> dbeta = through_rule(in, factors, raw);
+      add_rows(dq, in.scan.q, in.error.query, factors.query_scale, raw.q);
+      add_rows(dk, in.scan.k, in.error.key, factors.key_scale, raw.k);
+      out.heads.push_back({part_of(raw.v), part_of(dbeta), part_of(raw.decay), p_.initial_state ? part_of(raw.initial_state) : head_part{}});
+    }
+    out.q = part_of(dq);
+    out.k = part_of(dk);
+    return true;
+  }
+
+ private:
+  struct cotangents_of_head {
+    std::vector<value> o, state;
+    std::vector<radius> o_size;
+  };
+
+  [[nodiscard]] lowered<value> lower_head(std::size_t h) const {
+    if constexpr (std::is_same_v<value, double>) return lower(p_, sequence_, h);
+    else return lower_mpfr(p_, sequence_, h, bits_);
+  }
+  [[nodiscard]] value given(double x) const {
+    value out = field_.zero();
+    if constexpr (std::is_same_v<value, double>) out = x;
+    else mpfr_set_d(out.get(), x, MPFR_RNDN);
+    return out;
+  }
+
+  /// scale d_o, each product rounded once, and d_final_state.
+  [[nodiscard]] cotangents_of_head cotangents_at(std::size_t h) const {
+    const std::size_t cols = p_.value_dim(), keys = p_.key_dim();
+    cotangents_of_head out;
+    std::vector<double> x(cols);
+    const value scale = given(p_.scale);
+    for (std::size_t t = 0; t < range_.tokens; ++t) {
+      const std::size_t row = range_.batch * p_.tokens() + range_.first_token + t;
+      if (d_.d_o) d_.d_o->read((row * p_.value_heads() + h) * cols, x);
+      for (const double one : x) {
+        out.o.push_back(field_.product(scale, given(one)));
+        radius size = Field::magnitude(out.o.back());
+        // A product that underflows to 0 is none.
+        if (Field::is_zero(out.o.back()) && one != 0 && p_.scale != 0) size = radius(std::numeric_limits<double>::denorm_min());
+        out.o_size.push_back(size);
+      }
+    }
+    std::fill(x.begin(), x.end(), 0.0);
+    for (std::size_t i = 0; i < keys; ++i) {
+      if (d_.d_final_state) d_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
+      for (const double one : x) out.state.push_back(given(one));
+    }
+    return out;
+  }
+
+  /// dbeta from db, and what k does to b added to dk.
+  [[nodiscard]] std::vector<number> through_rule(const lowered<value>& in, const chain_factors& factors, certified_adjoint<Field>& raw) const {
+    const std::size_t keys = p_.key_dim();
+    std::vector<number> dbeta;
+    for (std::size_t row = 0; row < raw.step.value.size(); ++row) {
+      const number db{raw.step.value[row], raw.step.error[row]};
+      dbeta.push_back(factors.by_beta.empty() ? db : arithmetic_.product(arithmetic_.from(factors.by_beta[row], bits_), db));
+      if (factors.by_key.empty()) continue;
+      const number along = arithmetic_.product(arithmetic_.from(factors.by_key[row], bits_), db);
+      for (std::size_t i = row * keys; i < (row + 1) * keys; ++i) {
+        const number k{in.scan.k[i], Field::magnitude(in.scan.k[i]) * in.error.key};
+        const number dk = arithmetic_.sum({raw.k.value[i], raw.k.error[i]}, arithmetic_.product(along, k));
+        raw.k.value[i] = dk.x;
+        raw.k.error[i] = dk.error;
+      }
+    }
+    return dbeta;
+  }
+
+  /// The head's part of dq or dk, through the normalisation if there is one, joins those of the other heads.
+  void add_rows(std::vector<number>& sum, const std::vector<value>& normalised, double relative_error, const std::vector<mpfr_ball>& scale,
+                const certified_entries<Field>& raw) const {
+    const std::size_t keys = p_.key_dim();
+    std::vector<number> row(keys, arithmetic_.zero());
+    for (std::size_t first = 0; first < sum.size(); first += keys) {
+      for (std::size_t i = 0; i < keys; ++i) row[i] = {raw.value[first + i], raw.error[first + i]};
+      if (!scale.empty()) {
+        through_norm(arithmetic_, arithmetic_.from(scale[first / keys], bits_), &normalised[first], relative_error, row.data(), keys);
+      }
+      for (std::size_t i = 0; i < keys; ++i) sum[first + i] = arithmetic_.sum(sum[first + i], row[i]);
+    }
+  }
+
+  void put(head_part& part, std::size_t i, const value& x, const radius& error, mpfr_ptr rest) const {
+    const double absolute = detail::absolute_radius(error, u_);
+    if constexpr (std::is_same_v<value, double>) {
+      part.value[i] = x;
+      part.radius[i] = std::isfinite(x) ? absolute : infinity;
+    } else {
+      split(part, i, x.get(), rest, absolute);
+    }
+  }
+  [[nodiscard]] head_part part_of(const std::vector<number>& numbers) const {
+    head_part part{{}, std::vector<double>(numbers.size()), {}, std::vector<double>(numbers.size())};
+    mpfr_value rest(std::max<mpfr_prec_t>(bits_, MPFR_PREC_MIN));
+    for (std::size_t i = 0; i < numbers.size(); ++i) put(part, i, numbers[i].x, numbers[i].error, rest.get());
+    return part;
+  }
+  [[nodiscard]] head_part part_of(const certified_entries<Field>& entries) const {
+    head_part part{{}, std::vector<double>(entries.value.size()), {}, std::vector<double>(entries.value.size())};
+    mpfr_value rest(std::max<mpfr_prec_t>(bits_, MPFR_PREC_MIN));
+    for (std::size_t i = 0; i < entries.value.size(); ++i) put(part, i, entries.value[i], entries.error[i], rest.get());
+    return part;
+  }
+
+  const problem& p_;
+  const output_cotangents& d_;
+  std::size_t sequence_;
+  sequence_range range_;
+  Field field_;
+  int bits_;
+  radius u_;
+  known_arithmetic<Field> arithmetic_;
+  std::vector<std::size_t> heads_;
+};
+
+}  // namespace
+
+bool run_group(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, int bits,
+               const std::atomic<bool>* stop, group_gradients& out) {
+  out = {};
+  if (bits <= 53) {
+    out.tier = "fp64";
+    return group_run<fp64_field>(p, d, sequence_index, key_head, {}, 53).run(stop, out);
+  }
+  out.tier = "mpfr-" + std::to_string(bits);
+  return group_run<mpfr_field>(p, d, sequence_index, key_head, mpfr_field{bits}, bits).run(stop, out);
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The gradients of one group of heads (those of a key head, in one sequence) at one precision.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "deltaproof/oracle/gradients.hpp"
+#include "oracle/solve/decided.hpp"
+
+namespace deltaproof {
+
+/// dq T x K and dk (T n) x K of the group; of each of its value heads dv (T n) x V, dbeta T n, dg T or T x K, dinitial_state K x V.
+struct group_gradients {
+  head_part q, k;
+  struct head {
+    head_part v, beta, g, initial_state;
+  };
+  std::vector<head> heads;
+  std::string tier;
+};
+
+/// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits. False where the tier cannot say anything.
+[[nodiscard]] bool run_group(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, int bits,
+                             const std::atomic<bool>* stop, group_gradients& out);
+
+}  // namespace deltaproof
