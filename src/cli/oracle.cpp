@@ -19,6 +19,7 @@ struct oracle_arguments {
   std::string round = "fp64";
   std::size_t bits = 0;
   int max_bits = 1024;
+  bool gradients = false;
 };
 
 golden_request request_of(const oracle_arguments& args, const common_options& common) {
@@ -66,7 +67,53 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
   return text;
 }
 
+/// Writes the gradients instead of o and final_state.
+int run_gradients(const oracle_arguments& args, const common_options& common, golden_request asked) {
+  notes_list notes;
+  const safetensors_file source = map_safetensors(args.problem);
+  const std::string problem_hash = source.sha256();
+  const problem p = parse_problem(source, notes);
+  if (!p.has_cotangents()) {
+    throw format_error(args.problem + ": holds neither do nor dfinal_state, of which gradients are asked for; record what the backward pass was given");
+  }
+  const golden_gradients answer = [&] {
+    progress_line line("gradients");
+    asked.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+    return make_golden_gradients(p, asked);
+  }();
+  if (answer.stopped) {
+    say(common, "oracle: " + why_stopped(common) + "; stopped before the gradients were complete; nothing was written\n");
+    return 3;
+  }
+  if (source.changed()) throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+  write_golden_gradients(args.output, answer, problem_hash);
+  json j{{"schema", "deltaproof.oracle/1"},
+         {"output", args.output},
+         {"round", args.round},
+         {"bits", args.bits == 0 ? json() : json(args.bits)},
+         {"max_bits", args.max_bits},
+         {"tiers", answer.tiers},
+         {"notes", notes}};
+  std::string text = args.output + ": gradients of " + args.problem + ", " + words_for(args) + "\n";
+  std::size_t undecided = 0;
+  for (const auto& [name, part] : answer.tensors) {
+    const std::string radius = detail::general(part.radius, 17);
+    j["parts"][name] = part.parts.size();
+    j["radius"][name] = radius;
+    j["undecided"][name] = part.undecided;
+    j["undecided_indices"][name] = part.undecided_indices;
+    undecided += part.undecided;
+    text += name + ": largest radius " + (args.bits == 0 ? "before rounding " : "of the sum ") + radius +
+            (part.undecided > 0 ? "; " + std::to_string(part.undecided) + " elements are not decided: NaN in the file, listed in its metadata" : "") + "\n";
+  }
+  text += "precision: " + counts_text(answer.tiers) + " (groups of heads that share q and k)\n";
+  for (const auto& note : notes) text += "note: " + note + "\n";
+  publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
+  return undecided > 0 ? 3 : 0;
+}
+
 int run(const oracle_arguments& args, const common_options& common) {
+  if (args.gradients) return run_gradients(args, common, request_of(args, common));
   golden_request asked = request_of(args, common);
   notes_list notes;
   const safetensors_file source = map_safetensors(args.problem);
@@ -142,6 +189,7 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
   command->add_option("--bits", args->bits, "So many bits of every element, as a sum of fp64 tensors (53 to 1024)")
       ->check(integer_within(53, 1024))
       ->type_name("N");
+  command->add_flag("--gradients", args->gradients, "Instead: dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state");
   command->add_option("--max-bits", args->max_bits, "Highest working precision; exact numbers are tried whatever it says")
       ->check(integer_within(53, 1024))
       ->type_name("N")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "deltaproof/kernel/check.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 #include "kernel/check_parts.hpp"
 #include "number/text.hpp"
 #include "oracle/sequence_at.hpp"
@@ -161,7 +162,10 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   if (const auto colon = left.find(':'); colon != std::string_view::npos) {
     tensor_name = left.substr(0, colon);
     left = left.substr(colon + 1);
-    if (tensor_name != "o" && tensor_name != "final_state") throw fail("tensor '" + tensor_name + "' is neither o nor final_state");
+    const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), tensor_name) != gradient_names.end();
+    if (tensor_name != "o" && tensor_name != "final_state" && !gradient) {
+      throw fail("tensor '" + tensor_name + "' is neither o nor final_state nor a gradient (dq, dk, dv, dbeta, dg, dinitial_state)");
+    }
   }
   double limit = 0;
   const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
@@ -354,6 +358,29 @@ void join_plan(check_report& out) {
   }
 }
 
+/// Gradients are judged by themselves: no plan says yet what a backward pass may cost.
+void add_gradients(const problem& p, const result& r, const check_options& options, check_report& out) {
+  if (out.stopped) return;
+  check_report gradients;
+  gradients.tensors = check_detail::judge_gradients(p, r, options, out.diverges.has_value(), gradients.stopped);
+  if (gradients.stopped) {
+    out.stopped = true;
+    out.judged = combine(out.judged, verdict::undecided);
+    out.reason = reason_for(out);
+    return;
+  }
+  std::optional<verdict> judged;
+  for (const tensor_report& t : gradients.tensors) {
+    if (t.judged != verdict::vacuous || !t.bounds.empty()) judged = judged ? combine(*judged, t.judged) : t.judged;
+  }
+  if (judged && combine(out.judged, *judged) != out.judged) {
+    gradients.judged = *judged;
+    out.judged = combine(out.judged, *judged);
+    out.reason = reason_for(gradients);
+  }
+  for (tensor_report& t : gradients.tensors) out.tensors.push_back(std::move(t));
+}
+
 /// As --strict-padding asks.
 void refute_unread(check_report& out) {
   if (out.unread.empty()) return;
@@ -390,6 +417,11 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
     if (b.tensor == "final_state" && !r.final_state) {
       throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
     }
+    if (b.tensor.starts_with('d') && (r.gradients.count(b.tensor) == 0 || !p.has_cotangents())) {
+      throw domain_error("check: a bound on " + b.tensor + ", but " +
+                         (r.gradients.count(b.tensor) == 0 ? "the result holds none; drop the bound or record it"
+                                                           : "the problem has neither do nor dfinal_state; record what the kernel was given"));
+    }
   }
   check_report out;
   out.preconditions = inspect(p);
@@ -414,6 +446,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   }
   count_coverage(pairs, out);
   judge_coverage(out);
+  add_gradients(p, r, options, out);
   out.unread = find_unread(p, r);
   if (options.strict_padding) refute_unread(out);
   out.remedy = remedy_for(out, options.max_bits);

@@ -361,6 +361,9 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }
+  if (std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) { return t.name == "dq" || t.name == "dv"; })) {
+    line("gradients", "measured against the certified adjoint; no plan states a backward pass, so only --max-error limits them");
+  }
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "deltaproof/number/errors.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 
 namespace deltaproof {
 namespace detail {
@@ -104,17 +105,12 @@ std::optional<tensor> optional_tensor(const safetensors_file& file, std::string_
   return entry == nullptr ? std::nullopt : std::optional<tensor>(file.load(*entry));
 }
 
-// Notes every tensor that is neither `known` nor `reserved`, and says which are reserved.
+// Notes every tensor that is not `known`.
 template <class Name>
-void note_tensors(const safetensors_file& file, std::span<const Name> known,
-                  std::span<const std::string_view> reserved, notes_list& notes) {
-  const auto among = [](const auto& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+void note_tensors(const safetensors_file& file, std::span<const Name> known, notes_list& notes) {
   for (const safetensors_entry& entry : file.entries()) {
-    if (among(known, entry.name)) continue;
-    notes.push_back(file.where() + ": tensor " + in_quotes(entry.name) +
-                    (among(reserved, entry.name) ? " is reserved for the backward pass; not read" : " is unknown; ignored"));
+    if (std::find(known.begin(), known.end(), entry.name) != known.end()) continue;
+    notes.push_back(file.where() + ": tensor " + in_quotes(entry.name) + " is unknown; ignored");
   }
 }
 
@@ -203,6 +199,26 @@ void validate_stages(const result& r, const problem& p, const std::string& where
   }
 }
 
+// What each gradient is the gradient of, by name.
+const tensor* differentiated(const problem& p, std::string_view gradient) {
+  if (gradient == "dq") return &p.q;
+  if (gradient == "dk") return &p.k;
+  if (gradient == "dv") return &p.v;
+  if (gradient == "dbeta") return &p.beta;
+  if (gradient == "dg") return p.g ? &*p.g : nullptr;
+  return p.initial_state ? &*p.initial_state : nullptr;
+}
+
+void validate_gradients(const result& r, const problem& p, const std::string& where) {
+  for (const auto& [name, gradient] : r.gradients) {
+    const tensor* of = differentiated(p, name);
+    if (of == nullptr) {
+      throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) + ", which the problem has not got; drop it, or give the problem " + name.substr(1));
+    }
+    require_shape(gradient.named(name), of->shape(), "that of " + name.substr(1), where);
+  }
+}
+
 std::string decimal_text(double x) {
   std::array<char, 32> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), x);
@@ -213,6 +229,8 @@ std::vector<tensor> problem_tensors(const problem& p) {
   std::vector<tensor> tensors{p.q.named("q"), p.k.named("k"), p.v.named("v"), p.beta.named("beta")};
   if (p.initial_state) tensors.push_back(p.initial_state->named("initial_state"));
   if (p.g) tensors.push_back(p.g->named("g"));
+  if (p.d_o) tensors.push_back(p.d_o->named("do"));
+  if (p.d_final_state) tensors.push_back(p.d_final_state->named("dfinal_state"));
   if (!p.cu_seqlens.empty()) {
     tensors.push_back(tensor::from_integers({p.cu_seqlens.size()}, p.cu_seqlens, "cu_seqlens"));
   }
@@ -309,6 +327,8 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
   p.beta = detail::required(file, "beta");
   p.g = detail::optional_tensor(file, "g");
   p.initial_state = detail::optional_tensor(file, "initial_state");
+  p.d_o = detail::optional_tensor(file, "do");
+  p.d_final_state = detail::optional_tensor(file, "dfinal_state");
   p.cu_seqlens = detail::offsets_of(file);
   validate(p, file.where());
   p.scale = scale ? *scale : default_scale(p.key_dim());
@@ -316,9 +336,8 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
     notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::decimal_text(p.scale) + " is used");
   }
 
-  constexpr std::array<std::string_view, 7> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens"};
-  constexpr std::array<std::string_view, 2> reserved{"do", "dfinal_state"};
-  detail::note_tensors(file, std::span<const std::string_view>(known), reserved, notes);
+  constexpr std::array<std::string_view, 9> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state"};
+  detail::note_tensors(file, std::span<const std::string_view>(known), notes);
   for (const auto& [key, value] : file.metadata()) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
   }
@@ -376,8 +395,15 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   }
   validate(r, p, where);
 
-  constexpr std::array<std::string_view, 6> reserved{"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"};
-  detail::note_tensors(file, std::span<const std::string>(known), reserved, notes);
+  known.insert(known.end(), gradient_names.begin(), gradient_names.end());
+  for (const std::string_view name : gradient_names) {
+    if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
+  }
+  detail::validate_gradients(r, p, where);
+  if (!r.gradients.empty() && !p.has_cotangents()) {
+    notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) + " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
+  }
+  detail::note_tensors(file, std::span<const std::string>(known), notes);
   for (const auto& [key, value] : file.metadata()) {
     if (keys.has_meaning(key)) continue;
     // What `oracle` writes about each tensor belongs to a reference and is carried along.
@@ -429,6 +455,7 @@ std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_te
       tensors.push_back(stage->second.named(stage->first));
     }
   }
+  for (const auto& [name, gradient] : r.gradients) tensors.push_back(gradient.named(name));
   tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
   return tensors;
 }

@@ -234,6 +234,16 @@ void validate(const problem& p, std::string_view where) {
     in.shape(*p.initial_state, "initial_state", {p.sequence_count(), heads, p.key_dim(), p.value_dim()}, "[N, HV, K, V]");
     detail::require_finite(*p.initial_state, "initial_state", false, in);
   }
+  if (p.d_o) {
+    in.floating(*p.d_o, "do");
+    in.shape(*p.d_o, "do", {batch, p.tokens(), heads, p.value_dim()}, "[B, T, HV, V]");
+    detail::require_finite(*p.d_o, "do", false, in);
+  }
+  if (p.d_final_state) {
+    in.floating(*p.d_final_state, "dfinal_state");
+    in.shape(*p.d_final_state, "dfinal_state", {p.sequence_count(), heads, p.key_dim(), p.value_dim()}, "[N, HV, K, V]");
+    detail::require_finite(*p.d_final_state, "dfinal_state", false, in);
+  }
   detail::validate_gate(p, in);
   detail::require_finite(p.q, "q", false, in);
   detail::require_finite(p.k, "k", false, in);

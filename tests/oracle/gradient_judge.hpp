@@ -74,7 +74,7 @@ struct moved_input {
 
 /// dL / d(that number), B = H = HV = 1.
 template <class R>
-R slope_of_loss(const problem& p, const output_cotangents& d, const moved_input& moved) {
+R slope_of_loss(const problem& p, const moved_input& moved) {
   using J = jet<R>;
   const std::size_t K = p.key_dim(), V = p.value_dim(), n = p.num_householder;
   const auto take = [&](const tensor& t, std::size_t i, std::size_t which) {
@@ -123,13 +123,13 @@ R slope_of_loss(const problem& p, const output_cotangents& d, const moved_input&
       }
     }
     const std::vector<J> q = row(p.q, t, 0);
-    for (std::size_t v = 0; d.d_o && v < V; ++v) {
+    for (std::size_t v = 0; p.d_o && v < V; ++v) {
       J o(0.0);
       for (std::size_t i = 0; i < K; ++i) o = o + q[i] * S[i * V + v];
-      loss += R(p.scale) * o.d * R(d.d_o->at(t * V + v));
+      loss += R(p.scale) * o.d * R(p.d_o->at(t * V + v));
     }
   }
-  for (std::size_t i = 0; d.d_final_state && i < K * V; ++i) loss += S[i].d * R(d.d_final_state->at(i));
+  for (std::size_t i = 0; p.d_final_state && i < K * V; ++i) loss += S[i].d * R(p.d_final_state->at(i));
   return loss;
 }
 

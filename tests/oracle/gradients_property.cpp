@@ -27,7 +27,7 @@ using testing::slope_of_loss;
 using plain_bits = real<4200>;
 using all_bits = real<20000>;
 
-output_cotangents hostile_cotangents(const problem& p, std::uint64_t number) {
+problem with_cotangents(problem p, std::uint64_t number) {
   philox random(77, number);
   const int exponents[] = {0, 0, 0, -30, 30, -500, 500, -1060, 900, -1074};
   const auto draw = [&](std::vector<std::size_t> shape, const char* name) {
@@ -41,11 +41,10 @@ output_cotangents hostile_cotangents(const problem& p, std::uint64_t number) {
     }
     return tensor::from_doubles(fp64, std::move(shape), x, name);
   };
-  output_cotangents d;
   const auto which = random.below(4);
-  if (which != 0) d.d_o = draw({1, p.tokens(), 1, p.value_dim()}, "do");
-  if (which < 2) d.d_final_state = draw({1, 1, p.key_dim(), p.value_dim()}, "dfinal_state");
-  return d;
+  if (which != 0) p.d_o = draw({1, p.tokens(), 1, p.value_dim()}, "do");
+  if (which < 2) p.d_final_state = draw({1, 1, p.key_dim(), p.value_dim()}, "dfinal_state");
+  return p;
 }
 
 template <class R>
@@ -60,28 +59,27 @@ struct tally {
   std::vector<double> ratios;
 };
 
-void judge_element(const problem& p, const output_cotangents& d, const reference_tensor& t, const moved_input& at, const std::string& where, tally& out) {
+void judge_element(const problem& p, const reference_tensor& t, const moved_input& at, const std::string& where, tally& out) {
   ++out.radii;
   if (!std::isfinite(t.radius[at.element])) {
     ++out.infinite;
     return;
   }
-  const plain_bits error = abs(slope_of_loss<plain_bits>(p, d, at) - sum_of<plain_bits>(t, at.element));
+  const plain_bits error = abs(slope_of_loss<plain_bits>(p, at) - sum_of<plain_bits>(t, at.element));
   if (t.radius[at.element] == 0) ++out.exact;
   if (error <= t.radius[at.element]) {
     if (t.radius[at.element] > 0) out.ratios.push_back(static_cast<double>(error / plain_bits(t.radius[at.element])));
     return;
   }
   // What the judge itself rounds falls with its digits; an error stays.
-  const all_bits sure = abs(slope_of_loss<all_bits>(p, d, at) - sum_of<all_bits>(t, at.element));
+  const all_bits sure = abs(slope_of_loss<all_bits>(p, at) - sum_of<all_bits>(t, at.element));
   EXPECT_TRUE(sure <= t.radius[at.element] || sure < all_bits(error) * pow(all_bits(2), -2000))
       << where << ", " << gradient_names[at.tensor] << "[" << at.element << "]: " << t.value[at.element] << " +- " << t.radius[at.element]
       << ", error " << static_cast<double>(sure);
 }
 
 void judge_problem(std::uint64_t number, tally& out) {
-  const problem p = testing::hostile_problem(3, number);
-  const output_cotangents d = hostile_cotangents(p, number);
+  const problem p = with_cotangents(testing::hostile_problem(3, number), number);
   philox random(78, number);
   for (const int bits : {53, 1024}) {
     question q;
@@ -90,7 +88,7 @@ void judge_problem(std::uint64_t number, tally& out) {
     if (bits == 1024) q.round_output = q.round_state = fp64;
     reference_gradients got;
     try {
-      got = solve_gradients(p, d, q);
+      got = solve_gradients(p, q);
     } catch (const domain_error&) {
       return;  // at a pole
     }
@@ -99,7 +97,7 @@ void judge_problem(std::uint64_t number, tally& out) {
       if (found == got.tensors.end() || found->second.value.empty()) continue;
       for (int some = 0; some < 3; ++some) {
         const std::size_t element = static_cast<std::size_t>(random.below(found->second.value.size()));
-        judge_element(p, d, found->second, {i, element}, "hostile problem " + std::to_string(number) + " at " + std::to_string(bits) + " bits", out);
+        judge_element(p, found->second, {i, element}, "hostile problem " + std::to_string(number) + " at " + std::to_string(bits) + " bits", out);
       }
     }
   }

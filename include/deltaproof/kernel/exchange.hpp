@@ -57,6 +57,7 @@ struct result {
   tensor o;                               ///< [B, T, HV, V]
   std::optional<tensor> final_state;      ///< as stored: [N, HV, K, V], or [N, HV, V, K] for layout vk
   std::map<std::string, tensor> stages;   ///< by the names in stage_names; may be empty
+  std::map<std::string, tensor> gradients;  ///< by gradient_names, of the shapes of what they are gradients of; may be empty
   std::string kernel;                     ///< empty if not stated, as producer
   std::optional<path_kind> path;          ///< nothing if not stated
   std::optional<std::size_t> chunk_size;  ///< C, in rows of k

@@ -72,6 +72,17 @@ struct golden {
 [[nodiscard]] result result_of(const golden& from, const golden_request& asked);
 [[nodiscard]] std::vector<tensor> low_parts_of(const golden& from);
 
+/// The gradients of a problem with cotangents, by their names; `decided` of each stays empty.
+struct golden_gradients {
+  std::map<std::string, golden_tensor> tensors;
+  std::map<std::string, std::size_t> tiers;  ///< tier -> groups of heads that it answered
+  bool stopped = false;                      ///< then nothing else is filled in
+};
+/// Throws: as solve_gradients; format_error for bits of another format than fp64.
+[[nodiscard]] golden_gradients make_golden_gradients(const problem& p, const golden_request& asked);
+/// A result file of the backward pass (by rename): the gradients, `pass` = backward, path `reference`, radius.* and undecided.*.
+void write_golden_gradients(const std::filesystem::path& path, const golden_gradients& from, const std::string& problem_sha256);
+
 /// "exact: 6, fp64: 6"; "none" for no counts.
 [[nodiscard]] std::string counts_text(const std::map<std::string, std::size_t>& counts);
 

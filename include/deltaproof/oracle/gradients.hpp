@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The true gradients of a problem, each with a rigorous radius: `solve_gradients(problem, cotangents, question)` is the backward
-// pass of `solve`. The loss is L = sum o . d_o + sum final_state . d_final_state. A gradient is the derivative of L with respect to a
+// The true gradients of a problem, each with a rigorous radius: `solve_gradients(problem, question)` is the backward pass of
+// `solve`. The loss is L = sum o . d_o + sum final_state . d_final_state of the problem. A gradient is the derivative of L with respect to a
 // tensor as the problem file holds it: through the kernel's own normalisation of q and k (with its epsilon), activation of beta and
 // rule. g is the log decay; where it is -inf its gradient is 0. Heads of one group add up in dq and dk. A tensor that the problem
 // has not got has no gradient.
@@ -11,27 +11,13 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "deltaproof/algebra/tensor.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/oracle/reference.hpp"
 
 namespace deltaproof {
-
-/// Derivatives of a loss with respect to what the kernel returns, as files hold them. Shapes: d_o [B, T, HV, V], d_final_state
-/// [N, HV, K, V], any float. Absent: zeros.
-struct output_cotangents {
-  std::optional<tensor> d_o;
-  std::optional<tensor> d_final_state;
-
-  [[nodiscard]] bool any() const { return d_o.has_value() || d_final_state.has_value(); }
-};
-
-/// Shapes, floating formats and finite values. Throws: shape_error, format_error or domain_error, opening with `where`.
-void validate(const output_cotangents& d, const problem& p, std::string_view where);
 
 /// Names in files, in the order in which they are listed everywhere.
 inline constexpr std::array<std::string_view, 6> gradient_names{"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"};
@@ -48,6 +34,6 @@ struct reference_gradients {
 /// The gradients that answer `q`, whose round_output stands for all tensors but dinitial_state, whose round_state is that. Precision
 /// rises by groups of heads that share q and k, in each sequence; q.parts, q.range and q.min_bits are not looked at.
 /// Error: as the radius says; infinite where nothing is known. Throws: as solve.
-[[nodiscard]] reference_gradients solve_gradients(const problem& p, const output_cotangents& d, const question& q = {});
+[[nodiscard]] reference_gradients solve_gradients(const problem& p, const question& q = {});
 
 }  // namespace deltaproof

@@ -110,6 +110,8 @@ struct problem {
   tensor beta;
   std::optional<tensor> g;               ///< natural log of the decay; absent: no decay
   std::optional<tensor> initial_state;   ///< always (K, V); absent: zeros
+  std::optional<tensor> d_o;             ///< [B, T, HV, V]: derivatives of a loss with respect to o; absent: zeros
+  std::optional<tensor> d_final_state;   ///< [N, HV, K, V], likewise
   std::vector<std::int64_t> cu_seqlens;  ///< empty: each batch is one sequence
   double scale = 1;                      ///< multiplies q in the read-out only, exact
   bool qk_l2norm = false;                ///< the kernel reads x / sqrt(sum x^2 + 1e-6) for q and k
@@ -134,6 +136,9 @@ struct problem {
 
   /// The sequences in the order of initial_state and final_state; some may have no token.
   [[nodiscard]] std::vector<sequence_range> sequences() const;
+
+  /// Whether it asks for gradients too.
+  [[nodiscard]] bool has_cotangents() const { return d_o.has_value() || d_final_state.has_value(); }
 
   /// floor(value_head / (HV/H)): the head of q and k that a head of v, beta and g reads.
   [[nodiscard]] std::size_t key_head(std::size_t value_head) const { return value_head / (value_heads() / key_heads()); }

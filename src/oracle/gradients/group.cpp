@@ -94,8 +94,8 @@ class group_run {
   using radius = typename Field::radius;
   using number = known<Field>;
 
-  group_run(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits)
-      : p_{p}, d_{d}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits},
+  group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits)
+      : p_{p}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits},
         u_{radius(std::ldexp(1.0, -std::min(bits, 1000)))}, arithmetic_(field, u_) {
     if constexpr (!std::is_same_v<value, double>) u_ = wide_bound::scaled(1, -bits);
     arithmetic_ = known_arithmetic<Field>(field, u_);
@@ -148,7 +148,7 @@ class group_run {
     const value scale = given(p_.scale);
     for (std::size_t t = 0; t < range_.tokens; ++t) {
       const std::size_t row = range_.batch * p_.tokens() + range_.first_token + t;
-      if (d_.d_o) d_.d_o->read((row * p_.value_heads() + h) * cols, x);
+      if (p_.d_o) p_.d_o->read((row * p_.value_heads() + h) * cols, x);
       for (const double one : x) {
         out.o.push_back(field_.product(scale, given(one)));
         radius size = Field::magnitude(out.o.back());
@@ -159,7 +159,7 @@ class group_run {
     }
     std::fill(x.begin(), x.end(), 0.0);
     for (std::size_t i = 0; i < keys; ++i) {
-      if (d_.d_final_state) d_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
+      if (p_.d_final_state) p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
       for (const double one : x) out.state.push_back(given(one));
     }
     return out;
@@ -221,7 +221,6 @@ class group_run {
   }
 
   const problem& p_;
-  const output_cotangents& d_;
   std::size_t sequence_;
   sequence_range range_;
   Field field_;
@@ -233,15 +232,15 @@ class group_run {
 
 }  // namespace
 
-bool run_group(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, int bits,
+bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits,
                const std::atomic<bool>* stop, group_gradients& out) {
   out = {};
   if (bits <= 53) {
     out.tier = "fp64";
-    return group_run<fp64_field>(p, d, sequence_index, key_head, {}, 53).run(stop, out);
+    return group_run<fp64_field>(p, sequence_index, key_head, {}, 53).run(stop, out);
   }
   out.tier = "mpfr-" + std::to_string(bits);
-  return group_run<mpfr_field>(p, d, sequence_index, key_head, mpfr_field{bits}, bits).run(stop, out);
+  return group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits).run(stop, out);
 }
 
 }  // namespace deltaproof

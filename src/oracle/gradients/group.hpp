@@ -26,7 +26,7 @@ struct group_gradients {
 };
 
 /// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits. False where the tier cannot say anything.
-[[nodiscard]] bool run_group(const problem& p, const output_cotangents& d, std::size_t sequence_index, std::size_t key_head, int bits,
+[[nodiscard]] bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits,
                              const std::atomic<bool>* stop, group_gradients& out);
 
 }  // namespace deltaproof

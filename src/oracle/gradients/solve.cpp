@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/gradients.hpp"
 #include "oracle/gradients/group.hpp"
 #include "oracle/parallel.hpp"
@@ -16,24 +16,6 @@ namespace deltaproof {
 namespace {
 
 constexpr int tiers[] = {53, 128, 256, 512, 1024};
-
-void require_cotangent(const tensor& t, std::string_view name, const std::vector<std::size_t>& shape, std::string_view layout, std::string_view where) {
-  const std::string at = std::string(where) + ": tensor " + std::string(name) + ": ";
-  if (t.is_integer()) throw format_error(at + "dtype " + t.dtype() + " is not a floating-point format");
-  if (t.shape() != shape) {
-    throw shape_error(at + "shape " + shape_text(t.shape()) + " should be " + shape_text(shape) + ", " + std::string(layout) + " of this problem");
-  }
-  std::vector<double> block(std::min<std::size_t>(t.size(), 4096));
-  for (std::size_t first = 0; first < t.size(); first += block.size()) {
-    const auto some = std::span(block).first(std::min(block.size(), t.size() - first));
-    t.read(first, some);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      if (std::isfinite(some[i])) continue;
-      throw domain_error(at + (std::isnan(some[i]) ? "NaN" : some[i] > 0 ? "+inf" : "-inf") + " at flat index " + std::to_string(first + i) +
-                         "; cotangents are finite numbers, repair the tensor where it was dumped");
-    }
-  }
-}
 
 /// Whether each element of a part answers the question.
 bool is_answered(const head_part& part, const std::optional<format>& to, const question& q) {
@@ -92,14 +74,7 @@ reference_tensor zeros_like(const tensor& t) {
 
 }  // namespace
 
-void validate(const output_cotangents& d, const problem& p, std::string_view where) {
-  if (d.d_o) require_cotangent(*d.d_o, "do", {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
-  if (d.d_final_state) {
-    require_cotangent(*d.d_final_state, "dfinal_state", {p.sequence_count(), p.value_heads(), p.key_dim(), p.value_dim()}, "[N, HV, K, V]", where);
-  }
-}
-
-reference_gradients solve_gradients(const problem& p, const output_cotangents& d, const question& q) {
+reference_gradients solve_gradients(const problem& p, const question& q) {
   reference_gradients out;
   out.tensors.emplace("dq", zeros_like(p.q));
   out.tensors.emplace("dk", zeros_like(p.k));
@@ -116,7 +91,7 @@ reference_gradients solve_gradients(const problem& p, const output_cotangents& d
     bool some = false, answered = false;
     for (const int bits : tiers) {
       if (answered || bits > q.max_bits || (q.stop && q.stop->load())) break;
-      if (!run_group(p, d, n, h, bits, q.stop, now)) continue;
+      if (!run_group(p, n, h, bits, q.stop, now)) continue;
       best = std::move(now);
       some = true;
       answered = is_answered(best, q);
