@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/study/study.hpp"
-#include "studies/negative_eigenvalues/sections.hpp"
 #include "studies/negative_eigenvalues/words.hpp"
 #include "support/study.hpp"
 
@@ -100,53 +99,23 @@ TEST(negative_eigenvalues_half_life, of_a_rounded_unit_key) {
   EXPECT_THROW((void)unit_key_square(e4m3), domain_error);
 }
 
-settings small() {
-  settings size;
-  size.tokens = 300;
-  size.reference_tokens = 2000;
-  size.words = 3;
-  size.reference_words = 1;
-  size.steps = {2, 1.984375, 1.75, 1};
-  size.groups = {2, 3};
-  return size;
+TEST(negative_eigenvalues_words, medians_count_none_as_longest) {
+  const auto of = [](double q, const std::vector<double>& horizons) { return as_number(horizon_at(q)(horizons)); };
+  EXPECT_EQ(of(0.5, {0, 5, 3}), 5);
+  EXPECT_EQ(of(0.5, {0, 0, 3}), 0);
+  EXPECT_EQ(of(0, {0, 5, 3}), 3);
+  EXPECT_EQ(of(1, {5, 0, 3}), 0);
 }
 
-report run_small(const run_options& options, const settings& size) {
-  report r = reports::empty("negative-eigenvalues");
-  add_words(options, size, r);
-  add_margins(options, size, r);
-  add_conventions(options, size, r);
-  return r;
-}
-
-TEST(negative_eigenvalues_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  const report a = reports::alike_on_two_threads([](const run_options& options) { return run_small(options, small()); });
-  reports::expect_value(a, "conventions-differ-by-half-the-value", "agree", 200);
-  reports::expect_value(a, "fixed-points", "cycles", true);
-  reports::expect_value(a, "logit-margin", "first_one", 6.25);
-}
-
-// Every sentence is chosen by its runs: other groups and lengths, other numbers.
-TEST(negative_eigenvalues_study, findings_turn_red_on_other_words) {
-  settings size = small();
-  const report before = run_small({}, size);
-  reports::expect_value(before, "rounding-freezes-the-decay", "freezes", true);
-  size.groups = {2, 5};
-  size.tokens = 30;
-  const report after = run_small({}, size);
-  EXPECT_NE(reports::found(before, "rounding-freezes-the-decay").statement,
-            reports::found(after, "rounding-freezes-the-decay").statement);
-}
-
-TEST(negative_eigenvalues_study, medians_count_none_as_longest) {
-  EXPECT_EQ(median_horizon({0, 5, 3}), 5U);
-  EXPECT_EQ(median_horizon({0, 0, 3}), 0U);
-  EXPECT_EQ(median_horizon({}), 0U);
-}
-
-TEST(negative_eigenvalues_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("negative-eigenvalues");
-  EXPECT_EQ(r.unfinished.size(), 1U);
+// What the page expects of the values holds for other words too.
+TEST(negative_eigenvalues_study, other_words_keep_what_the_page_expects) {
+  run_options options;
+  options.threads = 2;
+  options.seed = 2;
+  const report other = run_study(study_named("negative-eigenvalues"), options);
+  EXPECT_THAT(other.failed, testing::IsEmpty());
+  EXPECT_NE(reports::found(reports::committed("negative-eigenvalues"), "unit-keys-at-two").statement,
+            reports::found(other, "unit-keys-at-two").statement);
 }
 
 }  // namespace

@@ -162,6 +162,14 @@ horizon follow_word(const execution& how, std::size_t n, double step, bool unit_
   return in_float([](float x) { return x; });
 }
 
+aggregate_function horizon_at(double q) {
+  return [q](std::span<const double> horizons) -> cell {
+    std::vector<double> ascending(horizons.begin(), horizons.end());
+    std::sort(ascending.begin(), ascending.end(), [](double a, double b) { return a != 0 && (b == 0 || a < b); });
+    return static_cast<std::size_t>(ascending[static_cast<std::size_t>(q * static_cast<double>(ascending.size() - 1))]);
+  };
+}
+
 rational unit_key_square(const format& f) {
   const rational x = exact(rounded_root(f));
   return 2 * x * x;

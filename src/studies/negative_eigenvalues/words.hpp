@@ -9,13 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/study/study.hpp"
+#include "deltaproof/study/results.hpp"
 
 namespace deltaproof::detail::negative_eigenvalues {
 
@@ -45,12 +44,12 @@ struct execution {
   format state;
   bool reference = false;
 };
-inline constexpr std::array<execution, 6> executions{{{"bf16 key, bf16 state", bf16, bf16},
-                                                      {"fp16 key, fp16 state", fp16, fp16},
-                                                      {"bf16 key, fp32 state", bf16, fp32},
-                                                      {"fp32 key, fp32 state", fp32, fp32},
-                                                      {"fp64 key, fp64 state", fp64, fp64},
-                                                      {"256 bits", fp64, fp64, true}}};
+inline constexpr std::array<execution, 6> executions{{{"bf16", bf16, bf16},
+                                                      {"fp16", fp16, fp16},
+                                                      {"mixed", bf16, fp32},
+                                                      {"fp32", fp32, fp32},
+                                                      {"fp64", fp64, fp64},
+                                                      {"reference", fp64, fp64, true}}};
 
 /// What is read along one word of uniformly random elements of S_n. The lead of a state is the least, over its rows, of the right
 /// entry less the largest other one: 1 for a permutation matrix, and an answer is wrong where it is not positive.
@@ -62,6 +61,8 @@ struct horizon {
 /// The key is (e_i - e_j) / sqrt 2 and the step b, or e_i - e_j and the step b / 2.
 [[nodiscard]] horizon follow_word(const execution&, std::size_t n, double step, bool unit_key, std::size_t tokens,
                                   std::uint64_t seed, std::uint64_t word);
+/// The horizon at q (n - 1), rounded down, in ascending order, 0 ("none") after all others.
+[[nodiscard]] aggregate_function horizon_at(double q);
 
 /// |k|^2 of the key (x, -x) with x = 1/sqrt 2 rounded to a format, exactly.
 [[nodiscard]] rational unit_key_square(const format& f);

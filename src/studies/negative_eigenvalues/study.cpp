@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/rational.hpp"
+#include "deltaproof/rule/baselines.hpp"
+#include "deltaproof/study/grid.hpp"
+#include "studies/negative_eigenvalues/words.hpp"
+#include "studies/shared/formats.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::negative_eigenvalues;
+namespace shared = detail::shared;
+
+struct symmetric_group {
+  std::string_view name;
+  std::size_t letters;
+};
+
+constexpr double safe_step = 1.984375;  // 2 (1 - 2u) of bf16
+constexpr double coarse_step = 1.75;
+constexpr double last_step = 1.5;    // of those at which an exchange still leaves a lead
+constexpr double free_step = 1.875;  // of a margin that a model is free to choose
+constexpr std::size_t reference_tokens = 20000;
+constexpr std::size_t still_tokens = 64;  // of the reference at a step at which nothing decays
+constexpr std::size_t width = 16;         // d of the forced state
+
+const grid_axis<symmetric_group> groups{"group", {{"S2", 2}, {"S3", 3}, {"S5", 5}}};
+const grid_axis<execution> runs{"how", {executions.begin(), executions.end()}};
+const grid_axis<double> steps{"b", {2, safe_step, 1.96875, 1.9375, free_step, coarse_step, last_step, 1}};
+
+std::size_t tokens_of(const run_options& options) { return options.size(4096, 65536); }
+std::size_t words_of(const run_options& options, bool reference) { return reference ? options.size(3, 9) : options.size(9, 25); }
+
+/// Medians over words of each group, execution and step.
+frame follow_words(const run_options& options) {
+  const frame all = grid(
+      options, "words", {"wrong", "faint", "lead"},
+      [&](const symmetric_group& group, const execution& how, double b, std::size_t word) {
+        std::vector<frame_row> rows;
+        if (word >= words_of(options, how.reference)) return rows;
+        const std::size_t tokens = !how.reference ? tokens_of(options) : b == 2 ? still_tokens : reference_tokens;
+        const horizon h = follow_word(how, group.letters, b, true, tokens, options.seed, word);
+        rows.push_back({h.wrong, h.faint, h.lead});
+        return rows;
+      },
+      groups, runs, steps, draws(9, 25));
+  frame table = all.by({"group", "how", "b"}, {{"wrong", "wrong", horizon_at(0.5)},
+                                               {"faint", "faint", horizon_at(0.5)},
+                                               {"least", "wrong", horizon_at(0)},
+                                               {"most", "wrong", horizon_at(1)},
+                                               {"lead", "lead", median}});
+  table.derive("answered", [](const auto& row) { return row.number("wrong") == 0; });
+  table.derive("margin", [](const auto& row) { return 2 - row.number("b"); });
+  return table;
+}
+
+/// Parity, S3, S5.
+void add_words(const run_options& options, results& r) {
+  exactness all;
+  for (const symmetric_group& group : groups.quick) {
+    const exactness e = check_every_step(group.letters);
+    all.cases += e.cases;
+    all.exact += e.exact;
+  }
+  r.values("words-are-exact", evidence::exhaustive(all.cases), {{"exact", all.exact}, {"cases", all.cases}});
+  r.values("without-negative-range", {{"determinant_sign", 1}});
+
+  const frame& table = r.table("words", follow_words(options));
+  const auto horizon_of = [&](const char* how, double b, const char* column) {
+    return static_cast<std::size_t>(table.find({{"group", "S5"}, {"how", how}, {"b", b}}, column));
+  };
+  const auto lead_of = [&](const char* how, double b) { return table.find({{"group", "S5"}, {"how", how}, {"b", b}}, "lead"); };
+  r.values("margin-costs-words", evidence::sampled(words_of(options, true), options.seed, {}),
+           {{"wrong_margin", horizon_of("reference", safe_step, "wrong")},
+            {"wrong_coarse", horizon_of("reference", coarse_step, "wrong")},
+            {"faint_margin", horizon_of("reference", safe_step, "faint")},
+            {"faint_coarse", horizon_of("reference", coarse_step, "faint")}});
+  r.values("rounding-freezes-the-decay", evidence::sampled(words_of(options, false), options.seed, {}),
+           {{"bf16_lead", lead_of("bf16", safe_step)},
+            {"fp32_lead", lead_of("fp32", safe_step)},
+            {"freezes", horizon_of("fp32", safe_step, "wrong") == 0 && horizon_of("bf16", safe_step, "wrong") == 0 &&
+                            lead_of("bf16", safe_step) > 0}});
+  r.values("unit-keys-at-two", evidence::sampled(words_of(options, false), options.seed, {}),
+           {{"bf16_lead", lead_of("bf16", 2)}, {"mixed_lead", lead_of("mixed", 2)}, {"wrong", horizon_of("bf16", 2, "wrong")}});
+  r.values("runs", {{"safe_step", safe_step},
+                    {"coarse_step", coarse_step},
+                    {"last_step", last_step},
+                    {"parity_wrong", table.find({{"group", "S2"}, {"how", "reference"}, {"b", last_step}}, "wrong")},
+                    {"still_tokens", still_tokens},
+                    {"reference_tokens", reference_tokens},
+                    {"longest", 2 * reference_tokens}});
+  frame life({"margin", "life"});
+  for (const double b : steps.quick) life.add({2 - b, half_life(exact(b - 1))});
+  r.table("life", std::move(life));
+}
+
+/// Half-lives at steps b = 2 beta; why: the format whose rounded unit keys are safe there.
+frame half_lives() {
+  frame table({"b", "beta", "why", "lambda", "life"});
+  const auto add = [&](const rational& b, const cell& why) {
+    table.add({round_to<double>(b), round_to<double>(rational(b / 2)), why, std::fabs(round_to<double>(rational(1 - b))),
+               half_life(1 - b)});
+  };
+  add(rational(2), "none");
+  for (const format& f : {fp32, fp16, bf16}) add(2 * (1 - 2 * exact(unit_roundoff(f))), std::string(name_of(f)));
+  add(exact(1.96875), "next");
+  for (const double b : {1.9375, free_step, coarse_step, last_step}) add(exact(b), {});
+  return table;
+}
+
+/// Half-lives, rounded unit keys, and which logits keep the margin.
+void add_margins(const run_options&, results& r) {
+  const frame& lives = r.table("half-life", half_lives());
+  const auto life_of = [&](const char* f) { return lives.find({{"why", f}}, "life"); };
+  r.values("margin-costs-memory", {{"bf16", life_of("bf16")},
+                                   {"fp16", life_of("fp16")},
+                                   {"fp32", life_of("fp32")},
+                                   {"bf16_step", lives.find({{"why", "bf16"}}, "b")},
+                                   {"free_step", free_step},
+                                   {"free_lambda", free_step - 1},
+                                   {"free", lives.find({{"b", free_step}}, "life")}});
+
+  frame keys({"format", "square", "away", "life", "doubling"});
+  for (const format& f : {bf16, fp16, fp32, fp64}) {
+    const rational square = unit_key_square(f);
+    const double life = half_life(1 - 2 * square);
+    keys.add({std::string(name_of(f)), round_to<double>(rational(square - 1)), round_to<double>(rational(2 - 2 * square)),
+              life > 0 ? cell(life) : cell(), life > 0 ? cell() : cell(-life)});
+  }
+  r.values("unit-key-is-not-a-reflection", evidence::exhaustive(keys.size()),
+           {{"bf16", keys.find({{"format", "bf16"}}, "life")},
+            {"fp16", keys.find({{"format", "fp16"}}, "life")},
+            {"fp64_doubling", keys.find({{"format", "fp64"}}, "doubling")},
+            {"bf16_away", keys.find({{"format", "bf16"}}, "away")}});
+  r.table("unit-key", std::move(keys));
+
+  // Logits whose sigmoid keeps beta <= 1 - 2u, and saturates.
+  constexpr double from = 0.5;
+  constexpr double to = 16;
+  std::uint64_t cases = 0;
+  double largest_safe = -HUGE_VAL;
+  double first_one = HUGE_VAL;
+  for (std::int64_t i = shared::ordinal<bf16>(from); i <= shared::ordinal<bf16>(to); ++i, ++cases) {
+    const auto x = rounded<bf16>::from_exact(shared::from_ordinal<bf16>(i));
+    const double s = sigmoid(x).value();
+    if (s <= 1 - 2 * unit_roundoff(bf16)) largest_safe = std::max(largest_safe, x.value());
+    if (s == 1) first_one = std::min(first_one, x.value());
+  }
+  r.values("logit-margin", evidence::exhaustive(cases), {{"largest_safe", largest_safe}, {"first_one", first_one}});
+  r.values("logits", {{"to", to}});
+}
+
+rational fraction(int numerator, int denominator) { return rational(numerator) / rational(denominator); }
+
+/// One key with |k|^2 = 1 (3/5, 4/5), one value 1, for ever: k^T S after `steps`.
+template <template <class> class Rule>
+std::vector<rational> iterate(const rational& beta, std::size_t count) {
+  const std::vector<rational> key{fraction(3, 5), fraction(4, 5)};
+  const std::vector<rational> value{rational(1)};
+  Rule<rational> machine(2, 1);
+  std::vector<rational> result;
+  std::vector<rational> o(1);
+  for (std::size_t i = 0; i < count; ++i) {
+    machine.step(key, value, beta);
+    machine.read(key, o);
+    result.push_back(o[0]);
+  }
+  return result;
+}
+
+void add_fixed_points(results& r) {
+  constexpr std::size_t last = 24;
+  constexpr std::size_t shown = 12;  // longer fractions are left out of the table
+  frame table({"form", "beta", "s1", "s2", "s3", "s4", "last", "limit", "life"});
+  bool erase_half = true;
+  bool both_whole = true;
+  bool cycles = true;
+  for (const rational& beta : {fraction(1, 2), fraction(3, 4), fraction(15, 16), fraction(127, 128), rational(1)}) {
+    for (const bool both : {false, true}) {
+      const auto x = both ? iterate<negative_eigenvalues_both>(beta, last) : iterate<negative_eigenvalues_erase>(beta, last);
+      const rational target = both ? rational(1) : fraction(1, 2);
+      const rational lambda = 1 - 2 * beta;
+      rational power(1);
+      bool follows = true;
+      for (const rational& s : x) {
+        power *= lambda;
+        follows = follows && s == target * (1 - power);
+      }
+      (both ? both_whole : erase_half) &= follows;
+      if (beta == 1) cycles = cycles && x[1] == 0 && x[3] == 0 && x[0] == x[2] && x[0] == 2 * target;
+      frame_row row{both ? "both" : "erase", beta.str()};
+      for (std::size_t i = 0; i < 4; ++i) row.push_back(x[i].str().size() < shown ? cell(x[i].str()) : cell());
+      row.insert(row.end(), {round_to<double>(x.back()), beta == 1 ? cell() : cell(round_to<double>(target)), half_life(lambda)});
+      table.add(std::move(row));
+    }
+  }
+  r.values("fixed-points", evidence::exhaustive(table.size() * last),
+           {{"erase_half", erase_half}, {"both_whole", both_whole}, {"cycles", cycles}});
+  r.values("iterates", {{"third", 3}, {"fourth", 4}, {"last", last}});
+  r.table("fixed-points", std::move(table));
+}
+
+/// S' of the first convention against the delta rule with step 2 beta and value v / 2, exactly: how many of the tokens agree.
+std::size_t agreeing_states(std::size_t tokens, std::uint64_t seed) {
+  philox random(seed, 7);
+  const auto draw = [&] { return fraction(static_cast<int>(random.below(15)) - 7, 8); };
+  negative_eigenvalues_erase<rational> erase(3, 2);
+  negative_eigenvalues_both<rational> both(3, 2);
+  std::size_t agree = 0;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const std::vector<rational> k{draw(), draw(), draw()};
+    const std::vector<rational> v{draw(), draw()};
+    const std::vector<rational> half{v[0] / 2, v[1] / 2};
+    const rational beta = fraction(static_cast<int>(random.below(9)), 8);
+    erase.step(k, v, beta);
+    both.step(k, half, beta);
+    if (erase.state() == both.state()) ++agree;
+  }
+  return agree;
+}
+
+template <template <class> class Rule>
+double forced_square(double beta, std::size_t tokens, std::uint64_t seed) {
+  philox random(seed, 8);
+  Rule<double> machine(width, 1);
+  std::vector<double> k(width);
+  std::vector<double> v(1);
+  std::vector<double> o(1);
+  double sum = 0;
+  std::size_t n = 0;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    shared::draw(random, k);
+    shared::normalise(k);
+    if (t >= tokens / 4) {
+      machine.read(k, o);
+      sum += o[0] * o[0];
+      ++n;
+    }
+    v[0] = random.normal();
+    machine.step(k, v, beta);
+  }
+  return sum / static_cast<double>(n);
+}
+
+/// The two conventions: fixed points, forced state.
+void add_conventions(const run_options& options, results& r) {
+  constexpr std::size_t tokens = 200;
+  constexpr double mild = 0.9;
+  add_fixed_points(r);
+  r.values("conventions-differ-by-half-the-value", {{"agree", agreeing_states(tokens, options.seed)}, {"tokens", tokens}});
+  const std::size_t length = options.size(40000, 400000);
+  const frame& forced = r.table(
+      "forced-state", grid(
+                          options, "forced state", {"expected", "both", "quarter", "erase", "off"},
+                          [&](double beta) -> frame_row {
+                            const double expected = 2 * beta / (2 - 2 * beta);
+                            const double both = forced_square<negative_eigenvalues_both>(beta, length, options.seed);
+                            return {expected, both, expected / 4,
+                                    forced_square<negative_eigenvalues_erase>(beta, length, options.seed), both / expected - 1};
+                          },
+                          grid_axis<double>{"beta", {0.5, 0.75, mild, 0.96875, safe_step / 2}}));
+  const auto expected = [&](double beta) { return forced.find({{"beta", beta}}, "expected"); };
+  r.values(
+      "forced-state",
+      {{"at_safe_margin", expected(safe_step / 2)}, {"at_half", expected(0.5)}, {"mild", mild}, {"at_mild", expected(mild)}});
+  r.values("forced-state-runs", evidence::sampled(length, options.seed, {}), {{"worst", forced.over("off", worst)}});
+  r.values("forced", {{"tokens", length}, {"width", width}, {"betas", forced.size()}});
+}
+
+results run(const run_options& options) {
+  results r = in_parts(options, {{"words", &add_words}, {"margins", &add_margins}, {"conventions", &add_conventions}});
+  r.parameters = {
+      {"tokens", tokens_of(options)}, {"words", words_of(options, false)}, {"reference_words", words_of(options, true)}};
+  return r;
+}
+
+}  // namespace
+
+extern const study negative_eigenvalues_study{"negative-eigenvalues", &run};
+
+}  // namespace deltaproof
