@@ -25,8 +25,6 @@ using shared::exp32;
 using shared::exp64;
 using shared::rounded_to;
 
-constexpr std::size_t longest_block = 4096;
-
 // ln(1 + e^x).
 double softplus(double x) { return x > 30 ? x : shared::ln(1 + exp64(x)); }
 
@@ -169,7 +167,6 @@ tokens token_source::next(std::size_t count) {
 
 head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at, std::uint64_t seed) {
   head_run result;
-  result.reference.at.assign(at.begin(), at.end());
   result.runs.resize(choices.size());
   std::vector<machine> machines;
   for (std::size_t c = 0; c < choices.size(); ++c) machines.emplace_back(choices[c], s, seed, 1000 + c);
@@ -186,8 +183,8 @@ head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at
       for (const double g : t.g) gates -= g;
       done += t.beta.size();
     }
-    result.reference.states.push_back(state);
-    result.reference.radius.push_back(radius);
+    result.states.push_back(state);
+    result.radius.push_back(radius);
     for (std::size_t c = 0; c < machines.size(); ++c) compare(machines[c].state(), state, result.runs[c]);
   }
   result.half_life =

@@ -23,18 +23,17 @@ namespace deltaproof::detail::state_precision {
 /// beta = sigmoid(N(0,1) + logit). Keys: a vocabulary of unit vectors rounded to bf16, the r-th word with frequency 1/r; values:
 /// one for each word and noise half as large, rounded to bf16.
 struct head {
-  std::string_view id;
-  std::string_view title;
+  std::string_view name;
   double rate = 0;
   double dt = 0.001;
   double logit = 0;
 };
-inline constexpr std::array<head, 6> heads{{{"short", "short memory", 8, 0.05, 0},
-                                            {"medium", "medium memory", 1, 0.01, 0},
-                                            {"long", "long memory", 0.05, 0.001, 0},
-                                            {"long-slow", "long memory, small β", 0.05, 0.001, -5},
-                                            {"no-gate", "no gate", 0, 0.001, 0},
-                                            {"no-gate-slow", "no gate, small β", 0, 0.001, -5}}};
+inline constexpr std::array<head, 6> heads{{{"short", 8, 0.05, 0},
+                                            {"medium", 1, 0.01, 0},
+                                            {"long", 0.05, 0.001, 0},
+                                            {"long-slow", 0.05, 0.001, -5},
+                                            {"no-gate", 0, 0.001, 0},
+                                            {"no-gate-slow", 0, 0.001, -5}}};
 
 struct shape {
   std::size_t key_dim = 32;
@@ -70,35 +69,31 @@ struct choice {
   decay_place place = decay_place::exponential;
   bool stochastic = false;  ///< of the state's rounding
 };
-inline constexpr std::array<choice, 10> choices{{{"all fp32"},
-                                                 {"state bf16", bf16},
-                                                 {"state bf16, stochastic", bf16, fp32, fp32, decay_place::exponential, true},
-                                                 {"state fp16", fp16},
-                                                 {"state fp16, stochastic", fp16, fp32, fp32, decay_place::exponential, true},
-                                                 {"β bf16", fp32, bf16},
-                                                 {"decay e^g bf16", fp32, fp32, bf16},
-                                                 {"decay e^g fp16", fp32, fp32, fp16},
-                                                 {"log decay g bf16", fp32, fp32, bf16, decay_place::logarithm},
-                                                 {"all bf16", bf16, bf16, bf16}}};
-
-/// The oracle at the checkpoints: |exact - state|_F <= radius. Blocks start from the state of the one before; what that state was
-/// off by is multiplied by the decays since (every step has b |k|^2 <= 2, checked) and added.
-struct reference_run {
-  std::vector<std::size_t> at;
-  std::vector<matrix<double>> states;
-  std::vector<double> radius;
-};
+inline constexpr std::array<choice, 10> choices{{{"fp32"},
+                                                 {"state-bf16", bf16},
+                                                 {"state-bf16-stochastic", bf16, fp32, fp32, decay_place::exponential, true},
+                                                 {"state-fp16", fp16},
+                                                 {"state-fp16-stochastic", fp16, fp32, fp32, decay_place::exponential, true},
+                                                 {"beta-bf16", fp32, bf16},
+                                                 {"decay-bf16", fp32, fp32, bf16},
+                                                 {"decay-fp16", fp32, fp32, fp16},
+                                                 {"log-decay-bf16", fp32, fp32, bf16, decay_place::logarithm},
+                                                 {"all-bf16", bf16, bf16, bf16}}};
 
 struct measured_run {
   std::vector<double> error;  ///< |S' - S|_F / |S|_F at the checkpoints; infinite where S' is not finite
   std::vector<double> kept;   ///< <S', S> / <S, S>
 };
-/// One head: reference and every choice, in one pass over the tokens.
+/// One head: the oracle and every choice at the checkpoints, in one pass over the tokens. |exact - state|_F <= radius: blocks
+/// start from the state of the one before; what that was off by is multiplied by the decays since (every step has
+/// b |k|^2 <= 2, checked) and added.
 struct head_run {
-  reference_run reference;
+  std::vector<matrix<double>> states;
+  std::vector<double> radius;
   std::vector<measured_run> runs;  ///< as `choices`
   double half_life = 0;            ///< ln 2 / mean of -g over the run; infinite without a gate
 };
+inline constexpr std::size_t longest_block = 4096;
 /// Throws: domain_error where a step has beta |k|^2 > 2.
 [[nodiscard]] head_run run_head(const head&, const shape&, std::span<const std::size_t> at, std::uint64_t seed);
 
