@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "deltaproof/study/grid.hpp"
+#include "studies/inverse/survey.hpp"
+#include "studies/shared/functions.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::inverse;
+namespace shared = detail::shared;
+
+constexpr std::size_t key_dim = 128;
+constexpr std::size_t shown = 64;    // the chunk of figures and of the tables of errors
+constexpr double allowed = 8;        // u of the stored format: the limit of judge_inverse
+constexpr double alike = 0.999;      // mean cosine from which every power is nearly an integer
+constexpr double cosine = 0.9;       // of the plans, the bound and the right panel of the law
+constexpr double seen_above = 2.5;   // intermediates whose prediction is looked at
+constexpr std::size_t few_dims = 8;  // keys so short that even random ones are correlated
+constexpr double quantiles[] = {0.05, 0.95};
+
+const grid_axis<std::size_t> chunks{"chunk", {16, 32, shown, 128}};
+
+std::size_t samples_of(const run_options& o, std::size_t chunk) { return o.size(chunk <= 32 ? 4 : chunk <= 64 ? 2 : 1, 16); }
+
+using row = frame::row;
+const std::string& text(const row& r, std::string_view column) { return std::get<std::string>(r[column].value()); }
+bool is(const row& r, std::string_view column, std::string_view name) { return text(r, column) == name; }
+bool yes(const row& r, std::string_view column) { return r.number(column) == 1; }
+const arithmetic_plan& arithmetic_of(const row& r) {
+  return *std::find_if(arithmetics.begin(), arithmetics.end(), [&](const auto& a) { return is(r, "arithmetic", a.name); });
+}
+
+/// Every chunk, kind of keys, law of steps, algorithm and arithmetic.
+frame all_places(const run_options& options) {
+  frame all = grid(
+      options, "grid of inverses", judged_columns,
+      [&](std::size_t chunk, std::string_view keys, std::string_view steps) {
+        return judge_all({key_law_named(keys), step_law_named(steps), key_dim, chunk, samples_of(options, chunk), options.seed});
+      },
+      chunks, grid_axis<std::string_view>{"keys", {key_laws.begin(), key_laws.end()}},
+      grid_axis<std::string_view>{"steps", {step_laws.begin(), step_laws.end()}});
+  all.derive("powers", [](const row& r) { return sums_powers(text(r, "method")); });
+  all.derive("cosine", [](const row& r) { return correlation_of(key_law_named(text(r, "keys"))); });
+  all.derive("moderate", [](const row& r) { return step_law_named(text(r, "steps")).high <= 1; });
+  return all;
+}
+
+/// For each chunk, range of steps, algorithm and arithmetic: up to which mean cosine all kinds of keys are safe.
+frame where_safe(const frame& all, const run_options& options) {
+  std::map<std::tuple<double, bool, std::string, std::string>, std::size_t> safe_before;
+  const auto place = [](const row& r, bool moderate) {
+    return std::tuple{r.number("chunk"), moderate, text(r, "method"), text(r, "arithmetic")};
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const row r = all[i];
+    const auto keys = static_cast<std::size_t>(
+        std::find_if(key_laws.begin(), key_laws.end(), [&](std::string_view k) { return is(r, "keys", k); }) - key_laws.begin());
+    for (const bool moderate : {true, false}) {
+      if (moderate && !yes(r, "moderate")) continue;
+      auto& before = safe_before.try_emplace(place(r, moderate), key_laws.size()).first->second;
+      if (!yes(r, "safe")) before = std::min(before, keys);
+    }
+  }
+  frame table({"chunk", "steps", "method", "arithmetic", "prefix", "cosine"});
+  for (const std::size_t chunk : chunks.values(options)) {
+    for (const bool moderate : {true, false}) {
+      for (const std::string& method : sorted_methods()) {
+        for (const arithmetic_plan& a : arithmetics) {
+          const std::size_t n = safe_before.at({static_cast<double>(chunk), moderate, method, std::string(a.name)});
+          table.add({chunk, moderate ? "moderate" : "any", method, std::string(a.name),
+                     n == 0                 ? "none"
+                     : n == key_laws.size() ? "all"
+                                            : "some",
+                     n == 0 ? cell() : cell(correlation_of(key_law_named(key_laws[n - 1])))});
+        }
+      }
+    }
+  }
+  return table;
+}
+
+/// What algorithms form on the way in fp64, and before them the inverse itself, at beta = 1 and 2.
+frame largest_intermediates(const frame& all) {
+  frame table({"chunk", "steps", "keys", "method", "largest", "log"});
+  const std::string first = sorted_methods().front();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const row r = all[i];
+    if (!is(r, "arithmetic", "fp64") || !(is(r, "steps", "1") || is(r, "steps", "2"))) continue;
+    const auto add = [&](const cell& method, double x) {
+      // The inverse in fp64 may exceed 1 by a rounding.
+      table.add({r["chunk"], r["steps"], r["keys"], method, x, std::max(0.0, shared::log10_of(x))});
+    };
+    if (is(r, "method", first)) add("inverse", r.number("largest_entry"));
+    add(r["method"], r.number("observed"));
+  }
+  return table;
+}
+
+struct tally {
+  std::size_t safe, all;
+  double largest_error;
+};
+tally count_where(const frame& all, const std::function<bool(const row&)>& wanted) {
+  const frame some = all.where(wanted);
+  return {static_cast<std::size_t>(some.over("safe", total)), some.size(), some.over("error", greatest)};
+}
+
+void count_correlated(const frame& all, std::uint64_t seed, results& r) {
+  const tally plain = count_where(all, [](const row& p) { return !yes(p, "powers") && yes(p, "moderate"); });
+  r.values("no-powers-no-danger", evidence::worst_found(plain.all, seed),
+           {{"configurations", plain.all}, {"safe", plain.safe}, {"largest_error_over_limit", plain.largest_error}});
+  const double from = correlation_of(key_law_named("elu1"));
+  const frame correlated =
+      all.where([&](const row& p) { return yes(p, "powers") && yes(p, "moderate") && p.number("cosine") >= from; });
+  const auto by = [&](const char* method) {
+    return count_where(correlated, [&](const row& p) { return is(p, "method", method); });
+  };
+  const tally whole = by("neumann");
+  const tally sixteen = by("neumann16+block");
+  const tally eight = by("neumann8+block");
+  const tally own = count_where(correlated, [](const row& p) { return arithmetic_of(p).store == arithmetic_of(p).operand; });
+  r.values("powers-need-uncorrelated-keys", evidence::worst_found(whole.all + sixteen.all + eight.all, seed),
+           {{"whole_safe", whole.safe},
+            {"whole", whole.all},
+            {"blocks_of_16_safe", sixteen.safe},
+            {"blocks_of_16", sixteen.all},
+            {"blocks_of_8_safe", eight.safe},
+            {"blocks_of_8", eight.all},
+            {"one_format_safe", own.safe},
+            {"one_format", own.all}});
+  const frame gaussian = all.where("keys", "gaussian");
+  const tally mild = count_where(gaussian, [](const row& p) { return yes(p, "moderate"); });
+  const tally powers = count_where(gaussian, [](const row& p) { return yes(p, "moderate") && yes(p, "powers"); });
+  const tally large = count_where(gaussian, [](const row& p) { return !yes(p, "moderate") && yes(p, "powers"); });
+  const inverse_problem narrow{key_law_named("gaussian"), step_law_named("1"), few_dims, shown, 1, seed};
+  r.values("random-keys-hide-it", evidence::worst_found(mild.all + large.all, seed),
+           {{"safe", mild.safe},
+            {"configurations", mild.all},
+            {"with_powers_safe", powers.safe},
+            {"with_powers", powers.all},
+            {"with_powers_large_steps_safe", large.safe},
+            {"with_powers_large_steps", large.all},
+            {"key_dim", key_dim},
+            {"predicted_growth_d_8_chunk_64", predict_growth(inverse_named("neumann"), narrow).largest}});
+  r.values("cosines", {{"silu", correlation_of(key_law_named("silu"))},
+                       {"elu1", from},
+                       {"alike", alike},
+                       {"nearly", correlation_of(key_law_named("cos=0.9999"))},
+                       {"of_random", 1 / std::sqrt(static_cast<double>(key_dim))},
+                       {"few_dims", few_dims}});
+}
+
+/// Unsafe configurations with powers in one arithmetic, and how many of them are safe in another.
+tally rescued(const frame& all, const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+  tally t{0, 0, 0};
+  for (const auto& [from, to] : pairs) {
+    const frame before = all.where("arithmetic", from);
+    const frame after = all.where("arithmetic", to);  // the same places in the same order
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (yes(before[i], "safe") || !yes(before[i], "powers")) continue;
+      ++t.all;
+      t.safe += yes(after[i], "safe") ? 1 : 0;
+    }
+  }
+  return t;
+}
+
+void count_remedies(const frame& all, std::uint64_t seed, results& r) {
+  const tally wide = rescued(all, {{"fp16", "fp16-fp32"}, {"fp16-bf16", "fp16-fp32-bf16"}, {"bf16", "bf16-fp32"}});
+  r.values("accumulator-is-no-remedy", evidence::worst_found(wide.all, seed),
+           {{"unsafe_with_16_bit_sums", wide.all}, {"safe_with_fp32_sums", wide.safe}});
+  r.values("remedied", {{"share", static_cast<double>(wide.safe) / static_cast<double>(wide.all)}});
+  const auto to_bf16 = [](const row& p) { return is(p, "arithmetic", "fp32-bf16"); };
+  const frame of_8 = all.where("method", "neumann8+block");
+  const frame of_8_finer = of_8.where(
+      [](const row& p) { return yes(p, "moderate") && arithmetic_of(p).operand != bf16 && arithmetic_of(p).store == bf16; });
+  const tally eight = count_where(of_8, to_bf16);
+  const tally sixteen =
+      count_where(all.where("method", "neumann16+block"), [&](const row& p) { return yes(p, "moderate") && to_bf16(p); });
+  const tally eight_finer = count_where(of_8_finer, [](const row&) { return true; });
+  const tally wide_sums = count_where(of_8_finer, [](const row& p) { return arithmetic_of(p).accumulate == fp32; });
+  r.values("finer", {{"fp32_sums_safe", wide_sums.safe},
+                     {"fp32_sums", wide_sums.all},
+                     {"share", static_cast<double>(eight_finer.safe) / static_cast<double>(eight_finer.all)}});
+  const tally coarse = rescued(all, {{"fp32", "fp32-bf16"}});
+  r.values("coarse-result-forgives", evidence::worst_found(eight.all + sixteen.all + eight_finer.all, seed),
+           {{"blocks_of_8_safe", eight.safe},
+            {"blocks_of_8", eight.all},
+            {"blocks_of_16_safe", sixteen.safe},
+            {"blocks_of_16", sixteen.all},
+            {"blocks_of_8_beta_1_safe", eight_finer.safe},
+            {"blocks_of_8_beta_1", eight_finer.all},
+            {"unsafe_in_fp32", coarse.all},
+            {"safe_to_bf16", coarse.safe}});
+  const frame large = all.where([](const row& p) { return !yes(p, "powers") && !yes(p, "moderate"); });
+  const tally native = count_where(large, [](const row& p) {
+    return arithmetic_of(p).store == arithmetic_of(p).operand && arithmetic_of(p).accumulate == arithmetic_of(p).operand;
+  });
+  const tally forward = count_where(large, [](const row& p) {
+    return is(p, "method", "forward") && arithmetic_of(p).accumulate == fp32 && arithmetic_of(p).operand != fp32;
+  });
+  const tally spare = count_where(large, to_bf16);
+  r.values("large-steps-need-spare-bits", evidence::worst_found(native.all + spare.all + forward.all, seed),
+           {{"own_format_safe", native.safe},
+            {"own_format", native.all},
+            {"own_format_largest_error_over_limit", native.largest_error},
+            {"fp32_to_bf16_safe", spare.safe},
+            {"fp32_to_bf16", spare.all},
+            {"forward_fp32_sums_safe", forward.safe},
+            {"forward_fp32_sums", forward.all}});
+}
+
+void count_luck(const frame& all, std::uint64_t seed, results& r) {
+  const frame lucky = all.where([](const row& p) { return yes(p, "lucky"); });
+  // The longest chunk on which identical keys with beta = 1 give no error in fp64, and what nearly identical ones give.
+  const frame whole =
+      all.where([](const row& p) { return is(p, "method", "neumann") && is(p, "arithmetic", "fp64") && is(p, "steps", "1"); });
+  const frame without_error = whole.where([](const row& p) { return is(p, "keys", "identical") && p.number("error") == 0; });
+  const auto chunk = static_cast<std::size_t>(without_error.over("chunk", greatest));
+  r.values("luck-is-no-argument", evidence::worst_found(lucky.size(), seed),
+           {{"lucky", lucky.size()},
+            {"mean_cosine_above_0.999", lucky.where([](const row& p) { return p.number("cosine") > alike; }).size()},
+            {"error_exactly_0", lucky.where([](const row& p) { return p.number("error") == 0; }).size()},
+            {"chunk", chunk},
+            {"mean_cosine_0.9999_error_over_limit", whole.find({{"chunk", chunk}, {"keys", "cos=0.9999"}}, "error")}});
+
+  const auto spread = [&](const char* name, frame some, const char* above, const char* below) {
+    some.derive("ratio", [&](const row& p) { return p.number(above) / p.number(below); });
+    r.values(name, evidence::sampled(some.size(), seed, {}),
+             {{"median", some.over("ratio", median)},
+              {"quantile_5", some.over("ratio", quantile(quantiles[0]))},
+              {"quantile_95", some.over("ratio", quantile(quantiles[1]))},
+              {"number", some.size()}});
+  };
+  spread("error-follows-growth", all.where([&](const row& p) {
+    return yes(p, "powers") && p.number("promised_error") > 1 && p.number("error") > 0 && std::isfinite(p.number("error")) &&
+           std::isfinite(p.number("promised_error"));
+  }),
+         "error", "promised_error");
+  spread("growth-is-predictable", all.where([](const row& p) {
+    return yes(p, "powers") && is(p, "arithmetic", "fp64") && p.number("observed") > seen_above;
+  }),
+         "predicted", "observed");
+  r.values("quantiles",
+           {{"low", quantiles[0]}, {"high", quantiles[1]}, {"between", quantiles[1] - quantiles[0]}, {"above", seen_above}});
+}
+
+void add_grid(const run_options& options, results& r) {
+  const frame all = all_places(options);
+  count_correlated(all, options.seed, r);
+  count_remedies(all, options.seed, r);
+  count_luck(all, options.seed, r);
+  r.table("where-safe", where_safe(all, options));
+  r.table("largest-intermediate", largest_intermediates(all));
+  frame points = all.where("chunk", shown);
+  frame errors =
+      points.by({"method", "arithmetic", "keys", "moderate"}, {{"error", "error", greatest}, {"safes", "safe", least}});
+  errors.derive("safe", [](const row& p) { return p.number("safes") == 1; });
+  r.table("errors", std::move(errors));
+  points.derive("growth", [](const row& p) { return std::max(p.number("promised_error"), p.number("observed_error")); });
+  r.table("points", std::move(points));
+  r.values("chunks", {{"short", chunks.quick.front()}, {"shown", shown}, {"longest", chunks.quick.back()}});
+  std::map<std::string, cell> sizes{{"methods", sorted_methods().size()},
+                                    {"arithmetics", arithmetics.size()},
+                                    {"keys", key_laws.size()},
+                                    {"steps", step_laws.size()}};
+  for (std::size_t c = 0; c < chunks.quick.size(); ++c) {
+    sizes["chunk_" + std::to_string(c + 1)] = chunks.quick[c];
+    sizes["draws_" + std::to_string(c + 1)] = samples_of(options, chunks.quick[c]);
+  }
+  r.values("grid", sizes);
+}
+
+void add_powers(const run_options&, results& r) {
+  std::map<std::string, cell> blocks;
+  for (const std::size_t rows : {8U, 16U, 64U}) {
+    blocks["block_" + std::to_string(rows)] = estimate_growth(inverse_named("neumann"), rows, {cosine, 0, 0}).largest;
+  }
+  r.values("powers-are-binomials", blocks);
+  constexpr double large = 1000;
+  r.values("limits", {{"own", allowed},
+                      {"to_bf16_from_fp16", allowed * unit_roundoff(bf16) / unit_roundoff(fp16)},
+                      {"to_bf16_from_fp32", allowed * unit_roundoff(bf16) / unit_roundoff(fp32)},
+                      {"large", large},
+                      {"rounding_of_large", large * unit_roundoff(fp16)}});
+}
+
+/// Plans of kernels, each as the verb `inverse` judges it.
+void add_plans(const run_options& options, results& r) {
+  struct named_plan {
+    std::string_view id, method;
+    format operand, accumulate, store;
+    std::size_t chunk;
+    std::optional<format> merge = std::nullopt;
+  };
+  for (const named_plan& p : {named_plan{"fp16-product-of-powers", "neumann16+block", fp16, fp16, bf16, 16},
+                              named_plan{"substitution-on-8", "forward8+block", fp32, fp32, bf16, 16},
+                              named_plan{"substitution-on-16-tf32", "forward16+block", tf32, fp32, bf16, 64},
+                              named_plan{"substitution-on-16-fp32-merges-tf32", "forward16+block", fp32, fp32, bf16, 64, tf32},
+                              named_plan{"whole-chunk-squaring", "neumann", fp32, fp32, fp32, 64}}) {
+    const inverse_plan plan{inverse_named(p.method), p.operand, p.accumulate, p.store, p.merge};
+    const inverse_problem problem{{key_family::cosine, cosine}, {1, 1}, key_dim, p.chunk, 16, options.seed};
+    const inverse_trial t = try_inverse(plan, problem);
+    r.values("plan-" + std::string(p.id), evidence::worst_found(problem.samples, options.seed),
+             {{"safe", t.verdict.safe},
+              {"error", t.verdict.error},
+              {"limit", t.verdict.limit},
+              {"predicted_growth", t.predicted.largest},
+              {"observed_growth", t.verdict.observed.largest},
+              {"largest_entry_of_the_inverse", t.verdict.largest_entry},
+              {"reason", t.verdict.reason},
+              {"chunk", p.chunk},
+              {"block", plan.method.block}});
+  }
+  r.values("plans", {{"cosine", cosine}, {"samples", 16}});
+}
+
+void add_bound(const run_options& options, results& r) {
+  const inverse_problem problem{{key_family::cosine, cosine}, {1, 1}, key_dim, shown, 1, options.seed};
+  const auto cases = inverse_inputs(problem).rounded_to(fp32);
+  std::map<std::string, cell> values;
+  std::size_t refused = 0;
+  for (const std::string method : {"forward", "neumann8+block", "neumann"}) {
+    const inverse_plan plan{inverse_named(method), fp32, fp32, fp32};
+    const double bound = bound_growth(plan, cases).largest;
+    refused += bound > allowed * cases[0].largest ? 1 : 0;  // u is the same on either side
+    values[method + "_bound"] = bound;
+    values[method + "_observed"] = run_cases(plan, cases).observed[0].largest;
+  }
+  r.values("bound", {{"refused", refused}, {"of", values.size() / 2}});
+  r.values("absolute-values-tell-nothing-apart", evidence::certified(), values);
+}
+
+/// What the powers of L reach: predicted, and at every fourth place the largest of two draws in fp64.
+frame_row growth_at(const cell& at, const inverse_method& method, const inverse_problem& problem, bool drawn) {
+  const double predicted = predict_growth(method, problem).largest;
+  if (!drawn) return {at, predicted, {}};
+  std::vector<double> largest;
+  for (const growth& g : run_cases({method, fp64, fp64, fp64}, inverse_inputs(problem).rounded_to(fp64)).observed) {
+    largest.push_back(g.largest);
+  }
+  return {at, predicted, greatest(largest)};
+}
+
+void add_law(const run_options& options, results& r) {
+  r.table("law-of-cosine",
+          grid(
+              options, "law of the cosine", {"cosine", "predicted", "observed"},
+              [&](std::size_t rows) {
+                std::vector<frame_row> found;
+                for (int i = 0; i <= 40; ++i) {
+                  const double c = i / 40.0;
+                  found.push_back(growth_at(c, inverse_named("neumann"),
+                                            {{key_family::cosine, c}, {1, 1}, key_dim, rows, 2, options.seed}, i % 4 == 0));
+                }
+                return found;
+              },
+              grid_axis<std::size_t>{"rows", {8, 16, 32, 64}}));
+  constexpr std::size_t lengths[] = {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128};
+  r.table("law-of-length",
+          grid(
+              options, "law of the length", {"chunk", "predicted", "observed"},
+              [&](std::string_view method) {
+                std::vector<frame_row> found;
+                for (const std::size_t chunk : lengths) {
+                  found.push_back(growth_at(chunk, inverse_named(method),
+                                            {{key_family::cosine, cosine}, {1, 1}, key_dim, chunk, 2, options.seed},
+                                            found.size() % 4 == 0));
+                }
+                return found;
+              },
+              grid_axis<std::string_view>{"method", {"neumann", "neumann16+block", "neumann8+block", "forward"}}));
+}
+
+results run(const run_options& options) {
+  results r = in_parts(
+      options, {{"powers", &add_powers}, {"plans", &add_plans}, {"grid", &add_grid}, {"bound", &add_bound}, {"law", &add_law}});
+  r.parameters = {{"key_dim", key_dim}};
+  for (const std::size_t chunk : chunks.quick) {
+    r.parameters["samples_at_chunk_" + std::to_string(chunk)] = samples_of(options, chunk);
+  }
+  return r;
+}
+
+}  // namespace
+
+extern const study inverse_study{"inverse", &run};
+
+}  // namespace deltaproof
