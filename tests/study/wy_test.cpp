@@ -3,28 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/wy/cost.hpp"
 #include "studies/wy/errors.hpp"
-#include "studies/wy/sections.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::wy;
-
-settings small() { return {16, 2, 128, 256, 1, {1, 16, 64}}; }
 
 TEST(wy_cost, of_two_rows_is_what_one_counts_by_hand) {
   // K = V = 1, C = 2. Products: A 1 + 1, Aqk 3, inverse 1, b k and b v 4, w and u 8, w h 2, q h 2, k v_new 2, inside 3.
@@ -74,62 +67,45 @@ TEST(wy_errors, reference_agrees_with_more_bits) {
 }
 
 TEST(wy_errors, order_as_the_formats_do) {
-  const auto survey = survey_errors({}, small());
-  ASSERT_TRUE(survey.complete);
-  EXPECT_EQ(survey.horizons, (std::vector<std::size_t>{64, 128, 256}));
-  for (std::size_t which = 0; which < regimes.size(); ++which) {
-    for (std::size_t k = 0; k < 3; ++k) {
-      const auto error = [&](std::string_view arithmetic) { return survey.at(which, arithmetic).by_chunk[k].o; };
+  const std::vector<std::size_t> lengths{1, 16, 64};
+  for (const regime& which : regimes) {
+    const frame squares = squared_errors(detail::chunks::make_sequence(which.keys, which.steps, 128, 16, 2, 1, 1000), lengths);
+    for (const std::size_t chunk : lengths) {
+      const auto error = [&](std::string_view arithmetic, const char* column = "o") {
+        return std::sqrt(squares.find({{"arithmetic", arithmetic}, {"chunk", chunk}}, column));
+      };
       EXPECT_GT(error("bf16"), 4 * error("fp16"));
       EXPECT_GT(error("fp16"), 50 * error("fp32"));
       EXPECT_GT(error("fp32"), 1e6 * error("fp64"));
       EXPECT_GT(error("bf16 native"), error("bf16"));
       EXPECT_LT(error("fp64"), 1e-13);
       EXPECT_NEAR(error("tf32") / error("fp16"), 1, 0.2);
+      EXPECT_EQ(error("fp32", "accumulator"), error("fp32", "storage"));
+      EXPECT_GT(error("bf16", "storage"), 100 * error("bf16", "accumulator"));
     }
-    EXPECT_EQ(survey.at(which, "fp32").recurrent_accumulator.o, survey.at(which, "fp32").recurrent_storage.o);
-    EXPECT_GT(survey.at(which, "bf16").recurrent_storage.o, 100 * survey.at(which, "bf16").recurrent_accumulator.o);
   }
-  EXPECT_THROW((void)survey.at(0, "fp128"), domain_error);
 }
 
-report run_small(const run_options& options, const error_survey& survey) {
-  report r = reports::empty("wy");
-  add_cost(options, small(), r);
-  add_errors(options, small(), survey, r);
-  return r;
-}
-
-TEST(wy_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  const report a = reports::alike_on_two_threads(
-      [](const run_options& options) { return run_small(options, survey_errors(options, small())); });
-  EXPECT_EQ(reports::value(a, "counts-are-polynomials", "equal"), reports::value(a, "counts-are-polynomials", "cases"));
-  EXPECT_EQ(a.figures.size(), 3U);
-  EXPECT_EQ(a.tables.size(), 3U);
-}
-
-// Every sentence is chosen by its numbers: other numbers, another sentence.
-TEST(wy_study, findings_turn_red_on_other_numbers) {
-  auto survey = survey_errors({}, small());
-  const report before = run_small({}, survey);
-  for (error_curve& c : survey.curves) {
-    for (error_pair& e : c.by_chunk) e.o = 1;
-    c.recurrent_storage.o = 0.5;
-    c.by_horizon.back() = 7;
+// Windows are (T / 2, T]: over all of them squares add up to those of the whole run.
+TEST(wy_errors, of_windows_are_of_their_tokens) {
+  const auto s = detail::chunks::make_sequence(detail::chunks::key_kind::fresh, {0, 1}, 256, 16, 2, 1, 7);
+  const std::vector<std::size_t> horizons{64, 128, 256};
+  const frame windows = window_errors(s, horizons);
+  const reference truth = run_reference(s);
+  double sum = 0;
+  for (const std::size_t t : horizons) {
+    double square = 0;
+    for (std::size_t i = t / 2 * 2; i < t * 2; ++i) square += truth.o[i] * truth.o[i];
+    const double error = windows.find({{"arithmetic", "bf16"}, {"run", "chunkwise"}, {"at", t}}, "error");
+    sum += error * error * square;
   }
-  const report after = run_small({}, survey);
-  for (const char* id : {"stages-and-chunk-length", "one-format-and-chunk-length", "error-is-proportional-to-u",
-                         "against-the-recurrence", "horizon-levels-off"}) {
-    EXPECT_NE(reports::found(before, id).statement, reports::found(after, id).statement) << id;
-  }
-  EXPECT_NE(reports::found(after, "one-format-and-chunk-length").statement.find("matters little"), std::string::npos);
-  EXPECT_NE(reports::found(after, "error-is-proportional-to-u").statement.find("more than the storing"), std::string::npos);
-}
-
-TEST(wy_study, interrupted_keeps_the_cost_and_says_what_is_missing) {
-  const report r = reports::interrupted("wy");
-  EXPECT_EQ(r.unfinished.size(), 1U);
-  EXPECT_EQ(r.findings.size(), 2U);
+  double whole = 0;
+  double head = 0;
+  for (std::size_t i = 0; i < truth.o.size(); ++i) (i < 64 ? head : whole) += truth.o[i] * truth.o[i];
+  const double all = squared_errors(s, std::vector<std::size_t>{64}).find({{"arithmetic", "bf16"}}, "o") * (whole + head);
+  // All but the first half window.
+  EXPECT_LT(sum, all);
+  EXPECT_GT(sum, 0.5 * all);
 }
 
 }  // namespace
