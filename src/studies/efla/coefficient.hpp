@@ -2,96 +2,122 @@
 // SPDX-License-Identifier: MIT
 //
 // EFLA's coefficient (1 - e^-x)/n, x = beta n, as three pieces of code would form it in one format, every operation rounded
-// once to it, exp and expm1 correctly rounded; and surveys of its error and of the eigenvalue 1 - b n that it leaves.
+// once to it, exp and expm1 correctly rounded; and where the first of them is 0.
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
 
-#include "deltaproof/study/study.hpp"
-#include "studies/efla/sections.hpp"
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/real.hpp"
+#include "deltaproof/number/rounded.hpp"
+#include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::efla {
 
+/// 1 + 2 i u, for i below `significands`.
+template <format F>
+[[nodiscard]] double significand(std::uint64_t i) {
+  return 1 + static_cast<double>(i) * 2 * unit_roundoff(F);
+}
+template <format F>
+inline constexpr std::uint64_t significands = std::uint64_t{1} << (F.precision - 1);
+
 /// naive: (1 - exp(-x))/n. expm1: -expm1(-x)/n. library: beta (expm1(-x)/(-x)), as rule/rules.hpp.
 enum class form { naive, expm1, library };
-inline constexpr std::array<form, 3> forms{form::naive, form::expm1, form::library};
-[[nodiscard]] std::string_view name_of(form);
+struct named_form {
+  form id{};
+  std::string_view name;
+};
+inline constexpr std::array<named_form, 3> forms{{{form::naive, "naive"}, {form::expm1, "expm1"}, {form::library, "library"}}};
 
-inline constexpr std::array<std::string_view, 4> format_names{"bf16", "fp16", "fp32", "fp64"};
+/// e^-x and e^-x - 1 of a format, remembered: a format of 16 bits asks for few different ones, often.
+template <format F>
+class exponentials {
+ public:
+  struct pair {
+    rounded<F> exp;
+    rounded<F> expm1;
+  };
+  pair operator()(rounded<F> x) {
+    if constexpr (F.storage_bits > 16) {
+      return {exp(-x), deltaproof::expm1(-x)};
+    } else {
+      const auto [at, is_new] = known_.try_emplace(static_cast<std::uint64_t>(x.bits()));
+      if (is_new) at->second = {exp(-x), deltaproof::expm1(-x)};
+      return at->second;
+    }
+  }
 
-/// The coefficient for numbers beta and n of the format. Throws: format_error for another format.
-[[nodiscard]] double coefficient(std::string_view format_name, form, double beta, double n);
-
-// ---- Error, n = 1 ----
-
-inline constexpr double smallest_x = 1e-12;
-inline constexpr double largest_x = 1e3;
-inline constexpr std::size_t decades = 15;
-inline constexpr std::size_t bins_per_decade = 4;
-
-/// One format and form with n = 1, so that x = beta is a number of the format.
-struct error_result {
-  std::string format_name;
-  form how = form::naive;
-  bool exhaustive = false;
-  std::uint64_t cases = 0;
-  std::array<std::uint64_t, decades> looked_at{};
-  std::array<std::uint64_t, decades> zeros{};                ///< the coefficient is 0
-  std::array<double, decades> worst{};                       ///< relative error
-  std::array<double, decades * bins_per_decade> envelope{};  ///< largest relative error in a bin; NaN: empty
-  double worst_error = 0;                                    ///< over all x
-  double worst_at = 0;
-  double worst_in_u = 0;
+ private:
+  std::unordered_map<std::uint64_t, pair> known_;
 };
 
-/// Where the naive form stops returning 0: the largest x with 0 and the next number with its value.
+template <format F>
+[[nodiscard]] rounded<F> formed(form how, rounded<F> beta, rounded<F> n, rounded<F> x,
+                                const typename exponentials<F>::pair& at_x) {
+  switch (how) {
+    case form::naive:
+      return (rounded<F>(1) - at_x.exp) / n;
+    case form::expm1:
+      return -at_x.expm1 / n;
+    case form::library:
+      return x.value() == 0 ? beta : beta * (at_x.expm1 / -x);
+  }
+  return beta;
+}
+
+/// The coefficient for numbers beta and n of the format. Throws: format_error for a format other than bf16, fp16, fp32, fp64.
+[[nodiscard]] inline double coefficient(std::string_view format_name, form how, double beta, double n) {
+  double result = 0;
+  shared::with_format(format_name, [&](auto tag) {
+    constexpr format F = decltype(tag)::value;
+    const auto b = rounded<F>::from_exact(beta);
+    const auto norm = rounded<F>::from_exact(n);
+    const auto x = b * norm;
+    result = formed<F>(how, b, norm, x, exponentials<F>()(x)).value();
+  });
+  return result;
+}
+
+/// Has at least twice the bits of fp64, and what cancels in 1 - e^-x at 1e-12 besides.
+inline constexpr int ruler_bits = 192;
+/// |c / (1 - e^-x) - 1|, the relative error of a coefficient c with n = 1.
+[[nodiscard]] inline double error_of(double c, double x) {
+  using wide = real<ruler_bits>;
+  const wide truth = -expm1(wide(-lift<wide>(x)));
+  return round_to<double>(wide(abs(wide(lift<wide>(c) / truth - 1))));
+}
+
+/// Of the naive form with n = 1.
 struct dead_zone {
-  std::string format_name;
-  double last_zero = 0;
-  double first_alive = 0;
-  double value_there = 0;
-  double error_there = 0;     ///< relative
-  double saturates_from = 0;  ///< the smallest x from which 1 - e^-x is 1
+  double last_zero = 0;       ///< the largest x at which it is 0
+  double first_alive = 0;     ///< the next number
+  double saturates_from = 0;  ///< the smallest x at which it is 1
 };
-
-struct error_survey {
-  std::vector<error_result> results;  ///< format-major
-  std::vector<dead_zone> zones;
-  bool complete = false;
-};
-[[nodiscard]] error_survey survey_errors(const run_options& options, const settings& size);
-
-// ---- Eigenvalue ----
-
-/// Octaves of x of the surveys of the eigenvalue: 2^lowest_octave <= n < 2^(highest_octave + 1), beta in [1, 2).
-inline constexpr int lowest_octave = -40;
-inline constexpr int highest_octave = 9;
-
-/// lambda = 1 - b n, decided exactly for the computed b.
-struct eigenvalue_result {
-  std::string format_name;
-  form how = form::naive;
-  bool exhaustive = false;
-  std::uint64_t cases = 0;
-  std::uint64_t exactly_one = 0;   ///< nothing is written
-  std::uint64_t exactly_zero = 0;  ///< everything along the key is erased
-  std::uint64_t negative = 0;
-  std::uint64_t above_one = 0;
-  double largest_dead_x = 0;   ///< largest beta n (to double) with lambda = 1
-  double smallest_full_x = 0;  ///< smallest beta n with lambda <= 0; 0: none
-  double lowest_in_u = 0;      ///< -lambda / u at the lowest lambda
-};
-
-struct eigenvalue_survey {
-  std::vector<eigenvalue_result> results;
-  bool complete = false;
-};
-[[nodiscard]] eigenvalue_survey survey_eigenvalues(const run_options& options, const settings& size);
+/// Throws: as coefficient.
+[[nodiscard]] inline dead_zone dead_zone_of(std::string_view format_name) {
+  dead_zone zone;
+  shared::with_format(format_name, [&](auto tag) {
+    constexpr format F = decltype(tag)::value;
+    // The first number at which the form, which is monotone, reaches a value.
+    const auto first = [&](double reached) {
+      std::int64_t low = 0;
+      std::int64_t high = shared::ordinal<F>(largest(F));
+      while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        const double x = shared::from_ordinal<F>(middle);
+        (coefficient(format_name, form::naive, x, 1) >= reached ? high : low) = middle;
+      }
+      return high;
+    };
+    const std::int64_t alive = first(smallest_subnormal(F));
+    zone = {shared::from_ordinal<F>(alive - 1), shared::from_ordinal<F>(alive), shared::from_ordinal<F>(first(1))};
+  });
+  return zone;
+}
 
 }  // namespace deltaproof::detail::efla
