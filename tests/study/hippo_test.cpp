@@ -5,28 +5,20 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/study/study.hpp"
-#include "studies/hippo/discretise.hpp"
-#include "studies/hippo/intervals.hpp"
-#include "studies/hippo/sections.hpp"
+#include "studies/hippo/matrices.hpp"
 #include "studies/shared/exponential.hpp"
 #include "studies/shared/factored.hpp"
-#include "studies/shared/findings.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::hippo;
-using detail::shared::value_of;
-
-settings small() { return {6, -12, 4, 8, 60, 4}; }
+using namespace detail::shared;
 
 double largest_entry(const matrix<wide>& a, const matrix<wide>& b) {
   wide worst = 0;
@@ -132,93 +124,20 @@ TEST(hippo_factored, solves_exactly_in_rationals) {
 
 TEST(hippo_matrices, are_what_their_names_say) {
   const matrix<double> legs = make(kind::legs, 5);
-  const std::vector<double> b = input_of(kind::legs, 5);
+  const matrix<double> b = input_of(kind::legs, 5);
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(legs(i, i), -static_cast<double>(i + 1));
-    for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(legs(i, j) + legs(j, i) + (i == j ? 1 : 0) + b[i] * b[j], 0, 1e-14);
+    for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(legs(i, j) + legs(j, i) + (i == j ? 1 : 0) + b(i, 0) * b(j, 0), 0, 1e-14);
   }
   for (const kind which : {kind::rank_one, kind::nilpotent, kind::singular})
     EXPECT_THROW(factored<double>(make(which, 6)), domain_error) << name_of(which);
   for (const kind which : {kind::legs, kind::defective}) EXPECT_NO_THROW(factored<double>(make(which, 6)));
 }
 
-TEST(hippo_discretise, errors_have_the_orders_of_their_rules) {
-  for (const kind which : kinds) {
-    const comparison coarse = compare(which, 5, -14);
-    const comparison fine = compare(which, 5, -15);
-    EXPECT_NEAR(coarse.bilinear_error / fine.bilinear_error, 8, 0.1) << name_of(which);
-    EXPECT_NEAR(coarse.euler_error / fine.euler_error, 4, 0.1) << name_of(which);
-    EXPECT_LT(coarse.truth_radius, 1e-140);
-    EXPECT_LT(coarse.double_error, 1e-15);
-    EXPECT_LT(coarse.double_phi_error, 1e-15);
-    EXPECT_EQ(std::isnan(coarse.inverse_error), which != kind::legs && which != kind::defective) << name_of(which);
-  }
-}
-
-TEST(hippo_discretise, steps_of_legs_are_contractions_but_for_euler) {
-  for (const int exponent : {-6, -2, 0, 3}) {
-    const comparison c = compare(kind::legs, 8, exponent);
-    EXPECT_LE(c.exact_norm, std::exp(-c.step / 2) * (1 + 1e-12));
-    EXPECT_LE(c.bilinear_norm, 1 + 1e-12);
-  }
-  EXPECT_GT(compare(kind::legs, 8, 0).euler_norm, 7);
-}
-
-TEST(hippo_discretise, rank_one_formula_holds_with_any_product) {
-  for (const auto& [x, y] : {std::pair{std::vector<double>{1, 2, -0.5}, std::vector<double>{-1, -2, 0.5}},
-                             std::pair{std::vector<double>{1, 2, 3}, std::vector<double>{2, -1, 0}},
-                             std::pair{std::vector<double>{4, 0, 1}, std::vector<double>{3, 1, 2}}}) {
-    const rank_one_error e = check_rank_one(x, y);
-    EXPECT_LT(e.exp, 1e-140) << e.product;
-    EXPECT_LT(e.phi, 1e-140) << e.product;
-  }
-  EXPECT_EQ(check_rank_one({1, 2, 3}, {2, -1, 0}).product, 0);
-}
-
-TEST(hippo_intervals, readings_part_unless_eta_is_one) {
-  for (const reading how : readings) {
-    EXPECT_EQ(measure(how, 1, 1, 4, 50, 4, 1).largest, 0) << name_of(how);
-    const gap g = measure(how, 0, 1, 4, 50, 4, 1);
-    EXPECT_EQ(g.mean > 0, how == reading::running || how == reading::lingering) << name_of(how);
-    EXPECT_EQ(g.overlapping, 0);
-  }
-  EXPECT_NEAR(measure(reading::clock, 0, 2, 4, 500, 8, 1).overlapping, 0.5, 0.05);
-  EXPECT_NE(measure(reading::running, 0, 1, 4, 50, 4, 1).mean, measure(reading::running, 0, 1, 4, 50, 4, 2).mean);
-}
-
-report run_small(const run_options& options) {
-  report r = reports::empty("hippo");
-  add_discretisations(options, small(), r);
-  add_rank_one(options, small(), r);
-  add_intervals(options, small(), r);
-  return r;
-}
-
-TEST(hippo_study, sections_make_a_valid_report_that_threads_do_not_change) {
-  const report a = reports::alike_on_two_threads(run_small);
-  EXPECT_TRUE(a.unfinished.empty());
-  reports::expect_value(a, "exact-needs-no-inverse", "accurate", true);
-  reports::expect_value(a, "inverse-formula", "refused", 3);
-  reports::expect_value(a, "bilinear-order", "order_two", true);
-  reports::expect_value(a, "rank-one-formula", "holds", true);
-  reports::expect_value(a, "intervals-assume-one", "only_at_one", true);
-  EXPECT_LT(value_of(a, "ruler", "largest_radius"), 1e-140);
-}
-
-TEST(hippo_study, answer_is_chosen_by_the_findings) {
-  const report r = run_small({});
-  const std::string before = answer(r);
-  EXPECT_TRUE(before.starts_with("Exact discretisation needs no inverse"));
-  EXPECT_TRUE(
-      answer(reports::with(r, "exact-needs-no-inverse", "worst_phi", 1e6)).starts_with("Exact discretisation in double errs"));
-  EXPECT_NE(answer(reports::with(r, "bilinear-rings", "rings", false)), before);
-  EXPECT_NE(answer(reports::with(r, "intervals-assume-one", "running", 0.001)), before);
-}
-
-TEST(hippo_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("hippo");
-  EXPECT_EQ(r.unfinished.size(), 3U);
-  EXPECT_FALSE(r.answer.empty());
+TEST(hippo_matrices, steps_of_one_number_are_the_rules) {
+  const matrix<double> a(1, 1, {-0.5});
+  EXPECT_EQ(euler_step(a, 2.0)(0, 0), 0);
+  EXPECT_EQ(bilinear_step(a, 2.0)(0, 0), 0.5 / 1.5);
 }
 
 }  // namespace
