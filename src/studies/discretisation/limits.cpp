@@ -24,13 +24,13 @@ std::optional<limit_enclosure> first_exit(const Stability& stability, int digits
     return r <= 1 && r >= -1;
   };
   int step = 1;
-  while (inside(rational(step, 64))) {
-    if (++step > 64 * last) return std::nullopt;
+  while (inside(rational(step, limit_grid))) {
+    if (++step > limit_grid * last) return std::nullopt;
   }
-  // The limit lies in [(step - 1)/64, step/64); as a multiple of 10^-digits, low is inside and high is not.
+  // The limit lies in the step before; as a multiple of 10^-digits, low is inside and high is not.
   const integer unit = ten_to(digits);
-  integer low = integer(step - 1) * unit / 64;
-  integer high = integer(step) * unit / 64 + 1;
+  integer low = integer(step - 1) * unit / limit_grid;
+  integer high = integer(step) * unit / limit_grid + 1;
   while (high - low > 1) {
     const integer middle = (low + high) / 2;
     (inside(rational(middle, unit)) ? low : high) = middle;

@@ -21,6 +21,7 @@ struct limit_enclosure {
   [[nodiscard]] std::string text() const;  ///< `digits` decimals, the last not rounded
 };
 
+inline constexpr int limit_grid = 64;
 /// The first crossing after steps of 1/64 from 0, then bisected; nothing where |R| <= 1 at every step up to `last`.
 /// Throws: format_error for a rule that is not there, domain_error for one without rational values.
 [[nodiscard]] std::optional<limit_enclosure> limit_of(std::string_view rule, int digits, int last = 16);
