@@ -145,7 +145,8 @@ std::string scope::placeholder(const std::string& tag, std::size_t line) const {
   }
   const cell value = value_of(parts.front(), line);
   if (is_missing(value)) throw empty_cell{};
-  if (parts.size() == 1) return shown(parts.front(), value);
+  // A value group.key is called as the column key is.
+  if (parts.size() == 1) return shown(parts.front().substr(parts.front().find('.') + 1), value);
   int digits = 4;
   std::string unit;
   for (std::size_t i = 1; i < parts.size(); ++i) {

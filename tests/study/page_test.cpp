@@ -109,7 +109,7 @@ TEST(pages, of_committed_reports_are_green) {
 results numbers(const run_options& options) {
   return in_parts(options, {{"all", [](const run_options&, results& r) {
                                r.values("first", evidence::exhaustive(7), {{"worst", 0.02}, {"n", 12345}, {"fine", true}});
-                               r.values("hidden", {{"share", 0.1234}, {"small", 6.25e-7}});
+                               r.values("hidden", {{"share", 0.1234}, {"small", 6.25e-7}, {"how", "b"}});
                                frame f({"how", "chunk", "error"});
                                f.add({"a", 16, 0.5}).add({"a", 32, HUGE_VAL}).add({"b", 16, 0.25}).add({"b", 32, cell()});
                                r.table("errors", f);
@@ -216,6 +216,10 @@ TEST(page, table_goes_across_and_puts_words_for_values) {
   ASSERT_EQ(t.rows.size(), 2U);
   EXPECT_THAT(t.rows[0], ElementsAre(cell("a"), cell(0.5), cell("not finite")));
   EXPECT_THAT(t.rows[1], ElementsAre(cell("the other"), cell(0.25), cell("none")));
+}
+
+TEST(page, calls_a_value_of_a_group_as_its_column_does) {
+  EXPECT_EQ(made(with(good, "See {{bound}}", "See {{hidden.how}}")).figures.at(0).caption, "See the other.");
 }
 
 TEST(page, figure_has_a_panel_for_each_value) {
