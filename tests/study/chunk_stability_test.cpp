@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "deltaproof/algebra/spectrum.hpp"
@@ -15,14 +14,10 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "deltaproof/study/study.hpp"
-#include "studies/chunk_stability/sections.hpp"
-#include "studies/chunk_stability/survey.hpp"
 #include "studies/chunk_stability/transition.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/chunks/keys.hpp"
 #include "studies/shared/keys.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -38,8 +33,6 @@ using detail::chunks::state_format;
 using detail::shared::squared_norm;
 
 const inverse_method forward = inverse_named("forward");
-
-settings small() { return {16, 2, 1, 2, 256, {16, 64}}; }
 
 std::span<const double> key(const std::vector<double>& keys, std::size_t r, std::size_t dim) {
   return std::span(keys).subspan(r * dim, dim);
@@ -192,102 +185,6 @@ TEST(chunk_stability, proved_bound_holds_and_says_where_it_stops) {
     EXPECT_LE(std::pow(x - 1, chunk) + storage_bound(x, chunk, 0x1p-8), 1 + 1e-12);
     EXPECT_GT(std::pow(x - 1 + 1e-5, chunk) + storage_bound(x + 1e-5, chunk, 0x1p-8), 1);
   }
-  for (const origin_row& row : survey_origins({}, small())) {
-    EXPECT_LE(row.largest_of_bound, 1);
-    if (row.keys == key_kind::repeated) {
-      EXPECT_GT(row.largest_of_bound, 0.01);
-    }
-    if (row.beta == 1) {
-      EXPECT_EQ(row.distance[1], 0) << "1 k is a value of bf16";
-    }
-  }
-}
-
-TEST(chunk_stability, one_key_explodes_in_bf16_and_not_in_fp32_nor_in_the_recurrence) {
-  const auto survey = survey_chunks({}, small());
-  ASSERT_TRUE(survey.complete);
-  EXPECT_LE(survey.largest_square, 1);
-  EXPECT_GT(survey.at(key_kind::repeated, "bf16", 64).first_explosion(), proved_safe_x(64, unit_roundoff(bf16)) - 0.05);
-  EXPECT_GT(survey.at(key_kind::repeated, "bf16", 64).worst_radius(), 1.1);
-  for (const std::size_t chunk : {std::size_t{16}, std::size_t{64}}) {
-    EXPECT_EQ(survey.at(key_kind::repeated, "fp32", chunk).first_explosion(), 0);
-    EXPECT_EQ(survey.at(key_kind::fresh, "bf16", chunk).first_explosion(), 0);
-  }
-  EXPECT_THROW((void)survey.at(key_kind::alternating, "bf16", 64), domain_error);
-  const auto control = survey_control({}, small());
-  for (const double ratio : control.largest_ratio) {
-    EXPECT_LT(ratio, 1.1);
-    EXPECT_GT(ratio, 0.9);
-  }
-  const auto same = compare_alternating({}, small());
-  EXPECT_EQ(same.equal, same.cases);
-  EXPECT_EQ(same.cases, 10U);
-}
-
-TEST(chunk_stability, an_exploding_beta_is_the_first_of_its_curve) {
-  chunk_curve c;
-  c.beta = {1, 1.5, 2};
-  c.radius = {1.0099, 1.01, 0.5};
-  EXPECT_EQ(c.first_explosion(), 1.5);
-  c.radius[1] = 1;
-  EXPECT_EQ(c.first_explosion(), 0);
-  c.radius[0] = HUGE_VAL;
-  EXPECT_EQ(c.first_explosion(), 1);
-}
-
-report run_small(const run_options& options) {
-  const settings size = small();
-  report r = reports::empty("chunk-stability");
-  const auto survey = survey_chunks(options, size);
-  add_single_chunks(options, size, survey, r);
-  add_ranges(options, survey, survey_ranges(options, size), compare_alternating(options, size), r);
-  add_origins(options, size, survey_origins(options, size), survey_arithmetics(options, size), r);
-  add_horizon(options, size, survey_control(options, size), survey_horizon(options, size, survey), r);
-  return r;
-}
-
-TEST(chunk_stability, sections_make_a_valid_report_that_threads_do_not_change) {
-  const report a = reports::alike_on_two_threads(run_small);
-  EXPECT_EQ(a.figures.size(), 4U);
-  EXPECT_EQ(a.tables.size(), 6U);
-}
-
-// Every sentence is chosen by its numbers: other numbers, another sentence.
-TEST(chunk_stability, findings_turn_red_on_other_numbers) {
-  const settings size = small();
-  auto survey = survey_chunks({}, size);
-  for (chunk_curve& c : survey.curves) {
-    if (c.format == "fp32" || c.keys == key_kind::fresh) std::fill(c.radius.begin(), c.radius.end(), 3);
-    if (c.format == "bf16" && c.keys == key_kind::repeated) std::fill(c.radius.begin(), c.radius.end(), 1);
-  }
-  survey.largest_square = 1.001;
-  report r = reports::empty("chunk-stability");
-  add_single_chunks({}, size, survey, r);
-  EXPECT_EQ(reports::found(r, "inputs-are-contractive").statement.find("Every key"), std::string::npos);
-  EXPECT_NE(reports::found(r, "one-key-explodes").statement.find("no chunk of 64"), std::string::npos);
-  reports::expect_value(r, "one-key-explodes", "fp32_explodes", true);
-  EXPECT_NE(reports::found(r, "random-keys-hide-it").statement.find("Even fresh"), std::string::npos);
-  auto ranges = survey_ranges({}, size);
-  for (range_row& row : ranges) row.radius = 9;
-  add_ranges({}, survey, ranges, {3, 5}, r);
-  EXPECT_NE(reports::found(r, "one-step-is-worst").statement.find("as bad"), std::string::npos);
-  EXPECT_NE(reports::found(r, "alternating-is-repeated").statement.find("differ"), std::string::npos);
-  auto origins = survey_origins({}, size);
-  for (origin_row& row : origins) row.distance = {1, 1, 1}, row.largest_of_bound = 2;
-  auto others = survey_arithmetics({}, size);
-  for (arithmetic_row& row : others) row.radius = 2;
-  add_origins({}, size, origins, others, r);
-  EXPECT_NE(reports::found(r, "stored-inverse-does-it").statement.find("No single"), std::string::npos);
-  EXPECT_NE(reports::found(r, "bound-attained").statement.find("broken"), std::string::npos);
-  EXPECT_NE(reports::found(r, "rounding-inside-is-milder").statement.find("does not help"), std::string::npos);
-  add_horizon({}, size, {{}, {1, 5, 1}, 3}, survey_horizon({}, size, survey_chunks({}, size)), r);
-  EXPECT_NE(reports::found(r, "recurrence-survives").statement.find("itself grows"), std::string::npos);
-}
-
-TEST(chunk_stability, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("chunk-stability");
-  EXPECT_EQ(r.unfinished.size(), 4U);
-  EXPECT_TRUE(r.findings.empty());
 }
 
 }  // namespace

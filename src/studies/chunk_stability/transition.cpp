@@ -102,4 +102,27 @@ double distance(const matrix<double>& a, const matrix<double>& b) {
   return std::sqrt(sum);
 }
 
+double storage_bound(double x, std::size_t chunk, double unit_roundoff) {
+  return static_cast<double>(chunk) * unit_roundoff * x * x / (2 - x);
+}
+
+double proved_safe_x(std::size_t chunk, double unit_roundoff) {
+  const auto safe = [&](double x) {
+    double power = 1;
+    for (std::size_t i = 0; i < chunk; ++i) power *= x - 1;
+    return power + storage_bound(x, chunk, unit_roundoff) <= 1;
+  };
+  double low = 1;
+  double high = 2;
+  if (!safe(low)) return 0;
+  for (int i = 0; i < 20; ++i) {
+    const double middle = 0.5 * (low + high);
+    (safe(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
 }  // namespace deltaproof::detail::chunk_stability
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.repeated_keys.inverse_is_geometric, algebra.repeated_keys.stored_inverse_moves_eigenvalue

@@ -37,4 +37,9 @@ namespace deltaproof::detail::chunk_stability {
 [[nodiscard]] double frobenius(const matrix<double>& m);
 [[nodiscard]] double distance(const matrix<double>& a, const matrix<double>& b);
 
+/// For one repeated key: x^2 / (2 - x) C u, the bound on what storing Ai alone does to the eigenvalue along k.
+[[nodiscard]] double storage_bound(double x, std::size_t chunk, double unit_roundoff);
+/// The largest x with (x - 1)^C + storage_bound <= 1 (x >= 1), by bisection, rounded down.
+[[nodiscard]] double proved_safe_x(std::size_t chunk, double unit_roundoff);
+
 }  // namespace deltaproof::detail::chunk_stability

@@ -24,22 +24,6 @@ enum stream : std::uint64_t {
   of_choices = 17
 };
 
-constexpr std::size_t vocabulary_size = 8;
-
-/// The mean cosine of two keys of a kind, where one direction is common to all.
-double cosine_of(key_kind kind) {
-  switch (kind) {
-    case key_kind::cosine_90:
-      return 0.9;
-    case key_kind::cosine_99:
-      return 0.99;
-    case key_kind::cosine_999:
-      return 0.999;
-    default:
-      return 0;
-  }
-}
-
 void cluster(std::span<double> key, std::span<const double> mean, double cosine) {
   double overlap = 0;
   for (std::size_t c = 0; c < key.size(); ++c) overlap += key[c] * mean[c];
@@ -59,26 +43,23 @@ void settle(std::span<double> key) {
 
 }  // namespace
 
-std::string_view name_of(key_kind kind) {
+double cosine_of(key_kind kind) {
   switch (kind) {
-    case key_kind::fresh:
-      return "fresh Gaussian";
-    case key_kind::signs:
-      return "fresh signs";
     case key_kind::cosine_90:
-      return "cosine 0.9";
+      return 0.9;
     case key_kind::cosine_99:
-      return "cosine 0.99";
+      return 0.99;
     case key_kind::cosine_999:
-      return "cosine 0.999";
-    case key_kind::vocabulary:
-      return "8 keys";
-    case key_kind::repeated:
-      return "repeated";
-    case key_kind::alternating:
-      return "alternating";
+      return 0.999;
+    default:
+      return 0;
   }
-  return {};
+}
+
+std::string_view name_of(key_kind kind) {
+  constexpr std::array<std::string_view, key_kinds.size()> names{"fresh",      "signs",      "cosine_90", "cosine_99",
+                                                                 "cosine_999", "vocabulary", "repeated",  "alternating"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 double common_value(double x) { return round_to<fp16>(round_to<bf16>(x)).value(); }

@@ -19,13 +19,16 @@ namespace deltaproof::detail::chunks {
 
 /// fresh: Gaussian directions. signs: (+-1, ..., +-1) / sqrt(K), of norm exactly 1 where K is a power of 4. cosine_*: one
 /// direction m for all, k = sqrt(c) m + sqrt(1 - c) z, z orthogonal to m. repeated: one key.
-/// alternating: k, -k in turn. vocabulary: 8 fresh keys in random order.
+/// alternating: k, -k in turn. vocabulary: vocabulary_size fresh keys in random order.
 enum class key_kind { fresh, signs, cosine_90, cosine_99, cosine_999, vocabulary, repeated, alternating };
 
 inline constexpr std::array<key_kind, 8> key_kinds{key_kind::fresh,     key_kind::signs,      key_kind::cosine_90,
                                                    key_kind::cosine_99, key_kind::cosine_999, key_kind::vocabulary,
                                                    key_kind::repeated,  key_kind::alternating};
 [[nodiscard]] std::string_view name_of(key_kind);
+/// The mean cosine of two keys of a kind, where one direction is common to all; else 0.
+[[nodiscard]] double cosine_of(key_kind);
+inline constexpr std::size_t vocabulary_size = 8;
 
 /// x rounded to bf16, then to fp16: a value of both, and of every format that holds them.
 [[nodiscard]] double common_value(double x);
