@@ -3,7 +3,10 @@
 
 #include "studies/recall/runs.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,7 +14,7 @@
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/study/report.hpp"
+#include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
@@ -22,61 +25,30 @@ using shared::squared_norm;
 
 /// A baseline of the library; `step(machine, k, v)` says how it is written.
 template <class Machine, class Step>
-class adapted final : public memory {
- public:
-  adapted(Machine machine, Step step, bool normalise, std::size_t key_dim)
-      : machine_(std::move(machine)), step_(std::move(step)), normalise_{normalise}, key_(key_dim), query_(key_dim) {}
-  void write(row k, row v) override {
-    key_.assign(k.begin(), k.end());
-    if (normalise_) shared::normalise(key_);
-    step_(machine_, row(key_), v);
-  }
-  void read(row q, std::span<double> o) const override {
-    if (!normalise_) return machine_.read(q, o);
-    query_.assign(q.begin(), q.end());
-    shared::normalise(query_);
-    machine_.read(row(query_), o);
-  }
-
- private:
-  Machine machine_;
-  Step step_;
-  bool normalise_;
-  std::vector<double> key_;
-  mutable std::vector<double> query_;
-};
-
-template <class Machine, class Step>
-std::unique_ptr<memory> adapt(Machine machine, Step step, std::size_t key_dim, bool normalise = false) {
-  return std::make_unique<adapted<Machine, Step>>(std::move(machine), std::move(step), normalise, key_dim);
+memory adapt(Machine made, Step step, bool normalise = false) {
+  const auto machine = std::make_shared<Machine>(std::move(made));
+  const auto key = [normalise](row x) {
+    std::vector<double> k(x.begin(), x.end());
+    if (normalise) shared::normalise(k);
+    return k;
+  };
+  return {[=](row k, row v) { step(*machine, row(key(k)), v); },
+          [=](row q, std::span<double> o) { machine->read(row(key(q)), o); }};
 }
 
 template <class Rule>
-std::unique_ptr<memory> by_rule(std::size_t key_dim, std::size_t value_dim, double beta) {
+memory by_rule(std::size_t dim) {
   // e^x correctly rounded, so that the bits are those of every machine.
-  return adapt(
-      recurrence<double>(key_dim, value_dim),
-      [beta](recurrence<double>& m, row k, row v) {
-        const auto strength = rounded<fp64>::from_exact(beta);
-        m.step(k, v, effective_step(Rule{}, strength, rounded<fp64>::from_exact(squared_norm(k))).value());
-      },
-      key_dim);
+  return adapt(recurrence<double>(dim, dim), [](recurrence<double>& m, row k, row v) {
+    const auto one = rounded<fp64>::from_exact(1);
+    m.step(k, v, effective_step(Rule{}, one, rounded<fp64>::from_exact(squared_norm(k))).value());
+  });
 }
 
-void add(score& to, row o, row v) {
-  double error = 0;
-  double overlap = 0;
-  double length = 0;
-  for (std::size_t j = 0; j < v.size(); ++j) {
-    error += (o[j] - v[j]) * (o[j] - v[j]);
-    overlap += o[j] * v[j];
-    length += o[j] * o[j];
-  }
-  to.error += error / static_cast<double>(v.size());
-  const double lengths = std::sqrt(length * squared_norm(v));
-  if (lengths > 0) to.cosine += overlap / lengths;
+void add(score& to, const score& s) {
+  to.error += s.error;
+  to.cosine += s.cosine;
 }
-
 void divide(score& s, double n) {
   s.error /= n;
   s.cosine /= n;
@@ -101,139 +73,163 @@ matrix<S> inverted(matrix<S> a) {
   return a;
 }
 
+constexpr double bits_per_nat = 1.4426950408889634074;
+
+std::vector<std::size_t> cell_of(std::span<const double> x, std::size_t cells) {
+  const auto [low, high] = std::minmax_element(x.begin(), x.end());
+  std::vector<std::size_t> result(x.size(), 0);
+  if (!(*high > *low)) return result;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double place = (x[i] - *low) / (*high - *low) * static_cast<double>(cells);
+    result[i] = std::min(static_cast<std::size_t>(place), cells - 1);
+  }
+  return result;
+}
+
+double entropy(const std::vector<std::uint64_t>& counts, double n) {
+  double result = 0;
+  for (const std::uint64_t c : counts) {
+    if (c == 0) continue;
+    const double share = static_cast<double>(c) / n;
+    result -= share * shared::ln(share) * bits_per_nat;
+  }
+  return result;
+}
+
+double occupied(const std::vector<std::uint64_t>& counts) {
+  return static_cast<double>(counts.size()) - static_cast<double>(std::count(counts.begin(), counts.end(), 0U));
+}
+
 }  // namespace
 
-std::unique_ptr<memory> delta_rule(std::size_t key_dim, std::size_t value_dim, double beta) {
-  return adapt(
-      recurrence<double>(key_dim, value_dim), [beta](recurrence<double>& m, row k, row v) { m.step(k, v, beta); }, key_dim);
+memory delta_rule(std::size_t key_dim, std::size_t value_dim, double beta) {
+  return adapt(recurrence<double>(key_dim, value_dim), [beta](recurrence<double>& m, row k, row v) { m.step(k, v, beta); });
 }
 
-std::unique_ptr<memory> least_squares(std::size_t key_dim, std::size_t value_dim, double ridge) {
-  return adapt(
-      recursive_least_squares<double>(key_dim, value_dim, ridge), [](auto& m, row k, row v) { m.step(k, v); }, key_dim);
+memory least_squares(std::size_t key_dim, std::size_t value_dim, double ridge_of) {
+  return adapt(recursive_least_squares<double>(key_dim, value_dim, ridge_of), [](auto& m, row k, row v) { m.step(k, v); });
 }
 
-std::unique_ptr<memory> make_memory(std::string_view name, std::size_t d, std::size_t v) {
-  const auto plain = [](auto& m, row k, row value) { m.step(k, value); };
-  const auto strong = [](auto& m, row k, row value) { m.step(k, value, 0.9); };
-  if (name == "Hebbian") return adapt(hebbian<double>(d, v), plain, d);
-  if (name == "DeltaNet") {
-    return adapt(
-        recurrence<double>(d, v), [](recurrence<double>& m, row k, row value) { m.step(k, value, 1.0); }, d, true);
+memory make_memory(std::string_view name, std::size_t d) {
+  const auto one = [](auto& m, row k, row v) { m.step(k, v, 1.0); };
+  const auto stronger = [](auto& m, row k, row v) { m.step(k, v, strong); };
+  if (name == "hebbian") return adapt(hebbian<double>(d, d), [](auto& m, row k, row v) { m.step(k, v); });
+  if (name == "delta") return adapt(recurrence<double>(d, d), one, true);
+  if (name == "raw") return delta_rule(d, d, 1);
+  if (name == "efla") return by_rule<exact_flow>(d);
+  if (name == "longhorn") return by_rule<implicit_euler>(d);
+  if (name == "diagonal") {
+    return adapt(diagonal_longhorn<double>(d, d), [](auto& m, row k, row v) { m.step(k, v, std::array<double, 1>{1}); });
   }
-  if (name == "DeltaNet, raw keys") return delta_rule(d, v, 1);
-  if (name == "EFLA") return by_rule<exact_flow>(d, v, 1);
-  if (name == "Longhorn") return by_rule<implicit_euler>(d, v, 1);
-  if (name == "Longhorn, diagonal") {
-    return adapt(
-        diagonal_longhorn<double>(d, v),
-        [](diagonal_longhorn<double>& m, row k, row value) {
-          const std::array<double, 1> beta{1};
-          m.step(k, value, beta);
-        },
-        d);
-  }
-  if (name == "± erase") return adapt(negative_eigenvalues_erase<double>(d, v), strong, d, true);
-  if (name == "± both") return adapt(negative_eigenvalues_both<double>(d, v), strong, d, true);
-  if (name == "RLS") return least_squares(d, v, 1e-6);
+  if (name == "erase") return adapt(negative_eigenvalues_erase<double>(d, d), stronger, true);
+  if (name == "both") return adapt(negative_eigenvalues_both<double>(d, d), stronger, true);
+  if (name == "rls") return least_squares(d, d, ridge);
   throw domain_error("recall: no memory is named '" + std::string(name) + "'");
 }
 
-observation observe(memory& m, const inputs& in) {
+score score_of(row o, row v) {
+  score s;
+  double overlap = 0;
+  for (std::size_t j = 0; j < v.size(); ++j) {
+    s.error += (o[j] - v[j]) * (o[j] - v[j]);
+    overlap += o[j] * v[j];
+  }
+  s.error /= static_cast<double>(v.size());
+  const double lengths = std::sqrt(squared_norm(o) * squared_norm(v));
+  if (lengths > 0) s.cosine = overlap / lengths;
+  return s;
+}
+
+const score& observation::by(std::string_view name) const {
+  const auto at = std::find_if(readings.begin(), readings.end(), [&](const reading& r) { return r.name == name; });
+  if (at == readings.end()) throw domain_error("recall: no reading is named '" + std::string(name) + "'");
+  return scores[static_cast<std::size_t>(at - readings.begin())];
+}
+
+observation observe(const memory& m, const inputs& in) {
   observation result;
   const std::size_t tokens = in.k.rows();
   const std::size_t width = in.v.cols();
   std::vector<double> o(width);
   std::vector<double> mean(width);
-  const auto look = [&](query q, when w, std::size_t t) {
-    m.read(q == query::own_key ? in.k.row(t) : in.q.row(t), o);
-    score& total = result.prefix[std::size_t(q)][std::size_t(w)];
-    add(total, o, in.v.row(t));
-    if (t + 1 == tokens) add(result.last[std::size_t(q)][std::size_t(w)], o, in.v.row(t));
+  const auto look = [&](reading::moment now, std::size_t t) {
+    for (const bool own : {true, false}) {
+      m.read(own ? in.k.row(t) : in.q.row(t), o);
+      const score s = score_of(o, in.v.row(t));
+      for (std::size_t i = 0; i < readings.size(); ++i) {
+        if (readings[i].own_key == own && readings[i].when == now && (!readings[i].last || t + 1 == tokens))
+          add(result.scores[i], s);
+      }
+    }
   };
   for (std::size_t t = 0; t < tokens; ++t) {
-    look(query::own_key, when::before, t);
-    look(query::apart, when::before, t);
+    look(reading::before, t);
     m.write(in.k.row(t), in.v.row(t));
-    look(query::own_key, when::after, t);
-    look(query::apart, when::after, t);
+    look(reading::after, t);
     result.value_square += squared_norm(in.v.row(t)) / static_cast<double>(width);
     for (std::size_t j = 0; j < width; ++j) mean[j] += in.v(t, j) / static_cast<double>(tokens);
-    score other;
-    add(other, in.v.row((t + 1) % tokens), in.v.row(t));
-    result.shuffled += other.error;
+    result.shuffled += score_of(in.v.row((t + 1) % tokens), in.v.row(t)).error;
   }
-  for (std::size_t t = 0; t < tokens; ++t) {
-    m.read(in.k.row(t), o);
-    add(result.final_state[0], o, in.v.row(t));
-    m.read(in.q.row(t), o);
-    add(result.final_state[1], o, in.v.row(t));
-  }
+  for (std::size_t t = 0; t < tokens; ++t) look(reading::at_the_end, t);
   const auto n = static_cast<double>(tokens);
-  for (auto& by_query : result.prefix) {
-    for (score& s : by_query) divide(s, n);
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (!readings[i].last) divide(result.scores[i], n);
   }
-  for (score& s : result.final_state) divide(s, n);
   result.value_square /= n;
   result.shuffled /= n;
   result.value_variance = result.value_square - squared_norm(mean) / static_cast<double>(width);
   return result;
 }
 
-score late_prediction(memory& m, const inputs& in, std::size_t first) {
+score late_prediction(const memory& m, const inputs& in, std::size_t first, const matrix<double>& truth) {
   score result;
   std::vector<double> o(in.v.cols());
   for (std::size_t t = 0; t < in.k.rows(); ++t) {
     if (t >= first) {
       m.read(in.k.row(t), o);
-      add(result, o, in.v.row(t));
+      add(result, score_of(o, truth.row(t)));
     }
     m.write(in.k.row(t), in.v.row(t));
   }
   divide(result, static_cast<double>(in.k.rows() - first));
-  if (!std::isfinite(result.error)) result = {HUGE_VAL, 0};
+  if (!(result.error < diverged)) result = {HUGE_VAL, 0};
   return result;
 }
 
-std::vector<score> growth(memory& m, const inputs& in, std::span<const std::size_t> at) {
+std::vector<score> growth(const memory& m, const inputs& in, std::span<const std::size_t> at) {
   std::vector<score> result;
-  score total;
+  double error = 0;
   std::vector<double> o(in.v.cols());
-  std::size_t next = 0;
-  for (std::size_t t = 0; t < in.k.rows() && next < at.size(); ++t) {
+  for (std::size_t t = 0; t < in.k.rows() && result.size() < at.size(); ++t) {
     m.write(in.k.row(t), in.v.row(t));
     m.read(in.q.row(t), o);
-    add(total, o, in.v.row(t));
-    if (t + 1 < at[next]) continue;
-    result.push_back(total);
-    divide(result.back(), static_cast<double>(t + 1));
-    // The direction of what comes out, against the query itself: for v = k the right answer to any query.
-    score direction;
-    add(direction, o, in.q.row(t));
-    result.back().cosine = direction.cosine;
-    ++next;
+    error += score_of(o, in.v.row(t)).error;
+    if (t + 1 < at[result.size()]) continue;
+    result.push_back({error / static_cast<double>(t + 1), score_of(o, in.q.row(t)).cosine});
   }
   return result;
 }
 
-matrix<double> recollect(memory& m, const inputs& in) {
+matrix<double> recollect(const memory& m, const inputs& in) {
   for (std::size_t t = 0; t < in.k.rows(); ++t) m.write(in.k.row(t), in.v.row(t));
   matrix<double> o(in.v.rows(), in.v.cols());
   for (std::size_t t = 0; t < in.k.rows(); ++t) m.read(in.k.row(t), o.row(t));
   return o;
 }
 
-spread spread_of(std::span<const double> x) {
-  spread result;
-  if (x.empty()) return result;
+cell deviation(row x) {
   const auto n = static_cast<double>(x.size());
-  for (const double value : x) result.mean += value / n;
-  for (const double value : x) result.deviation += (value - result.mean) * (value - result.mean);
-  result.deviation = x.size() > 1 ? std::sqrt(result.deviation / (n - 1)) : 0;
-  return result;
+  double mean = 0, squares = 0;
+  for (const double value : x) mean += value / n;
+  for (const double value : x) squares += (value - mean) * (value - mean);
+  return x.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
 }
 
-std::string text(const spread& s) { return number(s.mean, 3) + " ± " + number(s.deviation, 2); }
+cell root_mean_square(row x) {
+  double squares = 0;
+  for (const double one : x) squares += one * one;
+  return std::sqrt(squares / static_cast<double>(x.size()));
+}
 
 costs count_costs(std::size_t dim, std::size_t tokens) {
   using counted = counting<double>;
@@ -267,6 +263,26 @@ costs count_costs(std::size_t dim, std::size_t tokens) {
     for (std::size_t i = 0; i < dim; ++i) read_into(cross, inverse.row(i), std::span<counted>(image));
   });
   return result;
+}
+
+information mutual_information(std::span<const double> x, std::span<const double> y, std::size_t cells) {
+  if (x.empty() || x.size() != y.size() || cells == 0) {
+    throw shape_error("mutual_information: samples of " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
+                      " values in " + std::to_string(cells) + " cells; needs two of one length and a cell");
+  }
+  const auto cx = cell_of(x, cells);
+  const auto cy = cell_of(y, cells);
+  std::vector<std::uint64_t> of_x(cells, 0);
+  std::vector<std::uint64_t> of_y(cells, 0);
+  std::vector<std::uint64_t> of_both(cells * cells, 0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ++of_x[cx[i]];
+    ++of_y[cy[i]];
+    ++of_both[cx[i] * cells + cy[i]];
+  }
+  const auto n = static_cast<double>(x.size());
+  return {entropy(of_x, n) + entropy(of_y, n) - entropy(of_both, n),
+          (occupied(of_x) - 1) * (occupied(of_y) - 1) / (2 * n) * bits_per_nat};
 }
 
 }  // namespace deltaproof::detail::recall

@@ -3,9 +3,9 @@
 
 #include "studies/recall/tasks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
@@ -15,7 +15,7 @@
 namespace deltaproof::detail::recall {
 namespace {
 
-using wide = real<256>;
+using wide = real<moment_bits>;
 
 wide pi() {
   wide result;
@@ -62,10 +62,32 @@ void average(matrix<double>& x, std::size_t width) {
   }
 }
 
+/// r^n and (1/T) sum of r^t over t = first ... first + T - 1, r = 1 - 1/d.
+struct geometric {
+  double power = 1;
+  double mean = 0;
+};
+geometric powers(std::size_t key_dim, std::size_t first, std::size_t tokens) {
+  const double r = 1 - 1 / static_cast<double>(key_dim);
+  geometric g;
+  for (std::size_t t = 0; t < first; ++t) g.power *= r;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    if (t > 0) g.power *= r;
+    g.mean += g.power / static_cast<double>(tokens);
+  }
+  return g;
+}
+
 }  // namespace
 
 void unit_rows(matrix<double>& x) {
   for (std::size_t t = 0; t < x.rows(); ++t) shared::normalise(x.row(t));
+}
+
+std::string_view name_of(relation f) {
+  constexpr std::array<std::string_view, relations.size()> names{"identity", "quadratic",   "cubic",
+                                                                 "quartic",  "exponential", "sine"};
+  return names[static_cast<std::size_t>(f)];
 }
 
 double portable_exp(double x) {
@@ -152,6 +174,35 @@ moments moments_of(relation f, std::size_t key_dim) {
       break;
   }
   return result;
+}
+
+expectation hebbian_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
+  const auto d = static_cast<double>(key_dim);
+  const auto t = static_cast<double>(tokens);
+  const double mu = m.with_key * m.with_key / d;
+  return {m.square * (1 + t / d) + t * (t - 1) * mu, m.square * (1 + (t + 1) / (2 * d)) + (t * t - 1) / 3 * mu};
+}
+
+expectation delta_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
+  const geometric g = powers(key_dim, 1, tokens);
+  return {m.square * (2 - g.power), m.square * (2 - g.mean)};
+}
+
+expectation delta_own_before(const moments& m, std::size_t key_dim, std::size_t tokens) {
+  const geometric g = powers(key_dim, 0, tokens);
+  const double linear = 2 * static_cast<double>(key_dim) * m.with_key * m.with_key;
+  return {m.square * (2 - g.power) - linear * (1 - g.power), m.square * (2 - g.mean) - linear * (1 - g.mean)};
+}
+
+expectation identity_least_squares_apart(std::size_t key_dim, std::size_t tokens) {
+  const auto d = static_cast<double>(key_dim);
+  double mean = 0;
+  for (std::size_t t = 1; t <= tokens; ++t) mean += std::min(static_cast<double>(t) / d, 1.0) / static_cast<double>(tokens);
+  return {(1 + std::min(static_cast<double>(tokens) / d, 1.0)) / d, (1 + mean) / d};
+}
+
+double delta_own_before_limit(const moments& m, std::size_t key_dim, double beta) {
+  return 2 * (m.square - static_cast<double>(key_dim) * m.with_key * m.with_key) / (2 - beta);
 }
 
 inputs make_inputs(const task& t, std::uint64_t seed, std::uint64_t run) {

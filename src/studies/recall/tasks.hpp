@@ -4,7 +4,7 @@
 // Associative recall as the second source document states it: unit keys of Gaussian direction, values f(k) element by element,
 // queries that are drawn apart from the keys. `make_inputs` draws one run; `moments_of` gives the moments of f of a coordinate
 // on the sphere to within a radius, from E k^2m = (2m-1)!! / (d (d+2) ... (d+2m-2)). exp and sin are sums and products, so that
-// the inputs have the same bits on every machine.
+// the inputs have the same bits on every machine. The closed forms of the expected errors stand here too.
 #pragma once
 
 #include <array>
@@ -17,18 +17,10 @@
 
 namespace deltaproof::detail::recall {
 
-enum class relation { identity, quadratic, cubic, quartic, exponential, sine };
-struct named_relation {
-  relation id{};
-  std::string_view name;
-  std::string_view formula;
-};
-inline constexpr std::array<named_relation, 6> relations{{{relation::identity, "identity", "k"},
-                                                          {relation::quadratic, "quadratic", "k²"},
-                                                          {relation::cubic, "cubic", "k³"},
-                                                          {relation::quartic, "quartic", "k⁴"},
-                                                          {relation::exponential, "exponential", "eᵏ"},
-                                                          {relation::sine, "sine", "sin(10πk)"}}};
+enum class relation { identity, quadratic, cubic, quartic, exponential, sine };  // k, k^2, k^3, k^4, e^k, sin(10 pi k)
+inline constexpr std::array<relation, 6> relations{relation::identity, relation::quadratic,   relation::cubic,
+                                                   relation::quartic,  relation::exponential, relation::sine};
+[[nodiscard]] std::string_view name_of(relation);
 
 /// e^x and sin(2 pi x), by + - * alone. Error: below 2^-43 relative, 2^-46 absolute, for |x| <= 20 and |x| <= 10.
 [[nodiscard]] double portable_exp(double x);
@@ -53,8 +45,30 @@ struct moments {
   /// The same of a map of (1, k).
   [[nodiscard]] double affine_share(std::size_t key_dim) const { return linear_share(key_dim) + mean * mean / square; }
 };
-/// Error: as the radius says; series in 256 bits, the tail and the rounding bounded.
+inline constexpr unsigned moment_bits = 256;
+/// Error: as the radius says; series in that many bits, the tail and the rounding bounded.
 [[nodiscard]] moments moments_of(relation f, std::size_t key_dim);
+
+/// Expected errors in closed form, for keys and queries that are independent uniform unit vectors and values v = f(k) element by
+/// element. With m = E f^2, mu = E f(k) k of one coordinate and r = 1 - 1/d, after t tokens from S = 0:
+///   Hebbian, query apart:   E (Sq - v)^2 = m (1 + t/d) + t (t-1) mu^2 / d
+///   delta rule, beta = 1, query apart:      m (2 - r^t)
+///   delta rule, beta = 1, own key, before:  m (2 - r^(t-1)) - 2 d mu^2 (1 - r^(t-1))
+///   least squares of k, identity, query apart, no ridge: (1 + min(t/d, 1)) / d
+/// all of them exact. Second line: |S'|^2 = |S - S k k^T|^2 + |v|^2 since (I - k k^T) k = 0, E |S k|^2 = E |S|^2 / d, and
+/// E q = 0. Third: E S' = r E S + mu I, as E f(k_i) k_j = 0 for i != j (k_j and -k_j are alike). For a step beta, at t =
+/// infinity:
+///   own key, before:  2 (m - d mu^2) / (2 - beta), and m - d mu^2 is the error of the best linear map.
+struct expectation {
+  double last = 0;    ///< at token t >= 1
+  double prefix = 0;  ///< the mean over tokens 1 ... t
+};
+[[nodiscard]] expectation hebbian_apart(const moments&, std::size_t key_dim, std::size_t tokens);
+[[nodiscard]] expectation delta_apart(const moments&, std::size_t key_dim, std::size_t tokens);
+[[nodiscard]] expectation delta_own_before(const moments&, std::size_t key_dim, std::size_t tokens);
+[[nodiscard]] expectation identity_least_squares_apart(std::size_t key_dim, std::size_t tokens);
+/// 2 (m - d mu^2) / (2 - beta).
+[[nodiscard]] double delta_own_before_limit(const moments&, std::size_t key_dim, double beta);
 
 /// Where a causal mean over `width` tokens is applied before anything else. 1: nowhere.
 struct convolution {

@@ -1,0 +1,341 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What the document says beside its main tables: what is left open before the memory, short convolution, information.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/random.hpp"
+#include "studies/recall/parts.hpp"
+#include "studies/recall/runs.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof::detail::recall {
+namespace {
+
+/// What is open before a memory sees a token. x: Gaussian; W: random d x d, entries N(0, 1/d).
+struct preparation {
+  std::string_view name;
+  bool raw_function;    ///< f of x, before the norm; else f of x / |x|
+  bool project_values;  ///< v = W_v f(...)
+  bool project_keys;    ///< k = W_k x, q = W_q x of the same x, both normalised; f of x / |x|
+};
+
+void project(matrix<double>& rows, philox random) {
+  matrix<double> w(rows.cols(), rows.cols());
+  const double scale = 1 / std::sqrt(static_cast<double>(rows.cols()));
+  for (double& x : w.entries()) x = scale * random.normal();
+  std::vector<double> image(w.rows());
+  for (std::size_t t = 0; t < rows.rows(); ++t) {
+    for (std::size_t i = 0; i < w.rows(); ++i) {
+      image[i] = 0;
+      for (std::size_t j = 0; j < w.cols(); ++j) image[i] += w(i, j) * rows(t, j);
+    }
+    std::copy(image.begin(), image.end(), rows.row(t).begin());
+  }
+}
+
+inputs prepare(const preparation& p, relation f, std::uint64_t seed, std::uint64_t run) {
+  inputs in = make_inputs({.f = f}, seed, run);
+  if (p.raw_function) {
+    // The key's direction times a length whose square is a sum of d squares of normals: a Gaussian vector again.
+    philox lengths(seed, 3000 + run);
+    std::vector<double> x(key_dim);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      shared::draw(lengths, x);
+      const double length = std::sqrt(shared::squared_norm(x));
+      for (std::size_t j = 0; j < key_dim; ++j) in.v(t, j) = apply(f, length * in.k(t, j));
+    }
+  }
+  if (p.project_keys) {
+    in.q = in.k;
+    project(in.q, philox(seed, 3101 + 10 * run));
+    project(in.k, philox(seed, 3102 + 10 * run));
+    unit_rows(in.q);
+    unit_rows(in.k);
+  }
+  if (p.project_values) project(in.v, philox(seed, 3103 + 10 * run));
+  return in;
+}
+
+}  // namespace
+
+void add_axes(const run_options& options, results& r) {
+  const grid_axis<preparation> preparations{
+      "preparation",
+      {{"plain", false, false, false}, {"raw", true, false, false}, {"values", false, true, false}, {"all", false, true, true}}};
+  const frame runs = grid(
+      options, "axes", {"error", "relative", "own"},
+      [&](const preparation& p, relation f, std::size_t run) -> frame_row {
+        const observation o = observe(delta_rule(key_dim, key_dim, 1), prepare(p, f, options.seed, run));
+        const double error = o.by(chosen).error;
+        return {error, error / o.value_square, o.by("own before prefix").error / o.value_square};
+      },
+      preparations,
+      grid_axis<relation>{"relation",
+                          {relation::identity, relation::quadratic, relation::cubic, relation::exponential, relation::sine}},
+      draws(3, 6));
+  frame law =
+      runs.by({"preparation", "relation"},
+              {{"error", "error", mean}, {"sd", "error", deviation}, {"relative", "relative", mean}, {"own", "own", mean}});
+  const auto at = [&](const cell& p, const char* f, const char* column) {
+    return law.find({{"preparation", p}, {"relation", f}}, column);
+  };
+  for (const char* f : {"identity", "quadratic"}) {
+    law.derive(std::string("own_") + f, [&](const auto& row) { return at(row["preparation"], f, "own"); });
+  }
+  const std::size_t n = draws(3, 6).values(options).size();
+  const double raw_quadratic = at("raw", "quadratic", "error"), raw_exponential = at("raw", "exponential", "error");
+  r.values("norm-before-f", evidence::sampled(n, options.seed, {}),
+           {{"raw_quadratic", raw_quadratic},
+            {"raw_exponential", raw_exponential},
+            {"excluded", raw_exponential > 2 * printed_errors_of(relation::exponential).raw.value &&
+                             raw_quadratic > 100 * printed_errors_of(relation::quadratic).raw.value}});
+  r.values("raw", {{"identity", printed_errors_of(relation::identity).raw.value},
+                   {"quadratic", printed_errors_of(relation::quadratic).raw.value},
+                   {"cubic", printed_errors_of(relation::cubic).raw.value},
+                   {"exponential", printed_errors_of(relation::exponential).raw.value},
+                   {"sine", printed_errors_of(relation::sine).raw.value},
+                   {"runs", n}});
+  r.values("projections", evidence::sampled(n, options.seed, {}),
+           {{"lowest", law.over("relative", least)},
+            {"highest", law.over("relative", greatest)},
+            {"projected_quadratic", at("all", "quadratic", "error")}});
+  r.table("axes", std::move(law));
+}
+
+void add_convolution(const run_options& options, results& r) {
+  constexpr std::size_t widest = 7;
+  const frame runs = grid(
+      options, "short convolution", {"over", "raw", "raw_relative", "scaled", "scaled_relative", "own"},
+      [&](relation f, const std::string& place, std::size_t width, std::size_t run) {
+        std::vector<frame_row> rows;
+        if (width == 1 && place != "both") return rows;
+        frame_row row{width == 1 ? cell() : cell(place)};
+        double own = 0;
+        for (const bool normalised : {true, false}) {
+          const task t{.f = f, .normalise_values = normalised, .conv = {width, place != "v", place != "k"}};
+          const observation o = observe(delta_rule(key_dim, key_dim, 1), make_inputs(t, options.seed, run));
+          const double error = o.by(chosen).error;
+          row.insert(row.begin() + 1, {error, error / o.value_square});
+          own = o.by("own before prefix").error / o.value_square;
+        }
+        row.emplace_back(own);
+        rows.push_back(std::move(row));
+        return rows;
+      },
+      grid_axis<relation>{"relation", {relation::exponential, relation::quadratic, relation::identity}},
+      grid_axis<std::string>{"place", {"both", "k", "v"}}, grid_axis<std::size_t>{"width", {1, 3, 5, widest}}, draws(3, 6));
+  frame law = runs.by({"relation", "place", "over", "width"}, {{"raw", "raw", mean},
+                                                               {"raw_sd", "raw", deviation},
+                                                               {"raw_relative", "raw_relative", mean},
+                                                               {"scaled", "scaled", mean},
+                                                               {"scaled_sd", "scaled", deviation},
+                                                               {"scaled_relative", "scaled_relative", mean},
+                                                               {"own", "own", mean},
+                                                               {"own_sd", "own", deviation}});
+  const auto at = [&](const char* f, const char* place, std::size_t width, const char* column) {
+    return law.find({{"relation", f}, {"place", place}, {"width", width}}, column);
+  };
+  const std::size_t n = draws(3, 6).values(options).size();
+  r.values("convolution-changes-the-unit", evidence::sampled(n, options.seed, {}),
+           {{"before", at("exponential", "both", 1, "raw")},
+            {"after_raw", at("exponential", "both", widest, "raw")},
+            {"after_normalised", at("exponential", "both", widest, "scaled")},
+            {"relative_before", at("exponential", "both", 1, "raw_relative")},
+            {"relative_after", at("exponential", "both", widest, "scaled_relative")},
+            {"quadratic", at("quadratic", "both", widest, "scaled")}});
+  // Text on short convolution of width 7: without, with.
+  const double without = 1.92, with = 0.033;
+  r.values("convolution", {{"width", widest},
+                           {"runs", n},
+                           {"exponential_without", without},
+                           {"exponential_with", with},
+                           {"quadratic_without", 0.001},
+                           {"quadratic_with", 0.034},
+                           {"identity_without", 0.030},
+                           {"identity_with", 0.027},
+                           {"ratio", without / with},
+                           {"unit", key_dim * moments_of(relation::exponential, key_dim).square},
+                           {"v_alone", at("quadratic", "v", widest, "own")},
+                           {"k_alone", at("quadratic", "k", widest, "own")},
+                           {"own_sd", law.where("relation", "quadratic").over("own_sd", greatest)}});
+  r.values("convolution-own-key", evidence::sampled(n, options.seed, {}),
+           {{"before", at("quadratic", "both", 1, "own")}, {"both", at("quadratic", "both", widest, "own")}});
+  r.table("convolution", std::move(law));
+}
+
+namespace {
+
+struct averaged {
+  std::string_view name;
+  bool keys, values, queries;
+};
+constexpr std::size_t words = key_dim / 2;
+
+/// The share of words whose successor DeltaNet finds, and the mean cosine with it.
+frame_row successors_found(const averaged& on, std::uint64_t seed, std::uint64_t run) {
+  philox random(seed, 7000 + run);
+  matrix<double> word(words, key_dim);
+  for (std::size_t w = 0; w < words; ++w) shared::draw(random, word.row(w));
+  unit_rows(word);
+  // One cycle through all words; its order is the order of drawing. Tokens start at a random word every third time.
+  std::vector<std::size_t> text{static_cast<std::size_t>(random.below(words))};
+  while (text.size() < 20 * words)
+    text.push_back(text.size() % 3 == 0 ? static_cast<std::size_t>(random.below(words)) : (text.back() + 1) % words);
+  const auto mean_of = [&](std::size_t w, std::size_t before) {
+    std::vector<double> x(word.row(w).begin(), word.row(w).end());
+    for (std::size_t j = 0; j < key_dim && before < words; ++j) x[j] = (x[j] + word(before, j)) / 2;
+    return x;
+  };
+  const memory m = make_memory("delta", key_dim);
+  for (std::size_t t = 0; t < text.size(); ++t) {
+    const auto past = [&](bool wanted) { return wanted && t > 0 ? text[t - 1] : words; };
+    m.write(mean_of(text[t], past(on.keys)), mean_of(text[t], past(on.values)));
+  }
+  std::vector<double> o(key_dim);
+  std::size_t hits = 0;
+  double cosine = 0;
+  for (std::size_t now = 0; now < words; ++now) {
+    const std::size_t next = (now + 1) % words;
+    m.read(mean_of(now, on.queries ? (now + words - 1) % words : words), o);
+    std::size_t answer = words;
+    double best = -HUGE_VAL;
+    for (std::size_t other = 0; other < words; ++other) {
+      const double close = score_of(o, word.row(other)).cosine;
+      if (other == next) cosine += close / words;
+      if (other == now || close <= best) continue;
+      best = close;
+      answer = other;
+    }
+    if (answer == next) ++hits;
+  }
+  return {static_cast<double>(hits) / words, cosine};
+}
+
+}  // namespace
+
+void add_successors(const run_options& options, results& r) {
+  const frame runs = grid(
+      options, "successors", {"hit", "cosine"},
+      [&](const averaged& on, std::size_t run) { return successors_found(on, options.seed, run); },
+      grid_axis<averaged>{"over",
+                          {{"none", false, false, false},
+                           {"k", true, false, false},
+                           {"v", false, true, false},
+                           {"both", true, true, false},
+                           {"all", true, true, true}}},
+      draws(24, 200));
+  const frame& law =
+      r.table("successors", runs.by({"over"}, {{"hit", "hit", mean}, {"sd", "hit", deviation}, {"cosine", "cosine", mean}}));
+  const auto found = [&](const char* over) { return law.find({{"over", over}}, "hit"); };
+  r.values("convolution-on-keys", evidence::sampled(retrieval_runs(options) * words, options.seed, {}),
+           {{"keys", found("k")}, {"values", found("v")}, {"none", found("none")}, {"both", found("both")}});
+  r.values("words", {{"number", words},
+                     {"tokens", 20 * words},
+                     {"chance", 1.0 / (words - 1)},
+                     {"over_values", found("k") / found("v")},
+                     {"over_none", found("k") / found("none")}});
+}
+
+namespace {
+
+/// Table "MI(K,V), DeltaNet Retention, RLS Retention", in bits and per cent; quartic from the text.
+struct printed_information {
+  std::string_view name;
+  relation f;
+  double bits;
+  cell delta, rls;
+};
+const grid_axis<printed_information> informations{"relation",
+                                                  {{"identity", relation::identity, 3.25, 99.6, 100.0},
+                                                   {"quadratic", relation::quadratic, 1.62, 0.8, 2.0},
+                                                   {"exponential", relation::exponential, 2.87, 1.2, 5.8},
+                                                   {"sine", relation::sine, 1.62, 1.2, 3.1},
+                                                   {"quartic", relation::quartic, 0.45, 1.7, {}}}};
+
+std::vector<frame_row> informations_of(const printed_information& p, std::uint64_t seed, std::uint64_t run) {
+  const inputs in = make_inputs({.f = p.f}, seed, 600 + run);
+  const inputs fresh = make_inputs({.f = p.f}, seed, 700 + run);
+  const matrix<double> delta = recollect(make_memory("delta", key_dim), in);
+  const memory squares = make_memory("rls", key_dim);
+  const matrix<double> fitted = recollect(squares, in);
+  matrix<double> elsewhere(tokens, key_dim);
+  for (std::size_t t = 0; t < tokens; ++t) squares.read(fresh.k.row(t), elsewhere.row(t));
+  std::vector<frame_row> rows;
+  for (const std::size_t cells : {10U, 16U, 20U, 24U, 30U, 50U}) {
+    const auto bits = [cells](const matrix<double>& a, const matrix<double>& b) {
+      return mutual_information(a.entries(), b.entries(), cells);
+    };
+    const information of_key = bits(in.k, in.v);
+    rows.push_back({cells, p.bits, p.delta, p.rls, of_key.bits, of_key.bias, bits(in.v, delta).bits, bits(in.v, fitted).bits,
+                    bits(fresh.v, elsewhere).bits, bits(in.v, fresh.k).bits});
+  }
+  return rows;
+}
+
+}  // namespace
+
+void add_information(const run_options& options, results& r) {
+  const frame runs = grid(
+      options, "information",
+      {"cells", "printed", "delta_printed", "rls_printed", "bits", "bias", "delta", "rls", "fresh", "unrelated"},
+      [&](const printed_information& p, std::size_t run) { return informations_of(p, options.seed, run); }, informations,
+      draws(3, 6));
+  frame law = runs.by({"relation", "cells", "printed", "delta_printed", "rls_printed"}, {{"bits", "bits", mean},
+                                                                                         {"sd", "bits", deviation},
+                                                                                         {"bias", "bias", mean},
+                                                                                         {"delta", "delta", mean},
+                                                                                         {"rls", "rls", mean},
+                                                                                         {"fresh", "fresh", mean},
+                                                                                         {"unrelated", "unrelated", mean}});
+  law.derive("away", [](const auto& row) { return shared::ln(row.number("bits") / row.number("printed")); });
+  const frame nearness = law.by({"cells"}, {{"off", "away", root_mean_square}});
+  law.derive("off", [&](const auto& row) { return nearness.find({{"cells", row["cells"]}}, "off"); });
+  for (const char* column : {"delta", "rls", "fresh", "bias"}) {
+    law.derive(std::string(column) + "_kept",
+               [column](const auto& row) { return 100 * row.number(column) / row.number("bits"); });
+  }
+  // The number of cells that comes nearest to the printed bits.
+  const double nearest = nearness.over("off", least);
+  const cell best = nearness.where("off", nearest)[0]["cells"];
+  const auto at = [&](const char* f, const cell& cells, const char* column) {
+    return law.find({{"relation", f}, {"cells", cells}}, column);
+  };
+  const std::size_t n = draws(3, 6).values(options).size();
+  const auto kind = evidence::sampled(n * tokens * key_dim, options.seed, {});
+  r.values("information-is-the-cells", kind,
+           {{"ten", at("identity", 10, "bits")},
+            {"fifty", at("identity", 50, "bits")},
+            {"best_cells", best},
+            {"best_error", nearest}});
+  r.values("information-kept-is-overfit", kind,
+           {{"in_sample", at("quadratic", best, "rls_kept")},
+            {"fresh", at("quadratic", best, "fresh_kept")},
+            {"floor", at("quadratic", best, "bias_kept")},
+            {"exponential_fresh", at("exponential", best, "fresh_kept")}});
+  const double share = static_cast<double>(key_dim) / tokens;
+  r.values("compression", evidence::measured(), {{"share", share / 2}, {"printed", 0.032}});
+  r.values("cells", {{"pairs", tokens * key_dim},
+                     {"runs", n},
+                     {"relations", informations.quick.size()},
+                     {"few", 10},
+                     {"many", 50},
+                     {"growth", at("identity", 50, "bits") - at("identity", 10, "bits")},
+                     {"fresh_share", at("quadratic", best, "fresh") / at("quadratic", best, "rls")},
+                     {"above_floor", at("exponential", best, "fresh_kept") / at("exponential", best, "bias_kept")},
+                     {"sd", at("identity", best, "sd")},
+                     {"quadratic_printed", informations.quick[1].rls},
+                     {"compression_off", std::fabs(share / 2 - 0.032)},
+                     {"fitted", share},
+                     {"fitted_bits", -0.5 * shared::ln(1 - share) / shared::ln(2)}});
+  r.table("information", law.where("cells", best));
+  r.table("information-cells", std::move(law));
+}
+
+}  // namespace deltaproof::detail::recall
