@@ -20,10 +20,10 @@ namespace deltaproof::detail::horizon {
 namespace {
 
 constexpr std::array<regime, 4> all_regimes{{
-    {"overwrite", "overwrite", key_kind::fresh, 1, false},
-    {"vocabulary", "8 keys for ever", key_kind::vocabulary, 1, false},
-    {"slow", "slow learning", key_kind::fresh, 0x1p-6, true},
-    {"reflection", "near reflection", key_kind::fresh, 1.96875, false},
+    {"overwrite", key_kind::fresh, 1, false},
+    {"vocabulary", key_kind::vocabulary, 1, false},
+    {"slow", key_kind::fresh, 0x1p-6, true},
+    {"reflection", key_kind::fresh, 1.96875, false},
 }};
 
 enum stream : std::uint64_t { of_keys = 11, of_choices = 12, of_values = 13, of_target = 14, of_rounding = 1000 };
@@ -145,11 +145,11 @@ std::span<const regime> regimes() { return all_regimes; }
 std::string_view name_of(execution how) {
   switch (how) {
     case execution::nearest:
-      return "state rounded to nearest";
+      return "nearest";
     case execution::stochastic:
-      return "state rounded stochastically";
+      return "stochastic";
     case execution::materialised:
-      return "I - b k kᵀ rounded";
+      return "materialised";
   }
   return {};
 }
@@ -220,7 +220,7 @@ reference_run run_reference(const regime& r, std::size_t key_dim, std::size_t va
       for (const double x : source.k()) square += x * x;
       // The sum is off by less than 2^-40; only then is no factor larger than 1.
       if (!(r.step * square <= 2 - 0x1p-30)) {
-        throw domain_error("regime '" + std::string(r.id) + "' has b |k|^2 = " + std::to_string(r.step * square) +
+        throw domain_error("regime '" + std::string(r.name) + "' has b |k|^2 = " + std::to_string(r.step * square) +
                            " > 2 at token " + std::to_string(done + t) + "; its radius would not add up");
       }
     }

@@ -23,8 +23,7 @@
 namespace deltaproof::detail::horizon {
 
 struct regime {
-  std::string_view id;
-  std::string_view title;
+  std::string_view name;
   key_kind keys = key_kind::fresh;  ///< fresh, repeated or vocabulary
   double step = 1;                  ///< b, a value of bf16 with b |k|^2 <= 2
   bool fixed_target = false;        ///< v = W^T k for one W, rounded to fp32; else fresh bf16 normals

@@ -45,7 +45,7 @@ matrix<double> gram(const matrix<double>& a) {
   return result;
 }
 
-using wide = real<128>;
+using wide = real<exponent_bits>;
 
 /// ln((1 + r)/2) - sum (rho^m / m) C_m for r = |R| >= 0.
 wide fresh_exponent_wide(const wide& r, std::size_t key_dim) {

@@ -38,10 +38,12 @@ struct growth {
 /// from the given ones.
 [[nodiscard]] growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at);
 
+inline constexpr unsigned exponent_bits = 128;
+
 /// Top Lyapunov exponent of prod (I - (1 - R) u u^T) for independent directions u, uniform on the sphere of an even
 /// dimension d:  ln((1 + |R|)/2) - sum_{m=1}^{n} (rho^m / m) C_m,  n = d/2 - 1, rho = (|R| - 1)/(|R| + 1),
 /// C_m = prod_{i<=m} (n + 1 - i)/(n + i).  Because |M y|^2 = |y|^2 (1 - (1 - R^2) c^2) with c^2 ~ Beta(1/2, (d-1)/2)
-/// independent of y. Rounds: in 128 bits, the result once. Throws: domain_error for odd or zero d.
+/// independent of y. Rounds: in `exponent_bits`, the result once. Throws: domain_error for odd or zero d.
 [[nodiscard]] double fresh_exponent(double stability, std::size_t key_dim);
 
 /// The same where x = mean chi^2_d / d (Gaussian keys that are not normalised) under the Euler rule.

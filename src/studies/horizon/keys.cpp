@@ -11,7 +11,7 @@ namespace deltaproof::detail::horizon {
 namespace {
 
 // One Philox stream for each kind, so that kinds do not share keys.
-enum stream : std::uint64_t { of_directions = 1, of_words = 2, of_choices = 3, of_centres = 4 };
+enum key_stream : std::uint64_t { of_directions = 1, of_words = 2, of_picks = 3, of_centres = 4 };
 
 }  // namespace
 
@@ -20,11 +20,11 @@ std::string_view name_of(key_kind kind) {
     case key_kind::fresh:
       return "fresh";
     case key_kind::repeated:
-      return "one repeated";
+      return "repeated";
     case key_kind::vocabulary:
-      return "vocabulary of 8";
+      return "vocabulary";
     case key_kind::clustered:
-      return "8 clusters";
+      return "clusters";
   }
   return {};
 }
@@ -38,7 +38,7 @@ key_set make_keys(key_kind kind, std::size_t tokens, std::size_t key_dim, std::u
   keys.relative_square.resize(distinct);
   keys.index.resize(tokens);
   philox random(seed, every_token ? of_directions : of_words);
-  philox choices(seed, of_choices);
+  philox choices(seed, of_picks);
   const auto row = [&](std::vector<double>& of, std::size_t i) { return std::span<double>(of).subspan(i * key_dim, key_dim); };
   for (std::size_t i = 0; i < distinct; ++i) {
     draw(random, row(keys.directions, i));

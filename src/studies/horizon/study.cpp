@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/convert.hpp"
+#include "studies/horizon/formats.hpp"
+#include "studies/horizon/growth.hpp"
+#include "studies/horizon/parts.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::horizon;
+namespace shared = detail::shared;
+
+constexpr std::size_t horizon = 100000;
+constexpr std::size_t value_columns = 4;
+constexpr std::size_t early = 1000;                // tokens after which an error that stays level has its level
+constexpr double fp32_range = 38.531839444989587;  // log10 of the largest fp32
+constexpr double chosen_norm = 4;                  // |k|^2 of the figure of four kinds of keys
+constexpr double log10_e = 0.43429448190325182765;
+
+const grid_axis<key_kind> kinds{"kind", {key_kinds.begin(), key_kinds.end()}};
+const grid_axis<double> norms{"norm", {0.25, 1, chosen_norm, 16, 64}};
+const grid_axis<std::size_t> streams{"stream", {0, 1, 2}, {0, 1, 2, 3}};
+
+std::size_t format_tokens(const run_options& options) { return options.size(100000, 1000000); }
+
+/// x phi(x), in fp64 with a correctly rounded exponential.
+double strength_at(const std::string& rule, double x) {
+  double result = 0;
+  visit_rule(rule, [&](auto r) {
+    const auto number = rounded<fp64>::from_exact(x);
+    result = (number * r.gain(number)).value();
+  });
+  return result;
+}
+
+/// Rows of tokens, both bounds of log10 of the norm, and their middle.
+std::vector<frame_row> course(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
+  const growth g = product_growth(keys, strength, at);
+  std::vector<frame_row> rows;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    const log_bracket& b = g.log10_norm[i];
+    rows.push_back({at[i], b.lower, b.upper, 0.5 * (b.lower + b.upper)});
+  }
+  return rows;
+}
+
+/// First of 1, 2, ... at which a straight line of that slope passes the range of fp32.
+std::uint64_t leaves_fp32(double log10_per_token) { return static_cast<std::uint64_t>(std::ceil(fp32_range / log10_per_token)); }
+
+double log10_size(double stability) { return log10_of(std::fabs(stability)); }
+
+/// Norms of products of every rule and norm on every kind of keys, beside |R|^(T/d) <= |P_T| <= max(1, |R|)^T.
+frame all_products(const run_options& options, const std::vector<key_set>& keys, const grid_axis<std::string>& rules) {
+  const std::vector<std::size_t> at = checkpoints(horizon), short_run = checkpoints(1000);
+  frame all = grid(
+      options, "products", {"tokens", "lower", "upper", "middle", "log_r"},
+      [&](key_kind kind, double norm, const std::string& rule) {
+        const double strength = strength_at(rule, norm);
+        const double log_r = log10_size(shared::stability_of(rule, norm));
+        // One repeated key has a closed form: a short run checks it.
+        auto rows = course(keys[static_cast<std::size_t>(kind)], {&strength, 1}, kind == key_kind::repeated ? short_run : at);
+        for (frame_row& row : rows) row.emplace_back(log_r);
+        return rows;
+      },
+      kinds, norms, rules);
+  all.derive("high", [](const auto& row) { return row.number("tokens") * std::max(0.0, row.number("log_r")); });
+  all.derive("outside", [](const auto& row) {
+    // Twice d 2^-52 log10(e) a token, what rounding may add to a logarithm.
+    const double slack = 1e-9 + static_cast<double>(key_dim) * row.number("tokens") * 0x1p-52;
+    const double low = row.number("tokens") / static_cast<double>(key_dim) * row.number("log_r");
+    return row.number("lower") > row.number("high") + slack || row.number("upper") < low - slack;
+  });
+  return all;
+}
+
+/// Euler and the exact rule at one norm on the four kinds of keys, one repeated key in closed form, and the proved range.
+void add_kinds(const frame& all, results& r) {
+  frame beside({"rule", "kind", "tokens", "middle"});
+  frame range({"tokens", "low", "high"});
+  const double log_r = log10_size(shared::stability_of("euler", chosen_norm));
+  for (const std::string rule : {"euler", "exact"}) {
+    for (const key_kind kind : key_kinds) {
+      for (const std::size_t t : checkpoints(kind == key_kind::repeated ? horizon : 0)) {
+        beside.add({rule, name_of(kind), t, rule == "euler" ? static_cast<double>(t) * log_r : 0.0});
+      }
+      if (kind == key_kind::repeated) continue;
+      const frame its = all.where("kind", name_of(kind)).where("norm", chosen_norm).where("rule", rule);
+      for (std::size_t i = 0; i < its.size(); ++i) beside.add({rule, name_of(kind), its[i]["tokens"], its[i]["middle"]});
+    }
+  }
+  for (const std::size_t t : checkpoints(horizon)) {
+    range.add({t, static_cast<double>(t) * log_r / static_cast<double>(key_dim), static_cast<double>(t) * log_r});
+  }
+  r.table("kinds", std::move(beside));
+  r.table("range", std::move(range));
+}
+
+void add_growth(const run_options& options, results& r) {
+  const grid_axis<std::string> rules = rule_axis();
+  std::vector<key_set> keys;
+  for (const key_kind kind : key_kinds) keys.push_back(make_keys(kind, horizon, key_dim, options.seed));
+  const frame all = all_products(options, keys, rules);
+  const std::vector<std::size_t> at = checkpoints(horizon);
+  const frame& drawn = r.table("drawn", grid(
+                                            options, "products of drawn keys", {"tokens", "lower", "upper", "middle"},
+                                            [&](const std::string& rule) {
+                                              std::vector<double> strength;
+                                              for (const double square : keys[0].relative_square)
+                                                strength.push_back(strength_at(rule, square * static_cast<double>(key_dim)));
+                                              return course(keys[0], strength, at);
+                                            },
+                                            rules));
+  const frame last = all.where("tokens", horizon);
+  frame table({"norm", "rule", "R", "largest", "exponent", "fresh", "repeated", "vocabulary", "clusters"});
+  for (const double norm : norms.quick) {
+    for (const std::string& rule : rules.quick) {
+      const double stability = shared::stability_of(rule, norm);
+      const auto end = [&](const char* kind) { return last.find({{"kind", kind}, {"norm", norm}, {"rule", rule}}, "middle"); };
+      table.add({norm, rule, stability, std::max(1.0, std::fabs(stability)), fresh_exponent(stability, key_dim), end("fresh"),
+                 std::max(0.0, log10_size(stability) * horizon), std::fabs(stability) > 1 ? end("vocabulary") : 0.0,
+                 end("clusters")});
+    }
+  }
+  for (const std::string& rule : rules.quick) {
+    table.add({"drawn", rule, {}, {}, {}, drawn.find({{"rule", rule}, {"tokens", horizon}}, "middle"), {}, {}, {}});
+  }
+  const frame inside = all.where([](const auto& row) { return row.number("log_r") <= 0; });
+  const double above_one = std::max(0.0, inside.over("lower", greatest));
+  frame repeated = all.where("kind", "repeated");
+  repeated.derive("off", [](const auto& row) { return row.number("middle") - row.number("high"); });
+  const std::size_t outside = all.where("outside", true).size();
+  r.values("product-norms", evidence::measured(),
+           {{"norms", all.size()},
+            {"outside", outside},
+            {"largest_log10_with_R_at_most_1", above_one},
+            {"repeated_key_log10_deviation", repeated.over("off", worst)}});
+  const auto bounded = [](const auto& row) {
+    const std::string rule = row["rule"].text();
+    return rule == "exact" || rule == "implicit" || rule == "crank_nicolson";
+  };
+  const double euler = table.find({{"norm", chosen_norm}, {"rule", "euler"}}, "R");
+  const double rate = table.find({{"norm", chosen_norm}, {"rule", "euler"}}, "fresh") / static_cast<double>(horizon);
+  r.values("euler-against-efla", evidence::measured(),
+           {{"euler_log10_per_token", rate},
+            {"theory_log10_per_token", fresh_exponent(euler, key_dim) * log10_e},
+            {"euler_fresh_tokens_to_fp32_overflow", leaves_fp32(rate)},
+            {"euler_repeated_tokens_to_fp32_overflow", leaves_fp32(log10_size(euler))},
+            {"largest_log10_of_bounded_rules",
+             std::max(all.where(bounded).over("lower", greatest), drawn.where(bounded).over("lower", greatest))}});
+  r.values("growth", {{"inside", all.size() - outside},
+                      {"excess", above_one / log10_e},
+                      {"norm", chosen_norm},
+                      {"size", std::fabs(euler)},
+                      {"top", fp32_range},
+                      {"bottom", -fp32_range},
+                      {"drawn_spread", std::sqrt(2.0 * static_cast<double>(key_dim))},
+                      {"words", vocabulary_size}});
+  add_kinds(all, r);
+  r.table("products", all.where("kind", "fresh"));
+  r.table("growth", std::move(table));
+}
+
+cell root_mean_square(std::span<const double> x) {
+  double squares = 0;
+  for (const double one : x) squares += one * one / static_cast<double>(x.size());
+  return std::sqrt(squares);
+}
+
+/// Errors of every regime, format and execution against the horizon; several streams of stochastic rounding.
+frame executed_errors(const run_options& options, results& r) {
+  const std::vector<std::size_t> at = checkpoints(format_tokens(options));
+  const grid_axis<regime> all_regimes{"regime", {regimes().begin(), regimes().end()}};
+  std::map<std::string_view, reference_run> references;
+  for (const regime& one : regimes()) references[one.name];
+  const frame radii = grid(
+      options, "references", {"radius"},
+      [&](const regime& which) {
+        reference_run& run = references.at(which.name) = run_reference(which, key_dim, value_columns, options.seed, at);
+        std::vector<frame_row> rows;
+        for (std::size_t i = 0; i < run.states.size(); ++i)
+          rows.push_back({run.radius[i] / std::sqrt(shared::squared_norm(run.states[i].entries()))});
+        return rows;
+      },
+      all_regimes);
+  r.values("reference", evidence::certified(), {{"largest_relative_radius", radii.over("radius", greatest)}});
+  return grid(
+      options, "formats", {"tokens", "error", "scale"},
+      [&](const regime& which, const format& kept, execution how, std::size_t stream) {
+        std::vector<frame_row> rows;
+        if (how != execution::stochastic && stream > 0) return rows;
+        const executed_run run =
+            run_executed(which, how, kept, references.at(which.name), key_dim, value_columns, options.seed, stream);
+        for (std::size_t i = 0; i < at.size(); ++i) rows.push_back({at[i], run.error[i], run.scale[i]});
+        return rows;
+      },
+      all_regimes, grid_axis<format>{"format", {fp32, fp16, bf16}},
+      grid_axis<execution>{"how", {execution::nearest, execution::stochastic, execution::materialised}}, streams);
+}
+
+/// The certified norm of I - k k^T of one unit key, its entries rounded to a format.
+template <format F>
+double norm_of_rounded(std::uint64_t seed) {
+  token_source source({"", key_kind::repeated, 1, false}, key_dim, 1, seed);
+  source.next();
+  matrix<float> m(key_dim, key_dim);
+  materialise<F>(source.k(), 1, m);
+  return certified_norm_at_least(m);
+}
+
+void add_formats(const run_options& options, results& r) {
+  const std::size_t end = format_tokens(options);
+  const frame runs = executed_errors(options, r);
+  frame law = runs.by({"regime", "format", "how", "tokens"},
+                      {{"error", "error", root_mean_square}, {"scale", "scale", mean}, {"runs", "error", size_of}});
+  const frame last = law.where("tokens", end);
+  const auto of = [&](const char* regime_name, const char* kept, const char* how, const char* column = "error") {
+    return last.find({{"regime", regime_name}, {"format", kept}, {"how", how}}, column);
+  };
+  const auto since_early = [&](const char* regime_name, const char* kept) {
+    return law.find({{"regime", regime_name}, {"format", kept}, {"how", "nearest"}, {"tokens", early}}, "error");
+  };
+  r.values("error-stays-level", evidence::measured(),
+           {{"bf16", of("overwrite", "bf16", "nearest")},
+            {"fp16", of("overwrite", "fp16", "nearest")},
+            {"fp32", of("overwrite", "fp32", "nearest")},
+            {"bf16_growth_since_1000", of("overwrite", "bf16", "nearest") / since_early("overwrite", "bf16")}});
+  r.values("error-walks", evidence::measured(),
+           {{"slope_fp16", (ln(of("vocabulary", "fp16", "nearest")) - ln(since_early("vocabulary", "fp16"))) /
+                               (ln(static_cast<double>(end)) - ln(static_cast<double>(early)))},
+            {"bf16_nearest", of("vocabulary", "bf16", "nearest")},
+            {"bf16_stochastic", of("vocabulary", "bf16", "stochastic")},
+            {"fp32_nearest", of("vocabulary", "fp32", "nearest")}});
+  const double kept = of("slow", "bf16", "stochastic", "scale");
+  r.values("nearest-stagnates", evidence::measured(),
+           {{"bf16_nearest_kept", of("slow", "bf16", "nearest", "scale")},
+            {"bf16_stochastic_kept", kept},
+            {"bf16_nearest", of("slow", "bf16", "nearest")},
+            {"bf16_stochastic", of("slow", "bf16", "stochastic")},
+            {"fp16_nearest", of("slow", "fp16", "nearest")},
+            {"fp16_stochastic", of("slow", "fp16", "stochastic")}});
+  const frame shares = runs.where("tokens", end).where("regime", "slow").where("format", "bf16").where("how", "stochastic");
+  r.values("stochastic-unbiased", evidence::sampled(shares.size(), options.seed, {}),
+           {{"kept", kept}, {"lowest", shares.over("scale", least)}, {"highest", shares.over("scale", greatest)}});
+  r.values("formats", {{"early", early},
+                       {"end", end},
+                       {"idle", key_dim - vocabulary_size},
+                       {"regimes", regimes().size()},
+                       {"one_in", 1 / regimes()[2].step},
+                       {"reflection", regimes()[3].step},
+                       {"streams", shares.size()},
+                       {"lost", 1 - of("slow", "bf16", "nearest", "scale")},
+                       {"drift", std::fabs(kept - 1)}});
+
+  const double in_bf16 = norm_of_rounded<bf16>(options.seed), in_fp16 = norm_of_rounded<fp16>(options.seed),
+               in_fp32 = norm_of_rounded<fp32>(options.seed);
+  const auto doubling = [](double norm) {
+    return norm > 1 ? std::ceil(ln(2) / ln(norm)) : std::numeric_limits<double>::infinity();
+  };
+  r.values("materialised-expands", evidence::certified(),
+           {{"bf16_norm_at_least", in_bf16},
+            {"fp16_norm_at_least", in_fp16},
+            {"fp32_norm_at_least", in_fp32},
+            {"bf16_tokens_to_double", doubling(in_bf16)}});
+  r.values("expands", {{"bf16", in_bf16 - 1},
+                       {"fp16", in_fp16 - 1},
+                       {"fp32", in_fp32 - 1},
+                       {"fp16_doubles", doubling(in_fp16)},
+                       {"fp32_doubles", doubling(in_fp32)}});
+  r.values("materialised-runs", evidence::measured(),
+           {{"vocabulary_bf16", of("vocabulary", "bf16", "materialised")},
+            {"overwrite_bf16", of("overwrite", "bf16", "materialised")},
+            {"slow_bf16", of("slow", "bf16", "materialised")},
+            {"vocabulary_fp32", of("vocabulary", "fp32", "materialised")}});
+  frame table = law.where([](const auto& row) {
+    const auto t = static_cast<std::size_t>(row.number("tokens"));
+    return t == 100 || t == 1000 || t == 10000 || t == 100000 || t == 1000000;
+  });
+  table.derive("kept", [&](const auto& row) {
+    return last.find({{"regime", row["regime"]}, {"format", row["format"]}, {"how", row["how"]}}, "scale");
+  });
+  r.table("errors", std::move(law));
+  r.table("formats", std::move(table));
+}
+
+results run(const run_options& options) {
+  results r = in_parts(options, {{"growth of products", &add_growth},
+                                 {"exponents", &add_exponents},
+                                 {"formats", &add_formats},
+                                 {"dead zone", &add_rest},
+                                 {"logistic maps", &add_maps}});
+  r.parameters = {{"key_dim", key_dim},
+                  {"tokens", horizon},
+                  {"format_tokens", format_tokens(options)},
+                  {"value_columns", value_columns},
+                  {"stochastic_streams", streams.values(options).size()},
+                  {"exponent_tokens", exponent_tokens(options)}};
+  return r;
+}
+
+}  // namespace
+
+extern const study horizon_study{"horizon", &run};
+
+}  // namespace deltaproof
