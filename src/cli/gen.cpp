@@ -15,6 +15,7 @@ namespace {
 struct gen_arguments {
   std::string output;
   std::string all;
+  bool cotangents = false;
   std::optional<std::string> regime, op, rule, dtype, beta, gate, initial_state, cu_seqlens;
   std::optional<std::size_t> batch, tokens, key_dim, value_dim, key_heads, value_heads, num_householder;
 };
@@ -54,6 +55,7 @@ int run(const gen_arguments& args, const common_options& common) {
   g.key_heads = args.key_heads;
   g.value_heads = args.value_heads;
   g.num_householder = args.num_householder;
+  g.cotangents = args.cotangents;
   if (!args.all.empty()) return run_gen_all({args.all, g, args.regime, g.op, g.dtype}, common);
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
@@ -90,6 +92,7 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   command->add_option("--H", args->key_heads, "Heads of q and k")->type_name("N")->check(whole_number());
   command->add_option("--HV", args->value_heads, "Heads of v")->type_name("N")->check(whole_number());
   command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N")->check(whole_number());
+  command->add_flag("--cotangents", args->cotangents, "Also do and dfinal_state, standard normal: what gradients are taken of");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -41,6 +41,7 @@ std::string unexpected(const CLI::App& command, const std::string& word) {
     return "'" + word + "' is one word too many; " + (taken.empty() ? "it takes options alone" : "it takes " + taken);
   }
   const std::string name = word.substr(0, word.find('='));
+  if (name == "--no-color" || name == "--no-colour") return "there is no option " + name + "; set NO_COLOR=1 for plain text";
   const std::vector<std::string> names = option_names(command);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string_view near = detail::nearest_name(name, known);

@@ -81,7 +81,7 @@ element_location check_detail::locate(const problem& p, bool is_state, const ele
 std::string check_detail::place(const element_location& at) {
   std::string text = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
   if (at.token) text += ", token " + std::to_string(*at.token);
-  text += ", element ";
+  if (!at.element.empty()) text += ", element ";
   for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
   return text;
 }

@@ -86,11 +86,13 @@ constexpr std::string_view stage_because =
 // Text from files goes on one line: a control character could fake a line of ours.
 using detail::printable_line;
 
-std::string where_text(const element_location& at) {
+std::string where_text(const std::string& tensor, const element_location& at) {
   std::string text = "seq " + std::to_string(at.sequence) + " head " + std::to_string(at.head);
   text += at.token ? " token " + std::to_string(*at.token) : "";
-  text += at.element.size() == 1 ? " v " + std::to_string(at.element[0])
-                                 : " k " + std::to_string(at.element[0]) + " v " + std::to_string(at.element[1]);
+  if (at.element.empty()) return text;
+  const bool of_keys = tensor == "dq" || tensor == "dk" || tensor == "dg" || at.element.size() > 1;
+  text += (of_keys ? " k " : " v ") + std::to_string(at.element[0]);
+  if (at.element.size() > 1) text += " v " + std::to_string(at.element[1]);
   return text;
 }
 
@@ -420,10 +422,10 @@ std::string to_text(const check_report& report, const check_identity& identity) 
       line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed");
       continue;
     }
-    out += detail::padded(t.name, 13) + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
-           detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(*t.worst) : "-") + "\n";
+    out += detail::padded(t.name, 12) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
+           detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
-      line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(*t.first_nonfinite));
+      line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(t.name, *t.first_nonfinite));
     }
   }
   if (!report.tensors.empty() && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {

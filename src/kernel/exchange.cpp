@@ -396,6 +396,15 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   validate(r, p, where);
 
   known.insert(known.end(), gradient_names.begin(), gradient_names.end());
+  if (const auto pass = keys.take("pass"); pass && *pass != "forward" && *pass != "backward" && *pass != "both") {
+    keys.fail("pass", "is " + in_quotes(*pass) + "; use forward, backward or both");
+  }
+  std::string unread;
+  for (const char* name : {"dv_local", "dh", "dv2", "dw", "dg_local", "dAqk", "dAkk", "dq_hat", "dk_hat"}) {
+    known.push_back(name);
+    if (file.find(name) != nullptr) unread += (unread.empty() ? "" : ", ") + known.back();
+  }
+  if (!unread.empty()) notes.push_back(where + ": stages of the backward pass are not read yet: " + unread);
   for (const std::string_view name : gradient_names) {
     if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
   }

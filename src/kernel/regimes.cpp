@@ -334,6 +334,7 @@ std::string options_text(const generation& w) {
     text += " --cu-seqlens ";
     for (std::size_t i = 0; i < w.cu_seqlens->size(); ++i) text += (i == 0 ? "" : ",") + std::to_string((*w.cu_seqlens)[i]);
   }
+  if (w.cotangents) text += " --cotangents";
   return text + " --seed " + std::to_string(w.seed);
 }
 
@@ -379,6 +380,16 @@ problem generate(const generation& wanted) {
   }
   if (*spec.initial_state != "none") {
     p.initial_state = detail::tensor_in(wide, state_shape, std::move(d.initial_state), "initial_state");
+  }
+  if (spec.cotangents) {
+    philox random(spec.seed, 0xd0);
+    const auto normal = [&](const format& to, std::vector<std::size_t> shape, const char* name) {
+      std::vector<double> x(element_count(shape));
+      detail::fill_normal(x, random);
+      return detail::tensor_in(to, std::move(shape), std::move(x), name);
+    };
+    p.d_o = normal(*spec.dtype, {d.batch, d.tokens, d.value_heads, d.value_dim}, "do");
+    p.d_final_state = normal(wide, state_shape, "dfinal_state");
   }
   validate(p, p.note);
   return p;

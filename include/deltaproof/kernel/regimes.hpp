@@ -39,6 +39,7 @@ struct generation {
   std::optional<std::string> gate = {};                 ///< a name in gate_laws(), or a decimal: that log decay throughout
   std::optional<std::string> initial_state = {};        ///< a name in initial_state_laws()
   std::optional<std::vector<std::int64_t>> cu_seqlens = {};  ///< empty: not packed
+  bool cotangents = false;  ///< do in dtype and dfinal_state in the format of initial_state too, standard normal
 
   friend bool operator==(const generation&, const generation&) = default;
 };
