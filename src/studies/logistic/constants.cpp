@@ -203,7 +203,6 @@ universal constants_in(std::size_t terms, std::size_t doublings) {
   const auto coarse = constants_at<R>(terms, doublings - 2);
   const auto fine = constants_at<R>(terms + 6, doublings);
   universal result;
-  result.name = scalar_name<R>();
   result.bits = precision_bits<R>;
   result.delta = agreement(fine.delta, coarse.delta);
   result.alpha = agreement(fine.alpha, coarse.alpha);
@@ -272,8 +271,7 @@ cascade superstable_cascade(std::size_t last) {
     const wide& b = result.superstable[n - 1];
     result.superstable.push_back(superstable_near(b + (b - a) / wide(4.669), std::size_t{1} << n));
   }
-  result.limit = epsilon_limit(result.superstable, last + 1);
-  result.r_infinity = agreement(result.limit, epsilon_limit(result.superstable, last));
+  result.r_infinity = agreement(epsilon_limit(result.superstable, last + 1), epsilon_limit(result.superstable, last));
   std::vector<wide> ratios;
   for (std::size_t n = 2; n <= last; ++n) {
     const wide numerator = result.superstable[n - 1] - result.superstable[n - 2];
@@ -332,14 +330,13 @@ std::vector<real<256>> superstable_parameters(std::size_t period) {
     for (std::size_t i = 0; i < count; ++i) x = r * (x * (1 - x));
     return x - 0.5;
   };
-  constexpr int grid = 200000;
   std::vector<wide> result;
   double before = end(3, period);
-  for (int i = 1; i <= grid; ++i) {
-    const double r = 3 + static_cast<double>(i) / grid;
+  for (int i = 1; i <= window_grid; ++i) {
+    const double r = 3 + static_cast<double>(i) / window_grid;
     const double value = end(r, period);
     if ((before < 0) != (value < 0)) {
-      const wide root = superstable_near(lift<wide>(r - 0.5 / grid), period);
+      const wide root = superstable_near(lift<wide>(r - 0.5 / window_grid), period);
       bool shorter = false;
       for (std::size_t d = 1; d < period; ++d) {
         if (period % d == 0) shorter = shorter || abs(wide(from_half(root, d).first - wide(1) / 2)) < wide(1e-40);

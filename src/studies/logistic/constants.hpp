@@ -42,7 +42,6 @@ template <class R>
 /// alpha = -1/a; delta is the largest eigenvalue of the derivative at g. r_infinity: the parameter at which period
 /// doubling applied to the logistic family `doublings` times stays on the side from which it tends to g, by secants.
 struct universal {
-  std::string name;
   agreed delta;
   agreed alpha;
   agreed r_infinity;
@@ -57,7 +56,6 @@ struct cascade {
   std::vector<real<256>> superstable;
   agreed r_infinity;
   agreed delta;
-  real<256> limit;
 };
 [[nodiscard]] cascade superstable_cascade(std::size_t last);
 
@@ -70,6 +68,7 @@ struct orbit_point {
 };
 [[nodiscard]] orbit_point orbit_of_multiplier(std::size_t period, int multiplier, const real<256>& x, const real<256>& r);
 
+inline constexpr int window_grid = 200000;  ///< points of it
 /// All r in (3, 4] for which 1/2 has exactly this period, ascending, by bisection between points of a grid and Newton.
 [[nodiscard]] std::vector<real<256>> superstable_parameters(std::size_t period);
 

@@ -20,7 +20,7 @@ namespace {
 using shared::from_ordinal;
 using shared::ordinal;
 using shared::with_format;
-using truth = real<2200>;
+using truth = real<true_bits>;
 
 enum stream : std::uint64_t { of_exponent = 0x6c6f676900000000U, of_starts = 0x6c6f676a00000000U };
 
@@ -31,22 +31,19 @@ S mapped(const S& r, const S& x) {
   return r * product;
 }
 
-struct running {
+estimate estimate_of(const std::vector<double>& all) {
+  if (all.empty()) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
   double sum = 0;
   double squares = 0;
-  std::size_t n = 0;
-  void add(double x) {
+  for (const double x : all) {
     sum += x;
     squares += x * x;
-    ++n;
   }
-  [[nodiscard]] estimate result() const {
-    if (n == 0) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
-    const auto count = static_cast<double>(n);
-    const double mean = sum / count;
-    return {mean, n > 1 ? std::sqrt(std::max(0.0, squares / count - mean * mean) * count / (count - 1)) : 0, n};
-  }
-};
+  const auto count = static_cast<double>(all.size());
+  const double mean = sum / count;
+  const double variance = count > 1 ? std::max(0.0, squares / count - mean * mean) * count / (count - 1) : 0;
+  return {mean, std::sqrt(variance), all.size()};
+}
 
 void require_parameter(double r, format f) {
   bool known = r > 0 && r <= 4;
@@ -56,24 +53,14 @@ void require_parameter(double r, format f) {
                        " in (0, 4]; round it first");
 }
 
-/// Values of the true orbit in double, and the orbit itself in other scalars beside it.
+/// The first step at which the orbit in S, from `start`, is far from the true one; 0: none.
 template <class S>
 std::size_t first_far(const std::vector<double>& true_orbit, double r, double start) {
-  const S parameter = lift<S>(r);
-  S x = lift<S>(start);
+  const S parameter = round_to<S>(r);  // exact
+  S x = round_to<S>(start);
   for (std::size_t t = 0; t < true_orbit.size(); ++t) {
     x = mapped(parameter, x);
     if (std::fabs(round_to<double>(x) - true_orbit[t]) > far) return t + 1;
-  }
-  return 0;
-}
-template <format F>
-std::size_t first_far_in(const std::vector<double>& true_orbit, double r, double start) {
-  const auto parameter = rounded<F>::from_exact(r);
-  auto x = rounded<F>::from_exact(start);
-  for (std::size_t t = 0; t < true_orbit.size(); ++t) {
-    x = mapped(parameter, x);
-    if (std::fabs(x.value() - true_orbit[t]) > far) return t + 1;
   }
   return 0;
 }
@@ -95,7 +82,6 @@ cycle_census census_in(double r_value) {
   std::vector<std::size_t> basin;
   std::vector<std::uint32_t> path;
   cycle_census result;
-  result.r = r_value;
   result.starts = count;
   std::size_t zero_cycle = count;
   for (std::uint32_t start = 0; start < count; ++start) {
@@ -179,8 +165,7 @@ flow_census flow_in() {
   using scalar = rounded<F>;
   using wide = real<256>;
   flow_census result;
-  result.format_name = std::string(deltaproof::name_of(F));
-  result.naive_fails_from = naive_fails_from<F>(8);
+  result.naive_fails_from = naive_fails_from<F>(large_x);
   result.naive_fails_from_one = naive_fails_from<F>(1);
   const scalar unit(1);
   for (int eighth = -96; eighth <= 80; ++eighth) {
@@ -229,7 +214,7 @@ flow_census flow_in() {
 double estimate::standard_error() const { return n > 0 ? deviation / std::sqrt(static_cast<double>(n)) : 0; }
 
 estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_t seed) {
-  running all;
+  std::vector<double> all;
   for (std::size_t i = 0; i < streams; ++i) {
     philox random(seed, of_exponent + i);
     double x = 0.1 + 0.8 * random.uniform();
@@ -244,60 +229,50 @@ estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_
       }
       x = mapped(r, x);
     }
-    all.add((shared::ln(std::fabs(product)) + static_cast<double>(exponent) * shared::ln(2)) / static_cast<double>(steps));
+    all.push_back((shared::ln(std::fabs(product)) + static_cast<double>(exponent) * shared::ln(2)) / static_cast<double>(steps));
   }
-  return all.result();
+  return estimate_of(all);
 }
 
-std::vector<runner> runners() {
-  return {{"bf16", bf16.precision},
-          {"fp16", fp16.precision},
-          {"fp32", fp32.precision},
-          {"fp64", fp64.precision},
-          {scalar_name<real<100>>(), precision_bits<real<100>>},
-          {scalar_name<real<160>>(), precision_bits<real<160>>}};
-}
-
-std::vector<race> decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed) {
+frame decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed) {
   require_parameter(r, bf16);
-  const std::vector<runner> all = runners();
-  std::vector<running> sums(all.size());
-  std::vector<race> result(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    result[i].r = r;
-    result[i].format_name = all[i].name;
-    result[i].precision = all[i].precision;
-    result[i].smallest = std::numeric_limits<double>::infinity();
-  }
+  struct runner {
+    std::string name;
+    int precision;
+    std::size_t (*run)(const std::vector<double>&, double, double);
+    std::vector<double> first = {};
+  };
+  using r100 = real<100>;
+  using r160 = real<160>;
+  std::vector<runner> all{{"bf16", bf16.precision, &first_far<rounded<bf16>>},
+                          {"fp16", fp16.precision, &first_far<rounded<fp16>>},
+                          {"fp32", fp32.precision, &first_far<rounded<fp32>>},
+                          {"fp64", fp64.precision, &first_far<rounded<fp64>>},
+                          {scalar_name<r100>(), precision_bits<r100>, &first_far<r100>},
+                          {scalar_name<r160>(), precision_bits<r160>, &first_far<r160>}};
   philox random(seed, of_starts);
   std::vector<double> orbit(steps);
   for (std::size_t s = 0; s < starts; ++s) {
-    const double start = round_to<bf16>(0.125 + 0.75 * random.uniform()).value();
+    const double start = round_to<bf16>(least_start + (greatest_start - least_start) * random.uniform()).value();
     const truth parameter = lift<truth>(r);
     truth x = lift<truth>(start);
     for (double& value : orbit) {
       x = mapped(parameter, x);
       value = round_to<double>(x);
     }
-    const std::array<std::size_t, 6> first{first_far_in<bf16>(orbit, r, start),   first_far_in<fp16>(orbit, r, start),
-                                           first_far_in<fp32>(orbit, r, start),   first_far_in<fp64>(orbit, r, start),
-                                           first_far<real<100>>(orbit, r, start), first_far<real<160>>(orbit, r, start)};
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (first[i] == 0) {
-        ++result[i].never;
-        continue;
-      }
-      const auto t = static_cast<double>(first[i]);
-      sums[i].add(t);
-      result[i].smallest = std::min(result[i].smallest, t);
-      result[i].largest = std::max(result[i].largest, t);
+    for (runner& one : all) {
+      if (const std::size_t t = one.run(orbit, r, start); t > 0) one.first.push_back(static_cast<double>(t));
     }
   }
-  for (std::size_t i = 0; i < all.size(); ++i) result[i].steps = sums[i].result();
+  frame result({"format", "precision", "starts", "mean", "deviation", "least", "most", "never"});
+  for (const runner& one : all) {
+    const estimate e = estimate_of(one.first);
+    result.add({one.name, one.precision, e.n, e.mean, e.deviation, least(one.first), greatest(one.first), starts - e.n});
+  }
   return result;
 }
 
-line fit(const std::vector<double>& x, const std::vector<double>& y) {
+double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
   double mean_x = 0;
   double mean_y = 0;
   const auto n = static_cast<double>(x.size());
@@ -311,8 +286,7 @@ line fit(const std::vector<double>& x, const std::vector<double>& y) {
     xx += (x[i] - mean_x) * (x[i] - mean_x);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
   }
-  const double slope = xy / xx;
-  return {slope, mean_y - slope * mean_x};
+  return xy / xx;
 }
 
 cycle_census census(std::string_view format_name, double r) {

@@ -6,12 +6,12 @@
 // operation rounded once.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "deltaproof/study/results.hpp"
 
 namespace deltaproof::detail::logistic {
 
@@ -29,42 +29,25 @@ struct estimate {
 
 // ---- Decorrelation ----
 
-/// The formats of the race: bf16, fp16, fp32, fp64 and two of MPFR.
-struct runner {
-  std::string name;
-  int precision = 0;
-};
-[[nodiscard]] std::vector<runner> runners();
-
 inline constexpr double far = 0.1;
+inline constexpr int true_bits = 2200;
+inline constexpr double least_start = 0.125;
+inline constexpr double greatest_start = 0.875;
 
-struct race {
-  double r = 0;
-  std::string format_name;
-  int precision = 0;
-  estimate steps;  ///< first step at which |x - true x| > far
-  double smallest = 0;
-  double largest = 0;
-  std::uint64_t never = 0;  ///< starts that stayed nearer for all steps; in no other number
-};
-
+/// The race of bf16, fp16, fp32, fp64 and two of MPFR: columns format, precision, starts (those that came far within `steps`),
+/// mean, deviation, least and most of the first step at which |x - true x| > far, and never (starts that stayed nearer).
 /// Starts are random bf16 numbers in (1/8, 7/8), so that every format has them. The true orbit has 2200 bits: it loses at
 /// most 2 a step, |r (1 - 2x)| <= 4, so that after 800 steps it is right to 2^-500. Throws: domain_error unless r is a number of
 /// bf16 in (0, 4].
-[[nodiscard]] std::vector<race> decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed);
+[[nodiscard]] frame decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed);
 
-/// Slope and intercept of y against x by least squares.
-struct line {
-  double slope = 0;
-  double intercept = 0;
-};
-[[nodiscard]] line fit(const std::vector<double>& x, const std::vector<double>& y);
+/// The slope of y against x by least squares.
+[[nodiscard]] double slope_of(const std::vector<double>& x, const std::vector<double>& y);
 
 // ---- Cycles ----
 
 /// What all starts in [0, 1] of one format end in, for one r.
 struct cycle_census {
-  double r = 0;
   std::size_t starts = 0;
   std::size_t cycles = 0;
   std::size_t longest_cycle = 0;
@@ -86,15 +69,14 @@ struct cycle_census {
 
 /// naive: x E/(1 + (b/a) x (E - 1)), E = e^(ah). safe: x/(e^(-ah) + b h phi(ah) x), phi the gain of the exact rule: it
 /// cannot overflow for a, b, h, x >= 0 unless b h x does, and holds at a = 0.
-enum class flow_form { naive, safe };
+inline constexpr double large_x = 8;
 struct flow_census {
-  std::string format_name;
   std::uint64_t cases = 0;
   std::uint64_t naive_not_finite = 0;
   std::uint64_t safe_not_finite = 0;
-  double naive_fails_from = 0;      ///< the least number h of the format at which the naive form of x = 8 is not finite
+  double naive_fails_from = 0;      ///< the least number h of the format at which the naive form of x = large_x is not finite
   double naive_fails_from_one = 0;  ///< of x = 1, and of every smaller x
-  double naive_worst = 0;       ///< relative error where finite
+  double naive_worst = 0;           ///< relative error where finite
   double safe_worst = 0;
   bool holds_at_zero = true;         ///< at a = 0 the safe form is x/(1 + b h x), bit for bit
   std::uint64_t safe_decreases = 0;  ///< neighbouring x whose images are in the wrong order
