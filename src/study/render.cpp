@@ -30,6 +30,7 @@ broken unmet(const std::vector<prose>& expects, const std::string& where, const 
 }
 
 std::string sentence_of(const unfinished_part& part, const page& p) {
+  if (!part.why.empty()) return part.name + ": " + part.why;
   const auto words = p.left_out.find(part.name);
   if (words != p.left_out.end()) return words->second.text;
   return part.all == 0 ? part.name + ": interrupted before it was begun."

@@ -25,6 +25,7 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/study.hpp"
+#include "study/render.hpp"
 #include "study/table.hpp"
 #include "support/study.hpp"
 
@@ -287,6 +288,14 @@ TEST(page, of_an_interrupted_run_says_so_once) {
   EXPECT_THAT(r.unfinished, ElementsAre("all: interrupted before it was begun."));
   EXPECT_THAT(r.findings, IsEmpty());
   EXPECT_THAT(r.answer, HasSubstr("interrupted"));
+}
+
+// An input that is refused is no interruption: the report says why.
+TEST(page, of_a_run_without_an_input_says_why) {
+  results r = numbers({});
+  r.unfinished.push_back({"a.safetensors", 0, 0, "cannot be read"});
+  r.parameters["seed"] = 1;
+  EXPECT_THAT(detail::rendered(detail::read_page("p.md", good), r).unfinished, ElementsAre("a.safetensors: cannot be read"));
 }
 
 }  // namespace
