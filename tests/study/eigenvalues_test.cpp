@@ -90,7 +90,7 @@ TEST(eigenvalues, unit_keys_are_the_rounded_direction) {
 TEST(eigenvalues, safe_beta_is_safe_and_the_next_number_is_not) {
   for (const named_format& f : formats) {
     const rational u = exact(unit_roundoff(f.value));
-    for (const std::size_t dim : key_dims) {
+    for (const std::size_t dim : key_dims().quick) {
       EXPECT_TRUE(safe_step_is_proved(f.value, dim)) << f.name << " d = " << dim;
       const norm_witness w = make_witness(f.name, dim);
       ASSERT_TRUE(w.verified) << f.name << " d = " << dim;
@@ -107,120 +107,116 @@ TEST(eigenvalues, safe_beta_is_safe_and_the_next_number_is_not) {
 }
 
 TEST(eigenvalues, half_of_all_rounded_unit_keys_leave_at_two) {
-  const norm_survey survey = survey_norms(small(), 400);
-  ASSERT_TRUE(survey.complete);
-  EXPECT_EQ(survey.keys_per_dim, 400U);
-  EXPECT_EQ(survey.results.size(), (7 + 7 + 5) * key_dims.size());
-  for (const norm_result& r : survey.results) {
-    ASSERT_EQ(r.keys + r.not_finite, 400U);
-    if (r.how != normalisation::once) continue;
-    const std::string where = r.format_name + " d = " + std::to_string(r.dim);
-    const double share = static_cast<double>(r.above_one) / 400;
-    EXPECT_GT(share, 0.3) << where;
-    EXPECT_LT(share, 0.6) << where;
-    EXPECT_EQ(r.leaves_at_safe, 0U) << where;
-    EXPECT_LE(exact(r.safe_beta) * r.largest, 2) << where;
-    const double expected = std::sqrt(2.0 / static_cast<double>(r.dim));
-    EXPECT_NEAR(r.deviation / expected, 1, 0.15) << where;
-    std::uint64_t binned = 0;
-    for (const std::uint64_t count : r.histogram) binned += count;
-    EXPECT_EQ(binned, 400U) << where;
+  const frame survey = survey_norms(small(), 400);
+  EXPECT_EQ(survey.where("bin", 0).size(), (7 + 7 + 5) * key_dims().quick.size());
+  for (std::size_t i = 0; i < survey.size(); ++i) {
+    const auto r = survey[i];
+    ASSERT_EQ(r.number("keys") + r.number("not_finite"), 400);
+    if (r["how"] != cell("once") || r.number("bin") > 0) continue;
+    const std::string where = r["format"].text() + " d = " + r["dim"].text();
+    EXPECT_GT(r.number("share_above_one"), 0.3) << where;
+    EXPECT_LT(r.number("share_above_one"), 0.6) << where;
+    EXPECT_EQ(r.number("leaves_at_safe"), 0) << where;
+    EXPECT_LE(exact(r.number("safe_beta")) * rational(r["largest_norm"].text()), 2) << where;
+    EXPECT_NEAR(r.number("deviation") / std::sqrt(2.0 / r.number("dim")), 1, 0.15) << where;
+    const frame bins = survey.where("format", r["format"]).where("dim", r["dim"]).where("how", "once");
+    EXPECT_EQ(bins.size(), bin_count);
+    EXPECT_NEAR(bins.over("share", total), 1, 1e-12) << where;
   }
   // One of the keys, counted again by hand.
   std::uint64_t above = 0;
   for (std::uint64_t i = 0; i < 400; ++i) above += exact_squared_norm(unit_key("fp16", 1, 64, i)) > 1 ? 1 : 0;
-  const auto row = std::find_if(survey.results.begin(), survey.results.end(), [](const norm_result& r) {
-    return r.format_name == "fp16" && r.how == normalisation::once && r.dim == 64;
-  });
-  EXPECT_EQ(row->above_one, above);
+  EXPECT_EQ(survey.find({{"format", "fp16"}, {"how", "once"}, {"dim", 64}, {"bin", 0}}, "above_one"), static_cast<double>(above));
 }
 
 TEST(eigenvalues, sigmoid_saturates_where_its_inverse_says) {
-  const saturation_survey survey = survey_sigmoid(small());
-  ASSERT_TRUE(survey.complete);
-  for (const saturation& s : survey.results) {
-    const format in = format_named(s.input);
-    const format out = format_named(s.output);
-    EXPECT_TRUE(s.monotone);
-    ASSERT_TRUE(s.one_from && s.zero_until) << s.input;
+  const frame survey = survey_sigmoid(small());
+  for (std::size_t i = 0; i < survey.size(); ++i) {
+    const auto s = survey[i];
+    const format in = format_named(s["input"].text());
+    const format out = format_named(s["output"].text());
+    const std::string where = s["case"].text();
+    EXPECT_EQ(s["monotone"], cell(true));
+    ASSERT_FALSE(is_missing(s["one_from"]) || is_missing(s["zero_until"])) << where;
     // sigmoid(x) >= 1 - u/2, the midpoint below 1, from x = log(2/u - 1); sigmoid(x) <= h/2 up to log(h / (2 - h)).
     const real<256> u = lift<real<256>>(unit_roundoff(out));
     const real<256> one = log(real<256>(2 / u - 1));
-    EXPECT_GE(lift<real<256>>(*s.one_from), one) << s.input << " to " << s.output;
-    EXPECT_LT(lift<real<256>>(*s.last_below_one), one) << s.input << " to " << s.output;
-    EXPECT_LE(*s.one_from - *s.last_below_one, 2 * unit_roundoff(in) * *s.one_from) << "are not neighbours, " << s.input;
+    EXPECT_GE(lift<real<256>>(s.number("one_from")), one) << where;
+    EXPECT_LT(lift<real<256>>(s.number("last_below_one")), one) << where;
+    EXPECT_LE(s.number("one_from") - s.number("last_below_one"), 2 * unit_roundoff(in) * s.number("one_from"))
+        << "are not neighbours, " << where;
     const real<256> h = lift<real<256>>(smallest_subnormal(out));
     const real<256> nought = log(real<256>(h / (2 - h)));
-    EXPECT_LE(lift<real<256>>(*s.zero_until), nought) << s.input << " to " << s.output;
-    EXPECT_GT(lift<real<256>>(*s.zero_until * (1 - 2.5 * unit_roundoff(in))), nought) << s.input << " to " << s.output;
+    EXPECT_LE(lift<real<256>>(s.number("zero_until")), nought) << where;
+    EXPECT_GT(lift<real<256>>(s.number("zero_until") * (1 - 2.5 * unit_roundoff(in))), nought) << where;
   }
 }
 
 TEST(eigenvalues, rules_leave_their_interval_only_where_the_theory_has_no_room) {
-  const rule_survey survey = survey_rules(small(), 4, 16);
-  ASSERT_TRUE(survey.complete);
-  EXPECT_EQ(survey.results.size(), 7 * formats.size() * rounding_places.size());
-  for (const rule_result& r : survey.results) {
-    const std::string where = r.rule + " " + r.format_name;
-    EXPECT_EQ(r.not_finite, 0U) << where;
-    EXPECT_EQ(r.beyond_bound, 0U) << where;
-    EXPECT_LT(r.worst_error, 12) << where;
-    if (r.rule == "euler") {
-      EXPECT_EQ(r.worst_error, 0) << where;
+  const frame survey = survey_rules(small(), 4, 16).where("bin", 0);
+  EXPECT_EQ(survey.size(), 7 * formats.size() * rounding_places.size());
+  for (std::size_t i = 0; i < survey.size(); ++i) {
+    const auto r = survey[i];
+    const std::string rule = r["rule"].text();
+    const std::string where = rule + " " + r["format"].text();
+    const bool norm_too = r["rounded"] == cell("norm_too");
+    EXPECT_EQ(r.number("not_finite"), 0) << where;
+    EXPECT_EQ(r.number("beyond_bound"), 0) << where;
+    EXPECT_LT(r.number("worst_error"), 12) << where;
+    if (rule == "euler") {
+      EXPECT_EQ(r.number("worst_error"), 0) << where;
     }
     // rk4 only by |k|^2 itself: its rounding may hide that x is at the limit, where R = 1.
-    const bool may_leave =
-        r.rule == "crank_nicolson" || r.rule == "rk3" || (r.rule == "rk4" && r.place == rounding_place::norm_too);
-    if (!may_leave) {
-      EXPECT_EQ(r.outside_unit, 0U) << where;
+    if (rule != "crank_nicolson" && rule != "rk3" && (rule != "rk4" || !norm_too)) {
+      EXPECT_EQ(r.number("outside_unit"), 0) << where;
     }
-    if (r.format_name != "bf16") continue;
-    EXPECT_FALSE(r.exhaustive);
+    if (r["format"] != cell("bf16")) continue;
+    EXPECT_EQ(r["exhaustive"], cell(false));
     // 8 x 128 significands in 21 octaves of x, for the rules without a limit.
-    if (r.rule == "exact" || r.rule == "implicit" || r.rule == "crank_nicolson") {
-      EXPECT_EQ(r.cases, 8U * 128U * 21U * (r.place == rounding_place::norm_too ? 2U : 1U)) << where;
+    if (rule == "exact" || rule == "implicit" || rule == "crank_nicolson") {
+      EXPECT_EQ(r.number("cases"), 8 * 128 * 21 * (norm_too ? 2 : 1)) << where;
     }
-    if (r.rule == "exact" || r.rule == "implicit") {
-      EXPECT_GT(r.negative, 0U) << where;
+    if (rule == "exact" || rule == "implicit") {
+      EXPECT_GT(r.number("negative"), 0) << where;
       // Where n is a power of two, b n can be 1 exactly; not with |k|^2 beside it.
-      if (r.place != rounding_place::norm_too) {
-        EXPECT_GT(r.outside_decay, r.negative) << where;
+      if (!norm_too) {
+        EXPECT_GT(r.number("outside_decay"), r.number("negative")) << where;
       }
     }
-    if (r.rule == "crank_nicolson") {
-      EXPECT_GT(r.outside_unit, 0U) << where;
+    if (rule == "crank_nicolson") {
+      EXPECT_GT(r.number("outside_unit"), 0) << where;
     }
     // The worst case, again.
-    if (r.worst_lambda.empty()) continue;
-    EXPECT_EQ(realised_eigenvalue(r.rule, "bf16", r.place, r.worst_beta, r.worst_n, r.worst_end)->str(), r.worst_lambda) << where;
+    if (is_missing(r["worst_lambda"])) continue;
+    const auto place = *std::find_if(rounding_places.begin(), rounding_places.end(),
+                                     [&](rounding_place p) { return r["rounded"] == cell(name_of(p)); });
+    const auto again = realised_eigenvalue(rule, "bf16", place, r.number("worst_beta"), r.number("worst_n"),
+                                           static_cast<int>(r.number("worst_end")));
+    EXPECT_EQ(again->str(), r["worst_lambda"].text()) << where;
   }
 }
 
 TEST(eigenvalues, materialised_transitions_expand) {
-  const transition_survey survey = survey_transitions(small(), 16);
-  ASSERT_TRUE(survey.complete);
-  EXPECT_GT(survey.spot_checks, 0U);
-  EXPECT_LT(survey.worst_disagreement, 1e-12);
-  for (const transition_result& r : survey.results) {
-    const std::string where = r.format_name + " d = " + std::to_string(r.dim) + " beta = " + std::to_string(r.beta);
-    EXPECT_EQ(r.expansive, r.keys) << where;
-    EXPECT_LE(r.proved, r.expansive) << where;
-    EXPECT_EQ(r.radius_excess.size(), r.keys) << where;
-    for (std::size_t i = 0; i < r.keys; ++i) {
-      // Not below the exact factor by more than rounding errors of size u allow.
-      EXPECT_GT(r.radius_excess[i], 0) << where;
-      EXPECT_LT(r.radius_excess[i], 3) << where;
-      // At beta = 2 the eigenvalue 1 - 2|k|^2 may lie below -1; rounding entries moves it by less than 0.6 u.
-      if (r.beta == 2) {
-        EXPECT_GT(r.radius_excess[i], 2 * r.norm_excess[i] - 0.6) << where;
-      }
+  const frame survey = survey_transitions(small(), 16);
+  EXPECT_FALSE(survey.numbers("disagreement").empty());
+  EXPECT_LT(survey.over("disagreement", worst), 1e-12);
+  for (std::size_t i = 0; i < survey.size(); ++i) {
+    const auto r = survey[i];
+    const std::string where = r["format"].text() + " d = " + r["dim"].text() + " beta = " + r["beta"].text();
+    EXPECT_EQ(r["expansive"], cell(true)) << where;
+    // Not below the exact factor by more than rounding errors of size u allow.
+    EXPECT_GT(r.number("radius_excess"), 0) << where;
+    EXPECT_LT(r.number("radius_excess"), 3) << where;
+    // At beta = 2 the eigenvalue 1 - 2|k|^2 may lie below -1; rounding entries moves it by less than 0.6 u.
+    if (r.number("beta") == 2) {
+      EXPECT_GT(r.number("radius_excess"), 2 * r.number("norm_excess") - 0.6) << where;
     }
-    if (r.format_name == "bf16" && r.dim == 64) {
-      EXPECT_EQ(r.proved, r.keys) << where;
+    if (r["format"] == cell("bf16") && r.number("dim") == 64) {
+      EXPECT_EQ(r["proved"], cell(true)) << where;
     }
     // There 1 - beta k^2 rounds to 1 only for |k| below 10^-8.
-    if (r.format_name == "fp64") {
-      EXPECT_EQ(r.proved, 0U) << where;
+    if (r["format"] == cell("fp64")) {
+      EXPECT_EQ(r["proved"], cell(false)) << where;
     }
   }
 }
@@ -253,25 +249,26 @@ TEST_F(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
 
   run_options options = small();
   options.recordings = folder_;
-  const recording_survey survey = survey_recordings(options);
-  ASSERT_TRUE(survey.complete);
-  ASSERT_EQ(survey.unreadable.size(), 1U);
-  ASSERT_EQ(survey.results.size(), 2U);
+  const frame survey = survey_recordings(options);
+  ASSERT_EQ(survey.size(), 3U);
+  EXPECT_EQ(survey.at(0, "name"), cell("a.problem.safetensors"));
+  EXPECT_FALSE(is_missing(survey.at(0, "fault")));
   // |k|^2 = 1, 2, 1/2, 0: lambda = 0, -1, 1/4, 1.
-  const recording_result& r = survey.results[0];
-  EXPECT_EQ(r.name, "b");
-  EXPECT_TRUE(r.exact);
-  EXPECT_EQ(r.steps, 4U);
-  EXPECT_EQ(r.smallest, -1);
-  EXPECT_EQ(r.largest, 1);
-  EXPECT_EQ(r.outside_unit, 0U);
-  EXPECT_EQ(r.outside_decay, 2U);
-  EXPECT_EQ(r.norm_above_one, 1U);
-  EXPECT_TRUE(r.first.empty());
+  const auto r = survey[1];
+  EXPECT_EQ(r["name"], cell("b"));
+  EXPECT_TRUE(is_missing(r["fault"]));
+  EXPECT_EQ(r["exact"], cell(true));
+  EXPECT_EQ(r.number("steps"), 4);
+  EXPECT_EQ(r.number("smallest"), -1);
+  EXPECT_EQ(r.number("largest"), 1);
+  EXPECT_EQ(r.number("outside_unit"), 0);
+  EXPECT_EQ(r.number("outside_decay"), 2);
+  EXPECT_EQ(r.number("above_one"), 1);
+  EXPECT_TRUE(is_missing(r["first"]));
   // exp(-2 sigmoid(1) 2), the smallest of the four.
-  EXPECT_FALSE(survey.results[1].exact);
-  EXPECT_NEAR(survey.results[1].smallest, std::exp(-4 / (1 + std::exp(-1.0))), 1e-15);
-  EXPECT_EQ(survey.results[1].outside_decay, 0U);
+  EXPECT_EQ(survey.at(2, "exact"), cell(false));
+  EXPECT_NEAR(survey[2].number("smallest"), std::exp(-4 / (1 + std::exp(-1.0))), 1e-15);
+  EXPECT_EQ(survey[2].number("outside_decay"), 0);
 }
 
 TEST(eigenvalues, an_interrupted_run_is_a_valid_report) {

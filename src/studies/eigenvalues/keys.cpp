@@ -74,58 +74,63 @@ void normalise(std::span<const double> g, rounded<G> epsilon, std::span<double> 
   }
 }
 
-/// One (format, normalisation, dim) over a block of keys.
+/// The keys of one format, normalisation and dimension.
 struct tally {
-  norm_result result;
+  std::uint64_t keys = 0;
+  std::uint64_t not_finite = 0;
+  std::uint64_t above_one = 0;
+  std::uint64_t leaves_below_two = 0;
+  std::uint64_t leaves_at_safe = 0;
+  std::uint64_t subnormal = 0;
+  rational smallest = 0;
+  rational largest = 0;
   double sum = 0;
   double sum_of_squares = 0;
+  std::vector<std::uint64_t> histogram = std::vector<std::uint64_t>(bin_count, 0);
 
   template <format F>
   void count(std::span<const double> k) {
     if (!std::all_of(k.begin(), k.end(), [](double x) { return std::isfinite(x); })) {
-      ++result.not_finite;
+      ++not_finite;
       return;
     }
     const rational n = exact_squared_norm(k);
     // lambda = 1 - beta n < -1 where beta n > 2.
     static const rational u = exact(unit_roundoff(F));
-    if (result.keys == 0 || n < result.smallest) result.smallest = n;
-    if (result.keys == 0 || n > result.largest) result.largest = n;
-    ++result.keys;
-    if (n > 1) ++result.above_one;
-    if ((1 - u) * n > 1) ++result.leaves_below_two;
-    if ((1 - 2 * u) * n > 1) ++result.leaves_at_safe;
+    if (keys == 0 || n < smallest) smallest = n;
+    if (keys == 0 || n > largest) largest = n;
+    ++keys;
+    if (n > 1) ++above_one;
+    if ((1 - u) * n > 1) ++leaves_below_two;
+    if ((1 - 2 * u) * n > 1) ++leaves_at_safe;
     const double excess = to_double(n - 1) / unit_roundoff(F);
     sum += excess;
     sum_of_squares += excess * excess;
     const double bin = (excess + bin_limit) / bin_width;
-    if (bin >= 0 && bin < static_cast<double>(bin_count)) ++result.histogram[static_cast<std::size_t>(bin)];
-    for (const double x : k) {
-      if (std::fabs(x) < smallest_normal(F)) ++result.subnormal;
-      if (x == 0) ++result.zeros;
-    }
+    if (bin >= 0 && bin < static_cast<double>(bin_count)) ++histogram[static_cast<std::size_t>(bin)];
+    for (const double x : k) subnormal += std::fabs(x) < smallest_normal(F) ? 1 : 0;
   }
 
-  void merge(const tally& other) {
-    const norm_result& b = other.result;
-    result.not_finite += b.not_finite;
-    if (b.keys > 0) {
-      result.smallest = result.keys == 0 ? b.smallest : std::min(result.smallest, b.smallest);
-      result.largest = result.keys == 0 ? b.largest : std::max(result.largest, b.largest);
-    }
-    result.keys += b.keys;
-    result.above_one += b.above_one;
-    result.leaves_below_two += b.leaves_below_two;
-    result.leaves_at_safe += b.leaves_at_safe;
-    result.subnormal += b.subnormal;
-    result.zeros += b.zeros;
-    for (std::size_t i = 0; i < bin_count; ++i) result.histogram[i] += b.histogram[i];
-    sum += other.sum;
-    sum_of_squares += other.sum_of_squares;
+  template <format F>
+  [[nodiscard]] frame_row row(std::size_t dim) const {
+    const auto all = static_cast<double>(keys);
+    const double mean = sum / all;
+    const auto in_units = [](const rational& n) { return to_double(n - 1) / unit_roundoff(F); };
+    return {keys,
+            not_finite,
+            above_one,
+            static_cast<double>(above_one) / all,
+            mean,
+            std::sqrt(std::max(0.0, sum_of_squares / all - mean * mean)),
+            in_units(smallest),
+            in_units(largest),
+            largest.str(),
+            round_to<F>(rational(2 / largest), toward_zero{}).value(),
+            leaves_below_two,
+            leaves_at_safe,
+            static_cast<double>(subnormal) / static_cast<double>(keys * dim)};
   }
 };
-
-constexpr std::size_t block_keys = 200;
 
 template <format F>
 constexpr bool has(normalisation how) {
@@ -133,20 +138,37 @@ constexpr bool has(normalisation how) {
 }
 
 template <format F>
-void count_key(normalisation how, std::span<const double> g, std::span<const double_double> unit, std::span<double> k,
-               tally& into) {
-  switch (how) {
-    case normalisation::once:
-      round_once<F>(unit, k);
-      break;
-    case normalisation::inside_fp32:
-      if constexpr (has<F>(normalisation::inside_fp32)) normalise<F, fp32>(g, round_to<fp32>(1e-6), k);
-      break;
-    case normalisation::in_format:
-      normalise<F, F>(g, rounded<F>(), k);
-      break;
+void count_key(normalisation how, std::span<const double> g, std::span<double> k, tally& into) {
+  if (how == normalisation::once) round_once<F>(unit_vector(g), k);
+  if constexpr (has<F>(normalisation::inside_fp32)) {
+    if (how == normalisation::inside_fp32) normalise<F, fp32>(g, round_to<fp32>(1e-6), k);
   }
+  if (how == normalisation::in_format) normalise<F, F>(g, rounded<F>(), k);
   into.count<F>(k);
+}
+
+template <format F>
+std::vector<frame_row> rows_of(std::uint64_t seed, std::size_t dim, std::size_t keys) {
+  std::array<tally, normalisations.size()> all;
+  std::vector<double> k(dim);
+  for (std::size_t index = 0; index < keys; ++index) {
+    const std::vector<double> g = direction(seed, dim, index);
+    for (std::size_t m = 0; m < all.size(); ++m) {
+      if (has<F>(normalisations[m])) count_key<F>(normalisations[m], g, k, all[m]);
+    }
+  }
+  std::vector<frame_row> rows;
+  for (std::size_t m = 0; m < all.size(); ++m) {
+    const tally& t = all[m];
+    if (t.keys == 0) continue;
+    for (std::size_t i = 0; i < (normalisations[m] == normalisation::once ? bin_count : 1); ++i) {
+      frame_row row{name_of(normalisations[m]), i, -bin_limit + bin_width * static_cast<double>(i),
+                    static_cast<double>(t.histogram[i]) / static_cast<double>(t.keys)};
+      for (cell& c : t.row<F>(dim)) row.push_back(std::move(c));
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -178,91 +200,26 @@ rational exact_squared_norm(std::span<const double> k) {
 }
 
 std::string_view name_of(normalisation how) {
-  switch (how) {
-    case normalisation::once:
-      return "rounded once";
-    case normalisation::inside_fp32:
-      return "fp32 inside";
-    case normalisation::in_format:
-      return "all in the format";
-  }
-  return {};
+  return how == normalisation::once ? "once" : how == normalisation::inside_fp32 ? "inside_fp32" : "in_format";
 }
 
-norm_survey survey_norms(const run_options& options, std::size_t keys) {
-  const std::size_t blocks = (keys + block_keys - 1) / block_keys;
-  constexpr std::size_t per_dim = format_count * normalisations.size();
-  const auto fresh = [](std::size_t dim_index) {
-    std::vector<tally> result(per_dim);
-    for_each_format([&](auto tag, std::size_t f) {
-      constexpr format F = decltype(tag)::value;
-      for (std::size_t m = 0; m < normalisations.size(); ++m) {
-        norm_result& r = result[f * normalisations.size() + m].result;
-        r.format_name = deltaproof::name_of(F);
-        r.how = normalisations[m];
-        r.dim = key_dims[dim_index];
-        r.histogram.assign(bin_count, 0);
-      }
+frame survey_norms(const run_options& options, std::size_t keys) {
+  const auto rows = [&](const format& wanted, std::size_t dim) {
+    std::vector<frame_row> result;
+    for_each_format([&](auto tag, std::size_t) {
+      if (decltype(tag)::value == wanted) result = rows_of<decltype(tag)::value>(options.seed, dim, keys);
     });
     return result;
   };
-
-  // Dimensions side by side, so that an interruption leaves all of them with about as many keys.
-  std::vector<std::vector<tally>> parts(blocks * key_dims.size());
-  const std::size_t done = for_each_index(parts.size(), options, "unit keys", [&](std::size_t job) {
-    const std::size_t dim_index = job % key_dims.size();
-    const std::size_t dim = key_dims[dim_index];
-    const std::size_t first = job / key_dims.size() * block_keys;
-    parts[job] = fresh(dim_index);
-    std::vector<double> k(dim);
-    for (std::size_t index = first; index < std::min(keys, first + block_keys); ++index) {
-      const std::vector<double> g = direction(options.seed, dim, index);
-      const std::vector<double_double> unit = unit_vector(g);
-      for_each_format([&](auto tag, std::size_t f) {
-        constexpr format F = decltype(tag)::value;
-        for (std::size_t m = 0; m < normalisations.size(); ++m) {
-          if (has<F>(normalisations[m])) {
-            count_key<F>(normalisations[m], g, unit, k, parts[job][f * normalisations.size() + m]);
-          }
-        }
-      });
-    }
-  });
-
-  norm_survey survey;
-  survey.complete = done == parts.size();
-  survey.keys_per_dim = std::min<std::size_t>(keys, done / key_dims.size() * block_keys);
-  std::vector<std::vector<tally>> totals;
-  for (std::size_t d = 0; d < key_dims.size(); ++d) totals.push_back(fresh(d));
-  // Whole rounds over the dimensions only.
-  for (std::size_t job = 0; job < done / key_dims.size() * key_dims.size(); ++job) {
-    for (std::size_t i = 0; i < per_dim; ++i) totals[job % key_dims.size()][i].merge(parts[job][i]);
-  }
-  for_each_format([&](auto tag, std::size_t f) {
-    constexpr format F = decltype(tag)::value;
-    for (std::size_t m = 0; m < normalisations.size(); ++m) {
-      if (!has<F>(normalisations[m])) continue;
-      for (std::size_t d = 0; d < key_dims.size(); ++d) {
-        tally& t = totals[d][f * normalisations.size() + m];
-        norm_result& r = t.result;
-        if (r.keys > 0) {
-          const auto count = static_cast<double>(r.keys);
-          r.mean = t.sum / count;
-          r.deviation = std::sqrt(std::max(0.0, t.sum_of_squares / count - r.mean * r.mean));
-          r.safe_beta = round_to<F>(rational(2 / r.largest), toward_zero{}).value();
-        }
-        survey.results.push_back(std::move(r));
-      }
-    }
-  });
-  return survey;
+  return grid(options, "unit keys",
+              {"how", "bin", "bin_from", "share", "keys", "not_finite", "above_one", "share_above_one", "mean", "deviation",
+               "smallest", "largest", "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
+              rows, all_formats(), key_dims());
 }
 
 norm_witness make_witness(std::string_view format_name, std::size_t dim) {
   const format wanted = format_named(format_name);
   norm_witness best;
-  best.format_name = format_name;
-  best.dim = dim;
   for_each_format([&](auto tag, std::size_t) {
     constexpr format F = decltype(tag)::value;
     if (F != wanted) return;
@@ -270,7 +227,7 @@ norm_witness make_witness(std::string_view format_name, std::size_t dim) {
     const rational entry = (1 + u) * (1 + power_of_two(-F.precision - 40)) / 4;  // of the unit vector
     const rational up = (1 + 2 * u) / 4;                                         // what it should round to
     const bool rounds_up = exact(round_to<F>(entry).value()) == up;
-    for (std::size_t high = 1; high <= 15 && high < dim; ++high) {
+    for (std::size_t high = 1; high <= most_high && high < dim; ++high) {
       const rational left = 1 - static_cast<int>(high) * entry * entry;
       if (left <= 0) break;
       // The other entries are sqrt(square): their rounding is confirmed by the squares of the two midpoints.

@@ -44,17 +44,12 @@ void each_eigenvalue(const problem& p, std::string_view rule_name, bool rational
   });
 }
 
-recording_result examine(const std::filesystem::path& file) {
+frame_row examine(const std::string& file) {
   notes_list notes;
   const problem p = read_problem(file, notes);
-  recording_result r;
-  const std::string name = file.filename().string();
-  r.name = name.substr(0, name.size() - suffix.size());
-  r.key_format = name_of(p.k.element_format());
-  r.beta_format = name_of(p.beta.element_format());
-  r.rule = name_of(p.rule);
-  r.exact = p.beta_activation == activation_kind::none && p.rule != rule_kind::exact;
-  r.normalised_inside = p.qk_l2norm;
+  const std::string name = std::filesystem::path(file).filename().string();
+  const std::string_view rule = name_of(p.rule);
+  const bool exact = p.beta_activation == activation_kind::none && p.rule != rule_kind::exact;  // else with 256 bits
 
   const std::size_t rows = p.batch() * p.steps();
   std::vector<double> k(p.key_dim());
@@ -62,61 +57,70 @@ recording_result examine(const std::filesystem::path& file) {
   for (std::size_t i = 0; i < rows * p.key_heads(); ++i) {
     p.k.read(i * p.key_dim(), k);
     norms.push_back(squared_norm(p, k));
-    if (norms.back() > 1) ++r.norm_above_one;
   }
-  r.rows = norms.size();
+  std::vector<double> lambdas;
+  std::uint64_t outside_unit = 0;
+  std::uint64_t outside_decay = 0;
+  std::string first;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t head = 0; head < p.value_heads(); ++head) {
       const rational& n = norms[row * p.key_heads() + p.key_head(head)];
       const double beta = p.beta.at(row * p.value_heads() + head);
-      each_eigenvalue(p, r.rule, r.exact, n, beta, [&](const auto& lambda) {
-        const double value = round_to<double>(lambda);
-        r.smallest = r.steps == 0 ? value : std::min(r.smallest, value);
-        r.largest = r.steps == 0 ? value : std::max(r.largest, value);
-        ++r.steps;
-        if (lambda > 1 || lambda <= 0) ++r.outside_decay;
+      each_eigenvalue(p, rule, exact, n, beta, [&](const auto& lambda) {
+        lambdas.push_back(round_to<double>(lambda));
+        if (lambda > 1 || lambda <= 0) ++outside_decay;
         if (!(lambda > 1 || lambda < -1)) return;
-        ++r.outside_unit;
-        if (!r.first.empty()) return;
+        ++outside_unit;
+        if (!first.empty()) return;
         const std::size_t step = row % p.steps();
-        r.first = (p.batch() > 1 ? "batch " + std::to_string(row / p.steps()) + ", " : "") + "token " +
-                  std::to_string(step / p.num_householder) +
-                  (p.num_householder > 1 ? ", step " + std::to_string(step % p.num_householder) : "") +
-                  (p.value_heads() > 1 ? ", head " + std::to_string(head) : "");
+        first = (p.batch() > 1 ? "batch " + std::to_string(row / p.steps()) + ", " : "") + "token " +
+                std::to_string(step / p.num_householder) +
+                (p.num_householder > 1 ? ", step " + std::to_string(step % p.num_householder) : "") +
+                (p.value_heads() > 1 ? ", head " + std::to_string(head) : "");
       });
     }
   }
-  return r;
+  const auto above_one = std::count_if(norms.begin(), norms.end(), [](const rational& n) { return n > 1; });
+  return {name.substr(0, name.size() - suffix.size()),
+          cell(),
+          name_of(p.k.element_format()),
+          name_of(p.beta.element_format()),
+          rule,
+          exact,
+          lambdas.size(),
+          least(lambdas),
+          greatest(lambdas),
+          outside_unit,
+          first,
+          outside_decay,
+          above_one,
+          norms.size()};
 }
 
 }  // namespace
 
-recording_survey survey_recordings(const run_options& options) {
-  recording_survey survey;
-  std::vector<std::filesystem::path> files;
+frame survey_recordings(const run_options& options) {
+  grid_axis<std::string> files{"file", {}};
   if (!options.recordings.empty() && std::filesystem::is_directory(options.recordings)) {
     for (const auto& entry : std::filesystem::directory_iterator(options.recordings)) {
-      if (entry.path().filename().string().ends_with(suffix)) files.push_back(entry.path());
+      if (entry.path().filename().string().ends_with(suffix)) files.quick.push_back(entry.path().string());
     }
   }
-  std::sort(files.begin(), files.end());
-  std::vector<recording_result> results(files.size());
-  std::vector<std::string> faults(files.size());
-  const std::size_t done = for_each_index(files.size(), options, "recordings", [&](std::size_t i) {
+  std::sort(files.quick.begin(), files.quick.end());
+  const auto row = [](const std::string& file) -> frame_row {
     try {
-      results[i] = examine(files[i]);
+      return examine(file);
     } catch (const error& e) {
-      faults[i] = files[i].filename().string() + ": " + e.what();
+      frame_row unread(14);
+      unread[0] = std::filesystem::path(file).filename().string();
+      unread[1] = e.what();
+      return unread;
     }
-  });
-  for (std::size_t i = 0; i < done; ++i) {
-    if (faults[i].empty())
-      survey.results.push_back(std::move(results[i]));
-    else
-      survey.unreadable.push_back(std::move(faults[i]));
-  }
-  survey.complete = done == files.size();
-  return survey;
+  };
+  return grid(options, "recordings",
+              {"name", "fault", "keys_in", "beta_in", "rule", "exact", "steps", "smallest", "largest", "outside_unit", "first",
+               "outside_decay", "above_one", "keys"},
+              row, files);
 }
 
 }  // namespace deltaproof::detail::eigenvalues

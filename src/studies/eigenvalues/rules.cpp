@@ -62,87 +62,88 @@ std::size_t bin_of(double x) {
          static_cast<std::size_t>((significand - 1) * static_cast<double>(bins_per_octave));
 }
 
-/// Counts the cases of one rule, format and place.
+/// The cases of one rule, format and place. Cases where |R(x)| > 1 are the rule's own affair and not counted.
 struct tally {
-  rule_result result;
-  rational worst = 0;  // distance of the case kept as the worst
+  rounding_place place = rounding_place::step_only;
+  bool promises_decay = false;
+  std::uint64_t cases = 0;
+  std::uint64_t not_finite = 0;
+  std::uint64_t outside_unit = 0;
+  std::uint64_t outside_decay = 0;
+  std::uint64_t negative = 0;
+  std::uint64_t beyond_bound = 0;
+  double worst_unit = 0;
+  double worst_decay = 0;
+  double worst_error = 0;
+  double first_unit = HUGE_VAL;
+  double first_decay = HUGE_VAL;
+  pair worst_case{0, 0};  // of worst_unit, or of worst_decay if that is 0
+  rational worst_lambda = 0;
+  rational worst = 0;  // its distance
   bool worst_is_unit = false;
   std::vector<double> envelope = std::vector<double>(bins, std::numeric_limits<double>::quiet_NaN());
 
   template <class Truth>
   void count(const pair& c, const rational& x, const rational& lambda, const Truth& stability, double unit, double tiny) {
-    ++result.cases;
+    ++cases;
     const double x_value = to_double(x);
     const Truth difference = cast(lambda, stability) - stability;
     const double error = magnitude(difference) / unit;
-    result.worst_error = std::max(result.worst_error, error);
-    if (result.place == rounding_place::step_only) {
+    worst_error = std::max(worst_error, error);
+    if (place == rounding_place::step_only) {
       const Truth bound = cast(exact(unit), stability) * (1 - stability) + cast(exact(tiny / 2) * exact(c.n), stability);
-      if (difference > bound || -difference > bound) ++result.beyond_bound;
+      if (difference > bound || -difference > bound) ++beyond_bound;
     }
     if (const std::size_t bin = bin_of(x_value); bin < bins)
       envelope[bin] = std::isnan(envelope[bin]) ? error : std::max(envelope[bin], error);
 
     if (lambda > 1 || lambda < -1) {
-      ++result.outside_unit;
+      ++outside_unit;
       const rational distance = lambda > 1 ? rational(lambda - 1) : rational(-1 - lambda);
-      result.worst_unit = std::max(result.worst_unit, to_double(distance) / unit);
-      if (!result.first_unit || x_value < *result.first_unit) result.first_unit = x_value;
+      worst_unit = std::max(worst_unit, to_double(distance) / unit);
+      first_unit = std::min(first_unit, x_value);
       keep(c, lambda, distance, true);
     }
-    if (result.promises_decay && (lambda > 1 || lambda <= 0)) {
-      ++result.outside_decay;
-      if (lambda < 0) ++result.negative;
+    if (promises_decay && (lambda > 1 || lambda <= 0)) {
+      ++outside_decay;
+      if (lambda < 0) ++negative;
       const rational distance = lambda > 1 ? rational(lambda - 1) : rational(-lambda);
-      result.worst_decay = std::max(result.worst_decay, to_double(distance) / unit);
-      if (!result.first_decay || x_value < *result.first_decay) result.first_decay = x_value;
+      worst_decay = std::max(worst_decay, to_double(distance) / unit);
+      first_decay = std::min(first_decay, x_value);
       if (!worst_is_unit) keep(c, lambda, distance, false);
     }
   }
 
-  void merge(const tally& other) {
-    rule_result& a = result;
-    const rule_result& b = other.result;
-    a.cases += b.cases;
-    a.not_finite += b.not_finite;
-    a.outside_unit += b.outside_unit;
-    a.outside_decay += b.outside_decay;
-    a.negative += b.negative;
-    a.beyond_bound += b.beyond_bound;
-    a.worst_unit = std::max(a.worst_unit, b.worst_unit);
-    a.worst_decay = std::max(a.worst_decay, b.worst_decay);
-    a.worst_error = std::max(a.worst_error, b.worst_error);
-    const auto smaller = [](std::optional<double>& x, const std::optional<double>& y) {
-      if (y && (!x || *y < *x)) x = y;
-    };
-    smaller(a.first_unit, b.first_unit);
-    smaller(a.first_decay, b.first_decay);
-    const bool has_case = !b.worst_lambda.empty();
-    if (has_case && (a.worst_lambda.empty() || (other.worst_is_unit && !worst_is_unit) ||
-                     (other.worst_is_unit == worst_is_unit && other.worst > worst))) {
-      worst = other.worst;
-      worst_is_unit = other.worst_is_unit;
-      a.worst_beta = b.worst_beta;
-      a.worst_n = b.worst_n;
-      a.worst_end = b.worst_end;
-      a.worst_lambda = b.worst_lambda;
-    }
-    for (std::size_t i = 0; i < bins; ++i) {
-      if (!std::isnan(other.envelope[i])) {
-        envelope[i] = std::isnan(envelope[i]) ? other.envelope[i] : std::max(envelope[i], other.envelope[i]);
-      }
-    }
+  [[nodiscard]] frame_row row() const {
+    const auto where = [](std::uint64_t times, auto value) { return times > 0 ? cell(value) : cell(); };
+    const auto promised = [&](std::uint64_t times) { return promises_decay ? cell(times) : cell(); };
+    const std::uint64_t outside = outside_unit + outside_decay;
+    return {cases,
+            not_finite,
+            beyond_bound,
+            worst_error,
+            outside_unit,
+            where(outside_unit, first_unit),
+            where(outside_unit, worst_unit),
+            worst_unit,
+            promised(outside_decay),
+            promised(negative),
+            where(outside_decay, first_decay),
+            where(outside_decay, worst_decay),
+            worst_decay,
+            where(outside, worst_case.beta),
+            where(outside, worst_case.n),
+            where(outside, worst_case.end),
+            where(outside, worst_lambda.str())};
   }
 
  private:
   void keep(const pair& c, const rational& lambda, const rational& distance, bool is_unit) {
-    if (!result.worst_lambda.empty() && is_unit == worst_is_unit && distance <= worst) return;
+    if (outside_unit + outside_decay > 1 && is_unit == worst_is_unit && distance <= worst) return;
     worst = distance;
     worst_is_unit = is_unit;
-    result.worst_beta = c.beta;
-    result.worst_n = c.n;
-    result.worst_end = c.end;
-    result.worst_lambda = lambda.str();
+    worst_case = c;
+    worst_lambda = lambda;
   }
 };
 
@@ -178,7 +179,7 @@ void look_at(pair c, tallies& into) {
       if ((end != 0) != (rounding_places[i] == rounding_place::norm_too)) continue;
       const double step = kernel_step<Rule, F>(c, rounding_places[i], b);
       if (!std::isfinite(step)) {
-        ++into[i].result.not_finite;
+        ++into[i].not_finite;
         continue;
       }
       const rational lambda = 1 - exact(step) * n;
@@ -211,10 +212,6 @@ template <format F>
 constexpr bool all_significands = F == bf16;
 template <format F>
 constexpr bool all_numbers = F.storage_bits == 8;
-
-/// A job for each octave (one for all numbers) and one for the rule's limit.
-template <format F>
-constexpr int jobs_per_rule = (all_numbers<F> ? 1 : octaves<F>)+1;
 
 struct sampling {
   std::uint64_t seed;
@@ -271,73 +268,57 @@ std::vector<pair> pairs_at_limit(const sampling& how) {
   return result;
 }
 
-/// The cases of one octave of x; beyond the last octave, those at the rule's limit.
+/// Rows of one rule in one format: see survey_rules.
 template <class Rule, format F>
-void run_job(int i, const sampling& how, tallies& into) {
-  const auto cases = i < jobs_per_rule<F> - 1 ? pairs_of<F>(lowest_octave<F> + i, how) : pairs_at_limit<Rule, F>(how);
-  for (const pair& c : cases) look_at<Rule, F>(c, into);
-}
-
-template <class Rule, format F>
-tallies empty_tallies(const sampling& how) {
-  tallies fresh;
-  for (std::size_t i = 0; i < rounding_places.size(); ++i) {
-    rule_result& r = fresh[i].result;
-    r.rule = Rule::name;
-    r.format_name = name_of(F);
-    r.place = rounding_places[i];
-    r.promises_decay = decays<Rule>;
-    r.exhaustive = all_numbers<F> || (all_significands<F> && how.bf16_stride == 1);
+std::vector<frame_row> rows_of(const sampling& how) {
+  tallies all;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].place = rounding_places[i];
+    all[i].promises_decay = decays<Rule>;
   }
-  return fresh;
+  for (int i = 0; i < (all_numbers<F> ? 1 : octaves<F>); ++i) {
+    for (const pair& c : pairs_of<F>(lowest_octave<F> + i, how)) look_at<Rule, F>(c, all);
+  }
+  for (const pair& c : pairs_at_limit<Rule, F>(how)) look_at<Rule, F>(c, all);
+  const bool exhaustive = all_numbers<F> || (all_significands<F> && how.bf16_stride == 1);
+  std::vector<frame_row> rows;
+  for (const tally& t : all) {
+    for (std::size_t i = 0; i < (F == bf16 ? bins : 1); ++i) {
+      const double base = detail::power_of_two(first_octave + static_cast<int>(i / bins_per_octave));
+      const double part = (static_cast<double>(i % bins_per_octave) + 0.5) / static_cast<double>(bins_per_octave);
+      frame_row row{name_of(t.place), decays<Rule>, exhaustive, i, base * (1 + part), t.envelope[i]};
+      for (cell& c : t.row()) row.push_back(std::move(c));
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
 }
 
 }  // namespace
 
-rule_survey survey_rules(const run_options& options, std::size_t samples_per_octave, std::size_t bf16_stride) {
-  const sampling how{options.seed, samples_per_octave, bf16_stride};
-  struct job {
-    std::size_t total;
-    int part;
-    void (*run)(int, const sampling&, tallies&);
-  };
-  std::vector<job> jobs;
-  std::vector<tallies> totals;
-  rule_survey survey;
-  for_each_rule([&](auto rule) {
-    for_each_format([&](auto tag, std::size_t) {
-      using Rule = std::remove_cvref_t<decltype(rule)>;
-      using Tag = decltype(tag);
-      for (int i = 0; i < jobs_per_rule<Tag::value>; ++i) jobs.push_back({totals.size(), i, &run_job<Rule, Tag::value>});
-      totals.push_back(empty_tallies<Rule, Tag::value>(how));
-    });
-  });
+std::string_view name_of(rounding_place place) {
+  return place == rounding_place::step_only ? "step_only" : place == rounding_place::norm_too ? "norm_too" : "every_operation";
+}
 
-  std::vector<tallies> parts(jobs.size());
-  const std::size_t done = for_each_index(jobs.size(), options, "rules", [&](std::size_t i) {
-    tallies& own = parts[i];
-    own = totals[jobs[i].total];
-    jobs[i].run(jobs[i].part, how, own);
-  });
-  for (std::size_t i = 0; i < done; ++i) {
-    tallies& total = totals[jobs[i].total];
-    for (std::size_t p = 0; p < rounding_places.size(); ++p) total[p].merge(parts[i][p]);
-  }
-  survey.complete = done == jobs.size();
-  for (const tallies& total : totals) {
-    for (const tally& t : total) {
-      survey.results.push_back(t.result);
-      survey.pairs += t.result.place == rounding_place::every_operation ? t.result.cases : 0;
-      if (t.result.format_name != name_of(bf16)) continue;
-      rule_envelope e{t.result.rule, t.result.place, {}, t.envelope};
-      for (std::size_t i = 0; i < bins; ++i) {
-        const double base = detail::power_of_two(first_octave + static_cast<int>(i / bins_per_octave));
-        e.x.push_back(base * (1 + (static_cast<double>(i % bins_per_octave) + 0.5) / static_cast<double>(bins_per_octave)));
-      }
-      survey.envelopes.push_back(std::move(e));
-    }
-  }
-  return survey;
+frame survey_rules(const run_options& options, std::size_t samples_per_octave, std::size_t bf16_stride) {
+  const sampling how{options.seed, samples_per_octave, bf16_stride};
+  grid_axis<std::string> rules{"rule", {}};
+  for_each_rule([&](auto rule) { rules.quick.emplace_back(decltype(rule)::name); });
+  const auto rows = [&](const std::string& rule_name, const format& wanted) {
+    std::vector<frame_row> result;
+    visit_rule(rule_name, [&](auto rule) {
+      for_each_format([&](auto tag, std::size_t) {
+        if (decltype(tag)::value == wanted) result = rows_of<decltype(rule), decltype(tag)::value>(how);
+      });
+    });
+    return result;
+  };
+  return grid(
+      options, "rules",
+      {"rounded",      "promises_decay", "exhaustive",   "bin",        "x",       "error",      "cases",         "not_finite",
+       "beyond_bound", "worst_error",    "outside_unit", "first_unit", "unit_by", "worst_unit", "outside_decay", "negative",
+       "first_decay",  "decay_by",       "worst_decay",  "worst_beta", "worst_n", "worst_end",  "worst_lambda"},
+      rows, rules, all_formats());
 }
 
 std::optional<rational> realised_eigenvalue(std::string_view rule_name, std::string_view format_name, rounding_place place,

@@ -38,59 +38,65 @@ std::optional<std::int64_t> first_with(std::int64_t low, std::int64_t high, cons
   return low;
 }
 
+struct case_of {
+  std::string name;
+  frame_row (*run)();
+};
+
 template <format In, format Out>
-saturation examine() {
+frame_row examine() {
   static_assert(is_lossless(In, Out));
-  saturation s;
-  s.input = name_of(In);
-  s.output = name_of(Out);
-  s.exhaustive = In.storage_bits <= 16;
+  constexpr bool exhaustive = In.storage_bits <= 16;  // every input is evaluated; else bisection over ordered numbers
   const std::int64_t top = ordinal<In>(largest(In));
   std::optional<std::int64_t> one;
   std::optional<std::int64_t> above_zero;
-  if (s.exhaustive) {
+  std::uint64_t evaluations = 0;
+  bool monotone = true;
+  if (exhaustive) {
     double before = -1;
     for (std::int64_t i = -top; i <= top; ++i) {
       const double y = correct<Out>(from_ordinal<In>(i));
-      ++s.evaluations;
-      s.monotone = s.monotone && y >= before;
+      ++evaluations;
+      monotone = monotone && y >= before;
       before = y;
       if (!one && y == 1) one = i;
       if (!above_zero && y > 0) above_zero = i;
     }
   } else {
-    one = first_with(-top, top, [&](std::int64_t i) { return ++s.evaluations, correct<Out>(from_ordinal<In>(i)) == 1; });
-    above_zero = first_with(-top, top, [&](std::int64_t i) { return ++s.evaluations, correct<Out>(from_ordinal<In>(i)) > 0; });
+    one = first_with(-top, top, [&](std::int64_t i) { return correct<Out>(from_ordinal<In>(i)) == 1; });
+    above_zero = first_with(-top, top, [&](std::int64_t i) { return correct<Out>(from_ordinal<In>(i)) > 0; });
   }
-  if (one) {
-    s.one_from = from_ordinal<In>(*one);
-    s.last_below_one = from_ordinal<In>(*one - 1);
-  }
-  if (above_zero && *above_zero > -top) s.zero_until = from_ordinal<In>(*above_zero - 1);
-  if (const auto i = first_with(0, top, [](std::int64_t at) { return naive<Out>(from_ordinal<In>(at)) == 1; })) {
-    s.naive_one_from = from_ordinal<In>(*i);
-  }
+  const auto at = [&](const std::optional<std::int64_t>& i, int offset) {
+    return i && *i > -top ? cell(from_ordinal<In>(*i + offset)) : cell();
+  };
+  const auto naive_one = first_with(0, top, [](std::int64_t i) { return naive<Out>(from_ordinal<In>(i)) == 1; });
   // Without infinities e^-x becomes NaN there, and the naive quotient too.
+  std::optional<std::int64_t> naive_zero;
   if constexpr (Out.has_infinity) {
-    const auto i = first_with(-top, 0, [](std::int64_t at) { return naive<Out>(from_ordinal<In>(at)) > 0; });
-    if (i && *i > -top) s.naive_zero_until = from_ordinal<In>(*i - 1);
+    naive_zero = first_with(-top, 0, [](std::int64_t i) { return naive<Out>(from_ordinal<In>(i)) > 0; });
   }
-  return s;
+  return {name_of(In), name_of(Out), exhaustive,         evaluations,      monotone,
+          at(one, 0),  at(one, -1),  at(above_zero, -1), at(naive_one, 0), at(naive_zero, -1)};
 }
 
 }  // namespace
 
-saturation_survey survey_sigmoid(const run_options& options) {
-  const std::array<saturation (*)(), 9> examinations{&examine<bf16, bf16>, &examine<fp16, fp16>, &examine<tf32, tf32>,
-                                                     &examine<e4m3, e4m3>, &examine<e5m2, e5m2>, &examine<fp32, fp32>,
-                                                     &examine<fp64, fp64>, &examine<bf16, fp32>, &examine<fp16, fp32>};
-  saturation_survey survey;
-  survey.results.resize(examinations.size());
-  const std::size_t done =
-      for_each_index(examinations.size(), options, "sigmoid", [&](std::size_t i) { survey.results[i] = examinations[i](); });
-  survey.complete = done == examinations.size();
-  survey.results.resize(done);
-  return survey;
+frame survey_sigmoid(const run_options& options) {
+  const grid_axis<case_of> cases{"case",
+                                 {{"bf16", &examine<bf16, bf16>},
+                                  {"fp16", &examine<fp16, fp16>},
+                                  {"tf32", &examine<tf32, tf32>},
+                                  {"e4m3", &examine<e4m3, e4m3>},
+                                  {"e5m2", &examine<e5m2, e5m2>},
+                                  {"fp32", &examine<fp32, fp32>},
+                                  {"fp64", &examine<fp64, fp64>},
+                                  {"bf16 to fp32", &examine<bf16, fp32>},
+                                  {"fp16 to fp32", &examine<fp16, fp32>}}};
+  return grid(
+      options, "sigmoid",
+      {"input", "output", "exhaustive", "evaluations", "monotone", "one_from", "last_below_one", "zero_until", "naive_one_from",
+       "naive_zero_until"},
+      [](const case_of& c) { return c.run(); }, cases);
 }
 
 }  // namespace deltaproof::detail::eigenvalues
