@@ -13,7 +13,7 @@
 #include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
-#include "studies/referee/sections.hpp"
+#include "studies/shared/trials/cases.hpp"
 #include "support/study.hpp"
 
 namespace deltaproof {
@@ -21,6 +21,7 @@ namespace {
 
 using namespace detail::referee_study;
 using detail::trials::cases;
+using detail::trials::trial_case;
 
 TEST(referee_study, each_fault_can_happen_in_some_case) {
   std::map<std::string, std::size_t> possible;
@@ -31,37 +32,6 @@ TEST(referee_study, each_fault_can_happen_in_some_case) {
   }
   EXPECT_EQ(possible.size(), faults().size());
   for (const auto& [name, count] : possible) EXPECT_GT(count, 0U) << name;
-}
-
-TEST(referee_study, tables_list_each_fault_once) {
-  survey s;
-  s.cases = cases({});
-  // One run that is refuted with stages alone, and one that changes nothing.
-  faulty_run run;
-  run.fault = 3;
-  run.at = 1;
-  run.judged.refuses[static_cast<std::size_t>(judge_kind::stages)] = true;
-  s.faulty.push_back(run);
-  run.at = 2;
-  run.judged.changed = false;
-  s.faulty.push_back(run);
-  report r;
-  add_fault_tables(s, r);
-  ASSERT_EQ(r.tables.size(), 2U);
-  for (const table& t : r.tables) {
-    ASSERT_EQ(t.rows.size(), faults().size());
-    for (std::size_t i = 0; i < t.rows.size(); ++i) {
-      EXPECT_EQ(t.rows[i][0].text(), faults()[i].name);
-      EXPECT_EQ(t.rows[i].size(), t.columns.size());
-    }
-  }
-  EXPECT_EQ(r.tables[1].rows[3][2].text(), "S");
-  EXPECT_EQ(r.tables[1].rows[3][3].text(), "=");
-  EXPECT_EQ(r.tables[1].rows[3][1].text(), "");
-  const score stages = score_of(s, judge_kind::stages);
-  EXPECT_EQ(stages.differing, 1U);
-  EXPECT_EQ(stages.caught, 1U);
-  EXPECT_EQ(score_of(s, judge_kind::fla).caught, 0U);
 }
 
 TEST(referee_study, an_interruption_says_so) {
@@ -85,8 +55,8 @@ TEST(referee_study, laws_of_keys_are_what_they_say) {
       squares += own / 64;
       cosine += i == 0 ? 0 : other / std::sqrt(own * first) / 63;
     }
-    EXPECT_NEAR(std::sqrt(squares), law.id == "one key" ? 1 : 0.9, 4e-3) << law.id;
-    EXPECT_GE(cosine, 0.9) << law.id;
+    EXPECT_NEAR(std::sqrt(squares), law.name == "one_key" ? 1 : 0.9, 4e-3) << law.name;
+    EXPECT_GE(cosine, 0.9) << law.name;
     EXPECT_EQ(p.g->element_format(), fp32);
   }
 }
