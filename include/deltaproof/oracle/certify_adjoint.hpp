@@ -81,20 +81,21 @@ class adjoint_certifier {
   using radius = typename Field::radius;
 
   /// `d_o`: T x V, already multiplied by the scale, each product rounded once; `d_o_size`: at least their magnitudes, above 0 where the
-  /// exact product is not 0. `d_state`: K x V, exact.
+  /// exact product is not 0. `d_state`: K x V, exact. Of the columns [from, from + count) alone: the others add to q, k, step and
+  /// decay.
   adjoint_certifier(const Field& field, radius unit_roundoff, const lowered<value>& in, const std::vector<value>& d_o,
-                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state)
-      : field_{field}, u_{unit_roundoff}, in_{in}, d_o_{d_o}, d_o_size_{d_o_size}, keys_{in.scan.key_dim}, cols_{in.scan.value_dim},
-        steps_{in.scan.steps_per_token}, forward_(field, unit_roundoff, keys_, cols_, start_of(in)),
-        reverse_(field, unit_roundoff, keys_, cols_, d_state), zeros_(cols_, field.zero()) {}
+                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state, std::size_t from, std::size_t count)
+      : field_{field}, u_{unit_roundoff}, in_{in}, d_o_{d_o}, d_o_size_{d_o_size}, keys_{in.scan.key_dim}, all_{in.scan.value_dim}, from_{from},
+        cols_{count}, steps_{in.scan.steps_per_token}, forward_(field, unit_roundoff, keys_, cols_, columns_of(in.scan.start().data())),
+        reverse_(field, unit_roundoff, keys_, cols_, columns_of(d_state.data())), zeros_(cols_, field.zero()) {}
 
-  /// Void where `stop` was set.
+  /// v and initial_state are of the columns. Void where `stop` was set.
   [[nodiscard]] certified_adjoint<Field> run(const std::atomic<bool>* stop = nullptr) {
     certified_adjoint<Field> out;
     const auto& s = in_.scan;
     reset(out.q, s.q.size());
     reset(out.k, s.k.size());
-    reset(out.v, s.v.size());
+    reset(out.v, s.rows() * cols_);
     reset(out.step, s.step.size());
     reset(out.decay, s.decay.size());
     const auto segment = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(s.tokens)))));
@@ -134,9 +135,10 @@ class adjoint_certifier {
     detail::bounded_vector<radius> innovation_bounds, write_bounds;
   };
 
-  [[nodiscard]] static std::vector<value> start_of(const lowered<value>& in) {
-    const auto start = in.scan.start();
-    return {start.entries().begin(), start.entries().end()};
+  [[nodiscard]] std::vector<value> columns_of(const value* whole) const {
+    std::vector<value> out;
+    for (std::size_t i = 0; i < keys_; ++i) out.insert(out.end(), whole + i * all_ + from_, whole + i * all_ + from_ + cols_);
+    return out;
   }
   void reset(certified_entries<Field>& out, std::size_t count) const {
     out.value.assign(count, field_.zero());
@@ -188,7 +190,7 @@ class adjoint_certifier {
     for (std::size_t row = t * steps_; row < (t + 1) * steps_; ++row) {
       const auto bounds = bounds_of(forward_, row);
       if (tape == nullptr && bounds.key == radius(0)) continue;  // I - b k k^T = I, exactly
-      const value* v = in_.scan.v.data() + row * cols_;
+      const value* v = in_.scan.v.data() + row * all_ + from_;
       forward_.predict(key(row));
       forward_.innovate(v, in_.scan.step[row]);
       if (tape != nullptr) {
@@ -203,11 +205,11 @@ class adjoint_certifier {
 
   /// dq = S (scale d_o), after the token's last step.
   void read(std::size_t t, certified_entries<Field>& out) const {
-    const value* d = d_o_.data() + t * cols_;
+    const value* d = d_o_.data() + t * all_ + from_;
     detail::product_sum_error<radius> error(u_, forward_.gamma(cols_));
     bool any = false;
     for (std::size_t v = 0; v < cols_; ++v) {
-      const radius& size = d_o_size_[t * cols_ + v];
+      const radius& size = d_o_size_[t * all_ + from_ + v];
       any = any || size > radius(0);
       error.add(forward_.norm()[v], forward_.error()[v], size, size);
     }
@@ -220,7 +222,7 @@ class adjoint_certifier {
   }
 
   void reverse(std::size_t t, const taped_step* tape, certified_adjoint<Field>& out) {
-    reverse_.add_outer(query(t), d_o_.data() + t * cols_, d_o_size_.data() + t * cols_, in_.error.query);  // line A
+    reverse_.add_outer(query(t), d_o_.data() + t * all_ + from_, d_o_size_.data() + t * all_ + from_, in_.error.query);  // line A
     for (std::size_t row = (t + 1) * steps_; row-- > t * steps_;) reverse_step(row, tape[row - t * steps_], out);
     if (in_.scan.decay.empty()) return;
     log_decays(t, tape[0], out.decay);
@@ -274,7 +276,7 @@ class adjoint_certifier {
   const lowered<value>& in_;
   const std::vector<value>& d_o_;
   const std::vector<radius>& d_o_size_;
-  std::size_t keys_, cols_, steps_;
+  std::size_t keys_, all_, from_, cols_, steps_;
   certified_rows<Field> forward_, reverse_;
   std::vector<value> zeros_;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "deltaproof/oracle/certify_adjoint.hpp"
+#include "number/widest_vectors.hpp"
 #include "oracle/gradients/chain.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/sequence_at.hpp"
@@ -88,6 +89,48 @@ void through_norm(const known_arithmetic<Field>& at, const known<Field>& r, cons
 }
 
 template <class Field>
+struct columns_run {
+  const Field& field;
+  typename Field::radius u;
+  const lowered<typename Field::value>& in;
+  const std::vector<typename Field::value>& d_o;
+  const std::vector<typename Field::radius>& d_o_size;
+  const std::vector<typename Field::value>& d_state;
+  std::size_t from, count;
+  const std::atomic<bool>* stop;
+
+  [[nodiscard]] certified_adjoint<Field> operator()() const {
+    return adjoint_certifier<Field>(field, u, in, d_o, d_o_size, d_state, from, count).run(stop);
+  }
+};
+
+// The same text, compiled for wider vectors with all that it calls: contraction is off, so the bits are the same.
+#if DELTAPROOF_CHOOSES_VECTORS && defined(__GNUC__) && !defined(__clang__)
+template <class Field>
+[[gnu::target("avx2,fma"), gnu::flatten]] certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
+  return job();
+}
+#else
+template <class Field>
+certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
+  return job();
+}
+#endif
+
+template <class Field>
+certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u, const lowered<typename Field::value>& in,
+                                     const std::vector<typename Field::value>& d_o, const std::vector<typename Field::radius>& d_o_size,
+                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count,
+                                     const std::atomic<bool>* stop) {
+  const columns_run<Field> job{field, u, in, d_o, d_o_size, d_state, from, count, stop};
+#if DELTAPROOF_CHOOSES_VECTORS
+  static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (std::is_same_v<typename Field::radius, double> && wide) return run_in_vectors(job);
+#endif
+  return job();
+}
+
+template <class Field>
 class group_run {
  public:
   using value = typename Field::value;
@@ -110,8 +153,7 @@ class group_run {
       const lowered<value> in = lower_head(h);
       if (in.underflowed) return false;
       const auto factors = factors_of(p_, sequence_, h, bits_);
-      const cotangents_of_head with = cotangents_at(h);
-      auto raw = adjoint_certifier<Field>(field_, u_, in, with.o, with.o_size, with.state).run(stop);
+      auto raw = adjoint_of(in, cotangents_at(h), stop);
       if (stop && stop->load()) return false;
       const std::vector<number> dbeta = through_rule(in, factors, raw);
       add_rows(dq, in.scan.q, in.error.query, factors.query_scale, raw.q);
@@ -161,6 +203,48 @@ class group_run {
     for (std::size_t i = 0; i < keys; ++i) {
       if (p_.d_final_state) p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
       for (const double one : x) out.state.push_back(given(one));
+    }
+    return out;
+  }
+
+  /// Block of columns after block, so that a state stays near; what all columns add to is summed.
+  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const cotangents_of_head& with, const std::atomic<bool>* stop) const {
+    constexpr std::size_t block = 32;
+    const std::size_t keys = p_.key_dim(), cols = p_.value_dim(), rows = in.scan.rows();
+    certified_adjoint<Field> out;
+    const auto empty = [&](certified_entries<Field>& to, std::size_t count) {
+      to.value.assign(count, field_.zero());
+      to.error.assign(count, radius(0));
+    };
+    empty(out.q, in.scan.q.size());
+    empty(out.k, in.scan.k.size());
+    empty(out.v, in.scan.v.size());
+    empty(out.step, rows);
+    empty(out.decay, in.scan.decay.size());
+    empty(out.initial_state, keys * cols);
+    const auto add = [&](certified_entries<Field>& to, const certified_entries<Field>& from) {
+      for (std::size_t i = 0; i < to.value.size(); ++i) {
+        number sum = arithmetic_.sum({std::move(to.value[i]), to.error[i]}, {from.value[i], from.error[i]});
+        to.value[i] = std::move(sum.x);
+        to.error[i] = sum.error;
+      }
+    };
+    for (std::size_t first = 0; first < cols; first += block) {
+      const std::size_t count = std::min(block, cols - first);
+      const auto put = [&](certified_entries<Field>& to, const certified_entries<Field>& from) {
+        for (std::size_t i = 0; i < from.value.size(); ++i) {
+          to.value[i / count * cols + first + i % count] = from.value[i];
+          to.error[i / count * cols + first + i % count] = from.error[i];
+        }
+      };
+      const auto part = run_columns(field_, u_, in, with.o, with.o_size, with.state, first, count, stop);
+      if (stop && stop->load()) return out;
+      add(out.q, part.q);
+      add(out.k, part.k);
+      add(out.step, part.step);
+      add(out.decay, part.decay);
+      put(out.v, part.v);
+      put(out.initial_state, part.initial_state);
     }
     return out;
   }
