@@ -4,6 +4,9 @@
 // What every option of judging may be, said once for all who ask for a verdict.
 #include "kernel/judging_options.hpp"
 
+#include "deltaproof/oracle/gradients.hpp"
+
+#include <algorithm>
 #include <cmath>
 
 #include "deltaproof/kernel/check.hpp"
@@ -47,8 +50,9 @@ void require_valid(const check_options& options) {
   if (options.max_bits < 53 || options.max_bits > 1024)
     refuse("a precision", std::to_string(options.max_bits) + " bits", "a max_bits within [53, 1024]");
   for (const tensor_bound& b : options.bounds) {
-    if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state")
-      throw format_error("check: a bound on " + in_quotes(b.tensor) + "; it is on o, on final_state, or on both where it names none");
+    const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
+    if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state" && !gradient)
+      throw format_error("check: a bound on " + in_quotes(b.tensor) + "; it is on o, on final_state, on a gradient, or on all where it names none");
     if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
       refuse("a bound on " + std::string(name_of(b.limit.which)), text(b.limit.limit.value), "a finite number >= 0");
   }

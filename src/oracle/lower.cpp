@@ -13,6 +13,7 @@
 
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "oracle/gradients/pair_field.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/sequence_at.hpp"
 #include "oracle/upward.hpp"
@@ -34,6 +35,7 @@ constexpr int widest_gain_bits = widest_bits + 256;
 struct fp64_target {
   using value = double;
   static constexpr int bits = 53;
+  static constexpr double decay_floor = 0x1p-1021;
   static constexpr double smallest_normal = 0x1p-1022;
   static void given(double& x, double from) { x = from; }
   static void derived(double& x, mpfr_srcptr from) { x = mpfr_get_d(from, MPFR_RNDN); }
@@ -42,6 +44,7 @@ struct fp64_target {
 struct mpfr_target {
   using value = mpfr_value;
   int bits;
+  static constexpr double decay_floor = 0x1p-1021;
   static constexpr double smallest_normal = 0;
   void given(mpfr_value& x, double from) const {
     x = mpfr_value(bits);
@@ -53,7 +56,23 @@ struct mpfr_target {
   }
 };
 
+/// Rounded to 106 bits; both parts are normal numbers from 2^-900 on.
+struct pair_target {
+  using value = double_pair;
+  static constexpr int bits = 106;
+  static constexpr double smallest_normal = 0x1p-900;
+  static constexpr double decay_floor = 0x1p-970;  // below it half of the least double, in units of 2^-103
+  static void given(double_pair& x, double from) { x = {from, 0}; }
+  static void derived(double_pair& x, mpfr_srcptr from) {
+    x.hi = mpfr_get_d(from, MPFR_RNDN);
+    mpfr_value rest(mpfr_get_prec(from));
+    mpfr_sub_d(rest.get(), from, x.hi, MPFR_RNDN);  // exact
+    x.lo = mpfr_get_d(rest.get(), MPFR_RNDN);
+  }
+};
+
 struct exact_target {
+  static constexpr double decay_floor = 0;
   using value = rational;
   static constexpr int bits = 53;
   static constexpr double smallest_normal = 0;
@@ -348,11 +367,11 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
         mpfr_exp(alpha.get(), alpha.get(), MPFR_RNDN);
         if (std::is_same_v<Target, mpfr_target> && mpfr_zero_p(alpha.get()) != 0) {  // e^g is positive
           mpfr_nextabove(alpha.get());
-          out.error.decay_floor = 0x1p-1021;
+          out.error.decay_floor = Target::decay_floor;
         }
         target.derived(a, alpha.get());
         out.error.decay = one_rounding;
-        if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get())) out.error.decay_floor = 0x1p-1021;
+        if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get())) out.error.decay_floor = Target::decay_floor;
       }
     }
   }
@@ -379,6 +398,10 @@ lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t 
 lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
                                std::span<const std::size_t> columns) {
   return lower_into(mpfr_target{bits}, p, sequence_index, value_head, columns);
+}
+
+lowered<double_pair> lower_pair(const problem& p, std::size_t sequence_index, std::size_t value_head) {
+  return lower_into(pair_target{}, p, sequence_index, value_head);
 }
 
 lowered<rational> lower_exact(const problem& p, std::size_t sequence_index, std::size_t value_head) {

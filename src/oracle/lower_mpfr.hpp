@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The lowering of oracle/lower.hpp for the MPFR tiers.
+// The lowering of oracle/lower.hpp for double-double numbers and for the MPFR tiers.
 #pragma once
 
 #include <span>
@@ -9,6 +9,7 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
+#include "oracle/gradients/pair_field.hpp"
 #include "oracle/mpfr_value.hpp"
 
 namespace deltaproof {
@@ -19,6 +20,9 @@ inline constexpr int widest_bits = 16384;
 /// `lower` with `bits` bits, at most widest_bits; of the values and the state only `columns`, or all. Throws: as lower.
 [[nodiscard]] lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
                                              std::span<const std::size_t> columns = {});
+
+/// `lower` in double-double numbers. Throws: as lower.
+[[nodiscard]] lowered<double_pair> lower_pair(const problem& p, std::size_t sequence_index, std::size_t value_head);
 
 /// sum <- sum x^2, in the order of x, each square and sum rounded; `part` is scratch of the same precision.
 void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x);

@@ -41,6 +41,9 @@ TEST(a_correct_run, that_was_refuted_once_is_not) {
   EXPECT_EQ(testing::alarms_in("fla-chunk-gdn", build::any, 14, 1).alarms, 0U);
 }
 
+// fp64, two channels: the plan's own runs make no error there, a kernel that fuses its products does.
+TEST(a_correct_run, where_no_other_run_errs_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 40, 1).alarms, 0U); }
+
 // Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
 TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
   for (const std::size_t run : {9, 235, 611}) EXPECT_EQ(testing::alarms_in("flashkda-repaired", build::any, run, 1).inadequate, 0U);

@@ -38,7 +38,7 @@ problem with_cotangents(op_kind op, const std::string& regime = "typical") {
 result true_result(const problem& p) {
   result r;
   const reference truth = solve(p);
-  r.o = tensor::from_doubles(fp32, truth.o.shape, truth.o.value, "o");
+  r.o = tensor::from_doubles(fp64, truth.o.shape, truth.o.value, "o");
   golden_request asked;
   asked.round = bf16;
   for (const auto& [name, gradient] : make_golden_gradients(p, asked).tensors) r.gradients.emplace(name, gradient.parts.front());
@@ -75,12 +75,12 @@ TEST(gradients, that_are_wrong_are_refuted_where_a_bound_is_given) {
     tensor& gradient = r.gradients.at(std::string(name));
     std::vector<double> values = gradient.to_doubles();
     for (double& x : values) x *= 1.05;
-    gradient = tensor::from_doubles(fp32, gradient.shape(), values, std::string(name));
+    gradient = tensor::from_doubles(fp64, gradient.shape(), values, std::string(name));
     const check_report report = checked(p, r, bound);
     EXPECT_EQ(report.judged, verdict::refuted) << name;
     EXPECT_THAT(report.reason, ::testing::HasSubstr(std::string(name) + " rel_fro")) << report.reason;
     for (double& x : values) x = 0;
-    gradient = tensor::from_doubles(fp32, gradient.shape(), values, std::string(name));
+    gradient = tensor::from_doubles(fp64, gradient.shape(), values, std::string(name));
     EXPECT_EQ(checked(p, r, bound).judged, verdict::refuted) << name;
   }
 }
@@ -90,7 +90,7 @@ TEST(gradients, that_are_not_finite_are_refuted) {
   result r = true_result(p);
   std::vector<double> values = r.gradients.at("dbeta").to_doubles();
   values[3] = std::nan("");
-  r.gradients.at("dbeta") = tensor::from_doubles(fp32, r.gradients.at("dbeta").shape(), values, "dbeta");
+  r.gradients.at("dbeta") = tensor::from_doubles(fp64, r.gradients.at("dbeta").shape(), values, "dbeta");
   const check_report report = checked(p, r);
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_THAT(report.reason, ::testing::HasSubstr("dbeta is nan at sequence 0, head 1, token 1 where")) << report.reason;

@@ -173,9 +173,9 @@ class adjoint_certifier {
       radius e_p = (gamma + s.key_error) * s.key * norm + s.key_plus * error;
       radius e_r = e_p + out.innovation.size[v];
       radius e_w = rows.write_error(v, s, norm) + s.step_plus * s.key_plus * error;
-      if ((norm > radius(0) || error > radius(0)) && s.key > radius(0)) e_p += s.under;
-      if (e_r > radius(0) || e_p > radius(0)) e_r += s.under;
-      if (e_r > radius(0) && (s.step > radius(0) || s.floor > radius(0))) e_w += s.under;
+      if ((!(norm == radius(0)) || !(error == radius(0))) && !(s.key == radius(0))) e_p += s.under;
+      if (!(e_r == radius(0)) || !(e_p == radius(0))) e_r += s.under;
+      if (!(e_r == radius(0)) && (!(s.step == radius(0)) || !(s.floor == radius(0)))) e_w += s.under;
       out.prediction.size.push_back(detail::finite_or_infinite(Field::magnitude(rows.prediction()[v])));
       out.prediction.error.push_back(detail::finite_or_infinite(e_p * detail::radius_slack));
       out.innovation.error.push_back(detail::finite_or_infinite(e_r * detail::radius_slack));
@@ -210,7 +210,7 @@ class adjoint_certifier {
     bool any = false;
     for (std::size_t v = 0; v < cols_; ++v) {
       const radius& size = d_o_size_[t * all_ + from_ + v];
-      any = any || size > radius(0);
+      any = any || !(size == radius(0));
       error.add(forward_.norm()[v], forward_.error()[v], size, size);
     }
     if (!any) return;

@@ -248,8 +248,15 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       }
     }
     if (!everywhere) continue;
-    out.rms.push_back(std::move(rms));
-    out.rms_got.push_back(m.rms_ratio);
+    // Where no run errs at all (sums of two products, in the format they are looked at in) nothing is known of how errors of another
+    // order scatter: the bounds alone judge.
+    const bool any = std::any_of(rms.samples.begin(), rms.samples.end(), [](const std::vector<double>& law) {
+      return std::any_of(law.begin(), law.end(), [](double x) { return x > 0; });
+    });
+    if (any) {
+      out.rms.push_back(std::move(rms));
+      out.rms_got.push_back(m.rms_ratio);
+    }
     // A mean of fewer errors than a byte counts is no bias worth a test: its standard error alone is 0.018 ulp and more.
     if (m.bias.count < 256) continue;
     bias.floor = m.bias.allowance;

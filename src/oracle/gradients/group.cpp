@@ -11,6 +11,7 @@
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "number/widest_vectors.hpp"
 #include "oracle/gradients/chain.hpp"
+#include "oracle/gradients/pair_field.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/sequence_at.hpp"
 
@@ -40,9 +41,16 @@ class known_arithmetic {
   [[nodiscard]] number from(const mpfr_ball& b, int bits) const {
     number out = zero();
     const wide_bound scaled_error = b.error() * wide_bound::scaled(1, bits);
-    if constexpr (std::is_same_v<value, double>) {
-      out.x = mpfr_get_d(b.value(), MPFR_RNDN);
-      out.error = scaled_error.above() + std::fabs(out.x);
+    if constexpr (std::is_same_v<radius, double>) {
+      if constexpr (std::is_same_v<value, double>) {
+        out.x = mpfr_get_d(b.value(), MPFR_RNDN);
+      } else {
+        out.x.hi = mpfr_get_d(b.value(), MPFR_RNDN);
+        mpfr_value rest(mpfr_get_prec(b.value()));
+        mpfr_sub_d(rest.get(), b.value(), out.x.hi, MPFR_RNDN);  // exact
+        out.x.lo = mpfr_get_d(rest.get(), MPFR_RNDN);
+      }
+      out.error = scaled_error.above() + Field::magnitude(out.x);
       if (!b.is_exact_zero()) out.error += Field::underflow_unit;
     } else {
       mpfr_set(out.x.get(), b.value(), MPFR_RNDN);
@@ -139,9 +147,7 @@ class group_run {
 
   group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits)
       : p_{p}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits},
-        u_{radius(std::ldexp(1.0, -std::min(bits, 1000)))}, arithmetic_(field, u_) {
-    if constexpr (!std::is_same_v<value, double>) u_ = wide_bound::scaled(1, -bits);
-    arithmetic_ = known_arithmetic<Field>(field, u_);
+        u_{unit_of(bits)}, arithmetic_(field, u_) {
     const std::size_t group = p.value_heads() / p.key_heads();
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
   }
@@ -166,6 +172,11 @@ class group_run {
   }
 
  private:
+  [[nodiscard]] static radius unit_of(int bits) {
+    if constexpr (std::is_same_v<radius, double>) return std::ldexp(1.0, -bits);
+    else return wide_bound::scaled(1, -bits);
+  }
+
   struct cotangents_of_head {
     std::vector<value> o, state;
     std::vector<radius> o_size;
@@ -173,11 +184,13 @@ class group_run {
 
   [[nodiscard]] lowered<value> lower_head(std::size_t h) const {
     if constexpr (std::is_same_v<value, double>) return lower(p_, sequence_, h);
+    else if constexpr (std::is_same_v<value, double_pair>) return lower_pair(p_, sequence_, h);
     else return lower_mpfr(p_, sequence_, h, bits_);
   }
   [[nodiscard]] value given(double x) const {
     value out = field_.zero();
     if constexpr (std::is_same_v<value, double>) out = x;
+    else if constexpr (std::is_same_v<value, double_pair>) out.hi = x;
     else mpfr_set_d(out.get(), x, MPFR_RNDN);
     return out;
   }
@@ -287,6 +300,12 @@ class group_run {
     if constexpr (std::is_same_v<value, double>) {
       part.value[i] = x;
       part.radius[i] = std::isfinite(x) ? absolute : infinity;
+    } else if constexpr (std::is_same_v<value, double_pair>) {
+      part.value[i] = x.hi;
+      part.radius[i] = std::isfinite(x.hi) && std::isfinite(x.lo) ? absolute : infinity;
+      if (x.lo == 0 || !std::isfinite(x.lo)) return;
+      if (part.low.empty()) part.low.emplace_back(part.value.size(), 0.0);
+      part.low[0][i] = x.lo;
     } else {
       split(part, i, x.get(), rest, absolute);
     }
@@ -322,6 +341,10 @@ bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_hea
   if (bits <= 53) {
     out.tier = "fp64";
     return group_run<fp64_field>(p, sequence_index, key_head, {}, 53).run(stop, out);
+  }
+  if (bits <= 106) {
+    out.tier = "double-double";
+    return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits).run(stop, out);
   }
   out.tier = "mpfr-" + std::to_string(bits);
   return group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits).run(stop, out);

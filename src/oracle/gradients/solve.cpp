@@ -15,7 +15,7 @@
 namespace deltaproof {
 namespace {
 
-constexpr int tiers[] = {53, 128, 256, 512, 1024};
+constexpr int tiers[] = {53, 106, 128, 256, 512, 1024};
 
 /// Whether each element of a part answers the question.
 bool is_answered(const head_part& part, const std::optional<format>& to, const question& q) {
