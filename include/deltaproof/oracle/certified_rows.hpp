@@ -329,3 +329,9 @@ class certified_rows {
 };
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.non_expansive.step_non_expansive, algebra.non_expansive.step_norm, algebra.non_expansive.decay_non_expansive,
+// proved: algebra.error_accumulation.decayed_step_factor, float.standard_model.sum_of_squares_low,
+// proved: float.oracle_radius.factor_line, float.oracle_radius.factor_computed, float.oracle_radius.decay_line,
+// proved: float.oracle_radius.norm_line, code.constants.radius_slack_covers

@@ -296,3 +296,6 @@ results run(const run_options& options) {
 extern const study eigenvalues_study{"eigenvalues", &run};
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.key_norm.safe_step, code.constants.safe_beta_bf16_is_safe, code.constants.unsafe_beta_bf16_is_not
