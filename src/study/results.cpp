@@ -102,6 +102,14 @@ std::size_t frame::position(std::string_view column) const {
   return static_cast<std::size_t>(at - columns_.begin());
 }
 
+const cell& frame::at(std::size_t row_at, std::string_view column) const {
+  if (row_at >= rows_.size()) {
+    throw domain_error("a frame of " + std::to_string(rows_.size()) + " rows has no row " + std::to_string(row_at) + " to take '" +
+                       std::string(column) + "' from; was a row looked for that is not there?");
+  }
+  return rows_[row_at][position(column)];
+}
+
 std::vector<double> frame::numbers(std::string_view column) const {
   const std::size_t at = position(column);
   std::vector<double> result;

@@ -120,6 +120,16 @@ TEST(frame, finds_one_row_and_refuses_what_is_not_there) {
   }
 }
 
+TEST(frame, refuses_a_row_that_is_not_there_and_rows_outlive_it) {
+  const frame f = products({});
+  EXPECT_THROW((void)f.where("store", "fp8").at(0, "product"), domain_error);
+  EXPECT_THROW((void)f[f.size()].number("product"), domain_error);
+  static_assert(!std::is_reference_v<decltype(products({}).rows())>);
+  std::size_t rows = 0;
+  for (const frame_row& row : products({}).rows()) rows += row.size() == 4 ? 1 : 0;
+  EXPECT_EQ(rows, f.size());
+}
+
 TEST(results, are_given_once) {
   results r;
   r.values("a", {{"x", 1}});

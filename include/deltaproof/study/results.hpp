@@ -68,11 +68,13 @@ class frame {
   frame& add(frame_row cells);
 
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  [[nodiscard]] const std::vector<frame_row>& rows() const { return rows_; }
+  [[nodiscard]] const std::vector<frame_row>& rows() const& { return rows_; }
+  [[nodiscard]] std::vector<frame_row> rows() && { return std::move(rows_); }
   [[nodiscard]] std::size_t size() const { return rows_.size(); }
   [[nodiscard]] bool has(std::string_view column) const;
   [[nodiscard]] std::size_t position(std::string_view column) const;
-  [[nodiscard]] const cell& at(std::size_t row_at, std::string_view column) const { return rows_[row_at][position(column)]; }
+  /// Throws: domain_error where there is no such row or column.
+  [[nodiscard]] const cell& at(std::size_t row_at, std::string_view column) const;
   [[nodiscard]] row operator[](std::size_t row_at) const { return {*this, row_at}; }
 
   /// The numbers of a column, empty cells left out.
