@@ -271,7 +271,11 @@ inline void add_problems(std::vector<corpus_file>& files) {
   add("ok-unknown-key", problem_file().key("colour", "red"), "\"colour\" is unknown");
   add("ok-unknown-tensor", problem_file().add("extra", "U8", "[3]", 3), "\"extra\" is unknown");
   add("ok-unknown-dtype", problem_file().add("extra", "X7", "[3]", 2), "\"extra\" is unknown");
-  add("ok-reserved-tensor", problem_file().add("do", "F32", "[1,1,1,1]", 4), "\"do\" is reserved");
+  add("ok-cotangents", problem_file().add("do", "F32", "[1,1,1,1]", 4).add("dfinal_state", "F32", "[1,1,1,1]", 4));
+  add("shape-do", problem_file().add("do", "F32", "[1,1,1,2]", 8), "should be [1, 1, 1, 1], [B, T, HV, V]");
+  add("shape-dfinal-state", problem_file().add("dfinal_state", "F32", "[2,1,1,1]", 8), "[N, HV, K, V]");
+  add("domain-nan-do", problem_file().add("do", "F32", "[1,1,1,1]", f32(nan)), "tensor do: NaN at index [0, 0, 0, 0]");
+  add("domain-infinite-dfinal-state", problem_file().add("dfinal_state", "F32", "[1,1,1,1]", f32(infinity)), "tensor dfinal_state: +inf");
   add("ok-minus-infinite-gate", problem_file().add("g", "F32", "[1,1,1]", f32(-infinity)));
   add("ok-growing-gate", problem_file().add("g", "F32", "[1,1,1]", f32(2)));
   add("ok-kda", problem_file().drop("op").key("op", "kda").add("g", "F32", "[1,1,1,1]", 4));
@@ -384,7 +388,11 @@ inline void add_results(std::vector<corpus_file>& files) {
                               .add("h", "BF16", "[1,2,2,2,3]", 48)
                               .add("v_new", "BF16", "[1,3,2,3]", 36)
                               .add("Aqk", "BF16", "[1,3,2,2]", 24));
-  add("result-ok-reserved-tensor", result_file().add("dq", "F32", "[1]", 4), "\"dq\" is reserved");
+  add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24), "the problem has neither do nor dfinal_state");
+  add("result-ok-backward-stages", result_file().key("pass", "both").add("dh", "F32", "[1]", 4), "not read yet: dh");
+  add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4), "shape [1] should be [1, 3, 1, 2], that of q");
+  add("result-format-gradient-integer", result_file().add("dq", "I64", "[1,3,1,2]", 48), "is not a floating-point format");
+  add("result-format-pass", result_file().key("pass", "sideways"), "use forward, backward or both");
   add("result-ok-unknown", result_file().key("colour", "blue").add("o_lo", "F64", "[1]", 8), "\"colour\" is unknown");
   add("plain_result-ok-stages",
       plain().add("g_cumsum_log2", "F64", "[2,6,1]", 96).add("h", "F32", "[2,3,1,1,1]", 24).add("A", "F32", "[2,6,1,2]", 96));
