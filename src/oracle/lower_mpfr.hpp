@@ -9,7 +9,7 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
-#include "oracle/gradients/pair_field.hpp"
+#include "oracle/pair_field.hpp"
 #include "oracle/mpfr_value.hpp"
 
 namespace deltaproof {

@@ -11,7 +11,7 @@
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "number/widest_vectors.hpp"
 #include "oracle/gradients/chain.hpp"
-#include "oracle/gradients/pair_field.hpp"
+#include "oracle/pair_field.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/sequence_at.hpp"
 
