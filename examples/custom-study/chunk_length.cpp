@@ -2,84 +2,65 @@
 // SPDX-License-Identifier: MIT
 //
 // A question of one's own, in a project of its own: problems by law of keys, a kernel by its precision plan and that plan with
-// one thing changed, errors against the certified reference, a page. `custom_study DIR` writes chunk-length.md, .json and .svg.
+// one thing changed, errors against the certified reference. The words are in page.md; `custom_study page.md DIR` writes
+// chunk-length.md, .json and .svg.
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/plan.hpp"
+#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/study/grid.hpp"
 #include "deltaproof/study/study.hpp"
 
 using namespace deltaproof;
 
-const std::vector<std::string> laws{"typical", "silu", "elu1", "collinear"};
-const std::vector<std::size_t> chunks{16, 32, 64};
+const grid_axis<std::string> laws{"keys", {"typical", "silu", "elu1", "collinear"}};
 
 double error_of(const problem& p, const reference& truth, const plan_variant& arithmetic) {
   return measure(emulate(p, arithmetic).o.to_doubles(), truth.o, bf16).rel_fro.value;
 }
 
-report run(const run_options& options) {
-  report page;
-  table errors{"errors", "Relative error of o", {"keys", "chunk", "as fla", "inverse rounded between its steps"}, {}};
-  panel by_fla{"as fla", {.label = "chunk C", .ticks = {16, 32, 64}}, {.label = "relative error of o"}};
-  panel rounded{"inverse rounded between its steps", by_fla.x, by_fla.y};
-  double growth = 0, penalty = 0;  // the largest of error(64) / error(16) as fla, and of rounded / as fla
-  for (const std::string& law : laws) {
+results run(const run_options& options) {
+  const auto rows_of = [&](const std::string& law) {
     generation wanted;
     wanted.regime = law;
     wanted.seed = options.seed;
     wanted.op = op_kind::delta_rule;
     const problem p = generate(wanted);
     const reference truth = solve(p);
-    series kept{law, {}, {}}, changed{law, {}, {}};
-    for (const std::size_t chunk : chunks) {
+    std::vector<frame_row> rows;
+    for (const std::size_t chunk : {16, 32, 64}) {
       plan_variant arithmetic = variants(plan_named("fla-chunk-delta"), p, path_kind::chunk, chunk).front();
-      kept.x.push_back(static_cast<double>(chunk));
-      kept.y.push_back(error_of(p, truth, arithmetic));
+      const double kept = error_of(p, truth, arithmetic);
       arithmetic.inverse.between = bf16;
-      changed.x.push_back(static_cast<double>(chunk));
-      changed.y.push_back(error_of(p, truth, arithmetic));
-      errors.rows.push_back({law, chunk, kept.y.back(), changed.y.back()});
-      penalty = std::max(penalty, changed.y.back() / kept.y.back());
+      rows.push_back({chunk, kept, error_of(p, truth, arithmetic)});
     }
-    growth = std::max(growth, kept.y.back() / kept.y.front());
-    by_fla.curves.push_back(kept);
-    rounded.curves.push_back(changed);
-  }
-  page.answer = "As fla computes it, a chunk of 64 costs at most " + number(growth, 3) + " times the error of one of 16.";
-  page.findings = {{"longer-chunks",
-                    page.answer,
-                    evidence::worst_found(laws.size(), options.seed),
-                    {{"largest_growth", growth}},
-                    "Emulated bit for bit by the plan fla-chunk-delta; errors against the certified reference."},
-                   {"rounded-inverses",
-                    "Rounding the inverse between its steps costs at most " + number(penalty, 3) + " times the error.",
-                    evidence::worst_found(errors.rows.size(), options.seed),
-                    {{"largest_penalty", penalty}},
-                    "The same plan, one field changed."}};
-  page.tables = {errors};
-  page.figures = {{.id = "errors",
-                   .title = "Error against the chunk",
-                   .caption = "One line a law of keys.",
-                   .alt = "Errors of o against the chunk length",
-                   .panels = {by_fla, rounded},
-                   .shared_y = true}};
-  page.not_claimed = {"256 tokens and one seed for each law; not a trained model's keys, not a card's arithmetic."};
-  page.command = "custom_study DIR";
-  return page;
+    return rows;
+  };
+  results r;
+  frame errors = grid(options, "errors", {"chunk", "kept", "rounded"}, rows_of, laws);
+  errors.derive("penalty", [](const auto& row) { return row.number("rounded") / row.number("kept"); });
+  frame longest = errors.where("chunk", 64);
+  longest.derive("growth", [&](const auto& row) {
+    return row.number("kept") / errors.find({{"keys", row["keys"]}, {"chunk", 16}}, "kept");
+  });
+  r.values("longer-chunks", evidence::worst_found(longest.size(), options.seed), {{"growth", longest.over("growth", greatest)}});
+  r.values("rounded-inverses", evidence::worst_found(errors.size(), options.seed), {{"penalty", errors.over("penalty", greatest)}});
+  r.table("errors", errors);
+  return r;
 }
 
 int main(int argc, char** argv) try {
-  const study mine{"chunk-length", "What does a longer chunk cost?", &run};
-  write_report(run_study(mine, {}), argc > 1 ? argv[1] : ".");
+  const std::string page = read_file(argc > 1 ? argv[1] : "page.md", report_limit);
+  report made = run_study({"chunk-length", &run, false, page}, {});
+  made.command = "custom_study page.md DIR";
+  write_report(made, argc > 2 ? argv[2] : ".");
 } catch (const error& refused) {
   std::fprintf(stderr, "%s\n", refused.what());
   return 2;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The words of a study as its page.md declares them, before any value is known: prose with placeholders, findings, and the tables
-// and figures of fenced TOML blocks. CONTRIBUTING says how a page is written.
+// and figures of fenced TOML blocks. src/studies/README.md says how a page is written.
 #pragma once
 
 #include <cstddef>

@@ -68,7 +68,6 @@ class renderer {
     for (const prose& one : page_.not_claimed) report_.not_claimed.push_back(top_.fill(one));
     for (const unfinished_part& part : results_.unfinished) report_.unfinished.push_back(sentence_of(part, page_));
     report_.parameters = results_.parameters;
-    for (const char* own : {"seed", "mode"}) report_.parameters.erase(own);
     return std::move(report_);
   }
 

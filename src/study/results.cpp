@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <mutex>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/grid.hpp"
 #include "kernel/nearest_name.hpp"
+#include "oracle/parallel.hpp"
 
 namespace deltaproof {
 namespace {
@@ -19,6 +22,47 @@ std::vector<double> finite(std::span<const double> x) {
   std::copy_if(x.begin(), x.end(), std::back_inserter(kept), [](double one) { return std::isfinite(one); });
   std::sort(kept.begin(), kept.end());
   return kept;
+}
+
+/// f(0) ... f(n - 1), each once, on `options.threads` threads; after an interruption no further call starts. Each f writes to its
+/// own slot, so nothing depends on the number of threads. Returns how many calls were made, a prefix. The exception of the least
+/// index is thrown on.
+std::size_t for_each_index(std::size_t n, const run_options& options, std::string_view stage,
+                           const std::function<void(std::size_t)>& f) {
+  std::mutex guard;
+  std::size_t next = 0;
+  std::size_t finished = 0;
+  std::size_t failed_at = n;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (;;) {
+      std::size_t index = 0;
+      {
+        const std::lock_guard lock(guard);
+        if (next == n || failure || options.stopped()) return;
+        index = next++;
+      }
+      try {
+        f(index);
+        const std::lock_guard lock(guard);
+        ++finished;
+        options.progress(stage, static_cast<double>(finished) / static_cast<double>(n));
+      } catch (...) {
+        const std::lock_guard lock(guard);
+        if (index < failed_at) {
+          failed_at = index;
+          failure = std::current_exception();
+        }
+      }
+    }
+  };
+  helpers others;
+  const std::size_t workers = std::min<std::size_t>(std::max(1U, options.threads), std::max<std::size_t>(1, n));
+  others.start(workers - 1, work);
+  work();
+  others.join();
+  if (failure) std::rethrow_exception(failure);
+  return next;
 }
 
 std::string known(std::string_view wrong, const std::vector<std::string>& names) {

@@ -4,15 +4,11 @@
 #include "deltaproof/study/study.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "deltaproof/number/errors.hpp"
 #include "kernel/nearest_name.hpp"
-#include "oracle/parallel.hpp"
 #include "study/render.hpp"
 #include "study/table.hpp"
 
@@ -51,12 +47,21 @@ detail::page page_for(const study& s) {
   throw domain_error("study '" + std::string(s.name) + "' has no page; give it one, or page.md beside its study.cpp");
 }
 
-report report_of(const study& s, const run_options& options) {
-  if (s.run != nullptr) {
-    report made = s.run(options);
-    made.question = s.question;
-    return made;
+std::string command_of(const study& s, const run_options& options) {
+  std::string command = "build/release/deltaproof study " + std::string(s.name) + " --seed " + std::to_string(options.seed);
+  if (options.full) command += " --full";
+  // The program's default folder needs no word; another machine's absolute path helps nobody.
+  if (!options.recordings.empty() && options.recordings != "tests/recordings") {
+    command += " --recordings " + (options.recordings.is_absolute() ? "DIR" : options.recordings.generic_string());
   }
+  return command;
+}
+
+}  // namespace
+
+std::string question_of(const study& s) { return page_for(s).question.text; }
+
+report run_study(const study& s, const run_options& options) {
   const detail::page words = page_for(s);
   results numbers;
   try {
@@ -66,69 +71,14 @@ report report_of(const study& s, const run_options& options) {
   }
   numbers.parameters["seed"] = options.seed;
   numbers.parameters["mode"] = options.full ? "full" : "quick";
-  return detail::rendered(words, numbers);
-}
-
-}  // namespace
-
-std::string question_of(const study& s) { return s.run != nullptr ? std::string(s.question) : page_for(s).question.text; }
-
-report run_study(const study& s, const run_options& options) {
-  report result = report_of(s, options);
+  report result = detail::rendered(words, numbers);
   result.study = s.name;
-  result.parameters["seed"] = options.seed;
-  result.parameters["mode"] = options.full ? "full" : "quick";
-  if (result.command.empty()) {
-    result.command = "build/release/deltaproof study " + result.study + " --seed " + std::to_string(options.seed);
-    if (options.full) result.command += " --full";
-    // The program's default folder needs no word; another machine's absolute path helps nobody.
-    if (!options.recordings.empty() && options.recordings != "tests/recordings") {
-      result.command += " --recordings " + (options.recordings.is_absolute() ? "DIR" : options.recordings.generic_string());
-    }
-  }
+  result.command = command_of(s, options);
   if (options.stopped() && result.unfinished.empty()) {
     result.unfinished.emplace_back("The run was interrupted; some cases were left out.");
   }
   validate(result);
   return result;
-}
-
-std::size_t for_each_index(std::size_t n, const run_options& options, std::string_view stage,
-                           const std::function<void(std::size_t)>& f) {
-  std::mutex guard;
-  std::size_t next = 0;
-  std::size_t finished = 0;
-  std::size_t failed_at = n;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (;;) {
-      std::size_t index = 0;
-      {
-        const std::lock_guard lock(guard);
-        if (next == n || failure || options.stopped()) return;
-        index = next++;
-      }
-      try {
-        f(index);
-        const std::lock_guard lock(guard);
-        ++finished;
-        options.progress(stage, static_cast<double>(finished) / static_cast<double>(n));
-      } catch (...) {
-        const std::lock_guard lock(guard);
-        if (index < failed_at) {
-          failed_at = index;
-          failure = std::current_exception();
-        }
-      }
-    }
-  };
-  helpers others;
-  const std::size_t workers = std::min<std::size_t>(std::max(1U, options.threads), std::max<std::size_t>(1, n));
-  others.start(workers - 1, work);
-  work();
-  others.join();
-  if (failure) std::rethrow_exception(failure);
-  return next;
 }
 
 }  // namespace deltaproof

@@ -13,7 +13,7 @@ namespace deltaproof::detail {
 
 struct study_entry {
   const study* found;
-  std::string_view page;  ///< the text of its page.md; empty where it has none
+  std::string_view page;  ///< the text of its page.md
 };
 [[nodiscard]] std::span<const study_entry> study_table();
 

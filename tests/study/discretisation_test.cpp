@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,11 +8,9 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/limits.hpp"
 #include "studies/discretisation/series.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -97,19 +94,6 @@ TEST(discretisation_forced, mean_of_fresh_keys_is_the_closed_form) {
   EXPECT_EQ(fresh_keys_expected(-1, 6, 100), 400);
   EXPECT_EQ(fresh_keys(0.5, 4, 20, 3, 7).mean, fresh_keys(0.5, 4, 20, 3, 7).mean);
   EXPECT_NE(fresh_keys(0.5, 4, 20, 3, 7).mean, fresh_keys(0.5, 4, 20, 3, 8).mean);
-}
-
-// What the page expects of the values holds for keys and values other than those of the committed report.
-TEST(discretisation_study, findings_follow_the_numbers_drawn) {
-  run_options options;
-  options.threads = 2;
-  options.seed = 2;
-  const report other = run_study(study_named("discretisation"), options);
-  EXPECT_THAT(other.failed, testing::IsEmpty());
-  const report committed = reports::committed("discretisation");
-  EXPECT_NE(reports::found(committed, "forced-random").statement, reports::found(other, "forced-random").statement);
-  for (const char* exact : {"stability-limits", "orders-exact", "order-or-stability"})
-    EXPECT_EQ(reports::found(committed, exact).statement, reports::found(other, exact).statement);
 }
 
 }  // namespace

@@ -271,14 +271,5 @@ TEST_F(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
   EXPECT_EQ(survey[2].number("outside_decay"), 0);
 }
 
-TEST(eigenvalues, an_interrupted_run_is_a_valid_report) {
-  const std::atomic<bool> stop = true;
-  run_options options = small();
-  options.interrupted = &stop;
-  const report r = run_study(study_named("eigenvalues"), options);
-  EXPECT_GE(r.unfinished.size(), 4U);
-  EXPECT_FALSE(r.answer.empty());
-}
-
 }  // namespace
 }  // namespace deltaproof

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,9 +11,7 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/gates/ratios.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -98,25 +95,6 @@ TEST(gates_limits, are_the_derived_ones_and_sharp) {
       }
     }
   }
-}
-
-// What the page expects of the values holds for gates other than those of the committed report, and its sentences follow them.
-TEST(gates_study, findings_follow_the_gates_drawn) {
-  run_options options;
-  options.threads = 2;
-  options.seed = 2;
-  const report other = run_study(study_named("gates"), options);
-  EXPECT_THAT(other.failed, testing::IsEmpty());
-  const report committed = reports::committed("gates");
-  EXPECT_NE(reports::found(committed, "reset-gates").statement, reports::found(other, "reset-gates").statement);
-  EXPECT_NE(reports::found(committed, "model-gates-round-to-one").statement, reports::found(other, "model-gates-round-to-one").statement);
-  EXPECT_EQ(reports::found(committed, "limits-found-by-hand").statement, reports::found(other, "limits-found-by-hand").statement);
-}
-
-TEST(gates_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("gates");
-  EXPECT_EQ(r.unfinished.size(), 5U);
-  EXPECT_TRUE(r.findings.empty());
 }
 
 }  // namespace

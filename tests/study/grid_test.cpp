@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,61 @@ TEST(grid, has_a_row_for_each_combination_on_any_number_of_threads) {
   run_options full;
   full.full = true;
   EXPECT_EQ(products(full).size(), 30U);
+}
+
+const grid_axis<std::size_t>& thousand() {
+  static const grid_axis<std::size_t> axis = draws(1000, 1000);
+  return axis;
+}
+
+TEST(grid, calls_each_once_and_tells_how_far_it_is) {
+  for (const unsigned threads : {0U, 1U, 2U, 8U}) {
+    std::vector<std::atomic<int>> calls(1000);
+    run_options options;
+    options.threads = threads;
+    double last = 0;
+    options.on_progress = [&](std::string_view stage, double fraction) {
+      EXPECT_EQ(stage, "stage");
+      EXPECT_GT(fraction, last);
+      last = fraction;
+    };
+    const auto count = [&](std::size_t i) { return frame_row{++calls[i]}; };
+    EXPECT_EQ(grid(options, "stage", {"calls"}, count, thousand()).where("calls", 1).size(), calls.size());
+    EXPECT_EQ(last, 1);
+    EXPECT_EQ(grid(options, "stage", {"calls"}, count, draws(0, 0)).size(), 0U);
+  }
+}
+
+TEST(grid, interrupted_or_failing_starts_no_further_case) {
+  for (const unsigned threads : {1U, 4U}) {
+    for (const bool fails : {false, true}) {
+      std::vector<std::atomic<int>> calls(1000);
+      std::atomic<bool> interrupted{false};
+      run_options options;
+      options.threads = threads;
+      options.interrupted = &interrupted;
+      const auto run = [&] {
+        (void)grid(
+            options, "stage", {},
+            [&](std::size_t i) -> frame_row {
+              ++calls[i];
+              if (i == 50 && fails) throw std::runtime_error("fifty");
+              if (i == 50) interrupted = true;
+              return {};
+            },
+            thousand());
+      };
+      if (fails) {
+        EXPECT_THROW(run(), std::runtime_error);
+      } else {
+        EXPECT_THROW(run(), interrupted_part);
+      }
+      const auto made = static_cast<std::size_t>(std::count(calls.begin(), calls.end(), 1));
+      EXPECT_GT(made, 50U);
+      EXPECT_LE(made, 51U + threads);
+      for (std::size_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i].load(), i < made ? 1 : 0);
+    }
+  }
 }
 
 TEST(grid, may_give_several_rows_at_a_place) {

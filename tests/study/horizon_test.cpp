@@ -26,7 +26,6 @@
 #include "studies/horizon/growth.hpp"
 #include "studies/horizon/keys.hpp"
 #include "studies/shared/maps.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -447,13 +446,6 @@ TEST(horizon_maps, exact_ones_come_to_rest_and_the_euler_rule_diverges) {
   EXPECT_NEAR(exact_orbit[0], 1, 1e-12);
   EXPECT_EQ(orbit(one_step::delta_euler, 2, 100, 10), (std::vector<double>{0, 2}));
   EXPECT_GT(std::fabs(orbit(one_step::delta_euler, 2.5, 100, 1)[0]), 1e17);
-}
-
-TEST(horizon_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("horizon");
-  EXPECT_EQ(r.unfinished.size(), 5U);
-  // What is proved stands without a run.
-  EXPECT_EQ(r.findings.size(), 6U);
 }
 
 }  // namespace

@@ -12,10 +12,8 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rounded.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/orbits.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -164,24 +162,6 @@ TEST(logistic_flow, safe_form_is_finite_and_accurate_where_the_other_is_not) {
     EXPECT_NEAR(c.naive_fails_from_one, edge, 4 * u * edge) << name;
     EXPECT_NEAR(c.naive_fails_from, edge - std::log(8), 4 * u * edge) << name;
   }
-}
-
-// What the page expects holds for other starts, and its sentences follow them.
-TEST(logistic_study, findings_follow_the_starts_drawn) {
-  run_options options;
-  options.threads = 2;
-  options.seed = 2;
-  const report other = run_study(study_named("logistic"), options);
-  EXPECT_TRUE(other.failed.empty());
-  const report committed = reports::committed("logistic");
-  EXPECT_NE(reports::found(committed, "decorrelation-law").statement, reports::found(other, "decorrelation-law").statement);
-  EXPECT_EQ(reports::found(committed, "finite-cycles").statement, reports::found(other, "finite-cycles").statement);
-}
-
-TEST(logistic_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("logistic");
-  EXPECT_EQ(r.unfinished.size(), 6U);
-  EXPECT_FALSE(r.answer.empty());
 }
 
 }  // namespace

@@ -12,15 +12,15 @@
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
 #include "deltaproof/kernel/regimes.hpp"
-#include "studies/shared/findings.hpp"
 #include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
-using detail::shared::value_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+double value_of(const report& r, std::string_view id, const char* key) { return as_number(reports::found(r, id).values.at(key)); }
 
 problem made(generation g) {
   g.key_dim = g.value_dim = 16;

@@ -9,9 +9,8 @@
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/study/study.hpp"
+#include "deltaproof/study/results.hpp"
 #include "studies/recall/runs.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -227,12 +226,6 @@ TEST(recall_memories, exist_by_name_and_fit) {
     }
   }
   EXPECT_THROW((void)make_memory("Transformer", 6), domain_error);
-}
-
-TEST(recall_study, interrupted_says_what_is_missing) {
-  const report r = reports::interrupted("recall");
-  EXPECT_EQ(r.unfinished.size(), 11U);
-  EXPECT_TRUE(r.findings.empty());
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
 #include "studies/shared/trials/cases.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -32,12 +31,6 @@ TEST(referee_study, each_fault_can_happen_in_some_case) {
   }
   EXPECT_EQ(possible.size(), faults().size());
   for (const auto& [name, count] : possible) EXPECT_GT(count, 0U) << name;
-}
-
-TEST(referee_study, an_interruption_says_so) {
-  const report r = reports::interrupted("referee");
-  EXPECT_EQ(r.unfinished.size(), 2U);
-  EXPECT_TRUE(r.findings.empty());
 }
 
 TEST(referee_study, laws_of_keys_are_what_they_say) {

@@ -4,59 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
-#include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/study/report.hpp"
-#include "studies/shared/findings.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
-#include "studies/shared/text.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::shared;
-
-TEST(shared_findings, values_of_every_type_are_numbers_and_text) {
-  report r;
-  finding f{"here", "", evidence::measured(), {}, ""};
-  f.values = {{"double", 0.25}, {"negative", -3}, {"large", std::numeric_limits<std::uint64_t>::max()},
-              {"yes", true},    {"no", false},    {"text", "17/16"}};
-  r.findings = {{"before", "", evidence::measured(), {{"double", 1.0}}, ""}, f};
-  ASSERT_EQ(find(r, "here"), &r.findings[1]);
-  EXPECT_EQ(find(r, "elsewhere"), nullptr);
-  EXPECT_EQ(value_of(r, "here", "double"), 0.25);
-  EXPECT_EQ(value_of(r, "here", "negative"), -3);
-  EXPECT_EQ(value_of(r, "here", "large"), 0x1p64);
-  EXPECT_EQ(value_of(r, "here", "yes"), 1);
-  EXPECT_EQ(value_of(r, "here", "no"), 0);
-  EXPECT_TRUE(std::isnan(value_of(r, "here", "text")));
-  EXPECT_TRUE(std::isnan(value_of(r, "here", "none")));
-  EXPECT_TRUE(std::isnan(value_of(r, "elsewhere", "double")));
-  EXPECT_EQ(text_of(r, "here", "text"), "17/16");
-  EXPECT_EQ(text_of(r, "here", "double"), "0.25");
-  EXPECT_EQ(text_of(r, "here", "none"), "");
-  EXPECT_EQ(text_of(r, "elsewhere", "text"), "");
-}
-
-TEST(shared_text, is_what_a_sentence_needs) {
-  EXPECT_EQ(of(12, 345), "12 of 345");
-  EXPECT_EQ(percent(0.12345, 3), "12.3 %");
-  EXPECT_EQ(shortened("3.14159", 4), "3.14…");
-  EXPECT_EQ(shortened("3.14", 4), "3.14");
-  const std::vector<double> x{1, 2, 3, 4};
-  EXPECT_EQ(quantile(x, 0), 1);
-  EXPECT_EQ(quantile(x, 0.5), 2);
-  EXPECT_EQ(quantile(x, 1), 4);
-  EXPECT_EQ(quantile({}, 0.5), 0);
-}
 
 TEST(shared_formats, are_chosen_by_name_and_by_value) {
   std::string seen;

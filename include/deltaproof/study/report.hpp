@@ -127,7 +127,7 @@ struct finding {
 struct report {
   std::string study;        ///< set by run_study
   std::string question;     ///< set by run_study
-  std::string answer;       ///< one sentence, chosen by the findings; Markdown
+  std::string answer;       ///< Markdown
   std::string method = {};  ///< what was computed, how, on which input; Markdown
   std::vector<finding> findings = {};
   std::vector<table> tables = {};
@@ -136,7 +136,7 @@ struct report {
   std::vector<std::string> unfinished = {};     ///< what an interruption or missing input left out
   std::map<std::string, cell> parameters = {};  ///< run_study adds seed and mode
   std::vector<std::string> failed = {};         ///< what the page expects of the values and they are not; empty where all is well
-  std::string command = {};                     ///< that makes it again; run_study fills it in unless the study has
+  std::string command = {};                     ///< that makes it again; set by run_study
 };
 
 /// Throws domain_error naming the first thing a report lacks or has twice: answer, reasons, `not_claimed`,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// After including this you can say how a study is to run, and run its cases on threads. It exists apart from study.hpp so that
-// grids and results need not know what a study is.
+// After including this you can say how a study is to run. It exists apart from study.hpp so that grids and results need not know
+// what a study is.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,5 @@ struct run_options {
   /// A size that depends on the mode.
   [[nodiscard]] std::size_t size(std::size_t quick, std::size_t at_full) const { return full ? at_full : quick; }
 };
-
-/// Calls f(0) ... f(n - 1), each once, on `options.threads` threads, reporting `stage`; after an
-/// interruption no further call starts. Each f writes to its own slot, so the result does not depend
-/// on the number of threads. Returns how many calls were made, always a prefix 0 ... m - 1. The first exception is thrown on.
-std::size_t for_each_index(std::size_t n, const run_options& options, std::string_view stage,
-                           const std::function<void(std::size_t)>& f);
 
 }  // namespace deltaproof

@@ -19,24 +19,15 @@
 
 namespace deltaproof {
 
-/// What is asked, and what computes the answer. The words come from a page (see page.hpp), or, in a study that makes its own
-/// report, from the code.
+/// What computes the numbers of an answer. The question and all other words come from its page (src/studies/README.md).
 struct study {
-  constexpr study(std::string_view named, results (*computes)(const run_options&), bool takes_hours = false,
-                  std::string_view its_page = {})
-      : name(named), compute(computes), page(its_page), hours(takes_hours) {}
-  constexpr study(std::string_view named, std::string_view asks, report (*makes)(const run_options&), bool takes_hours = false)
-      : name(named), question(asks), run(makes), hours(takes_hours) {}
-
-  std::string_view name;           ///< as in the file name, with '-' for '_'
-  std::string_view question = {};  ///< one sentence that ends with '?'; of a study with a page: see question_of
-  report (*run)(const run_options&) = nullptr;
-  results (*compute)(const run_options&) = nullptr;
-  std::string_view page = {};  ///< empty: the page.md that the build found beside study.cpp
+  std::string_view name;  ///< as in the file name, with '-' for '_'
+  results (*compute)(const run_options&);
   bool hours = false;          ///< takes more than minutes: `report` leaves it out unless asked for everything
+  std::string_view page = {};  ///< its text; empty: the page.md that the build found beside study.cpp
 };
 
-/// What a study asks: its own question, or the heading of its page.
+/// What a study asks: the heading of its page.
 [[nodiscard]] std::string question_of(const study&);
 
 /// Every study, by name.
@@ -44,8 +35,8 @@ struct study {
 /// Throws: domain_error with the names there are.
 [[nodiscard]] const study& study_named(std::string_view name);
 
-/// Runs a study, fills in its name, question, seed, mode and, unless the study has (one that is not part of this program), the
-/// command, and validates the report. Throws: format_error naming page and line where the page names what the study lacks.
+/// Runs a study and fills its page: a valid report, with the command of this program that makes it again.
+/// Throws: format_error naming page and line where the page names what the study lacks.
 [[nodiscard]] report run_study(const study&, const run_options&);
 
 }  // namespace deltaproof

@@ -15,7 +15,6 @@
 #include "studies/logistic/orbits.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/maps.hpp"
-#include "studies/shared/text.hpp"
 
 namespace deltaproof {
 namespace {
@@ -23,7 +22,6 @@ namespace {
 using namespace detail::logistic;
 namespace shared = detail::shared;
 using shared::one_step;
-using shared::shortened;
 using wide = real<256>;
 
 constexpr double onset = 3.5699456718709449;  // of chaos, rounded; only which grid points lie beyond it matters
@@ -75,6 +73,11 @@ frame doubling_points(const run_options& options, const cascade& c, std::size_t 
   };
   return grid(options, "period doubling", {"period", "doubles", "superstable", "ratio", "is_one_plus_root_six", "r"}, points,
               grid_axis<std::size_t>{"n", n});
+}
+
+/// The first `length` characters, and "…" where that is not all.
+std::string shortened(const std::string& digits, std::size_t length) {
+  return digits.size() <= length ? digits : digits.substr(0, length) + "…";
 }
 
 void add_constants(const run_options& options, results& r) {

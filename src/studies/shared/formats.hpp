@@ -34,7 +34,6 @@ void for_each_format(Function&& f) {
   f(format_tag<fp32>{}, std::size_t{5});
   f(format_tag<fp64>{}, std::size_t{6});
 }
-inline constexpr std::size_t format_count = formats.size();
 
 /// f(format_tag<F>{}) for bf16, fp16, fp32 or fp64. Throws: format_error for another name.
 template <class Function>
