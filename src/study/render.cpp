@@ -45,7 +45,7 @@ class renderer {
     report_.question = top_.fill(page_.question);
     whole([&] { answer(); });
     if (report_.answer.empty()) report_.answer = "The run was interrupted before its answer was computed.";
-    report_.method = top_.fill(page_.method);
+    whole([&] { report_.method = top_.fill(page_.method); });
     for (const page_finding& f : page_.findings) whole([&] { add(f); });
     for (const page_table& t : page_.tables) {
       whole([&] {
@@ -65,7 +65,7 @@ class renderer {
         keep(b);
       });
     }
-    for (const prose& one : page_.not_claimed) report_.not_claimed.push_back(top_.fill(one));
+    for (const prose& one : page_.not_claimed) whole([&] { report_.not_claimed.push_back(top_.fill(one)); });
     for (const unfinished_part& part : results_.unfinished) report_.unfinished.push_back(sentence_of(part, page_));
     report_.parameters = results_.parameters;
     return std::move(report_);
