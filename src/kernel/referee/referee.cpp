@@ -158,6 +158,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       if (b.name != m.name) continue;
       b.floor = m.bias.allowance + z * m.bias.standard_error;
       s.bias_limit = signed_thresholds({&b, 1}, alarm).front();
+      // Inputs may make a plan's own roundings lean; a kernel whose errors lean less does nothing wrong.
+      s.bias_limit->lower = std::min(s.bias_limit->lower, 0.0);
+      s.bias_limit->upper = std::max(s.bias_limit->upper, 0.0);
       if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
         s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " + std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " +
