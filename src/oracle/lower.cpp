@@ -72,7 +72,6 @@ struct pair_target {
 };
 
 struct exact_target {
-  static constexpr double decay_floor = 0;
   using value = rational;
   static constexpr int bits = 53;
   static constexpr double smallest_normal = 0;
