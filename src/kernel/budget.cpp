@@ -114,6 +114,7 @@ void require_runs(const std::vector<std::vector<double>>& samples, const char* w
 
 void require_valid(const statistic& s) {
   require_floor(s.floor, "thresholds", key_text(s));
+  require_floor(s.least_spread, "thresholds: least spread", key_text(s));
   if (!(s.allowance >= 1 && s.allowance <= 16)) {
     throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) + "; give one in [1, 16]");
   }
@@ -154,10 +155,10 @@ struct widest_reach {
   const named_pool* from = nullptr;
 
   void consider(const named_pool& p, const std::pair<double, std::string_view>& law_at_alpha, double variant, double runs,
-                quantile_table& table) {
+                double least, quantile_table& table) {
     if (p.residuals.degrees == 0) return;
     const double q = law_at_alpha.first * table.estimated_spread(p.residuals.degrees);
-    const double s = p.residuals.spread() * variant;
+    const double s = std::max(p.residuals.spread() * variant, least);
     const double r = q * s * std::sqrt(1 + 1 / runs);
     if (r > reach) *this = {r, q, s, law_at_alpha.second, &p};
   }
@@ -185,14 +186,14 @@ threshold no_budget(const statistic& s, double alpha, std::size_t variant, const
 }
 
 /// The keys of one tensor and norm, and what is the same for all of their heads that were run once: the widest reach among the
-/// heads that were run more often, by bucket, variant and runs. Looked for anew for each head it would cost heads times heads.
+/// heads that were run more often, by bucket, variant, runs and least spread. Looked for anew for each head it would cost heads times heads.
 struct key_group {
   struct reach {
     widest_reach widest;
     std::size_t pooled = std::numeric_limits<std::size_t>::max();
   };
   pool_set keys;
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, reach> of_repeated_heads;
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t, double>, reach> of_repeated_heads;
 };
 
 threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
@@ -220,15 +221,15 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
         table.known_spread(s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
     const auto consider = [&](std::size_t head, key_group::reach& into) {
       const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
-      into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, table);
-      into.widest.consider(wide, law, shape.variants[v], runs, table);
+      into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, s.least_spread, table);
+      into.widest.consider(wide, law, shape.variants[v], runs, s.least_spread, table);
       into.pooled = std::min(into.pooled, wide.residuals.degrees);
     };
     key_group::reach found;
     if (keys.repeated_heads().count(s.head) != 0) {
       consider(s.head, found);
     } else {
-      const auto [known, is_new] = group.of_repeated_heads.try_emplace({s.bucket, v, c.runs});
+      const auto [known, is_new] = group.of_repeated_heads.try_emplace({s.bucket, v, c.runs, s.least_spread});
       if (is_new) {
         for (const std::size_t head : keys.repeated_heads()) consider(head, known->second);
       }

@@ -117,6 +117,22 @@ TEST(constants, are_their_own_limit) {
   }
 }
 
+TEST(a_least_spread, counts_where_runs_scatter_less) {
+  statistic s = key({std::vector<double>(41, 3.0)});
+  EXPECT_NEAR(only(s).value, 3, 1e-12);
+  s.least_spread = 0.01;
+  const threshold t = only(s);
+  EXPECT_EQ(t.spread, 0.01);
+  EXPECT_GT(t.quantile, 2.3);  // the normal law's at one percent
+  EXPECT_NEAR(t.value, 3 * std::exp(t.quantile * 0.01 * std::sqrt(1 + 1.0 / 41)), 1e-9);
+  s.samples = {pair_about(3, 0.01)};
+  EXPECT_EQ(only(s).value, only(key({pair_about(3, 0.01)})).value);  // they scatter by 0.0141
+  for (const double wrong : {-0.5, infinity, nan}) {
+    s.least_spread = wrong;
+    EXPECT_THROW((void)only(s), domain_error);
+  }
+}
+
 TEST(one_run, has_no_budget_alone_and_the_noisiest_head_s_beside_others) {
   const threshold alone = only(key({{0.5}, {0.6}}));
   EXPECT_FALSE(alone.finite);

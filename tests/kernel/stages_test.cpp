@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "kernel/stages/tally.hpp"
 #include "kernel/stages_pipeline.hpp"
 
 namespace deltaproof {
@@ -328,6 +330,22 @@ TEST(stages, refuse_what_they_cannot_measure) {
   t.r.chunk_size.reset();
   EXPECT_THAT([&] { return measure_stages(t.p, t.r, testing::public_roundings(t.p, 2)); },
               ThrowsMessage<domain_error>(HasSubstr("chunk_size")));
+}
+
+// bf16 has 8 bits: 1 + 2^-10 lies an eighth of an ulp from 1, 1 + 3 2^-10 lies 3/8 from it; half an ulp is the bound.
+TEST(stages, errors_of_right_roundings_are_as_expected_and_scatter_by_their_fourth_powers) {
+  stages_detail::tally of(bf16);
+  const std::vector<double> want{1 + 0x1p-10, 1 + 0x3p-10, 1}, got{1, 1, 1}, exact{0, 0, 0};
+  of.add({}, got, want, exact);
+  const stage_measurement m = of.finish();
+  const double squares = 1.0 / 16 + 9.0 / 16, fourths = 1.0 / 256 + 81.0 / 256;
+  EXPECT_DOUBLE_EQ(m.rms_ratio, std::sqrt(squares / 3));
+  EXPECT_DOUBLE_EQ(m.rms_expected, m.rms_ratio);
+  EXPECT_DOUBLE_EQ(m.rms_scatter, std::sqrt(fourths - squares * squares / 3) / (2 * squares));
+  stages_detail::tally other(bf16);
+  other.add({}, std::vector<double>{1 + 0x1p-7}, std::vector<double>{1 + 0x3p-10}, std::vector<double>{0});  // rounded the wrong way
+  EXPECT_DOUBLE_EQ(other.finish().rms_ratio, 1.25);
+  EXPECT_DOUBLE_EQ(other.finish().rms_expected, 0.75);
 }
 
 TEST(stages, ratio_histogram_has_its_quantiles) {

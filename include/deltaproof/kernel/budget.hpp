@@ -47,6 +47,8 @@ struct statistic {
   bool first_order = false;
   /// The limit is this many times what the runs show, for what they do not draw: `open_order`, or nothing.
   double allowance = 1;
+  /// Runs scatter by no less, on the log scale: what is known of the error beside them (its own standard error over elements).
+  double least_spread = 0;
 };
 
 /// What another order of summation may do to an error that the sums make, beside the roughest order that was run: sums in turn.
@@ -60,8 +62,8 @@ inline constexpr double open_order = 1.75;
 /// variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until wide_pool_degrees, with all
 /// heads if the head alone has too few. A head with one run takes the noisiest of the other heads. The quantile is Student's
 /// for rms; for max, Gumbel's times Student/normal; for either, where that is larger, the Gamma law's with the skewness of
-/// all residuals of the tensor and norm (plus three standard errors) times Student/normal. Runs at the floor are left out where
-/// others of the variant are above it.
+/// all residuals of the tensor and norm (plus three standard errors) times Student/normal. No spread is below `least_spread`.
+/// Runs at the floor are left out where others of the variant are above it.
 struct threshold {
   double value = 0;         ///< infinite where no finite budget exists: then nothing can be refuted
   double typical = 0;       ///< exp(mean) of the variant that decides

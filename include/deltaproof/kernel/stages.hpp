@@ -215,6 +215,10 @@ struct stage_measurement {
   std::size_t bad = 0;
   ratio_histogram ratios;
   double rms_ratio = 0;  ///< root mean square of the finite ratios
+  /// Of the bound, root mean square: the error of storing the exact value, and all of the rest. Where a stage's value is known to
+  /// be near one that its format holds, storing errs less than half an ulp, and runs on other stored inputs err otherwise.
+  double rms_expected = 0;
+  double rms_scatter = 0;  ///< relative standard error of rms_ratio, of ratios that scatter each apart: sqrt(sum r^4 - (sum r^2)^2 / n) / (2 sum r^2)
   double open_share = 0;  ///< of the bound, root mean square: what is not the half ulp of storing, and so may depend on the order of sums
   stage_bias bias;
   double exactly_bf16 = 0;  ///< share of the judged nonzero values of an fp32 or fp64 stage that are values of bf16

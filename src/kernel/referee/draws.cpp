@@ -243,7 +243,11 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       for (std::size_t i = 0; i < runs; ++i) {
         const stage_measurement* own = reports[law * runs + i].find(m.name);
         everywhere = everywhere && own != nullptr && own->judged > 0;
-        rms.samples.back().push_back(own != nullptr ? own->rms_ratio : 0);
+        // As it would be on the result's own stored inputs.
+        rms.samples.back().push_back(own != nullptr && own->rms_expected > 0 ? own->rms_ratio * (m.rms_expected / own->rms_expected) : 0);
+        // In sums of two products no order of summation differs from another, and runs hardly scatter; a kernel whose inputs are
+        // rounded otherwise throws all of its roundings anew.
+        if (own != nullptr) rms.least_spread = std::max(rms.least_spread, own->rms_scatter);
         bias.samples.back().push_back(own != nullptr ? own->bias.mean : 0);
       }
     }

@@ -98,8 +98,16 @@ void tally::add_one(const stage_place& place, double error) {
     here.ratio = distance / here.bound;
   }
   measured_.ratios.add(here.ratio);
-  if (std::isfinite(here.ratio)) ratio_squares_ += here.ratio * here.ratio;
-  if (!unknown && here.bound > 0) open_squares_ += (error / here.bound) * (error / here.bound);
+  if (std::isfinite(here.ratio)) {
+    const double square = here.ratio * here.ratio;
+    ratio_squares_ += square;
+    ratio_fourths_ += square * square;
+  }
+  if (!unknown && here.bound > 0) {
+    const double open = error / here.bound, stored = (narrow(place.want, narrowing{stored_, false}) - place.want) / here.bound;
+    open_squares_ += open * open;
+    expected_squares_ += open * open + (std::isfinite(stored) ? stored * stored : 0);
+  }
   if (!measured_.worst || here.ratio > measured_.worst->ratio) measured_.worst = here;
   if (here.ratio > 1) {
     ++measured_.bad;
@@ -131,7 +139,9 @@ void tally::merge(const tally& later) {
   measured_.ratios.merge(later.measured_.ratios);
   measured_.bias.count += later.measured_.bias.count;
   ratio_squares_ += later.ratio_squares_;
+  ratio_fourths_ += later.ratio_fourths_;
   open_squares_ += later.open_squares_;
+  expected_squares_ += later.expected_squares_;
   bias_sum_ += later.bias_sum_;
   bias_squares_ += later.bias_squares_;
   nonzero_ += later.nonzero_;
@@ -149,6 +159,11 @@ void tally::merge(const tally& later) {
 stage_measurement tally::finish() const {
   stage_measurement result = measured_;
   if (result.judged > 0) result.rms_ratio = std::sqrt(ratio_squares_ / static_cast<double>(result.judged));
+  if (ratio_squares_ > 0) {
+    const double around = ratio_fourths_ - ratio_squares_ * ratio_squares_ / static_cast<double>(result.judged);
+    result.rms_scatter = std::sqrt(std::max(0.0, around)) / (2 * ratio_squares_);
+  }
+  if (result.judged > 0) result.rms_expected = std::sqrt(expected_squares_ / static_cast<double>(result.judged));
   if (result.judged > 0) result.open_share = std::sqrt(open_squares_ / static_cast<double>(result.judged));
   const auto n = static_cast<double>(result.bias.count);
   if (result.bias.count > 0) {

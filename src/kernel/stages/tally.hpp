@@ -32,6 +32,8 @@ class tally {
   format stored_;
   stage_measurement measured_;
   double ratio_squares_ = 0;
+  double ratio_fourths_ = 0;
+  double expected_squares_ = 0;
   double open_squares_ = 0;
   double bias_sum_ = 0;
   double bias_squares_ = 0;
