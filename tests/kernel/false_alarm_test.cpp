@@ -44,6 +44,9 @@ TEST(a_correct_run, that_was_refuted_once_is_not) {
 // One key throughout: roundings of w lean by 0.02 ulp in every run of the plan, and by less in this kernel.
 TEST(a_correct_run, that_leans_less_than_its_plan_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fla-chunk-gdp", build::any, 559, 1).alarms, 0U); }
 
+// fp64 inputs: this kernel converts v and beta to fp32 before it multiplies them, the emulator rounds their product.
+TEST(a_correct_run, that_converts_its_inputs_first_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp32", build::any, 297, 1).alarms, 0U); }
+
 // Two channels: no order of summation differs from another, so that runs scatter less than 4096 roundings to fp16 thrown anew do.
 TEST(a_correct_run, whose_roundings_alone_scatter_is_not_refuted) {
   EXPECT_EQ(testing::alarms_in("bf16-between-steps", build::any, 592, 1).alarms, 0U);

@@ -34,11 +34,27 @@ double activated(activation_kind how, double x) {
   return (how == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-x));
 }
 
+/// What converting x to the format of the arithmetic may change: nothing, where that holds it.
+double loading(double x, const stage_roundings& r) { return r.elementwise < 0x1p-40 ? 0 : std::fabs(narrow(x, narrowing{fp32, false}) - x); }
+
+/// Inputs in more bits than the arithmetic has: a kernel may convert them first, or form products of them as they are.
+void load(balls& rows, const stage_roundings& r) {
+  for (std::size_t i = 0; i < rows.rows; ++i) {
+    for (std::size_t c = 0; c < rows.cols; ++c) {
+      const double x = rows.at(i, c).value;
+      rows.set(i, c, {x, loading(x, r)});
+    }
+  }
+}
+
 /// The effective step and what computing it from beta and |k|^2 in the elementwise arithmetic may cost: the gain moves with
 /// its argument, which is known within gamma(K + 2); the function itself within `activation_ulps`.
 ball effective_step(const problem& p, double beta, const balls& k, std::size_t row, const stage_roundings& r) {
-  if (p.rule == rule_kind::euler && p.beta_activation == activation_kind::none) return {beta, 0};
-  const double relative = r.activation_ulps * 2 * r.elementwise + 0x1p-50;
+  const double loaded = loading(beta, r);
+  if (p.rule == rule_kind::euler && p.beta_activation == activation_kind::none) return {beta, loaded};
+  // A sigmoid changes relatively by no more than its argument does absolutely, to first order.
+  const double moved = loaded == 0 ? 0 : p.beta_activation == activation_kind::none ? loaded / std::fabs(beta) : std::expm1(loaded);
+  const double relative = r.activation_ulps * 2 * r.elementwise + moved + 0x1p-50;
   const double b = activated(p.beta_activation, beta);
   if (p.rule == rule_kind::euler) return {b, relative * std::fabs(b)};
   double squared_norm = 0;
@@ -60,7 +76,8 @@ ball effective_step(const problem& p, double beta, const balls& k, std::size_t r
 void normalise(balls& rows, const stage_roundings& r) {
   const double sum_error = gamma(rows.cols + 2, r.elementwise);
   const double root_error = r.rsqrt_ulps * 2 * r.elementwise + r.elementwise + 0x1p-50;
-  const double relative = (1 + sum_error / 2 / (1 - sum_error)) * (1 + root_error) - 1;
+  const double conversion = rows.exact() ? 0 : 2 * r.elementwise / (1 - r.elementwise);
+  const double relative = (1 + sum_error / 2 / (1 - sum_error)) * (1 + root_error) * (1 + conversion) - 1;
   for (std::size_t i = 0; i < rows.rows; ++i) {
     double sum = r.l2norm_epsilon;
     for (std::size_t c = 0; c < rows.cols; ++c) sum += rows.at(i, c).value * rows.at(i, c).value;
@@ -96,6 +113,7 @@ head_inputs load_head(const problem& p, const sequence_range& sequence, std::siz
   in.q = load_rows(p.q, first_token, in.tokens, key_stride, key_offset, keys);
   in.k = load_rows(p.k, first, in.rows, key_stride, key_offset, keys);
   in.v = load_rows(p.v, first, in.rows, heads * values, head * values, values);
+  for (balls* rows : {&in.q, &in.k, &in.v}) load(*rows, roundings);
   if (p.qk_l2norm) {
     normalise(in.q, roundings);
     normalise(in.k, roundings);
