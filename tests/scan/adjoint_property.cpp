@@ -14,39 +14,20 @@
 #include "deltaproof/number/dual.hpp"
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "support/gradient_cases.hpp"
 #include "support/sequence_generators.hpp"
 
 namespace deltaproof {
 namespace {
 
+using testing::gradient_case;
+
 constexpr testing::recipe_limits few_rows{.tokens = 5, .steps_per_token = 3, .key_dim = 4, .value_dim = 3, .chunk = 1};
 constexpr testing::recipe_limits many_rows{.tokens = 40, .steps_per_token = 3, .key_dim = 12, .value_dim = 9, .chunk = 1};
 
 template <class S>
-struct drawn_case {
-  sequence<S> s;
-  cotangents<S> with;
-};
-
-template <class S>
-drawn_case<S> draw_case(testing::recipe_limits limits) {
-  const auto recipe = *testing::recipes(limits);
-  drawn_case<S> out{testing::make_sequence<S>(recipe), {}};
-  testing::recipe_stream rest(recipe.seed ^ 0x0d0);
-  out.with.o = matrix<S>(out.s.tokens, out.s.value_dim);
-  for (S& x : out.with.o.entries()) x = from_int<S>(rest.between(-3, 3));
-  if (rest.between(0, 1) == 1) {
-    out.with.final_state = matrix<S>(out.s.key_dim, out.s.value_dim);
-    for (S& x : out.with.final_state.entries()) x = from_int<S>(rest.between(-3, 3));
-  }
-  return out;
-}
-
-template <class S>
-S sum_of_products(const matrix<S>& a, const matrix<S>& b) {
-  S sum = zero<S>();
-  for (std::size_t i = 0; i < b.size(); ++i) sum = sum + a.data()[i] * b.data()[i];
-  return sum;
+gradient_case<S> draw_case(testing::recipe_limits limits) {
+  return gradient_case<S>(*testing::recipes(limits));
 }
 
 /// Every list of numbers of a sequence, in one order.
@@ -58,7 +39,7 @@ void for_each_list(sequence<S>& s, F&& f) {
 
 /// The derivative of the loss where each number of `s` moves with the slope that `by` has in its place.
 template <class S>
-S slope_along(const drawn_case<S>& c, sequence<S> by) {
+S slope_along(const gradient_case<S>& c, sequence<S> by) {
   auto moving = convert<dual<S>>(c.s, [](const S& x) { return dual<S>(x); });
   if (moving.initial_state.empty()) moving.initial_state = matrix<dual<S>>(c.s.key_dim, c.s.value_dim);
   std::vector<S> slopes;
@@ -127,78 +108,14 @@ void transposes_the_derivative() {
 TEST(adjoint, transposes_the_derivative_modulo_a_prime) { testing::check_property(100, 2203, transposes_the_derivative<modular>); }
 
 template <class S>
-S row_dot(const std::vector<S>& a, const std::vector<S>& b, std::size_t row, std::size_t width) {
-  S sum = zero<S>();
-  for (std::size_t i = row * width; i < (row + 1) * width; ++i) sum = sum + a[i] * b[i];
-  return sum;
-}
-
-// q . dq = o . do; k . dk + v . dv = 2 b db; the log decays fall by what a token adds; and both sums over all tokens.
-template <class S>
 void obeys_its_identities() {
   const auto c = draw_case<S>(many_rows);
-  const auto& s = c.s;
-  const auto d = adjoint(s, c.with);
-  const trace<S> run = recurrent(s);
-  const std::size_t n = s.steps_per_token, width = s.tokens == 0 ? 0 : s.decay.size() / s.tokens;
-  const matrix<S> start = s.start(), last = detail::cotangent_or_zeros(c.with.final_state, s.key_dim, s.value_dim, "final_state");
-  S later = sum_of_products(run.final_state, last), values = sum_of_products(start, d.initial_state), outputs = later;
-  for (std::size_t t = s.tokens; t-- > 0;) {
-    S read = zero<S>();
-    for (std::size_t j = 0; j < s.value_dim; ++j) read = read + run.o(t, j) * c.with.o(t, j);
-    RC_ASSERT(row_dot(s.q, d.q, t, s.key_dim) == read);  // I1
-    S written = zero<S>();
-    for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
-      const S dv = row_dot(s.v, d.v, row, s.value_dim), b_db = s.step[row] * d.step[row];
-      RC_ASSERT(row_dot(s.k, d.k, row, s.key_dim) + dv == b_db + b_db);  // I2
-      written = written + dv;
-    }
-    outputs = outputs + read;
-    values = values + written;
-    if (width == 0) continue;
-    S now = zero<S>();
-    for (std::size_t i = 0; i < width; ++i) now = now + d.decay[t * width + i];
-    RC_ASSERT(now - later == read - written);  // I3
-    later = now;
-  }
-  RC_ASSERT(values == outputs);  // I4
+  const auto d = adjoint(c.s, c.with);
+  for (const auto& each : testing::identities_of_gradients<S>) RC_ASSERT(each.holds(c, d));
 }
 
 TEST(adjoint, obeys_its_identities_in_rationals) { testing::check_property(40, 2204, obeys_its_identities<rational>); }
 TEST(adjoint, obeys_its_identities_modulo_a_prime) { testing::check_property(100, 2205, obeys_its_identities<modular>); }
-
-// I4M: sum v dv^T + S_0^T dS_0 = sum o do^T + S_T^T dS_T, V x V. I5, where a decay is one number: sum q dq^T + sum k dk^T +
-// S_0 dS_0^T + dS_T S_T^T is symmetric, K x K.
-template <class S>
-void obeys_its_matrix_identities() {
-  const auto c = draw_case<S>(many_rows);
-  const auto& s = c.s;
-  const auto d = adjoint(s, c.with);
-  const trace<S> run = recurrent(s);
-  const matrix<S> start = s.start(), last = detail::cotangent_or_zeros(c.with.final_state, s.key_dim, s.value_dim, "final_state");
-  for (std::size_t i = 0; i < s.value_dim; ++i) {
-    for (std::size_t j = 0; j < s.value_dim; ++j) {
-      S sum = zero<S>();
-      for (std::size_t row = 0; row < s.rows(); ++row) sum = sum + s.v[row * s.value_dim + i] * d.v[row * s.value_dim + j];
-      for (std::size_t t = 0; t < s.tokens; ++t) sum = sum - run.o(t, i) * c.with.o(t, j);
-      for (std::size_t m = 0; m < s.key_dim; ++m) sum = sum + start(m, i) * d.initial_state(m, j) - run.final_state(m, i) * last(m, j);
-      RC_ASSERT(sum == zero<S>());
-    }
-  }
-  if (s.decays() == decay_kind::per_channel) return;
-  const auto entry = [&](std::size_t i, std::size_t j) {
-    S sum = zero<S>();
-    for (std::size_t t = 0; t < s.tokens; ++t) sum = sum + s.q[t * s.key_dim + i] * d.q[t * s.key_dim + j];
-    for (std::size_t row = 0; row < s.rows(); ++row) sum = sum + s.k[row * s.key_dim + i] * d.k[row * s.key_dim + j];
-    for (std::size_t m = 0; m < s.value_dim; ++m) sum = sum + start(i, m) * d.initial_state(j, m) + last(i, m) * run.final_state(j, m);
-    return sum;
-  };
-  for (std::size_t i = 0; i < s.key_dim; ++i) {
-    for (std::size_t j = 0; j < i; ++j) RC_ASSERT(entry(i, j) == entry(j, i));
-  }
-}
-
-TEST(adjoint, obeys_its_matrix_identities_modulo_a_prime) { testing::check_property(60, 2206, obeys_its_matrix_identities<modular>); }
 
 TEST(adjoint, names_a_cotangent_of_another_shape) {
   const auto s = sequence<rational>::zeros(2, 1, 3, 2);
