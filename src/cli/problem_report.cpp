@@ -78,6 +78,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   std::vector<named_result> results;
   for (const std::string& path : args.results) {
     named_result r{path, read_result(path, p, hash, notes), {}, check_command(args, path, common)};
+    if (!r.values.has_outputs()) throw format_error(path + ": tensor o is missing; the page is about outputs");
     if (!args.plan.empty()) {
       r.plans.push_back(plan_named(args.plan));
       require_fit(r.plans.back(), p, path_of(r.values), r.values.chunk_size.value_or(0));

@@ -188,6 +188,7 @@ path_kind path_of(const result& r) {
 
 std::vector<plan> plans_of(const result& r, const problem& p) {
   std::vector<plan> out;
+  if (!r.has_outputs()) return out;  // no plan says yet what a backward pass may cost
   for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) out.push_back(*fits);
   if (!out.empty()) return out;
   std::string candidates;
@@ -362,8 +363,10 @@ void join_plan(check_report& out) {
 void add_gradients(const problem& p, const result& r, const check_options& options, check_report& out) {
   if (out.stopped) return;
   check_report gradients;
-  gradients.tensors = check_detail::judge_gradients(p, r, options, out.diverges.has_value(), gradients.stopped);
-  if (gradients.stopped) {
+  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
+  gradients.tensors = std::move(tensors);
+  out.gradients_diverge = std::move(divergences);
+  if (stopped) {
     out.stopped = true;
     out.judged = combine(out.judged, verdict::undecided);
     out.reason = reason_for(out);
@@ -381,14 +384,6 @@ void add_gradients(const problem& p, const result& r, const check_options& optio
   for (tensor_report& t : gradients.tensors) out.tensors.push_back(std::move(t));
 }
 
-/// As --strict-padding asks.
-void refute_unread(check_report& out) {
-  if (out.unread.empty()) return;
-  const std::string text = check_detail::describe(out.unread.front()) + "; strict padding asks for zeros there";
-  out.reason = out.judged == verdict::refuted ? out.reason + "; " + text : text;
-  out.judged = verdict::refuted;
-}
-
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
     if (out.stopped) return "let it finish: a larger --max-seconds, or none";
@@ -397,10 +392,37 @@ std::string remedy_for(const check_report& out, int max_bits) {
                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   }
   if (out.judged != verdict::vacuous) return "";
-  if (out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0) return "use a problem with at least one token";
+  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0) return "use a problem with at least one token";
   if (out.diverges) return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
   return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
                                                     : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+}
+
+check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
+  if (!options.plans.empty()) {
+    throw domain_error("check: plan " + options.plans.front().name + ", and the result holds gradients alone, of which plans say nothing yet; use --max-error");
+  }
+  if (!p.has_cotangents()) {
+    throw domain_error("check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record what the kernel was given");
+  }
+  check_report out;
+  out.preconditions = inspect(p);
+  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
+  out.tensors = std::move(tensors);
+  out.gradients_diverge = std::move(divergences);
+  out.stopped = stopped;
+  out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+  out.reason = reason_for(out);
+  out.remedy = remedy_for(out, options.max_bits);
+  return out;
+}
+
+/// As --strict-padding asks.
+void refute_unread(check_report& out) {
+  if (out.unread.empty()) return;
+  const std::string text = check_detail::describe(out.unread.front()) + "; strict padding asks for zeros there";
+  out.reason = out.judged == verdict::refuted ? out.reason + "; " + text : text;
+  out.judged = verdict::refuted;
 }
 
 }  // namespace
@@ -414,6 +436,9 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
     throw domain_error("check: a chunk_size of 0; the chunk length is at least 1 row of k");
   for (const tensor_bound& b : options.bounds) {
+    if (b.tensor == "o" && !r.has_outputs()) {
+      throw domain_error("check: a bound on o, but the result holds gradients alone; drop the bound or record o");
+    }
     if (b.tensor == "final_state" && !r.final_state) {
       throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
     }
@@ -423,6 +448,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
                                                            : "the problem has neither do nor dfinal_state; record what the kernel was given"));
     }
   }
+  if (!r.has_outputs()) return judge_gradients_alone(p, r, options);
   check_report out;
   out.preconditions = inspect(p);
   std::vector<pairing> pairs;

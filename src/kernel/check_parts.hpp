@@ -42,9 +42,14 @@ void count_coverage(const std::vector<pairing>& pairs, check_report& out);
 /// Takes a `holds` or `measured` back that rests on too little, and says in the reason how much of which tensor is not judged.
 void judge_coverage(check_report& out);
 
-/// A report on each gradient of the result, if the problem has cotangents. Where the recurrence `diverges` none is judged.
-[[nodiscard]] std::vector<tensor_report> judge_gradients(const problem& p, const result& r, const check_options& options, bool diverges,
-                                                         bool& stopped);
+/// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32, or an
+/// element its own format, infinity or NaN is due and nothing else is judged.
+struct judged_gradients {
+  std::vector<tensor_report> tensors;
+  std::vector<gradient_divergence> divergences;
+  bool stopped = false;
+};
+[[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options);
 
 /// What lies in entries of A, Ai and Aqk that nobody reads; stages that hold only zeros there are left out.
 [[nodiscard]] std::vector<unread_entries> find_unread(const problem& p, const result& r);

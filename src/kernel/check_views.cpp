@@ -285,6 +285,10 @@ std::string to_json(const check_report& report, const check_identity& identity) 
     j["diverges_at"] = {{"sequence", d.first.sequence}, {"head", d.first.value_head}, {"token", d.token},
                         {"token_in_sequence", d.first.token}, {"count", d.heads}, {"elements_not_judged", d.skipped}};
   }
+  j["gradients_diverge_at"] = json::array();
+  for (const gradient_divergence& d : report.gradients_diverge) {
+    j["gradients_diverge_at"].push_back({{"sequence", d.sequence}, {"head", d.value_head}, {"states_until", d.states_until}, {"cotangents_from", d.cotangents_from}});
+  }
   j["tensors"] = json::array();
   for (const tensor_report& t : report.tensors) j["tensors"].push_back(tensor_json(t));
   j["preconditions"] = json::array();
@@ -296,7 +300,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   json known = json::object();
   if (!report.tensors.empty()) {
     const measurement& o = report.tensors.front().errors;
-    const bool measured = o.elements > o.unknown;
+    const bool measured = report.tensors.front().name == "o" && o.elements > o.unknown;
     known["fla_ratio"] = measured ? detail::json_number(o.fla_ratio.value) : json(nullptr);
     known["nmse"] = measured ? detail::json_number(o.nmse) : json(nullptr);
     known["allclose_violations"] = measured ? json(o.allclose_violations) : json(nullptr);
@@ -414,21 +418,31 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
                          std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on, where infinity or NaN is due and finite values are not judged");
   }
+  if (!report.gradients_diverge.empty()) {
+    const gradient_divergence& d = report.gradients_diverge.front();
+    line("diverges", "backward, in " + std::to_string(report.gradients_diverge.size()) + (report.gradients_diverge.size() == 1 ? " head" : " heads") +
+                         ": the exact state or its cotangent leaves fp32; of sequence " + std::to_string(d.sequence) + ", head " + std::to_string(d.value_head) +
+                         (d.cotangents_from < d.states_until
+                              ? ", gradients are judged of tokens " + std::to_string(d.cotangents_from) + " to " + std::to_string(d.states_until - 1)
+                              : ", nothing is judged but dq of the first " + std::to_string(d.states_until) + " tokens"));
+  }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
-  out += detail::padded("", 13) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
+  std::size_t names = 12;
+  for (const tensor_report& t : report.tensors) names = std::max(names, t.name.size());
+  out += detail::padded("", names + 1) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
-      line(t.name, "not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed");
+      out += detail::padded(t.name, names) + " " + printable_line("not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed") + "\n";
       continue;
     }
-    out += detail::padded(t.name, 12) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
+    out += detail::padded(t.name, names) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
            detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
       line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(t.name, *t.first_nonfinite));
     }
   }
-  if (!report.tensors.empty() && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
+  if (!report.tensors.empty() && report.tensors.front().name == "o" && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
     const measurement& o = report.tensors.front().errors;
     std::string text = "fla ratio " + detail::scientific(o.fla_ratio.value) + ", nmse " + detail::scientific(o.nmse) + ", allclose violations " +
                        std::to_string(o.allclose_violations) + " of " + std::to_string(o.elements);

@@ -350,6 +350,7 @@ problem read_problem(const std::filesystem::path& path, notes_list& notes) {
 
 void validate(const result& r, const problem& p, std::string_view where_view) {
   const std::string where(where_view);
+  if (r.o.shape() == tensor().shape() && !r.gradients.empty() && !r.final_state && r.stages.empty()) return;
   detail::require_shape(r.o.named("o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
   if (r.final_state) {
     const bool kv = r.state_layout == layout_kind::kv;
@@ -381,10 +382,22 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     notes.push_back(where + ": metadata chunk_size is absent on the chunk path; where its chunks begin is not known");
   }
 
-  r.o = detail::required(file, "o");
-  r.final_state = detail::optional_tensor(file, "final_state");
-  for (const std::string_view name : stage_names) {
-    if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.stages.emplace(name, std::move(*stage));
+  for (const std::string_view name : gradient_names) {
+    if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
+  }
+  std::string beside;  // what means nothing without o
+  if (r.gradients.empty() || file.find("o") != nullptr) {
+    r.o = detail::required(file, "o");
+    r.final_state = detail::optional_tensor(file, "final_state");
+    for (const std::string_view name : stage_names) {
+      if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.stages.emplace(name, std::move(*stage));
+    }
+  } else {
+    if (file.find("final_state") != nullptr) beside = "final_state";
+    for (const std::string_view name : stage_names) {
+      if (file.find(name) != nullptr) beside += (beside.empty() ? "" : ", ") + std::string(name);
+    }
+    notes.push_back(where + ": there is no o: gradients alone are judged" + (beside.empty() ? "" : "; not read without it: " + beside));
   }
   std::vector<std::string> known{"o", "final_state"};
   known.insert(known.end(), stage_names.begin(), stage_names.end());
@@ -405,9 +418,6 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     if (file.find(name) != nullptr) unread += (unread.empty() ? "" : ", ") + known.back();
   }
   if (!unread.empty()) notes.push_back(where + ": stages of the backward pass are not read yet: " + unread);
-  for (const std::string_view name : gradient_names) {
-    if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
-  }
   detail::validate_gradients(r, p, where);
   if (!r.gradients.empty() && !p.has_cotangents()) {
     notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) + " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
@@ -457,7 +467,8 @@ safetensors_metadata result_metadata(const result& r, const safetensors_metadata
 namespace {
 
 std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_tensors) {
-  std::vector<tensor> tensors{r.o.named("o")};
+  std::vector<tensor> tensors;
+  if (r.has_outputs()) tensors.push_back(r.o.named("o"));
   if (r.final_state) tensors.push_back(r.final_state->named("final_state"));
   for (const std::string_view name : stage_names) {
     if (const auto stage = r.stages.find(std::string(name)); stage != r.stages.end()) {

@@ -347,6 +347,7 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
   out.problem_sha256 = sha256_hex(given.bytes());
   const safetensors_file gave = read_safetensors(result);
   out.gave = parse_result(gave, out.given, out.problem_sha256, notes);
+  if (!out.gave.has_outputs()) throw format_error(gave.where() + ": tensor o is missing; an invariant compares outputs");
   out.result_path = result.string();
   out.result_sha256 = sha256_hex(gave.bytes());
   return out;

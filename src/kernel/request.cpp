@@ -62,6 +62,10 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
     out.identity.notes.push_back("no witness is written: the verdict is " + std::string(name_of(out.report.judged)));
     return;
   }
+  if (!r.has_outputs()) {
+    out.identity.notes.push_back("no witness is written: the result holds gradients alone");
+    return;
+  }
   const std::string folder = asked.witness.string(), again = "deltaproof replay " + shell_quoted(folder);
   options.progress = {};
   options.referee.progress = {};

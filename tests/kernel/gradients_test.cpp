@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -142,6 +143,105 @@ TEST(gradients, without_cotangents_are_a_note_and_a_bound_on_them_an_error) {
 }
 
 // A head of q serves two of v; a packed problem has the gradients of its sequences.
+/// |1 - b| = 2 at each step: states leave fp32 after some 127 tokens, cotangents as many from the end.
+problem expansive() {
+  generation g;
+  g.regime = "collinear";
+  g.op = op_kind::gated_delta_rule;
+  g.beta = "3";
+  g.gate = "0";
+  g.tokens = 200;
+  g.key_dim = 16;
+  g.value_dim = 8;
+  g.key_heads = g.value_heads = 1;
+  g.cotangents = true;
+  return generate(g);
+}
+
+TEST(gradients, beyond_the_range_are_not_judged) {
+  const problem p = expansive();
+  result r;
+  golden_request asked;
+  asked.round = fp32;
+  for (const auto& [name, gradient] : make_golden_gradients(p, asked).tensors) r.gradients.emplace(name, gradient.parts.front());
+  const check_report report = checked(p, r, "rel_fro=1e-6");
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  ASSERT_EQ(report.gradients_diverge.size(), 1U);
+  const gradient_divergence& d = report.gradients_diverge.front();
+  EXPECT_GT(d.states_until, 110U);
+  EXPECT_LT(d.states_until, 140U);
+  EXPECT_GT(d.cotangents_from, 60U);
+  EXPECT_LT(d.cotangents_from, 90U);
+  const auto judged = [&](const std::string& name) {
+    return std::find_if(report.tensors.begin(), report.tensors.end(), [&](const tensor_report& t) { return t.name == name; })->errors.elements;
+  };
+  // dv = 3 G^T k leaves fp32 a little before the cotangent G does.
+  EXPECT_LE(judged("dv"), (d.states_until - d.cotangents_from) * 8);
+  EXPECT_GE(judged("dv"), (d.states_until - d.cotangents_from - 3) * 8);
+  EXPECT_EQ(judged("dk"), 0U);  // states times cotangents: 2^200
+  EXPECT_EQ(judged("dq"), d.states_until * 16);
+  EXPECT_EQ(judged("dinitial_state"), 0U);
+  // In reverse alone: the cotangent of the last state is large, the states are not.
+  problem typical = with_cotangents(op_kind::delta_rule);
+  typical.d_final_state = tensor::from_doubles(fp64, {1, 2, 8, 6}, std::vector<double>(96, 1e39), "dfinal_state");
+  result given;
+  for (const auto& [name, gradient] : make_golden_gradients(typical, asked).tensors) given.gradients.emplace(name, gradient.parts.front());
+  const check_report reverse = checked(typical, given, "dq:rel_fro=1e-6");
+  EXPECT_EQ(reverse.judged, verdict::holds) << reverse.reason;
+  ASSERT_EQ(reverse.gradients_diverge.size(), 2U);
+  EXPECT_EQ(reverse.gradients_diverge[1].value_head, 1U);
+  EXPECT_EQ(reverse.gradients_diverge[0].states_until, 37U);
+  EXPECT_EQ(reverse.gradients_diverge[0].cotangents_from, 37U);
+}
+
+TEST(gradients, that_are_finite_beyond_their_format_are_refuted) {
+  problem p = with_cotangents(op_kind::delta_rule);
+  p.d_final_state.reset();
+  p.d_o = tensor::from_doubles(fp64, p.d_o->shape(), std::vector<double>(p.d_o->size(), 3e6), "do");
+  result r;
+  golden_request asked;
+  asked.round = fp16;
+  for (const auto& [name, gradient] : make_golden_gradients(p, asked).tensors) r.gradients.emplace(name, gradient.parts.front());
+  std::vector<double> dv = r.gradients.at("dv").to_doubles();
+  const auto infinite = std::find_if(dv.begin(), dv.end(), [](double x) { return std::isinf(x); });
+  ASSERT_NE(infinite, dv.end());
+  EXPECT_EQ(checked(p, r).judged, verdict::measured);
+  *infinite = 1;
+  r.gradients.at("dv") = tensor::from_doubles(fp16, r.gradients.at("dv").shape(), dv, "dv");
+  const check_report report = checked(p, r);
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_THAT(report.reason, ::testing::HasSubstr("more than twice the largest number of F16"));
+}
+
+// A backward pass by itself: no o in the file. What `oracle --gradients` writes is one.
+TEST(gradients, alone_in_a_file_are_judged) {
+  const problem p = with_cotangents(op_kind::gated_delta_rule);
+  result r = true_result(p);
+  r.o = tensor();
+  const std::string path = (std::filesystem::path(::testing::TempDir()) / "gradients_alone.safetensors").string();
+  write_result(path, r);
+  notes_list notes;
+  const result back = read_result(path, p, "", notes);
+  EXPECT_FALSE(back.has_outputs());
+  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("there is no o: gradients alone are judged")));
+  EXPECT_TRUE(plans_of(back, p).empty());
+  EXPECT_EQ(checked(p, back).judged, verdict::measured);
+  EXPECT_EQ(checked(p, back, "rel_fro=0.01").judged, verdict::holds);
+  EXPECT_THAT(testing::thrown([&] { (void)checked(p, back, "o:rel_fro=0.01"); }), ::testing::HasSubstr("a bound on o, but the result holds gradients alone"));
+  check_options by_plan;
+  by_plan.plans = {plan_named("fp32")};
+  EXPECT_THAT(testing::thrown([&] { (void)check(p, back, by_plan); }), ::testing::HasSubstr("of which plans say nothing yet"));
+  result wrong = back;
+  std::vector<double> dk = wrong.gradients.at("dk").to_doubles();
+  for (double& x : dk) x = -x;
+  wrong.gradients.at("dk") = tensor::from_doubles(fp32, wrong.gradients.at("dk").shape(), dk, "dk");
+  EXPECT_EQ(checked(p, wrong, "rel_fro=0.01").judged, verdict::refuted);
+  write_result(path, [&] { result state = back; state.final_state = tensor::from_doubles(fp32, {1, 2, 8, 6}, std::vector<double>(96), "final_state"); return state; }());
+  notes.clear();
+  EXPECT_FALSE(read_result(path, p, "", notes).final_state.has_value());
+  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("not read without it: final_state")));
+}
+
 TEST(gradients, of_packed_sequences_are_those_of_each_alone) {
   generation g;
   g.regime = "varlen";

@@ -77,6 +77,12 @@ with tempfile.TemporaryDirectory() as name:
             spoilt("oracle", f"no {key} of o", golden, lambda a, key=key: a[key].pop("o"))
         spoilt("oracle", "a negative count", golden, lambda a: a["undecided"].update(o=-1))
 
+    run(box, 0, "gen", "--op", "gated_delta_rule", "--cotangents", *small, "-o", "with-do.safetensors")
+    slopes = answer(box, "oracle", 0, "oracle", "with-do.safetensors", "-o", "slopes.safetensors", "--gradients", "--round", "fp32")
+    if slopes:
+        for key in ("radius", "parts", "undecided", "undecided_indices"):
+            spoilt("oracle", f"no {key} of dk", slopes, lambda a, key=key: a[key].pop("dk"))
+
     for chunk in (16, 32):
         run(box, 0, "emulate", "p.safetensors", "--plan", "fp32", "--chunk", chunk, "-o", f"r{chunk}.safetensors")
     run(box, 0, "emulate", "p.safetensors", "--plan", "fp32", "--chunk", 16, "--fault", "scale-missing", "-o", "bad.safetensors")

@@ -69,6 +69,16 @@ with tempfile.TemporaryDirectory() as name:
                         "--plan", "fla-recurrent-delta")
     nothing = "--regime", "typical", "--T", 0, "--K", 16, "--V", 16, "--H", 1, "--initial-state", "none"
     verdict(folder, "vacuous", "vacuous", *made(folder, "fla-recurrent-delta", None, *nothing), "--plan", "fla-recurrent-delta")
+    backward = folder / "with-do.safetensors", folder / "slopes.safetensors"
+    for arguments in (("gen", "--beta", 3, "--gate", 0, "--regime", "collinear", "--op", "gated_delta_rule", "--cotangents", "--T", 200,
+                       *small[2:], "-o", backward[0]),
+                      ("oracle", backward[0], "--gradients", "--round", "fp32", "-o", backward[1])):
+        done = run(*arguments)
+        if done.returncode != 0:
+            failures.append(f"{' '.join(map(str, arguments))}: {done.stderr}")
+    slopes = verdict(folder, "gradients alone", "holds", *backward, "--max-error", "rel_fro=1e-6", "--because", "a test")
+    if slopes and not slopes["gradients_diverge_at"]:
+        failures.append("gradients alone: their states do not leave fp32")
     if diverging and not diverging["diverges_at"]:
         failures.append("diverging: it does not diverge")
 

@@ -19,6 +19,7 @@
 
 #include "deltaproof/kernel/exchange.hpp"
 #include "deltaproof/kernel/referee.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/oracle/inspect.hpp"
 #include "deltaproof/oracle/measure.hpp"
 
@@ -117,6 +118,7 @@ struct check_report {
   std::string remedy;  ///< after undecided or vacuous
   std::vector<tensor_report> tensors;
   std::optional<divergence_report> diverges;
+  std::vector<gradient_divergence> gradients_diverge;  ///< where the result has gradients
   std::vector<precondition> preconditions;
   std::map<std::string, std::size_t> tiers;  ///< of the reference, heads each
   /// max|error| of o over that of a low-precision token loop on the same inputs; nothing if that has no finite error.

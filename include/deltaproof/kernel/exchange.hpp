@@ -54,7 +54,7 @@ inline constexpr detail::kind_names<layout_kind, 2> layout_names{{
 inline constexpr std::array<std::string_view, 8> stage_names{"g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk"};
 
 struct result {
-  tensor o;                               ///< [B, T, HV, V]
+  tensor o;                               ///< [B, T, HV, V]; without a shape in a result of gradients alone
   std::optional<tensor> final_state;      ///< as stored: [N, HV, K, V], or [N, HV, V, K] for layout vk
   std::map<std::string, tensor> stages;   ///< by the names in stage_names; may be empty
   std::map<std::string, tensor> gradients;  ///< by gradient_names, of the shapes of what they are gradients of; may be empty
@@ -67,6 +67,8 @@ struct result {
   /// Keys of the file that mean nothing to a kernel's result: what `oracle` says of a reference, and unknown ones.
   std::map<std::string, std::string> metadata;
 
+  /// Whether there is an o: a backward pass by itself has none.
+  [[nodiscard]] bool has_outputs() const { return o.shape().size() == 4; }
   /// final_state in (K, V) order, transposed if it is stored as vk; nothing if there is none.
   [[nodiscard]] std::optional<tensor> final_state_kv() const;
 };
@@ -84,7 +86,8 @@ using notes_list = std::vector<std::string>;
 void validate(const result& r, const problem& p, std::string_view where);
 
 /// Reads a result of `p`, whose file has the hash `problem_sha256` (see sha256_hex), and checks shapes against it. A hash
-/// that differs is an error, an absent one a note. Throws: as validate.
+/// that differs is an error, an absent one a note. Without o there must be a gradient, and nothing but gradients is read.
+/// Throws: as validate.
 [[nodiscard]] result read_result(const std::filesystem::path& path, const problem& p, std::string_view problem_sha256,
                                  notes_list& notes);
 [[nodiscard]] result parse_result(const safetensors_file& file, const problem& p, std::string_view problem_sha256,

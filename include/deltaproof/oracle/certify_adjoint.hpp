@@ -31,6 +31,8 @@ struct certified_entries {
 template <class Field>
 struct certified_adjoint {
   certified_entries<Field> q, k, v, step, decay, initial_state;
+  std::size_t states_until = 0;     ///< tokens [0, states_until) leave a state within the range asked about
+  std::size_t cotangents_from = 0;  ///< tokens [cotangents_from, T) meet a cotangent within it
 };
 
 namespace detail {
@@ -81,11 +83,11 @@ class adjoint_certifier {
   using radius = typename Field::radius;
 
   /// `d_o`: T x V, already multiplied by the scale, each product rounded once; `d_o_size`: at least their magnitudes, above 0 where the
-  /// exact product is not 0. `d_state`: K x V, exact. Of the columns [from, from + count) alone: the others add to q, k, step and
+  /// exact product is not 0. `d_state`: K x V, exact. `range`: entries of states and cotangents beyond it are looked for. Of the columns [from, from + count) alone: the others add to q, k, step and
   /// decay.
   adjoint_certifier(const Field& field, radius unit_roundoff, const lowered<value>& in, const std::vector<value>& d_o,
-                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state, std::size_t from, std::size_t count)
-      : field_{field}, u_{unit_roundoff}, in_{in}, d_o_{d_o}, d_o_size_{d_o_size}, keys_{in.scan.key_dim}, all_{in.scan.value_dim}, from_{from},
+                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state, std::size_t from, std::size_t count, double range)
+      : field_{field}, u_{unit_roundoff}, range_{range}, in_{in}, d_o_{d_o}, d_o_size_{d_o_size}, keys_{in.scan.key_dim}, all_{in.scan.value_dim}, from_{from},
         cols_{count}, steps_{in.scan.steps_per_token}, forward_(field, unit_roundoff, keys_, cols_, columns_of(in.scan.start().data())),
         reverse_(field, unit_roundoff, keys_, cols_, columns_of(d_state.data())), zeros_(cols_, field.zero()) {}
 
@@ -98,6 +100,7 @@ class adjoint_certifier {
     reset(out.v, s.rows() * cols_);
     reset(out.step, s.step.size());
     reset(out.decay, s.decay.size());
+    out.states_until = s.tokens;
     const auto segment = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(s.tokens)))));
     std::vector<certified_rows<Field>> checkpoints;
     for (std::size_t t = 0; t < s.tokens; ++t) {
@@ -105,6 +108,7 @@ class adjoint_certifier {
       if (t % segment == 0) checkpoints.push_back(forward_);
       advance(t, nullptr);
       read(t, out.q);
+      if (leaves_range(forward_)) out.states_until = std::min(out.states_until, t);
     }
     for (; !checkpoints.empty(); checkpoints.pop_back()) {
       const std::size_t first = (checkpoints.size() - 1) * segment, last = std::min(s.tokens, first + segment);
@@ -135,6 +139,18 @@ class adjoint_certifier {
     detail::bounded_vector<radius> innovation_bounds, write_bounds;
   };
 
+  /// An entry is beyond the range, and known to be: to within a factor of 1 + 2^-10 of it.
+  [[nodiscard]] bool leaves_range(const certified_rows<Field>& rows) const {
+    const radius range = range_;
+    for (std::size_t v = 0; v < cols_ && range_ < std::numeric_limits<double>::infinity(); ++v) {
+      if (!(rows.norm()[v] > range)) continue;
+      for (std::size_t i = 0; i < keys_; ++i) {
+        const radius size = Field::magnitude(rows.row(i)[v]);
+        if (size > range && rows.error()[v] * u_ * 0x1p10 < size) return true;
+      }
+    }
+    return false;
+  }
   [[nodiscard]] std::vector<value> columns_of(const value* whole) const {
     std::vector<value> out;
     for (std::size_t i = 0; i < keys_; ++i) out.insert(out.end(), whole + i * all_ + from_, whole + i * all_ + from_ + cols_);
@@ -223,6 +239,7 @@ class adjoint_certifier {
 
   void reverse(std::size_t t, const taped_step* tape, certified_adjoint<Field>& out) {
     reverse_.add_outer(query(t), d_o_.data() + t * all_ + from_, d_o_size_.data() + t * all_ + from_, in_.error.query);  // line A
+    if (leaves_range(reverse_)) out.cotangents_from = std::max(out.cotangents_from, t + 1);
     for (std::size_t row = (t + 1) * steps_; row-- > t * steps_;) reverse_step(row, tape[row - t * steps_], out);
     if (in_.scan.decay.empty()) return;
     log_decays(t, tape[0], out.decay);
@@ -273,6 +290,7 @@ class adjoint_certifier {
 
   Field field_;
   radius u_;
+  double range_;
   const lowered<value>& in_;
   const std::vector<value>& d_o_;
   const std::vector<radius>& d_o_size_;

@@ -13,6 +13,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/oracle/reference.hpp"
@@ -22,17 +23,28 @@ namespace deltaproof {
 /// Names in files, in the order in which they are listed everywhere.
 inline constexpr std::array<std::string_view, 6> gradient_names{"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"};
 
+/// Where the exact numbers of one head are beyond q.range.state: the state after tokens [states_until, T), and the cotangent of the
+/// state after tokens [0, cotangents_from), which the backward pass meets last.
+struct gradient_divergence {
+  std::size_t sequence = 0;
+  std::size_t value_head = 0;
+  std::size_t states_until = 0;     ///< tokens of the sequence; T where the state stays within
+  std::size_t cotangents_from = 0;  ///< 0 where the cotangent stays within
+};
+
 struct reference_gradients {
   /// By gradient_names, each of the shape of what it is the gradient of; "dg" and "dinitial_state" where the problem has g and an
   /// initial state.
   std::map<std::string, reference_tensor, std::less<>> tensors;
   std::map<std::string, std::size_t> tiers;  ///< "fp64", "double-double", "mpfr-128", ... -> groups of heads it answered last
+  std::vector<gradient_divergence> divergences;  ///< by sequence, then head
   std::size_t unanswered = 0;                ///< groups whose question max_bits did not answer
   bool stopped = false;
 };
 
 /// The gradients that answer `q`, whose round_output stands for all tensors but dinitial_state, whose round_state is that. Precision
-/// rises by groups of heads that share q and k, in each sequence; q.parts, q.range and q.min_bits are not looked at.
+/// rises by groups of heads that share q and k, in each sequence, until what lies between the divergences is answered; q.parts,
+/// q.range.output and q.min_bits are not looked at.
 /// Error: as the radius says; infinite where nothing is known. Throws: as solve.
 [[nodiscard]] reference_gradients solve_gradients(const problem& p, const question& q = {});
 

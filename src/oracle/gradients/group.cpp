@@ -105,10 +105,11 @@ struct columns_run {
   const std::vector<typename Field::radius>& d_o_size;
   const std::vector<typename Field::value>& d_state;
   std::size_t from, count;
+  double range;
   const std::atomic<bool>* stop;
 
   [[nodiscard]] certified_adjoint<Field> operator()() const {
-    return adjoint_certifier<Field>(field, u, in, d_o, d_o_size, d_state, from, count).run(stop);
+    return adjoint_certifier<Field>(field, u, in, d_o, d_o_size, d_state, from, count, range).run(stop);
   }
 };
 
@@ -128,9 +129,9 @@ certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
 template <class Field>
 certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u, const lowered<typename Field::value>& in,
                                      const std::vector<typename Field::value>& d_o, const std::vector<typename Field::radius>& d_o_size,
-                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count,
+                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count, double range,
                                      const std::atomic<bool>* stop) {
-  const columns_run<Field> job{field, u, in, d_o, d_o_size, d_state, from, count, stop};
+  const columns_run<Field> job{field, u, in, d_o, d_o_size, d_state, from, count, range, stop};
 #if DELTAPROOF_CHOOSES_VECTORS
   static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (std::is_same_v<typename Field::radius, double> && wide) return run_in_vectors(job);
@@ -145,8 +146,8 @@ class group_run {
   using radius = typename Field::radius;
   using number = known<Field>;
 
-  group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits)
-      : p_{p}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits},
+  group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits, double range)
+      : p_{p}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits}, limit_{range},
         u_{unit_of(bits)}, arithmetic_(field, u_) {
     const std::size_t group = p.value_heads() / p.key_heads();
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
@@ -164,7 +165,8 @@ class group_run {
       const std::vector<number> dbeta = through_rule(in, factors, raw);
       add_rows(dq, in.scan.q, in.error.query, factors.query_scale, raw.q);
       add_rows(dk, in.scan.k, in.error.key, factors.key_scale, raw.k);
-      out.heads.push_back({part_of(raw.v), part_of(dbeta), part_of(raw.decay), p_.initial_state ? part_of(raw.initial_state) : head_part{}});
+      out.heads.push_back({part_of(raw.v), part_of(dbeta), part_of(raw.decay), p_.initial_state ? part_of(raw.initial_state) : head_part{},
+                           raw.states_until, raw.cotangents_from});
     }
     out.q = part_of(dq);
     out.k = part_of(dk);
@@ -235,6 +237,7 @@ class group_run {
     empty(out.step, rows);
     empty(out.decay, in.scan.decay.size());
     empty(out.initial_state, keys * cols);
+    out.states_until = in.scan.tokens;
     const auto add = [&](certified_entries<Field>& to, const certified_entries<Field>& from) {
       for (std::size_t i = 0; i < to.value.size(); ++i) {
         number sum = arithmetic_.sum({std::move(to.value[i]), to.error[i]}, {from.value[i], from.error[i]});
@@ -250,7 +253,7 @@ class group_run {
           to.error[i / count * cols + first + i % count] = from.error[i];
         }
       };
-      const auto part = run_columns(field_, u_, in, with.o, with.o_size, with.state, first, count, stop);
+      const auto part = run_columns(field_, u_, in, with.o, with.o_size, with.state, first, count, limit_, stop);
       if (stop && stop->load()) return out;
       add(out.q, part.q);
       add(out.k, part.k);
@@ -258,6 +261,8 @@ class group_run {
       add(out.decay, part.decay);
       put(out.v, part.v);
       put(out.initial_state, part.initial_state);
+      out.states_until = std::min(out.states_until, part.states_until);
+      out.cotangents_from = std::max(out.cotangents_from, part.cotangents_from);
     }
     return out;
   }
@@ -328,6 +333,7 @@ class group_run {
   sequence_range range_;
   Field field_;
   int bits_;
+  double limit_;  // of states and cotangents
   radius u_;
   known_arithmetic<Field> arithmetic_;
   std::vector<std::size_t> heads_;
@@ -335,19 +341,19 @@ class group_run {
 
 }  // namespace
 
-bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits,
+bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
                const std::atomic<bool>* stop, group_gradients& out) {
   out = {};
   if (bits <= 53) {
     out.tier = "fp64";
-    return group_run<fp64_field>(p, sequence_index, key_head, {}, 53).run(stop, out);
+    return group_run<fp64_field>(p, sequence_index, key_head, {}, 53, range).run(stop, out);
   }
   if (bits <= 106) {
     out.tier = "double-double";
-    return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits).run(stop, out);
+    return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits, range).run(stop, out);
   }
   out.tier = "mpfr-" + std::to_string(bits);
-  return group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits).run(stop, out);
+  return group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits, range).run(stop, out);
 }
 
 }  // namespace deltaproof

@@ -20,13 +20,14 @@ struct group_gradients {
   head_part q, k;
   struct head {
     head_part v, beta, g, initial_state;
+    std::size_t states_until = 0, cotangents_from = 0;  ///< as certified_adjoint
   };
   std::vector<head> heads;
   std::string tier;
 };
 
-/// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits. False where the tier cannot say anything.
-[[nodiscard]] bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits,
+/// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits; `range` is that of states and cotangents. False where the tier cannot say anything.
+[[nodiscard]] bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
                              const std::atomic<bool>* stop, group_gradients& out);
 
 }  // namespace deltaproof

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,16 @@ namespace {
 
 constexpr int tiers[] = {53, 106, 128, 256, 512, 1024};
 
-/// Whether each element of a part answers the question.
-bool is_answered(const head_part& part, const std::optional<format>& to, const question& q) {
+/// Elements [first, last) of a part.
+struct part_range {
+  std::size_t first, last;
+};
+
+/// Whether each of those elements answers the question.
+bool is_answered(const head_part& part, const part_range& among, const std::optional<format>& to, const question& q) {
   double most = 0;
-  for (const double x : part.value) most = std::max(most, std::fabs(x));
-  for (std::size_t i = 0; i < part.value.size(); ++i) {
+  for (std::size_t i = among.first; i < among.last; ++i) most = std::max(most, std::fabs(part.value[i]));
+  for (std::size_t i = among.first; i < among.last; ++i) {
     if (!(part.radius[i] <= q.relative_radius * most) && q.relative_radius < std::numeric_limits<double>::infinity()) return false;
     if (to && !decided_rounding(part, i, *to)) return false;
     if (!std::isfinite(part.radius[i])) return false;
@@ -29,13 +35,24 @@ bool is_answered(const head_part& part, const std::optional<format>& to, const q
   return true;
 }
 
-bool is_answered(const group_gradients& g, const question& q) {
-  bool all = is_answered(g.q, q.round_output, q) && is_answered(g.k, q.round_output, q);
+/// What lies between the divergences: dq needs the states alone, dinitial_state the cotangents.
+bool is_answered(const group_gradients& g, std::size_t tokens, const question& q) {
+  std::size_t until = tokens, from = 0;
+  const auto between = [&](const head_part& part, std::size_t begin, std::size_t end) {
+    const std::size_t width = tokens == 0 ? 0 : part.value.size() / tokens;
+    return part_range{begin * width, std::max(begin, end) * width};
+  };
+  bool all = true;
   for (const auto& head : g.heads) {
-    for (const head_part* part : {&head.v, &head.beta, &head.g}) all = all && is_answered(*part, q.round_output, q);
-    all = all && is_answered(head.initial_state, q.round_state, q);
+    until = std::min(until, head.states_until);
+    from = std::max(from, head.cotangents_from);
+    for (const head_part* part : {&head.v, &head.beta, &head.g}) {
+      all = all && is_answered(*part, between(*part, head.cotangents_from, head.states_until), q.round_output, q);
+    }
+    const std::size_t entries = head.cotangents_from == 0 ? head.initial_state.value.size() : 0;
+    all = all && is_answered(head.initial_state, {0, entries}, q.round_state, q);
   }
-  return all;
+  return all && is_answered(g.q, between(g.q, 0, until), q.round_output, q) && is_answered(g.k, between(g.k, from, until), q.round_output, q);
 }
 
 /// Where runs of `width` elements of one group or head lie in a whole tensor: row r begins at first + r * stride.
@@ -86,24 +103,32 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(jobs, q.threads, [&](std::size_t job) {
-    const std::size_t n = job / p.key_heads(), h = job % p.key_heads();
+    const std::size_t n = job / p.key_heads(), h = job % p.key_heads(), tokens = sequence_at(p, n).tokens;
     group_gradients best, now;
     bool some = false, answered = false;
     for (const int bits : tiers) {
       if (answered || bits > q.max_bits || (q.stop && q.stop->load())) break;
-      if (!run_group(p, n, h, bits, q.stop, now)) continue;
+      if (!run_group(p, n, h, bits, q.range.state, q.stop, now)) continue;
       best = std::move(now);
       some = true;
-      answered = is_answered(best, q);
+      answered = is_answered(best, tokens, q);
     }
     const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
     if (some) {
       place_group(out, p, n, h, best);
+      for (std::size_t i = 0; i < best.heads.size(); ++i) {
+        const auto& head = best.heads[i];
+        if (head.states_until == tokens && head.cotangents_from == 0) continue;
+        out.divergences.push_back({n, h * best.heads.size() + i, head.states_until, head.cotangents_from});
+      }
       ++out.tiers[best.tier];
     }
     if (!answered) ++out.unanswered;
     if (q.progress) q.progress(++done, jobs);
+  });
+  std::sort(out.divergences.begin(), out.divergences.end(), [](const gradient_divergence& a, const gradient_divergence& b) {
+    return std::tie(a.sequence, a.value_head) < std::tie(b.sequence, b.value_head);
   });
   out.stopped = q.stop && q.stop->load();
   return out;
