@@ -47,8 +47,6 @@ class temporary_folder {
   fs::path path_;
 };
 
-std::string content_of(const fs::path& file) { return read_file(file, report_limit); }
-
 std::string run(const std::string& script) {
   const temporary_folder folder;
   const std::string script_file = (folder.path() / "figure.gp").string();
@@ -83,9 +81,9 @@ std::string run(const std::string& script) {
     if (errno != EINTR) throw environment_error("lost the child process gnuplot: " + std::string(std::strerror(errno)));
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw environment_error("gnuplot could not draw a figure: " + content_of(error_file));
+    throw environment_error("gnuplot could not draw a figure: " + read_file(error_file, report_limit));
   }
-  return content_of(output_file);
+  return read_file(output_file, report_limit);
 }
 
 // The value of an attribute of the element that opens `element`, as name="v", name='v' or name = 'v'.
@@ -115,10 +113,13 @@ std::vector<double> numbers(std::string_view text) {
   return result;
 }
 
-std::array<int, 3> colour_of(std::string_view text) {
-  const auto values = numbers(text);
-  if (text.substr(0, 4) != "rgb(" || values.size() != 3) return {0, 0, 0};
-  return {static_cast<int>(values[0]), static_cast<int>(values[1]), static_cast<int>(values[2])};
+/// A mark whose colour, "rgb(4, 0, 1)", says what it is.
+paper_mark mark_of(paper_mark::shape kind, std::string_view colour, std::vector<paper_point> points) {
+  const auto values = numbers(colour);
+  if (kind == paper_mark::shape::point || kind == paper_mark::shape::text) points.resize(1, {0, 0});
+  if (!colour.starts_with("rgb(") || values.size() != 3) return {kind, role::none, 0, 0, std::move(points)};
+  const auto whole = [&](std::size_t i) { return static_cast<int>(values[i]); };
+  return {kind, static_cast<role>(whole(0)), static_cast<std::size_t>(whole(1)), whole(2), std::move(points)};
 }
 
 std::vector<paper_point> points_of(std::string_view text) {
@@ -130,12 +131,12 @@ std::vector<paper_point> points_of(std::string_view text) {
 
 // A path is moves and lines; each move starts a polyline, a polyline of one point shows nothing.
 void add_path(std::string_view element, std::vector<paper_mark>& marks) {
-  const auto colour = colour_of(attribute(element, "stroke"));
+  const std::string_view colour = attribute(element, "stroke");
   const std::string_view d = attribute(element, "d");
   for (std::size_t at = d.find('M'); at != std::string_view::npos;) {
     const std::size_t next = d.find('M', at + 1);
     const auto points = points_of(d.substr(at, next == std::string_view::npos ? next : next - at));
-    if (points.size() > 1) marks.push_back({paper_mark::shape::line, colour, points});
+    if (points.size() > 1) marks.push_back(mark_of(paper_mark::shape::line, colour, points));
     at = next;
   }
 }
@@ -160,20 +161,18 @@ std::vector<paper_mark> project(const std::string& script) {
     if (element.starts_with("<path")) {
       add_path(element, marks);
     } else if (element.starts_with("<polygon")) {
-      marks.push_back({paper_mark::shape::area, colour_of(attribute(element, "fill")), points_of(attribute(element, "points"))});
+      marks.push_back(mark_of(paper_mark::shape::area, attribute(element, "fill"), points_of(attribute(element, "points"))));
     } else if (element.starts_with("<use")) {
-      const std::string_view moved = attribute(element, "transform");
-      auto points = moved.empty() ? points_of(std::string(attribute(element, "x")) + " " + std::string(attribute(element, "y")))
-                                  : points_of(moved);
-      points.resize(1, {0, 0});
-      marks.push_back({paper_mark::shape::point, colour_of(attribute(element, "color")), points});
+      marks.push_back(mark_of(paper_mark::shape::point, attribute(element, "color"),
+                              points_of(std::string(attribute(element, "x")) + " " + std::string(attribute(element, "y")))));
     } else if (element.starts_with("<g transform")) {
       text_group = element;
     } else if (element.starts_with("<text") && !text_group.empty()) {
-      auto points = points_of(attribute(text_group, "transform"));
-      points.resize(1, {0, 0});
-      marks.push_back({paper_mark::shape::text, colour_of(attribute(text_group, "fill")), points,
-                       svg.substr(at, svg.find("</text>", at) - at), std::string(attribute(text_group, "text-anchor"))});
+      paper_mark label =
+          mark_of(paper_mark::shape::text, attribute(text_group, "fill"), points_of(attribute(text_group, "transform")));
+      label.text = svg.substr(at, svg.find("</text>", at) - at);
+      label.anchor = attribute(text_group, "text-anchor");
+      marks.push_back(std::move(label));
     }
   }
   return marks;

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
@@ -19,21 +20,6 @@ constexpr double padding = 14;
 constexpr double column_gap = 30;
 constexpr double row_gap = 18;
 constexpr double line_height = 16;
-constexpr double tick_size = 11;
-
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
-std::string power_of_ten(int exponent) {
-  constexpr std::string_view raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  std::string text = "10";
-  if (exponent < 0) text += "⁻";
-  for (const char c : std::to_string(std::abs(exponent))) text += raised[c - '0'];
-  return text;
-}
 
 // Grows to hold every value the axis can show.
 struct extent {
@@ -46,12 +32,6 @@ struct extent {
   }
   [[nodiscard]] bool empty() const { return low > high; }
 };
-
-double bar_step(const series& s) {
-  double step = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 1; i < s.x.size(); ++i) step = std::min(step, std::abs(s.x[i] - s.x[i - 1]));
-  return std::isfinite(step) && step > 0 ? step : 1;
-}
 
 axis_range range_of(const axis& a, const extent& found, double margin, bool near_zero) {
   axis_range r{found.low, found.high, a.scale};
@@ -113,6 +93,37 @@ void check(const figure& f, const panel& p) {
     demand(h.column_names.empty() ? p.x.minimum && p.x.maximum : h.column_names.size() == h.columns, f, p,
            "heat map needs a name for each column, or a range of the x axis");
   }
+}
+
+// One scale for all heat maps of a figure with the same label, so that a colour means one value.
+heat_scale scale_of(const figure& f, const heat_map& h) {
+  heat_scale s;
+  s.range.scale = h.middle ? axis_scale::linear : h.scale;
+  const bool logarithmic = s.range.scale == axis_scale::logarithmic;
+  extent found;
+  for (const panel& p : f.panels) {
+    if (!p.heat || p.heat->label != h.label) continue;
+    for (const double v : p.heat->values) {
+      s.has_gaps = s.has_gaps || !std::isfinite(v);
+      found.add(v, s.range.scale);
+    }
+  }
+  if (found.empty()) found.low = found.high = logarithmic ? 1 : 0;
+  if (h.middle) {
+    s.two_sided = true;
+    s.middle = *h.middle;
+    const double reach = std::max(std::abs(found.high - s.middle), std::abs(s.middle - found.low));
+    found.low = s.middle - reach;
+    found.high = s.middle + reach;
+  }
+  s.range.low = h.minimum.value_or(found.low);
+  s.range.high = h.maximum.value_or(found.high);
+  if (!(s.range.low < s.range.high)) s.range.high = logarithmic ? s.range.low * 10 : s.range.low + 1;
+  if (s.two_sided) {
+    if (!(s.range.low < s.middle)) s.range.low = s.middle - (s.range.high - s.middle);
+    if (!(s.range.high > s.middle)) s.range.high = s.middle + (s.middle - s.range.low);
+  }
+  return s;
 }
 
 struct ends {
@@ -192,15 +203,20 @@ std::vector<text_line> mark_rows(const placed_panel& p, std::size_t& rows) {
   return lines;
 }
 
-double widest(const std::vector<tick>& ticks) {
-  double width = 0;
-  for (const tick& t : ticks) width = std::max(width, text_width(t.label, tick_size));
-  return width;
-}
-
 bool same_axis(const placed_panel& a, const placed_panel& b, axis panel::* which, axis_range placed_panel::* range,
                std::vector<tick> placed_panel::* ticks) {
   return (a.source->*which).label == (b.source->*which).label && a.*range == b.*range && a.*ticks == b.*ticks;
+}
+
+std::vector<tick> named_ticks(const std::vector<std::string>& names) {
+  std::vector<tick> ticks;
+  for (const std::string& name : names) ticks.push_back({static_cast<double>(ticks.size()) + 0.5, name});
+  return ticks;
+}
+
+bool same_colours(const heat_map& a, const heat_map& b) {
+  const auto meaning = [](const heat_map& h) { return std::tie(h.label, h.minimum, h.maximum, h.middle, h.scale); };
+  return meaning(a) == meaning(b);
 }
 
 // A line that meets an infinite value inside its panel ends in a cross, and the legend says so.
@@ -229,245 +245,190 @@ std::vector<legend_entry> legend_of(const figure& f) {
         }
         found = entries.insert(entries.end(), {static_cast<int>(entries.size()), s.label});
       }
-      found->line = found->line || s.style == series_style::line || s.style == series_style::steps;
-      found->cloud = found->cloud || s.style == series_style::cloud;
-      found->points = found->points || s.style == series_style::points;
-      found->bars = found->bars || s.style == series_style::bars;
-      found->band = found->band || s.style == series_style::band;
+      found->styles.insert(s.style);
     }
   }
   if (std::any_of(f.panels.begin(), f.panels.end(), ends_early)) {
-    entries.push_back({-1, "infinite after this"});
-    entries.back().cross = true;
+    entries.push_back({no_index, "infinite after this", {}, true});
   }
   return entries;
 }
 
-}  // namespace
-
-bool axis_range::shows(double value) const { return std::isfinite(value) && (scale == axis_scale::linear || value > 0); }
-
-double axis_range::fraction(double value) const {
-  return scale == axis_scale::linear ? (value - low) / (high - low) : std::log(value / low) / std::log(high / low);
-}
-
-double axis_range::value(double t) const {
-  return scale == axis_scale::linear ? low + t * (high - low) : low * std::pow(high / low, t);
-}
-
-std::string tick_text(double value, int digits) {
-  std::string text = number(value, digits);
-  if (const std::size_t e = text.find('e'); e != std::string::npos) {
-    const std::string power = power_of_ten(std::stoi(text.substr(e + 1)));
-    const std::string factor = text.substr(0, e);
-    text = factor == "1" ? power : factor == "-1" ? "-" + power : factor + "·" + power;
-  }
-  return replaced(text, "-", "−");
-}
-
-std::vector<tick> ticks_for(const axis& a, const axis_range& r, double pixels, bool horizontal) {
-  std::vector<tick> ticks;
-  if (!a.ticks.empty()) {
-    for (const double at : a.ticks) {
-      if (r.shows(at) && r.fraction(at) >= -1e-9 && r.fraction(at) <= 1 + 1e-9) ticks.push_back({at, tick_text(at)});
-    }
-    return ticks;
-  }
-  if (r.scale == axis_scale::logarithmic) {
-    const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9));
-    const int last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
-    const double room = pixels / (horizontal ? 44 : 26);
-    const int decades = last - first + 1;
-    if (decades >= 2) {
-      int step = 1;
-      for (const int candidate : {1, 2, 3, 5, 10, 20, 50, 100, 200}) {
-        step = candidate;
-        if (decades <= room * candidate) break;
-      }
-      const bool plain = first >= -2 && last <= 4;
-      for (int e = first; e <= last; ++e) {
-        const double at = std::pow(10.0, e);
-        const bool labelled = e % step == 0;
-        ticks.push_back({at, !labelled ? "" : plain || (e >= -1 && e <= 1) ? tick_text(at) : power_of_ten(e)});
-      }
-      if (step == 1 && pixels / decades > 18) {
-        for (int e = first - 1; e <= last; ++e) {
-          for (int digit = 2; digit <= 9; ++digit) {
-            const double at = digit * std::pow(10.0, e);
-            if (at > r.low && at < r.high) ticks.push_back({at, ""});
-          }
-        }
-      }
-      return ticks;
-    }
-    for (int e = first - 1; e <= last; ++e) {
-      for (const int digit : {1, 2, 5}) {
-        const double at = digit * std::pow(10.0, e);
-        if (at >= r.low && at <= r.high) ticks.push_back({at, tick_text(at)});
-      }
-    }
-    if (ticks.size() >= 2) return ticks;
-    ticks.clear();
-  }
-  const double span = r.high - r.low;
-  double spacing = horizontal ? 56 : 34;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    const double rough = span / std::max(2.0, pixels / spacing);
-    const double unit = std::pow(10.0, std::floor(std::log10(rough)));
-    double step = 10 * unit;
-    for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
-      if (factor * unit >= rough * (1 - 1e-9)) {
-        step = factor * unit;
-        break;
-      }
-    }
-    ticks.clear();
-    const double first = std::ceil(r.low / step - 1e-9);
-    const double last = std::floor(r.high / step + 1e-9);
-    for (double i = first; i <= last && ticks.size() < 100; ++i) ticks.push_back({i * step, i == 0 ? "0" : tick_text(i * step)});
-    if (!horizontal || widest(ticks) + 12 < step / span * pixels) break;
-    spacing = widest(ticks) + 16;
-  }
-  return ticks;
-}
-
-layout arrange(const figure& f) {
-  if (f.panels.empty()) throw domain_error("figure '" + f.id + "' has no panel");
-  layout result;
-  result.legend = legend_of(f);
-  const std::size_t n = f.panels.size();
-  const std::size_t columns = std::min(n, f.columns != 0 ? f.columns : n == 1 ? 1 : n == 2 || n == 4 ? 2 : 3);
-
-  extent all_x, all_y;
-  std::vector<ends> found;
-  for (const panel& p : f.panels) {
-    check(f, p);
-    found.push_back(ends_of(f, p));
-    for (const double v : {found.back().x.low, found.back().x.high}) all_x.add(v, p.x.scale);
-    for (const double v : {found.back().y.low, found.back().y.high}) all_y.add(v, p.y.scale);
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    const panel& p = f.panels[i];
-    placed_panel placed;
-    placed.source = &p;
-    placed.x = range_of(p.x, f.shared_x ? all_x : found[i].x, found[i].wide ? 0.03 : 0, false);
-    placed.y = range_of(p.y, f.shared_y ? all_y : found[i].y, 0.05, true);
-    if (p.heat && !p.heat->column_names.empty()) placed.x = {0, static_cast<double>(p.heat->columns), axis_scale::linear};
-    if (p.heat && !p.heat->row_names.empty()) placed.y = {static_cast<double>(p.heat->rows), 0, axis_scale::linear};
-    result.panels.push_back(placed);
+/// Fills a layout from the top: the legend, then rows of panels.
+class arrangement {
+ public:
+  explicit arrangement(const figure& f) : f_(f) {
+    if (f.panels.empty()) throw domain_error("figure '" + f.id + "' has no panel");
+    const std::size_t n = f.panels.size();
+    columns_ = std::min(n, f.columns != 0 ? f.columns : n == 1 ? 1 : n == 2 || n == 4 ? 2 : 3);
+    gutters_.assign(columns_, 0);
   }
 
-  double top = padding;
-  if (!result.legend.empty()) {
+  layout run() {
+    add_legend();
+    add_panels();
+    // What stands left of the data decides where the data begin: heights and y ticks first, all panels of a column alike, all
+    // panels of the figure equally wide.
+    for_each_row([&](std::size_t begin, std::size_t end) { set_heights(begin, end); });
+    set_widths();
+    for_each_row([&](std::size_t begin, std::size_t end) { set_row(begin, end); });
+    made_.height = std::ceil(top_ - row_gap + padding - 2);
+    return std::move(made_);
+  }
+
+ private:
+  template <class Act>
+  void for_each_row(Act&& act) {
+    for (std::size_t begin = 0; begin < f_.panels.size(); begin += columns_)
+      act(begin, std::min(begin + columns_, f_.panels.size()));
+  }
+
+  void add_legend() {
+    made_.legend = legend_of(f_);
+    if (made_.legend.empty()) return;
     double x = padding;
-    for (legend_entry& e : result.legend) {
+    for (legend_entry& e : made_.legend) {
       const double width = 26 + text_width(e.label, 11.5);
       if (x > padding && x + width > figure_width - padding) {
         x = padding;
-        top += 18;
+        top_ += 18;
       }
       e.x = x;
-      e.y = top + 8;
+      e.y = top_ + 8;
       x += width + 14;
     }
-    top += 18 + 10;
+    top_ += 18 + 10;
   }
 
-  // What stands left of the data decides where the data begin: heights and y ticks first, all panels
-  // of a column alike, all panels of the figure equally wide.
-  const double base_height = columns == 1 ? (n == 1 ? 300 : 200) : columns == 2 ? 210 : 170;
-  std::vector<double> gutters(columns, 0);
-  for (std::size_t begin = 0; begin < n; begin += columns) {
-    const std::size_t end = std::min(begin + columns, n);
+  void add_panels() {
+    extent all_x, all_y;
+    std::vector<ends> found;
+    for (const panel& p : f_.panels) {
+      check(f_, p);
+      found.push_back(ends_of(f_, p));
+      for (const double v : {found.back().x.low, found.back().x.high}) all_x.add(v, p.x.scale);
+      for (const double v : {found.back().y.low, found.back().y.high}) all_y.add(v, p.y.scale);
+    }
+    for (std::size_t i = 0; i < f_.panels.size(); ++i) {
+      const panel& p = f_.panels[i];
+      placed_panel placed;
+      placed.source = &p;
+      placed.x = range_of(p.x, f_.shared_x ? all_x : found[i].x, found[i].wide ? 0.03 : 0, false);
+      placed.y = range_of(p.y, f_.shared_y ? all_y : found[i].y, 0.05, true);
+      if (p.heat) {
+        placed.heat = scale_of(f_, *p.heat);
+        if (!p.heat->column_names.empty()) placed.x = {0, static_cast<double>(p.heat->columns), axis_scale::linear};
+        if (!p.heat->row_names.empty()) placed.y = {static_cast<double>(p.heat->rows), 0, axis_scale::linear};
+      }
+      made_.panels.push_back(std::move(placed));
+    }
+  }
+
+  void set_heights(std::size_t begin, std::size_t end) {
+    const double base_height = columns_ == 1 ? (f_.panels.size() == 1 ? 300 : 200) : columns_ == 2 ? 210 : 170;
     double data_height = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      const panel& s = f.panels[i];
+      const panel& s = f_.panels[i];
       const bool named = s.heat && !s.heat->row_names.empty();
       data_height = std::max({data_height, named && !s.tall ? 0 : base_height * (s.tall ? 1.8 : 1),
                               named ? 26.0 * static_cast<double>(s.heat->rows) : 0});
     }
     for (std::size_t i = begin; i < end; ++i) {
-      placed_panel& p = result.panels[i];
+      placed_panel& p = made_.panels[i];
       const panel& s = *p.source;
       p.height = data_height;
-      if (s.heat && !s.heat->row_names.empty()) {
-        for (std::size_t row = 0; row < s.heat->rows; ++row)
-          p.y_ticks.push_back({static_cast<double>(row) + 0.5, s.heat->row_names[row]});
-      } else {
-        p.y_ticks = ticks_for(s.y, p.y, p.height, false);
-      }
-      p.y_labelled = i == begin || !same_axis(result.panels[i - 1], p, &panel::y, &placed_panel::y, &placed_panel::y_ticks);
-      if (p.y_labelled) gutters[i - begin] = std::max(gutters[i - begin], widest(p.y_ticks) + 9);
-    }
-  }
-  double available = figure_width - 2 * padding - column_gap * static_cast<double>(columns - 1) - (columns == 1 ? 10 : 4);
-  for (const double gutter : gutters) available -= gutter;
-  const double data_width = available / static_cast<double>(columns);
-  for (std::size_t i = 0; i < n; ++i) {
-    placed_panel& p = result.panels[i];
-    const panel& s = *p.source;
-    p.width = data_width;
-    p.left = padding + static_cast<double>(i % columns) * (column_gap + data_width);
-    for (std::size_t c = 0; c <= i % columns; ++c) p.left += gutters[c];
-    if (s.heat && !s.heat->column_names.empty()) {
-      for (std::size_t c = 0; c < s.heat->columns; ++c)
-        p.x_ticks.push_back({static_cast<double>(c) + 0.5, s.heat->column_names[c]});
-      if (widest(p.x_ticks) + 6 > p.width / static_cast<double>(s.heat->columns)) p.slanted = widest(p.x_ticks) * 0.62 + 12;
-    } else {
-      p.x_ticks = ticks_for(s.x, p.x, p.width, true);
+      p.y_ticks = s.heat && !s.heat->row_names.empty() ? named_ticks(s.heat->row_names) : ticks_for(s.y, p.y, p.height, false);
+      p.y_labelled = i == begin || !same_axis(made_.panels[i - 1], p, &panel::y, &placed_panel::y, &placed_panel::y_ticks);
+      if (p.y_labelled) gutters_[i - begin] = std::max(gutters_[i - begin], widest(p.y_ticks) + 9);
     }
   }
 
-  for (std::size_t begin = 0; begin < n; begin += columns) {
-    const std::size_t end = std::min(begin + columns, n);
+  void set_widths() {
+    double available = figure_width - 2 * padding - column_gap * static_cast<double>(columns_ - 1) - (columns_ == 1 ? 10 : 4);
+    for (const double gutter : gutters_) available -= gutter;
+    data_width_ = available / static_cast<double>(columns_);
+    for (std::size_t i = 0; i < made_.panels.size(); ++i) {
+      placed_panel& p = made_.panels[i];
+      const panel& s = *p.source;
+      p.width = data_width_;
+      p.left = padding + static_cast<double>(i % columns_) * (column_gap + data_width_);
+      for (std::size_t c = 0; c <= i % columns_; ++c) p.left += gutters_[c];
+      if (s.heat && !s.heat->column_names.empty()) {
+        p.x_ticks = named_ticks(s.heat->column_names);
+        if (widest(p.x_ticks) + 6 > p.width / static_cast<double>(s.heat->columns)) p.slanted = widest(p.x_ticks) * 0.62 + 12;
+      } else {
+        p.x_ticks = ticks_for(s.x, p.x, p.width, true);
+      }
+    }
+  }
+
+  void set_row(std::size_t begin, std::size_t end) {
     double header = 0;
     double footer = 0;
     for (std::size_t i = begin; i < end; ++i) {
-      placed_panel& p = result.panels[i];
-      const panel& s = *p.source;
+      placed_panel& p = made_.panels[i];
       // Slanted names are drawn beneath every heat map.
-      p.x_labelled = p.slanted > 0 || i + columns >= n ||
-                     !same_axis(result.panels[i + columns], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
+      p.x_labelled =
+          p.slanted > 0 || i + columns_ >= made_.panels.size() ||
+          !same_axis(made_.panels[i + columns_], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
       double below = p.x_labelled ? std::max(18.0, p.slanted) : 2;
-      if (p.x_labelled && !s.x.label.empty()) below += 20;
+      if (p.x_labelled && !p.source->x.label.empty()) below += 20;
       footer = std::max(footer, below);
-      const double from = p.left - gutters[i - begin];
-      const double width = data_width + gutters[i - begin];
-      double above = 0;
-      for (const std::string& line : wrapped(s.title, 13, width)) p.titles.push_back({line, from, above += line_height});
-      if (!s.title.empty()) above += 3;
-      p.key_left = from;
-      p.key_top = above + 4;
-      p.has_key =
-          s.heat && std::none_of(f.panels.begin(), f.panels.begin() + static_cast<std::ptrdiff_t>(i), [&](const panel& other) {
-            return other.heat && other.heat->label == s.heat->label && other.heat->minimum == s.heat->minimum &&
-                   other.heat->maximum == s.heat->maximum && other.heat->middle == s.heat->middle &&
-                   other.heat->scale == s.heat->scale;
-          });
-      if (p.has_key) {
-        p.key_label = wrapped(s.heat->label, 12, width);
-        above += 22 + line_height * static_cast<double>(p.key_label.size());
-      }
-      if (p.y_labelled) {
-        for (const std::string& line : wrapped(s.y.label, 12, width)) p.y_labels.push_back({line, from, above += line_height});
-      }
-      std::size_t rows = 0;
-      p.mark_labels = mark_rows(p, rows);
-      above += 15 * static_cast<double>(rows) + 10;
-      header = std::max(header, above);
+      header = std::max(header, set_header(i, gutters_[i - begin]));
     }
     for (std::size_t i = begin; i < end; ++i) {
-      placed_panel& p = result.panels[i];
-      p.top = top + header;
-      for (text_line& line : p.titles) line.y += top - 3;
-      for (text_line& line : p.y_labels) line.y += top - 3;
+      placed_panel& p = made_.panels[i];
+      p.top = top_ + header;
+      for (text_line& line : p.titles) line.y += top_ - 3;
+      for (text_line& line : p.y_labels) line.y += top_ - 3;
       for (text_line& line : p.mark_labels) line.y = p.top - 5 - 15 * line.y;
-      p.key_top += top;
+      p.key_top += top_;
     }
-    top += header + result.panels[begin].height + footer + row_gap;
+    top_ += header + made_.panels[begin].height + footer + row_gap;
   }
-  result.height = std::ceil(top - row_gap + padding - 2);
-  return result;
+
+  /// What stands above the data of a panel, from the top of its row. Returns the height.
+  double set_header(std::size_t i, double gutter) {
+    placed_panel& p = made_.panels[i];
+    const panel& s = *p.source;
+    const double from = p.left - gutter;
+    const double width = data_width_ + gutter;
+    double above = 0;
+    for (const std::string& line : wrapped(s.title, 13, width)) p.titles.push_back({line, from, above += line_height});
+    if (!s.title.empty()) above += 3;
+    p.key_left = from;
+    p.key_top = above + 4;
+    // The first panel of those with the same colours has the key.
+    p.has_key = s.heat && std::none_of(f_.panels.begin(), f_.panels.begin() + static_cast<std::ptrdiff_t>(i),
+                                       [&](const panel& other) { return other.heat && same_colours(*other.heat, *s.heat); });
+    if (p.has_key) {
+      p.key_label = wrapped(s.heat->label, 12, width);
+      above += 22 + line_height * static_cast<double>(p.key_label.size());
+    }
+    if (p.y_labelled) {
+      for (const std::string& line : wrapped(s.y.label, 12, width)) p.y_labels.push_back({line, from, above += line_height});
+    }
+    std::size_t rows = 0;
+    p.mark_labels = mark_rows(p, rows);
+    return above + 15 * static_cast<double>(rows) + 10;
+  }
+
+  const figure& f_;
+  std::size_t columns_ = 1;
+  layout made_;
+  std::vector<double> gutters_;  // left of each column, for the labels of y
+  double data_width_ = 0;
+  double top_ = padding;
+};
+
+}  // namespace
+
+double bar_step(const series& s) {
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < s.x.size(); ++i) step = std::min(step, std::abs(s.x[i] - s.x[i - 1]));
+  return std::isfinite(step) && step > 0 ? step : 1;
 }
+
+layout arrange(const figure& f) { return arrangement(f).run(); }
 
 }  // namespace deltaproof::detail

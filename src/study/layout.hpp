@@ -5,6 +5,8 @@
 // legend. Pixels of a figure 720 wide, y downward.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,8 +35,23 @@ struct tick {
 
 /// As many ticks as fit into `pixels`, on round numbers; explicit ones as given.
 [[nodiscard]] std::vector<tick> ticks_for(const axis&, const axis_range&, double pixels, bool horizontal);
+/// Pixels of the widest label.
+[[nodiscard]] double widest(const std::vector<tick>&);
 /// A number at an axis: "−0.25", "10⁻³", "2·10⁵".
 [[nodiscard]] std::string tick_text(double value, int digits = 6);
+
+/// What the colours of a heat map mean.
+struct heat_scale {
+  axis_range range;
+  bool two_sided = false;
+  double middle = 0;
+  bool has_gaps = false;  ///< some value is not finite
+  /// 0 ... heat_levels - 1; no_index for what is not finite.
+  [[nodiscard]] int level(double value) const;
+};
+
+/// The width of a histogram's bar: the least distance of their centres.
+[[nodiscard]] double bar_step(const series&);
 
 struct text_line {
   std::string text;
@@ -54,11 +71,14 @@ struct placed_panel {
   std::vector<text_line> titles;
   std::vector<text_line> y_labels;
   std::vector<text_line> mark_labels;  ///< of vertical marks, centred
+  std::optional<heat_scale> heat;
   bool has_key = false;                ///< a heat map's colours are explained here
   std::vector<std::string> key_label;
   double key_left = 0, key_top = 0;
   double slanted = 0;  ///< height of slanted column names, 0: level
 
+  /// Cells of a small heat map.
+  [[nodiscard]] bool cells_stand_apart() const { return source->heat->columns <= 24; }
   [[nodiscard]] double to_x(double value) const { return left + width * x.fraction(value); }
   [[nodiscard]] double to_y(double value) const { return top + height * (1 - y.fraction(value)); }
 };
@@ -66,7 +86,8 @@ struct placed_panel {
 struct legend_entry {
   int index;
   std::string label;
-  bool line = false, cloud = false, points = false, bars = false, band = false, cross = false;
+  std::set<series_style> styles = {};
+  bool cross = false;  ///< stands for where lines end
   double x = 0, y = 0;
 };
 
@@ -77,6 +98,7 @@ struct layout {
 };
 
 inline constexpr double figure_width = 720;
+inline constexpr double tick_size = 11;  ///< of its font
 
 /// Throws: domain_error (see svg).
 [[nodiscard]] layout arrange(const figure&);

@@ -4,7 +4,9 @@
 #include "study/markdown.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdlib>
 
 #include "number/printable.hpp"
 
@@ -80,6 +82,13 @@ std::string detail::escaped(std::string_view text) {
     out += c;
   }
   return out;
+}
+
+std::string detail::power_of_ten(int exponent) {
+  constexpr std::array<std::string_view, 10> raised{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = exponent < 0 ? "10⁻" : "10";
+  for (const char c : std::to_string(std::abs(exponent))) text += raised[static_cast<std::size_t>(c - '0')];
+  return text;
 }
 
 std::string detail::title_of(const report& r) {

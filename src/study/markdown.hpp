@@ -13,6 +13,8 @@ namespace deltaproof::detail {
 
 /// Plain text as Markdown that shows it: one line, no markup, safe inside a table.
 [[nodiscard]] std::string escaped(std::string_view text);
+/// "10⁻³".
+[[nodiscard]] std::string power_of_ten(int exponent);
 /// "State precision" for the study state-precision.
 [[nodiscard]] std::string title_of(const report&);
 

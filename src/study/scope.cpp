@@ -4,7 +4,6 @@
 #include "study/scope.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -12,6 +11,7 @@
 
 #include "kernel/nearest_name.hpp"
 #include "study/expectation.hpp"
+#include "study/markdown.hpp"
 
 namespace deltaproof::detail {
 namespace {
@@ -59,16 +59,8 @@ std::size_t line_of_tag(const prose& p, const std::string& tag) {
   return p.line + static_cast<std::size_t>(std::count(p.text.begin(), end, '\n'));
 }
 
-constexpr std::array<std::string_view, 10> superscripts{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-
-std::string superscript(int n) {
-  std::string out = n < 0 ? "⁻" : "";
-  for (const char c : std::to_string(std::abs(n))) out += superscripts[static_cast<std::size_t>(c - '0')];
-  return out;
-}
-
 /// 1e6 as 10⁶, 6.25e-7 as 6.25·10⁻⁷.
-std::string power_of_ten(double x, int digits) {
+std::string in_powers_of_ten(double x, int digits) {
   const std::string plain = number(x, digits);
   if (!std::isfinite(x) || x == 0) return plain;
   int exponent = static_cast<int>(std::floor(std::log10(std::fabs(x))));
@@ -77,7 +69,7 @@ std::string power_of_ten(double x, int digits) {
     mantissa.erase(mantissa.size() - 1);
     ++exponent;
   }
-  return (mantissa == "1" ? "" : mantissa + "·") + "10" + superscript(exponent);
+  return (mantissa == "1" ? "" : mantissa + "·") + power_of_ten(exponent);
 }
 
 }  // namespace
@@ -162,7 +154,7 @@ std::string scope::placeholder(const std::string& tag, std::size_t line) const {
   if (unit == "%") return number(100 * x, digits) + " %";
   if (unit == "x100") return number(100 * x, digits);
   if (unit == "minus") return number(-x, digits);
-  if (unit == "ten") return power_of_ten(x, digits);
+  if (unit == "ten") return in_powers_of_ten(x, digits);
   if (unit == "plain") return number(x, 17);
   if (unit == "count") return count(static_cast<std::uint64_t>(x));
   page_fails(page_->file, line,

@@ -47,6 +47,16 @@ rgb blend(std::span<const rgb> anchors, int level) {
   return result;
 }
 
+double luminance(const rgb& colour) { return (0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]) / 255; }
+
+std::string heat_rules(const char* name, std::span<const rgb> anchors) {
+  std::string out;
+  for (int i = 0; i < heat_levels; ++i) out += name + std::to_string(i) + "{color:" + hex(blend(anchors, i)) + "}\n";
+  return out;
+}
+
+}  // namespace
+
 std::string hex(const rgb& colour) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text = "#";
@@ -56,16 +66,6 @@ std::string hex(const rgb& colour) {
   }
   return text;
 }
-
-double luminance(const rgb& colour) { return (0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]) / 255; }
-
-std::string two_sided_rules(std::span<const rgb> anchors) {
-  std::string out;
-  for (int i = 0; i < heat_levels; ++i) out += ".dpf .e" + std::to_string(i) + "{color:" + hex(blend(anchors, i)) + "}\n";
-  return out;
-}
-
-}  // namespace
 
 std::string style_sheet(bool one_sided_heat, bool two_sided_heat) {
   std::string out =
@@ -110,17 +110,15 @@ std::string style_sheet(bool one_sided_heat, bool two_sided_heat) {
     out += "\n";
     dark += name + "{color:" + looks[i].dark + "}\n";
   }
-  if (one_sided_heat) {
-    for (int i = 0; i < heat_levels; ++i) out += ".dpf .h" + std::to_string(i) + "{color:" + hex(blend(one_sided, i)) + "}\n";
-  }
+  if (one_sided_heat) out += heat_rules(".dpf .h", one_sided);
   if (two_sided_heat) {
-    out += two_sided_rules(two_sided_light);
-    dark += two_sided_rules(two_sided_dark);
+    out += heat_rules(".dpf .e", two_sided_light);
+    dark += heat_rules(".dpf .e", two_sided_dark);
   }
   return out + "@media (prefers-color-scheme:dark){\n" + dark + "}\n";
 }
 
-std::string series_class(int index) { return index < 0 ? "sn" : "s" + std::to_string(index); }
+std::string series_class(int index) { return index == no_index ? "sn" : "s" + std::to_string(index); }
 
 bool level_is_light(int level) { return luminance(blend(one_sided, level)) > 0.45; }
 

@@ -6,6 +6,7 @@
 // file follows the reader's theme. Colours use `color` and `currentColor`, which old viewers know too.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -14,10 +15,14 @@ namespace deltaproof::detail {
 
 inline constexpr std::size_t series_limit = 8;
 inline constexpr int heat_levels = 16;
+/// Of a series without a label, and of a cell whose value is not finite.
+inline constexpr int no_index = 255;
 
+/// "#0f2cb1".
+[[nodiscard]] std::string hex(const std::array<int, 3>& colour);
 /// The content of <style>, with the heat map classes only if they are needed.
 [[nodiscard]] std::string style_sheet(bool one_sided_heat, bool two_sided_heat);
-/// The class of series `index`; negative: the neutral one.
+/// The class of series `index`; no_index: the neutral one.
 [[nodiscard]] std::string series_class(int index);
 /// True where black text reads better than white on a one-sided level; two-sided levels depend on the
 /// theme and their text does too.

@@ -227,32 +227,6 @@ TEST(figure, missing_gnuplot_names_the_package) {
   EXPECT_THAT(message, AllOf(HasSubstr("gnuplot"), HasSubstr("gnuplot-nox")));
 }
 
-TEST(figure, lines_stay_inside_their_panel) {
-  series s{"", {}, {}};
-  for (int i = 0; i <= 1000; ++i) {
-    s.x.push_back(i * 0.01);
-    s.y.push_back(1e6 * std::sin(i * 0.05));
-  }
-  figure f = one_panel({s});
-  f.panels[0].x = {.label = "x", .minimum = 2, .maximum = 8};
-  f.panels[0].y = {.label = "y", .minimum = -1, .maximum = 1};
-  const std::string text = svg(f);
-  const auto frame = corners(text, "g");
-  const auto line = corners(text, "ln sn");
-  ASSERT_GT(line.size(), 10U);
-  ASSERT_GT(frame.size(), 2U);
-  const auto by_x = [](const auto& p, const auto& q) { return p.first < q.first; };
-  const auto by_y = [](const auto& p, const auto& q) { return p.second < q.second; };
-  const auto [left, right] = std::minmax_element(frame.begin(), frame.end(), by_x);
-  const auto [top, bottom] = std::minmax_element(frame.begin(), frame.end(), by_y);
-  for (const auto& [x, y] : line) {
-    EXPECT_GE(x, left->first - 0.2);
-    EXPECT_LE(x, right->first + 0.2);
-    EXPECT_GE(y, top->second - 0.2);
-    EXPECT_LE(y, bottom->second + 0.2);
-  }
-}
-
 TEST(figure, straight_line_lies_where_its_numbers_say) {
   series s{"", {}, {}};
   for (int i = 0; i <= 100; ++i) {
