@@ -13,6 +13,7 @@
 #include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
+#include "deltaproof/study/results.hpp"
 #include "kernel/nearest_name.hpp"
 
 namespace deltaproof {
@@ -38,12 +39,7 @@ const cell& value_at(const claim_values& values, const std::string& name) {
 
 double number_of(const cell& value, const std::string& name) {
   if (!value.is_number()) throw domain_error("value '" + name + "' is '" + value.text() + "', not a number");
-  return std::visit(
-      [](const auto& v) -> double {
-        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(v)>>) return static_cast<double>(v);
-        return NAN;
-      },
-      value.value());
+  return as_number(value);
 }
 
 /// Where a number lies for certain: within its radius, if it has one.

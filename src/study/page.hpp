@@ -6,15 +6,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "deltaproof/study/figure.hpp"
+#include "deltaproof/study/report.hpp"
 
 namespace deltaproof::detail {
 
@@ -86,7 +84,6 @@ struct page_heat {
   prose data, label, minimum, maximum, middle;
   std::string row, column, value;
   axis_scale scale = axis_scale::linear;
-  double value_scale = 1;
   int digits = 0;
   bool named = true;
   std::vector<prose> where;
@@ -114,11 +111,6 @@ struct page_figure {
   std::vector<prose> expects;
 };
 
-struct page_constant {
-  std::size_t line = 0;
-  std::variant<bool, std::int64_t, double, std::string> value;
-};
-
 struct page {
   std::string file;  ///< how errors call it
   prose question, answer, method;
@@ -127,7 +119,7 @@ struct page {
   std::vector<page_table> tables;
   std::vector<page_figure> figures;
   std::vector<prose> not_claimed;
-  std::map<std::string, page_constant, std::less<>> constants;
+  std::map<std::string, cell, std::less<>> constants;
   std::map<std::string, word_list, std::less<>> words;  ///< by column
   std::map<std::string, prose, std::less<>> left_out;   ///< by the part that a run left out
 

@@ -5,138 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
-#include "deltaproof/study/report.hpp"
-#include "kernel/nearest_name.hpp"
-#include "kernel/toml.hpp"
-#include "study/page.hpp"
+#include "study/toml_section.hpp"
 
 namespace deltaproof::detail {
 namespace {
 
-/// One TOML table of a block, which knows its line in the page and which keys were asked for.
-class section {
- public:
-  section(const page& p, const toml::table& table, std::size_t first_line, std::string what)
-      : page_(&p), table_(&table), first_(first_line), what_(std::move(what)) {}
-
-  [[nodiscard]] std::size_t line() const { return line_of(*table_); }
-  [[nodiscard]] std::size_t line_of(const toml::node& node) const {
-    const auto at = node.source().begin.line;
-    return at == 0 ? first_ : first_ + at - 1;
-  }
-  [[noreturn]] void fail(const toml::node& node, const std::string& what) const {
-    page_fails(page_->file, line_of(node), what_ + ": " + what);
-  }
-  [[noreturn]] void fail(const std::string& what) const { fail(*table_, what); }
-  const toml::node* node(const char* key) {
-    asked_.push_back(key);
-    return table_->get(key);
-  }
-  prose text(const char* key, bool needed = false) {
-    const toml::node* const found = node(key);
-    if (found == nullptr && needed) fail(*table_, std::string("lacks ") + key);
-    return found == nullptr ? prose{} : text_of(*found, key);
-  }
-  prose text_of(const toml::node& found, const std::string& key) const {
-    const auto* const text = found.as_string();
-    if (text == nullptr) fail(found, key + " must be text");
-    // The lines of """ begin after it.
-    return {text->get(), line_of(found)};
-  }
-  std::string name(const char* key, bool needed = false) { return text(key, needed).text; }
-  /// A number, or a text that names one.
-  prose quantity(const char* key) {
-    const toml::node* const found = node(key);
-    return found == nullptr ? prose{} : quantity_of(*found, key);
-  }
-  prose quantity_of(const toml::node& found, const std::string& key) const {
-    if (const auto number = found.value<double>(); found.is_number() && number) return {exact_text(*number), line_of(found)};
-    return text_of(found, key);
-  }
-  bool flag(const char* key) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) return false;
-    if (!found->is_boolean()) fail(*found, std::string(key) + " must be true or false");
-    return found->value_or(false);
-  }
-  double number(const char* key, double otherwise) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) return otherwise;
-    if (!found->is_number()) fail(*found, std::string(key) + " must be a number");
-    return found->value_or(otherwise);
-  }
-  /// One text or an array of them.
-  std::vector<prose> texts(const char* key) {
-    const toml::node* const found = node(key);
-    std::vector<prose> result;
-    if (found == nullptr) return result;
-    if (const auto* const array = found->as_array()) {
-      for (const toml::node& one : *array) result.push_back(text_of(one, key));
-    } else {
-      result.push_back(text_of(*found, key));
-    }
-    return result;
-  }
-  std::vector<std::string> names(const char* key) {
-    std::vector<std::string> result;
-    for (const prose& one : texts(key)) result.push_back(one.text);
-    return result;
-  }
-  section inner(const toml::node& found, const std::string& key) const {
-    const toml::table* const table = found.as_table();
-    if (table == nullptr) fail(found, key + " must be a table of keys");
-    return {*page_, *table, first_, what_ + ", " + key};
-  }
-  /// f(section) for each table of an array of tables, or for the one table.
-  void each(const char* key, const std::function<void(section)>& f) {
-    const toml::node* const found = node(key);
-    if (found == nullptr) return;
-    if (const auto* const array = found->as_array()) {
-      for (const toml::node& one : *array) f(inner(one, key));
-    } else {
-      f(inner(*found, key));
-    }
-  }
-  /// f(key, value) in the order of the page, which TOML's own tables do not keep.
-  void in_order(const std::function<void(const std::string&, const toml::node&)>& f) const {
-    std::vector<std::pair<std::string, const toml::node*>> entries;
-    for (const auto& [key, value] : *table_) entries.emplace_back(std::string(key.str()), &value);
-    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-      const auto& x = a.second->source().begin;
-      const auto& y = b.second->source().begin;
-      return std::pair(x.line, x.column) < std::pair(y.line, y.column);
-    });
-    for (const auto& [key, value] : entries) f(key, *value);
-  }
-  word_list words(const char* key) {
-    const toml::node* const found = node(key);
-    return found == nullptr ? word_list{} : words_of(*found, key);
-  }
-  word_list words_of(const toml::node& found, const std::string& key) const {
-    word_list result;
-    const section list = inner(found, key);
-    list.in_order([&](const std::string& from, const toml::node& to) { result[from] = list.text_of(to, from); });
-    return result;
-  }
-  /// Refuses a key that nobody asked for.
-  void done() const {
-    for (const auto& [key, value] : *table_) {
-      if (std::find(asked_.begin(), asked_.end(), key.str()) != asked_.end()) continue;
-      fail(value, "no key '" + std::string(key.str()) + "'" + suggestion(key.str(), asked_));
-    }
-  }
-
- private:
-  static std::string exact_text(double x) { return deltaproof::number(x, 17); }
-
-  const page* page_;
-  const toml::table* table_;
-  std::size_t first_;
-  std::string what_;
-  std::vector<std::string_view> asked_;
-};
+using section = toml_section;
 
 axis_scale scale_of(section& from, const char* key) {
   const prose scale = from.text(key);
@@ -255,7 +130,6 @@ page_heat read_heat(section from) {
   h.maximum = from.quantity("max");
   h.middle = from.quantity("middle");
   h.scale = scale_of(from, "scale");
-  h.value_scale = from.number("value_scale", 1);
   h.digits = static_cast<int>(from.number("digits", 0));
   h.named = !from.flag("unnamed");
   h.where = from.texts("where");
@@ -296,31 +170,11 @@ page_figure read_figure(section from, const std::string& id) {
   return f;
 }
 
-page_constant constant_of(const section& from, const std::string& key, const toml::node& value) {
-  page_constant c;
-  c.line = from.line_of(value);
-  if (value.is_boolean()) {
-    c.value = value.value_or(false);
-  } else if (value.is_integer()) {
-    c.value = value.value_or(std::int64_t{0});
-  } else if (value.is_floating_point()) {
-    c.value = value.value_or(0.0);
-  } else {
-    c.value = from.text_of(value, key).text;
-  }
-  return c;
-}
-
 }  // namespace
 
 void read_block(page& p, std::string_view kind, const std::string& id, const std::string& toml_text, std::size_t first_line) {
-  toml::table root;
-  try {
-    root = toml::parse(toml_text);
-  } catch (const toml::parse_error& bad) {
-    page_fails(p.file, first_line + bad.source().begin.line - 1, std::string(bad.description()));
-  }
-  section block(p, root, first_line, std::string(kind) + (id.empty() ? "" : " '" + id + "'"));
+  const toml::table root = section::parsed(p.file, toml_text, first_line);
+  section block(p.file, root, first_line, std::string(kind) + (id.empty() ? "" : " '" + id + "'"));
   if ((kind == "table" || kind == "figure") && id.empty())
     page_fails(p.file, first_line - 1, "give this " + std::string(kind) + " an id");
   if (kind == "table") {
@@ -328,7 +182,7 @@ void read_block(page& p, std::string_view kind, const std::string& id, const std
   } else if (kind == "figure") {
     p.figures.push_back(read_figure(block, id));
   } else if (kind == "constants") {
-    block.in_order([&](const std::string& key, const toml::node& value) { p.constants[key] = constant_of(block, key, value); });
+    block.in_order([&](const std::string& key, const toml::node& value) { p.constants[key] = block.any_of(value, key); });
   } else if (kind == "words") {
     block.in_order([&](const std::string& column, const toml::node& list) { p.words[column] = block.words_of(list, column); });
   } else if (kind == "left_out") {

@@ -103,7 +103,7 @@ heat_map heat_of(const page_heat& h, const place& p) {
     const frame line = rows.where(h.row, down.at(i, h.row));
     for (std::size_t j = 0; j < along.size(); ++j) {
       const frame one = line.where(h.column, along.at(j, h.column));
-      made.values.push_back(one.size() == 0 ? as_number(cell()) : h.value_scale * one[0].number(h.value));
+      made.values.push_back(one.size() == 0 ? as_number(cell()) : one[0].number(h.value));
     }
   }
   if (h.named) {

@@ -105,9 +105,7 @@ const cell* scope::in_results(const std::string& name) const {
 cell scope::value_of(const std::string& name, std::size_t line) const {
   if (rows_ != nullptr && rows_->has(name)) return rows_->at(row_, name);
   if (const cell* found = in_results(name)) return *found;
-  if (const auto constant = page_->constants.find(name); constant != page_->constants.end()) {
-    return std::visit([](const auto& x) { return cell(x); }, constant->second.value);
-  }
+  if (const auto constant = page_->constants.find(name); constant != page_->constants.end()) return constant->second;
   std::vector<std::string> names;
   if (rows_ != nullptr) names = rows_->columns();
   for (const auto& [group, values] : results_->groups) {

@@ -251,7 +251,7 @@ TEST(ledger, a_row_that_says_too_little_or_too_much_is_refused_by_name) {
   EXPECT_THAT(with("bands = [{ value = \"x\", rival = 0, rival_is = \"r\" }]\n"), HasSubstr("'min' or 'max'"));
   EXPECT_THAT(with("check = \"no_such\"\nyes = [\"x\"]\n"), HasSubstr("no check 'no_such'"));
   EXPECT_THAT(with("quotes = { x = 1 }\n"), HasSubstr("has bands"));
-  EXPECT_THAT(with("theorm = \"x\"\n"), HasSubstr("s.toml, claim 1, evidence 1: there is no key 'theorm'"));
+  EXPECT_THAT(with("theorm = \"x\"\n"), HasSubstr("src/claims/s.toml:10: claim, evidence: no key 'theorm'"));
   EXPECT_THAT(refusal_of("[[claim]]\nid = \"c\"\nkind = \"guess\"\n"), HasSubstr("there is no kind 'guess'"));
 }
 
@@ -272,63 +272,13 @@ TEST(ledger, every_named_system_is_in_code_or_excluded_with_a_reason) {
     EXPECT_TRUE(s.code.empty() || std::filesystem::exists(root + "/" + s.code)) << s.name << ": no file " << s.code;
     names.append(s.name).append("\n");
   }
-  for (const char* named : {"linear attention",
-                            "DeltaNet",
-                            "least squares",
-                            "SGD",
-                            "transition doubled",
-                            "both terms doubled",
-                            "Householder",
-                            "WY",
-                            "UT",
-                            "forward substitution",
-                            "Neumann",
-                            "2 × 2 blocks",
-                            "block recursion",
-                            "GLA",
-                            "GDN",
-                            "KDA",
-                            "EFLA",
-                            "Longhorn",
-                            "squash",
-                            "HiPPO",
-                            "SSM",
-                            "short convolution",
-                            "L2 normalisation",
-                            "L1 normalisation",
-                            "RMS normalisation",
-                            "SiLU",
-                            "sigmoid",
-                            "logistic",
-                            "MQAR",
-                            "MAD",
-                            "RegBench",
-                            "softmax",
-                            "sliding-window",
-                            "Mamba",
-                            "VMamba",
-                            "H3",
-                            "fast-weight",
-                            "flash-linear-attention",
-                            "Performer"}) {
-    EXPECT_THAT(names, HasSubstr(named));
-  }
-}
-
-TEST(ledger, pages_have_every_claim_once_and_answer_first) {
-  const auto pages = claims_pages();
-  EXPECT_EQ(pages.size(), claim_subjects().size() + 1);
-  for (const claim& c : claims()) {
-    const std::string& page = pages.at("claims-" + c.subject + ".md");
-    const std::string heading = "\n## " + c.id + "\n";
-    const std::size_t at = page.find(heading);
-    ASSERT_NE(at, std::string::npos) << c.id;
-    EXPECT_EQ(page.find(heading, at + 1), std::string::npos) << c.id;
-    EXPECT_THAT(pages.at("claims.md"), HasSubstr("(claims-" + c.subject + ".md#" + c.id + ")"));
-  }
-  EXPECT_THAT(pages.at("claims.md"),
-              testing::StartsWith("# The claims on trial\n\nOf " + std::to_string(claims().size()) + " checkable claims"));
-  EXPECT_THAT(pages.at("claims.md"), HasSubstr("## What is not claimed"));
+  std::istringstream wanted(
+      "linear attention, DeltaNet, least squares, SGD, transition doubled, both terms doubled, Householder, WY, "
+      "UT, forward substitution, Neumann, 2 × 2 blocks, block recursion, GLA, GDN, KDA, EFLA, Longhorn, squash, "
+      "HiPPO, SSM, short convolution, L2 normalisation, L1 normalisation, RMS normalisation, SiLU, sigmoid, "
+      "logistic, MQAR, MAD, RegBench, softmax, sliding-window, Mamba, VMamba, H3, fast-weight, "
+      "flash-linear-attention, Performer");
+  for (std::string name; std::getline(wanted >> std::ws, name, ',');) EXPECT_THAT(names, HasSubstr(name));
 }
 
 TEST(ledger, committed_pages_are_those_that_are_written) {

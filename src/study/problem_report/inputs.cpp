@@ -60,13 +60,6 @@ step_values values_of(const subject& of) {
   return out;
 }
 
-double quantile(std::vector<double> x, double share) {
-  if (x.empty()) return std::nan("");
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(x.size() - 1));
-  std::nth_element(x.begin(), x.begin() + at, x.end());
-  return x[static_cast<std::size_t>(at)];
-}
-
 }  // namespace
 
 void add_inputs(const subject& of, report& to) {
@@ -93,7 +86,7 @@ void add_inputs(const subject& of, report& to) {
                            : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) +
                                  "]; the nearer end of [0, 2] is " + number(margin, 6) + " away.";
   f.values = {{"least_x", least}, {"largest_x", most}, {"margin", margin}, {"expansive", beyond}, {"rows", v.stretch.size()},
-              {"median_x", quantile(v.stretch, 0.5)}, {"median_squared_norm", quantile(v.norms, 0.5)}};
+              {"median_x", median(v.stretch)}, {"median_squared_norm", median(v.norms)}};
   to.findings.push_back(std::move(f));
   panel norms{"squared key norms", {"‖k‖²"}, {"share of rows"}, {histogram(v.norms, "rows")}};
   panel steps{"steps", {"x = b‖k‖²"}, {"share of rows"}, {histogram(v.stretch, "rows")}, {{mark_direction::vertical, 2, "limit 2"}}};
