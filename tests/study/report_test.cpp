@@ -131,15 +131,6 @@ TEST(report, json_round_trip_keeps_every_bit) {
   EXPECT_EQ(to_json(back), to_json(r));
 }
 
-TEST(report, json_names_the_command_of_every_finding) {
-  const report r = small_report();
-  ASSERT_TRUE(r.findings[0].replay.empty());
-  const auto j = nlohmann::json::parse(to_json(r));
-  EXPECT_EQ(j["findings"][0]["replay"], r.command);
-  EXPECT_EQ(j["findings"][1]["replay"], r.findings[1].replay);
-  EXPECT_EQ(report_from_json(to_json(r)).findings, r.findings);
-}
-
 TEST(report, committed_reports_read_back_to_the_same_text) {
   std::size_t read = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(DELTAPROOF_SOURCE_DIR) / "reports")) {
@@ -151,19 +142,12 @@ TEST(report, committed_reports_read_back_to_the_same_text) {
   EXPECT_GT(read, 0U);
 }
 
-TEST(report, json_keys_are_sorted_and_non_finite_numbers_are_texts) {
-  std::map<int, std::string> before;  // the last key at each depth
-  const auto j = nlohmann::json::parse(to_json(small_report()), [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    if (event == nlohmann::json::parse_event_t::object_start) before[depth + 1].clear();
-    if (event == nlohmann::json::parse_event_t::key) {
-      const auto key = parsed.get<std::string>();
-      EXPECT_LT(before.at(depth), key);
-      before.at(depth) = key;
-    }
-    return true;
-  });
-  EXPECT_GE(before.size(), 3U);
+TEST(report, json_says_non_finite_numbers_as_texts_and_how_each_finding_is_made_again) {
+  const report r = small_report();
+  const auto j = nlohmann::json::parse(to_json(r));
   EXPECT_EQ(j.at("schema"), "deltaproof.report/1");
+  EXPECT_EQ(j.at("findings").at(0).at("replay"), r.command);
+  EXPECT_EQ(j.at("findings").at(1).at("replay"), r.findings[1].replay);
   EXPECT_EQ(j.at("findings").at(1).at("values").at("mean"), "nan");
   EXPECT_EQ(j.at("findings").at(1).at("values").at("top"), "inf");
   EXPECT_EQ(j.at("tables").at(0).at("rows").at(2).at(1), "-inf");
@@ -178,17 +162,17 @@ TEST(report, json_that_is_no_report_is_refused_by_name) {
     }
     return "accepted";
   };
-  EXPECT_THAT(refusal("{"), HasSubstr("not JSON"));
-  EXPECT_THAT(refusal("[]"), HasSubstr("must be an object"));
-  EXPECT_THAT(refusal("{}"), HasSubstr("\"schema\""));
+  EXPECT_THAT(refusal("{"), HasSubstr("parse error at line 1"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("array"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("key 'schema' not found"));
   const auto good = nlohmann::json::parse(to_json(small_report()));
   for (const auto& item : good.items()) {
     auto lacking = good;
     lacking.erase(item.key());
-    EXPECT_THAT(refusal(lacking.dump()), HasSubstr("\"" + item.key() + "\""));
+    EXPECT_THAT(refusal(lacking.dump()), HasSubstr("key '" + item.key() + "' not found"));
     auto wrong = good;
     wrong[item.key()] = 3;
-    EXPECT_THAT(refusal(wrong.dump()), HasSubstr("\"" + item.key() + "\""));
+    EXPECT_THAT(refusal(wrong.dump()), HasSubstr("(/" + item.key() + ") type must be"));
   }
   auto short_row = good;
   short_row["tables"][0]["rows"][0].erase(0);
@@ -196,6 +180,9 @@ TEST(report, json_that_is_no_report_is_refused_by_name) {
   auto kind = good;
   kind["findings"][0]["evidence"]["kind"] = "believed";
   EXPECT_THAT(refusal(kind.dump()), HasSubstr("believed"));
+  auto nested = good;
+  nested["tables"][0]["columns"][1]["name"] = 1;
+  EXPECT_THAT(refusal(nested.dump()), HasSubstr("(/tables/0/columns/1/name)"));
   auto path = good;
   path["study"] = "../escape";
   EXPECT_THAT(refusal(path.dump()), HasSubstr("lower case"));
