@@ -39,7 +39,7 @@ std::string sentence_of(const unfinished_part& part, const page& p) {
 
 class renderer {
  public:
-  renderer(const page& p, const results& r) : page_(p), results_(r), top_(p, r) {}
+  renderer(const page& p, const results& r) : page_(p), results_(r), top_(p, r, &report_.failed) {}
 
   report run() {
     report_.question = top_.fill(page_.question);
@@ -127,8 +127,8 @@ class renderer {
 
   const page& page_;
   const results& results_;
-  scope top_;
   report report_;
+  scope top_;
 };
 
 cell shown_cell(const page_column& c, const scope& row, const cell& value) {

@@ -159,7 +159,7 @@ std::string scope::placeholder(const std::string& tag, std::size_t line) const {
              "no unit '" + unit + "' in {{" + tag + "}}; there are %, x100, minus, ten, plain, count, and a number of digits");
 }
 
-std::string scope::fill(const prose& p) const {
+std::string scope::filled(const prose& p, const std::function<std::string(const std::string&)>& without) const {
   if (p.text.find("{{") == std::string::npos) return joined(p.text);
   for (const char* choice : {"{{#", "{{^", "{{/", "{{>", "{{="}) {
     if (p.text.find(choice) != std::string::npos) {
@@ -174,16 +174,25 @@ std::string scope::fill(const prose& p) const {
     try {
       return placeholder(tag, line_of_tag(p, tag));
     } catch (const empty_cell&) {
-      if (rows_ != nullptr) throw;
-      throw missing_value(page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} is an empty cell");
+      return without(tag);
     }
   });
   return joined(engine.render(context));
 }
 
+std::string scope::fill(const prose& p) const {
+  return filled(p, [&](const std::string& tag) -> std::string {
+    const std::string what =
+        page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} stands in a sentence and is an empty cell";
+    if (failed_ == nullptr || !results_->unfinished.empty()) throw missing_value(what);
+    failed_->push_back(what);
+    return "nothing";
+  });
+}
+
 std::optional<std::string> scope::fill_unless_missing(const prose& p) const {
   try {
-    return fill(p);
+    return filled(p, [](const std::string&) -> std::string { throw empty_cell{}; });
   } catch (const empty_cell&) {
     return std::nullopt;
   }

@@ -5,9 +5,10 @@
 // parameters, in this order. Fills placeholders and decides expectations.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/results.hpp"
@@ -23,7 +24,8 @@ class missing_value : public format_error {
 
 class scope {
  public:
-  scope(const page& p, const results& r) : page_(&p), results_(&r) {}
+  /// `failed`: where sentences that lack a value are listed; without it, and in an interrupted run, they are refused.
+  scope(const page& p, const results& r, std::vector<std::string>* failed) : page_(&p), results_(&r), failed_(failed) {}
 
   [[nodiscard]] scope in_group(std::string name) const;
   /// Where `words` hold instead of the page's for a column shown as `name`.
@@ -31,7 +33,7 @@ class scope {
 
   /// The value of a name. Throws: missing_value naming page and line.
   [[nodiscard]] cell value_of(const std::string& name, std::size_t line) const;
-  /// The text with its placeholders filled and its lines joined: `{{name|digits|unit}}`.
+  /// The text with its placeholders filled and its lines joined: `{{name|digits|unit}}`. "nothing" for an empty cell.
   [[nodiscard]] std::string fill(const prose&) const;
   /// The same; nothing where a value of the row is an empty cell.
   [[nodiscard]] std::optional<std::string> fill_unless_missing(const prose&) const;
@@ -54,10 +56,12 @@ class scope {
 
  private:
   [[nodiscard]] const cell* in_results(const std::string& name) const;
+  [[nodiscard]] std::string filled(const prose&, const std::function<std::string(const std::string&)>& without) const;
   [[nodiscard]] std::string placeholder(const std::string& tag, std::size_t line) const;
 
   const page* page_;
   const results* results_;
+  std::vector<std::string>* failed_;
   std::string group_;
   const frame* rows_ = nullptr;
   std::size_t row_ = 0;

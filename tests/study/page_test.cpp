@@ -109,7 +109,7 @@ TEST(pages, of_committed_reports_are_green) {
 results numbers(const run_options& options) {
   return in_parts(options, {{"all", [](const run_options&, results& r) {
                                r.values("first", evidence::exhaustive(7), {{"worst", 0.02}, {"n", 12345}, {"fine", true}});
-                               r.values("hidden", {{"share", 0.1234}, {"small", 6.25e-7}, {"how", "b"}});
+                               r.values("hidden", {{"share", 0.1234}, {"small", 6.25e-7}, {"how", "b"}, {"absent", cell()}});
                                frame f({"how", "chunk", "error"});
                                f.add({"a", 16, 0.5}).add({"a", 32, HUGE_VAL}).add({"b", 16, 0.25}).add({"b", 32, cell()});
                                r.table("errors", f);
@@ -244,6 +244,15 @@ TEST(page, expectation_that_fails_stands_at_its_place_and_turns_the_report_red) 
   EXPECT_EQ(report_from_json(to_json(r)).failed, r.failed);
   EXPECT_THAT(to_json(made(good)), Not(HasSubstr("\"failed\"")));
   EXPECT_THAT(made(with(good, "first.worst < bound", "first.worst < 0.01")).answer, HasSubstr("Not so"));
+}
+
+// A search that found nothing is no fault of the page: it is made, and red.
+TEST(page, a_sentence_without_its_value_says_nothing_and_turns_the_report_red) {
+  const std::string page = with(good, "{{hidden.share|3|%}}", "{{hidden.absent|3|%}}");
+  const report r = made(with(page, "expect: fine", "expect: hidden.absent < 1"));
+  EXPECT_THAT(r.answer, HasSubstr("12\u2009345, nothing or"));
+  EXPECT_THAT(r.failed, ElementsAre(HasSubstr("sample/page.md:3: {{hidden.absent|3|%}} stands in a sentence"),
+                                    HasSubstr("finding first: expected hidden.absent < 1; hidden.absent = nothing")));
 }
 
 TEST(page, expectations_compare_numbers_texts_and_truth_values) {

@@ -53,7 +53,9 @@ inline std::vector<double> betas_of(key_kind kind, const format& store) {
 
 /// The recurrence over many tokens, v = 0, for every kind of keys.
 void add_control(const run_options&, results&);
-/// The kernel and the recurrence on the same tokens, at the first beta that add_firsts found.
+/// The first beta at which the repeated key explodes in bf16, in the frame first-explosion; 2 where it never does.
+double beta_of_many_chunks(const results&);
+/// The kernel and the recurrence on the same tokens, at that beta.
 void add_horizon(const run_options&, results&);
 
 }  // namespace deltaproof::detail::chunk_stability
