@@ -23,6 +23,7 @@ namespace shared = detail::shared;
 
 constexpr double good = 0.01;
 constexpr double bad = 0.1;
+constexpr double level_from = 100;  // tokens, with beta near 1/2
 constexpr shape dims;
 
 std::size_t tokens_of(const run_options& options) { return options.size(100000, 1000000); }
@@ -81,6 +82,18 @@ void add_runs(const run_options& options, results& r) {
                                  {"times", in_bf16 / in_fp16},
                                  {"head", head_of("state-bf16")},
                                  {"first_bad", worst_head(worsts, "state-bf16")[0]["bad"]}});
+  // One checkpoint of one head scatters by a third; over all that are level the ratio is steady.
+  const auto level_of = [&](const char* choice) {
+    double squares = 0;
+    for (const head& h : heads) {
+      if (h.logit != 0) continue;
+      const frame level = all.where("head", h.name).where("choice", choice).where([](const auto& row) {
+        return row.number("at") >= level_from;
+      });
+      for (const double error : level.numbers("error")) squares += error * error;
+    }
+    return std::sqrt(squares);
+  };
   const double nearest = at_end("long-slow", "state-bf16", "error");
   const double stochastic = at_end("long-slow", "state-bf16-stochastic", "error");
   r.values("stochastic-state",
@@ -89,7 +102,8 @@ void add_runs(const run_options& options, results& r) {
             {"times", nearest / stochastic},
             {"kept_nearest", at_end("long-slow", "state-bf16", "kept")},
             {"kept_stochastic", at_end("long-slow", "state-bf16-stochastic", "kept")},
-            {"noise", at_end("no-gate", "state-bf16-stochastic", "error") / at_end("no-gate", "state-bf16", "error")}});
+            {"noise", level_of("state-bf16-stochastic") / level_of("state-bf16")},
+            {"level_from", level_from}});
   r.values("decay", {{"exponential_bf16", error_of("decay-bf16")},
                      {"exponential_fp16", error_of("decay-fp16")},
                      {"logarithm_bf16", error_of("log-decay-bf16")},
