@@ -33,14 +33,6 @@ TEST(negative_eigenvalues_words, permutations_are_made_of_transpositions) {
   EXPECT_EQ(all_transpositions(5).size(), 10U);
 }
 
-TEST(negative_eigenvalues_words, every_step_is_exact) {
-  for (const std::size_t n : {2U, 3U, 4U}) {
-    const exactness e = check_every_step(n);
-    EXPECT_EQ(e.exact, e.cases);
-    EXPECT_EQ(e.cases, 4 * all_permutations(n).size() * all_transpositions(n).size());
-  }
-}
-
 // e_i - e_j at b = 1 never errs, in any execution; a projection (b = 1 with unit keys) errs at the first exchange.
 TEST(negative_eigenvalues_words, exact_keys_never_err_and_projections_always_do) {
   for (const execution& how : executions) {
@@ -63,17 +55,6 @@ TEST(negative_eigenvalues_words, the_lead_of_parity_is_a_power) {
   const double halvings = -std::log2(h.lead);
   EXPECT_NEAR(halvings, std::round(halvings), 1e-9);
   EXPECT_GT(halvings, 5);
-}
-
-TEST(negative_eigenvalues_words, margins_shorten_the_horizon) {
-  std::size_t before = 1U << 20U;
-  for (const double b : {1.875, 1.75, 1.5}) {
-    const horizon h = follow_word(executions[5], 5, b, true, 4000, 1, 1);
-    ASSERT_GT(h.wrong, 0U) << b;
-    EXPECT_LT(h.wrong, before);
-    EXPECT_LT(h.faint, h.wrong);
-    before = h.wrong;
-  }
 }
 
 TEST(negative_eigenvalues_half_life, is_what_one_counts) {

@@ -4,34 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "deltaproof/kernel/check.hpp"
 #include "deltaproof/kernel/emulate.hpp"
 #include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/kernel/regimes.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
-#include "studies/shared/trials/cases.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::referee_study;
-using detail::trials::cases;
-using detail::trials::trial_case;
-
-TEST(referee_study, each_fault_can_happen_in_some_case) {
-  std::map<std::string, std::size_t> possible;
-  for (const trial_case& c : cases({})) {
-    const problem p = generate(c.inputs);
-    require_fit(plan_named(c.plan), p, c.path, c.chunk);
-    for (const fault& f : faults()) possible[std::string(f.name)] += applies(f, p, c.path) ? 1 : 0;
-  }
-  EXPECT_EQ(possible.size(), faults().size());
-  for (const auto& [name, count] : possible) EXPECT_GT(count, 0U) << name;
-}
 
 TEST(referee_study, laws_of_keys_are_what_they_say) {
   for (const key_law& law : key_laws) {

@@ -29,18 +29,6 @@ TEST(wy_cost, of_two_rows_is_what_one_counts_by_hand) {
   EXPECT_EQ(chunk_operations(0, 4, 4), operation_counts{});
 }
 
-TEST(wy_cost, polynomials_are_what_the_code_does) {
-  const inverse_method forward_substitution = inverse_named("forward");
-  for (const std::size_t tokens : std::initializer_list<std::size_t>{0, 1, 5, 32, 47}) {
-    for (const std::size_t chunk : std::initializer_list<std::size_t>{1, 4, 7, 32, 64}) {
-      EXPECT_EQ(counted_chunkwise(tokens, chunk, 5, 3, forward_substitution), chunkwise_operations(tokens, chunk, 5, 3))
-          << tokens << ' ' << chunk;
-    }
-    EXPECT_EQ(counted_recurrent(tokens, 5, 3), recurrent_operations(tokens, 5, 3));
-  }
-  EXPECT_NE(counted_chunkwise(32, 16, 5, 3, inverse_named("neumann")), chunkwise_operations(32, 16, 5, 3));
-}
-
 TEST(wy_cost, of_an_inverse_is_known_for_substitution) {
   for (const std::size_t c : std::initializer_list<std::size_t>{1, 2, 16, 33}) {
     EXPECT_EQ(counted_inverse(c, inverse_named("forward")),
@@ -64,26 +52,6 @@ TEST(wy_errors, reference_agrees_with_more_bits) {
   const auto exact = recurrent(convert<real<256>>(s, [](double x) { return lift<real<256>>(x); }));
   for (std::size_t i = 0; i < r.o.size(); ++i) EXPECT_EQ(r.o[i], round_to<double>(exact.o.data()[i]));
   for (std::size_t i = 0; i < r.state.size(); ++i) EXPECT_EQ(r.state[i], round_to<double>(exact.final_state.data()[i]));
-}
-
-TEST(wy_errors, order_as_the_formats_do) {
-  const std::vector<std::size_t> lengths{1, 16, 64};
-  for (const regime& which : regimes) {
-    const frame squares = squared_errors(detail::chunks::make_sequence(which.keys, which.steps, 128, 16, 2, 1, 1000), lengths);
-    for (const std::size_t chunk : lengths) {
-      const auto error = [&](std::string_view arithmetic, const char* column = "o") {
-        return std::sqrt(squares.find({{"arithmetic", arithmetic}, {"chunk", chunk}}, column));
-      };
-      EXPECT_GT(error("bf16"), 4 * error("fp16"));
-      EXPECT_GT(error("fp16"), 50 * error("fp32"));
-      EXPECT_GT(error("fp32"), 1e6 * error("fp64"));
-      EXPECT_GT(error("bf16 native"), error("bf16"));
-      EXPECT_LT(error("fp64"), 1e-13);
-      EXPECT_NEAR(error("tf32") / error("fp16"), 1, 0.2);
-      EXPECT_EQ(error("fp32", "accumulator"), error("fp32", "storage"));
-      EXPECT_GT(error("bf16", "storage"), 100 * error("bf16", "accumulator"));
-    }
-  }
 }
 
 // Windows are (T / 2, T]: over all of them squares add up to those of the whole run.
