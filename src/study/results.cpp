@@ -189,6 +189,16 @@ double frame::find(const std::vector<std::pair<std::string, cell>>& values, std:
   return left[0].number(column);
 }
 
+double frame::find_in_order(const std::vector<std::string>& keys, const frame_row& values_and_column) const {
+  if (values_and_column.size() != keys.size() + 1) {
+    throw domain_error("a row is found by " + std::to_string(keys.size()) + " values and the name of a column, got " +
+                       std::to_string(values_and_column.size()) + " in all");
+  }
+  std::vector<std::pair<std::string, cell>> values;
+  for (std::size_t i = 0; i < keys.size(); ++i) values.emplace_back(keys[i], values_and_column[i]);
+  return find(values, values_and_column.back().text());
+}
+
 frame& frame::derive(std::string name, const std::function<cell(const row&)>& f) {
   std::vector<cell> made;
   for (std::size_t i = 0; i < rows_.size(); ++i) made.push_back(f((*this)[i]));

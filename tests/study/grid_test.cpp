@@ -166,6 +166,9 @@ TEST(frame, finds_one_row_and_refuses_what_is_not_there) {
   EXPECT_EQ(f.find({{"chunk", 32}, {"store", "bf16"}, {"draw", 1}}, "product"), -32);
   EXPECT_THROW((void)f.find({{"chunk", 32}}, "product"), domain_error);
   EXPECT_THROW((void)f.find({{"chunk", 33}}, "product"), domain_error);
+  const auto at = f.finder({"store", "draw", "chunk"});
+  EXPECT_EQ(at("bf16", 1, 32, "product"), -32);
+  EXPECT_THROW((void)at("bf16", 1, "product"), domain_error);
   EXPECT_THROW(f.add({1, 2}), domain_error);
   f.derive("half", [](const auto& row) { return row.number("product") / 2; });
   EXPECT_EQ(f[1].number("half"), 8);

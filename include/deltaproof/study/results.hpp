@@ -86,12 +86,18 @@ class frame {
   [[nodiscard]] frame where(const std::function<bool(const row&)>& wanted) const;
   /// The number in `column` of the only row with these values. Throws: domain_error where there is none or are several.
   [[nodiscard]] double find(const std::vector<std::pair<std::string, cell>>& values, std::string_view column) const;
+  /// `find` with its columns said once: at = f.finder({"rule", "x"}) makes at("euler", 2, "error"), while the frame is there.
+  [[nodiscard]] auto finder(std::vector<std::string> keys) const {
+    return [this, keys = std::move(keys)](const auto&... cells) { return find_in_order(keys, {cells...}); };
+  }
   /// A further column, computed from each row.
   frame& derive(std::string name, const std::function<cell(const row&)>& f);
   /// One row for each combination of `keys` in order of appearance, with aggregates of the rows that have it.
   [[nodiscard]] frame by(const std::vector<std::string>& keys, const std::vector<aggregate>& aggregates) const;
 
  private:
+  [[nodiscard]] double find_in_order(const std::vector<std::string>& keys, const frame_row& values_and_column) const;
+
   std::vector<std::string> columns_;
   std::vector<frame_row> rows_;
 };
