@@ -10,7 +10,7 @@
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/study/results.hpp"
-#include "studies/recall/runs.hpp"
+#include "studies/recall/parts.hpp"
 
 namespace deltaproof {
 namespace {
@@ -65,7 +65,7 @@ TEST(recall_moments, of_one_two_and_three_dimensions_are_known) {
 /// How far the mean of a sample is off, less four and a half of its standard errors.
 double off(const std::vector<double>& sample, double expected) {
   return std::fabs(as_number(mean(sample)) - expected) -
-         4.5 * as_number(deviation(sample)) / std::sqrt(static_cast<double>(sample.size()));
+         4.5 * as_number(means({"x"})[1].of(sample)) / std::sqrt(static_cast<double>(sample.size()));
 }
 
 TEST(recall_moments, are_those_of_the_keys_drawn) {
@@ -154,15 +154,6 @@ TEST(recall_theory, prefix_is_the_mean_of_the_tokens_so_far) {
   EXPECT_NEAR(delta_own_before(m, 8, 2000).last / delta_own_before_limit(m, 8, 1), 1, 1e-12);
 }
 
-TEST(recall_theory, stationary_error_of_a_step) {
-  const inputs in = make_inputs({.f = relation::cubic, .key_dim = 6, .tokens = 60000}, 2, 0);
-  const moments m = moments_of(relation::cubic, 6);
-  for (const double beta : {0.25, 1.0, 1.6}) {
-    EXPECT_NEAR(late_prediction(delta_rule(6, 6, beta), in, 500, in.v).error / delta_own_before_limit(m, 6, beta), 1, 0.03)
-        << beta;
-  }
-}
-
 TEST(recall_information, of_samples_that_one_can_count) {
   std::vector<double> x;
   std::vector<double> coarse;
@@ -198,17 +189,6 @@ TEST(recall_information, bias_is_what_unrelated_samples_show) {
     bias += i.bias / 20;
   }
   EXPECT_NEAR(bits / bias, 1, 0.1);
-}
-
-TEST(recall_cost, is_what_one_counts) {
-  for (const std::uint64_t d : {1U, 5U}) {
-    const costs c = count_costs(d, 3);
-    EXPECT_EQ(c.hebbian, (operation_counts{d * d, 0, d * d, 0, 0}));
-    EXPECT_EQ(c.delta, (operation_counts{2 * d * d, d, 2 * d * d + d, 0, 0}));
-    EXPECT_EQ(c.least_squares.total(), 8 * d * d + 4 * d + 1);
-    EXPECT_EQ(c.least_squares_anew,
-              (operation_counts{6 * d * d + d * d * d, d * (d - 1) * (d - 1), 6 * d * d + 2 * d * d * d - d, d, 0}));
-  }
 }
 
 TEST(recall_memories, exist_by_name_and_fit) {

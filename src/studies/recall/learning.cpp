@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/number/counting.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/rule/baselines.hpp"
+#include "deltaproof/scan/recurrent.hpp"
 #include "studies/recall/parts.hpp"
-#include "studies/recall/runs.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
@@ -58,25 +60,22 @@ void add_learning(const run_options& options, results& r) {
                 s.error / square,
                 s.cosine};
       },
-      formulas, learners, draws(6, 12));
+      formulas, learners, many_runs);
   const frame& law =
-      r.table("learning", found.by({"formula", "linear", "affine", "expected", "square", "learner"},
-                                   {{"error", "error", mean}, {"sd", "error", deviation}, {"cosine", "cosine", mean}}));
-  const auto at = [&](std::string_view f, std::string_view who, const char* column = "error") {
-    return law.find({{"formula", f}, {"learner", who}}, column);
-  };
+      r.table("learning", found.by({"formula", "linear", "affine", "expected", "square", "learner"}, means({"error", "cosine"})));
+  const auto at = law.finder({"formula", "learner"});
   frame map({"formula", "learner", "error"});
   std::vector<double> off, ratios;
   for (const relation f : relations) {
     if (f == relation::identity) continue;
     const std::string name(name_of(f));
-    for (const learner& who : learners.quick) map.add({name, who.name, at(name, who.name)});
+    for (const learner& who : learners.quick) map.add({name, who.name, at(name, who.name, "error")});
     for (const char* best : {"linear", "affine"}) map.add({name, best, at(name, "one", best)});
-    off.push_back(at(name, "one") / at(name, "one", "expected") - 1);
-    ratios.push_back(at(name, "one") / at(name, "rls"));
+    off.push_back(at(name, "one", "error") / at(name, "one", "expected") - 1);
+    ratios.push_back(at(name, "one", "error") / at(name, "rls", "error"));
   }
   r.table("learning-map", std::move(map));
-  const std::size_t cases = runs_of(options) * (last - first);
+  const std::size_t cases = many_runs.values(options).size() * (last - first);
   const auto share = [](relation f) { return moments_of(f, key_dim).linear_share(key_dim); };
   r.values("own-key", evidence::measured(), {{"cubic", share(relation::cubic)}, {"exponential", share(relation::exponential)}});
   r.values("own-key-runs", evidence::sampled(cases, options.seed, {}), {{"worst", worst(off)}});
@@ -86,23 +85,23 @@ void add_learning(const run_options& options, results& r) {
             {"highest", greatest(ratios)},
             {"expected", 2 / (1 + 2.0 * key_dim / static_cast<double>(last + first))}});
   r.values("constant-feature", evidence::sampled(cases, options.seed, {}),
-           {{"without", at("exponential", "rls")}, {"with", at("exponential", "constant")}});
+           {{"without", at("exponential", "rls", "error")}, {"with", at("exponential", "constant", "error")}});
   // |grad_S of |S k - v|^2 / 2| = |S k - v| |k|.
-  const auto gradient = [&](const char* f) { return std::sqrt(at(f, "one") * at(f, "one", "square") * key_dim); };
+  const auto gradient = [&](const char* f) { return std::sqrt(at(f, "one", "error") * at(f, "one", "square") * key_dim); };
   r.values("gradients", evidence::sampled(cases, options.seed, {}),
            {{"exponential", gradient("exponential")},
             {"quartic", gradient("quartic")},
-            {"relative_exponential", std::sqrt(at("exponential", "one"))},
-            {"relative_quartic", std::sqrt(at("quartic", "one"))}});
+            {"relative_exponential", std::sqrt(at("exponential", "one", "error"))},
+            {"relative_quartic", std::sqrt(at("quartic", "one", "error"))}});
   r.values("learners", {{"first", first},
                         {"last", last},
                         {"share", 1 / lowest},
-                        {"small_step", at("exponential", "eighth") / at("exponential", "rls")},
+                        {"small_step", at("exponential", "eighth", "error") / at("exponential", "rls", "error")},
                         {"one_in", 1 / learners.quick[1].beta},
-                        {"constant_sd", at("exponential", "constant", "sd")},
+                        {"constant_sd", at("exponential", "constant", "error_sd")},
                         {"left", at("exponential", "one", "affine")},
                         {"gradient_ratio", gradient("exponential") / gradient("quartic")},
-                        {"gradient_sd", at("exponential", "one", "sd") / at("exponential", "one")}});
+                        {"gradient_sd", at("exponential", "one", "error_sd") / at("exponential", "one", "error")}});
 }
 
 void add_retrieval(const run_options& options, results& r) {
@@ -136,19 +135,12 @@ void add_retrieval(const run_options& options, results& r) {
         return {moments_of(f, key_dim).square, asked[0], asked[1], asked[2], asked[3], cosine, old, recent};
       },
       kinds, who, draws(24, 200));
-  std::vector<aggregate> wanted;
-  for (const char* column : {"one", "ten", "fifty", "all", "cosine", "old", "recent"}) {
-    wanted.push_back({column, column, mean});
-    wanted.push_back({std::string(column) + "_sd", column, deviation});
-  }
-  frame law = runs.by({"relation", "memory", "square"}, wanted);
+  frame law = runs.by({"relation", "memory", "square"}, means({"one", "ten", "fifty", "all", "cosine", "old", "recent"}));
   for (const char* column : {"all", "old", "recent"}) {
     law.derive(std::string(column) + "_relative",
                [column](const auto& row) { return row.number(column) / row.number("square"); });
   }
-  const auto at = [&](const char* f, const char* memory, const char* column) {
-    return law.find({{"relation", f}, {"memory", memory}}, column);
-  };
+  const auto at = law.finder({"relation", "memory"});
   const auto exponential = [&](const char* column) { return at("exponential", "delta", column); };
   const frame its_runs = runs.where("relation", "exponential").where("memory", "delta");
   const double root = std::sqrt(static_cast<double>(retrieval_runs(options)));
@@ -162,17 +154,11 @@ void add_retrieval(const run_options& options, results& r) {
             {"least_of_one", its_runs.over("one", least)},
             {"largest_of_ten", its_runs.over("ten", greatest)},
             {"same", same("one", "one_sd") && same("ten", "ten_sd")}});
-  // The printed figures are of the document's text on retrieval.
   r.values("pairs", {{"ten", pairs[1]},
                      {"fifty", pairs[2]},
                      {"one_sd", exponential("one_sd")},
                      {"ten_sd", exponential("ten_sd")},
-                     {"all_sd", exponential("all_sd")},
-                     {"printed_quadratic", 0.001},
-                     {"printed_quadratic_rls", 0.0007},
-                     {"printed_one", 0.004},
-                     {"printed_ten", 2.9},
-                     {"printed_rls", 1.0}});
+                     {"all_sd", exponential("all_sd")}});
   r.values("retrieval", evidence::sampled(retrieval_runs(options), options.seed, {}),
            {{"identity", at("identity", "delta", "all")}, {"quadratic_first_half", at("quadratic", "delta", "old_relative")}});
   r.values("retrieved", {{"expected", delta_own_before(moments_of(relation::identity, key_dim), key_dim, tokens + 1).last},
@@ -208,11 +194,11 @@ void add_rules(const run_options& options, results& r) {
       },
       grid_axis<relation>{"relation", {relation::identity, relation::exponential}}, conditions,
       grid_axis<std::string>{"memory", {memories.begin(), memories.end()}}, draws(2, 4));
-  frame law = runs.by({"relation", "condition", "memory"},
-                      {{"error", "error", mean}, {"sd", "error", deviation}, {"cosine", "cosine", mean}});
+  frame law = runs.by({"relation", "condition", "memory"}, means({"error", "cosine"}));
   law.derive("shown", [](const auto& row) { return row.number("error") < diverged ? row["error"] : cell(); });
+  const auto at = law.finder({"relation", "condition", "memory"});
   const auto of_identity = [&](const char* c, const char* name, const char* column = "error") {
-    return law.find({{"relation", "identity"}, {"condition", c}, {"memory", name}}, column);
+    return at("identity", c, name, column);
   };
   const std::size_t cases = draws(2, 4).values(options).size() * n / 2;
   r.values("spread-norms", evidence::sampled(cases, options.seed, {}),
@@ -221,7 +207,7 @@ void add_rules(const run_options& options, results& r) {
             {"longhorn", of_identity("spread", "longhorn")},
             {"normalised", of_identity("spread", "delta")}});
   r.values("spread", {{"cosine", of_identity("spread", "efla", "cosine")},
-                      {"sd", of_identity("spread", "efla", "sd")},
+                      {"sd", of_identity("spread", "efla", "error_sd")},
                       {"of_length", spread},
                       {"runs", draws(2, 4).values(options).size()},
                       // |k|^2 = e^(2 spread z) > 2 for z > ln 2 / (2 spread)
@@ -234,32 +220,73 @@ void add_rules(const run_options& options, results& r) {
             {"noisy_rls", of_identity("unit, noisy", "rls")}});
   std::vector<double> spreads;
   for (const char* name : {"both", "delta", "rls"})
-    spreads.push_back(of_identity("unit, noisy", name, "sd") / of_identity("unit, noisy", name));
+    spreads.push_back(of_identity("unit, noisy", name, "error_sd") / of_identity("unit, noisy", name));
   r.values("conventions",
            {{"beta", strong}, {"cosine", of_identity("unit", "erase", "cosine")}, {"sd", greatest(spreads)}, {"ridge", ridge}});
   r.table("rules", std::move(law));
 }
 
+namespace {
+
+// (K^T K)^-1 by Gauss-Jordan without pivots, which a positive matrix does not need.
+template <class S>
+matrix<S> inverted(matrix<S> a) {
+  const std::size_t n = a.rows();
+  for (std::size_t p = 0; p < n; ++p) {
+    const S pivot = one<S>() / a(p, p);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i == p) continue;
+      const S factor = a(i, p) * pivot;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (j != p) a(i, j) = a(i, j) - factor * a(p, j);
+      }
+      a(i, p) = -factor;
+    }
+    for (std::size_t j = 0; j < n; ++j) a(p, j) = j == p ? pivot : pivot * a(p, j);
+  }
+  return a;
+}
+
+/// The printed formula of least squares from all tokens.
+template <class S>
+void fit_anew(std::span<const S> key, std::span<const S> value) {
+  matrix<S> gram(key_dim, key_dim), cross(key_dim, key_dim);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    add_outer(gram, key, key);
+    add_outer(cross, key, value);
+  }
+  for (std::size_t i = 0; i < key_dim; ++i) gram(i, i) = S(gram(i, i).value() + 1);  // the count needs no true inverse
+  const matrix<S> inverse = inverted(std::move(gram));
+  std::vector<S> image(key_dim);
+  for (std::size_t i = 0; i < key_dim; ++i) read_into(cross, inverse.row(i), std::span<S>(image));
+}
+
+}  // namespace
+
 void add_cost(const run_options&, results& r) {
   constexpr std::uint64_t d = key_dim;
-  const costs c = count_costs(key_dim, tokens);
-  const operation_counts hebbian{d * d, 0, d * d, 0, 0};
-  const operation_counts delta{2 * d * d, d, 2 * d * d + d, 0, 0};
-  const operation_counts squares{3 * d * d + d + 1, d * d + d, 4 * d * d + d, d, 0};
-  // Two outer products a token; Gauss-Jordan; the product with the inverse.
-  const operation_counts anew{2 * tokens * d * d + d * d * d, d * (d - 1) * (d - 1),
-                              2 * tokens * d * d + (d * d * d - d) + d * d * d, d, 0};
+  using counted = counting<double>;
+  const std::vector<counted> k(d, counted(0.5)), v(d, counted(0.25));
+  const std::span<const counted> key(k), value(v);
+  hebbian<counted> attention(d, d);
+  recurrence<counted> delta(d, d);
+  recursive_least_squares<counted> updates(d, d, counted(1));
+  const operation_counts of_delta = count_operations([&] { delta.step(key, value, counted(1)); });
+  bool agree = true;
   frame all({"memory", "multiplications", "additions", "divisions", "total", "ratio"});
-  const auto add_row = [&](const char* name, const operation_counts& n) {
+  const auto add_row = [&](const char* name, const operation_counts& n, const operation_counts& polynomial) {
+    agree = agree && n == polynomial;
     all.add({name, n.multiplications, n.additions + n.subtractions, n.divisions, n.total(),
-             static_cast<double>(n.total()) / static_cast<double>(c.delta.total())});
+             static_cast<double>(n.total()) / static_cast<double>(of_delta.total())});
   };
-  add_row("attention", c.hebbian);
-  add_row("delta", c.delta);
-  add_row("updates", c.least_squares);
-  add_row("anew", c.least_squares_anew);
+  add_row("attention", count_operations([&] { attention.step(key, value); }), {d * d, 0, d * d, 0, 0});
+  add_row("delta", of_delta, {2 * d * d, d, 2 * d * d + d, 0, 0});
+  add_row("updates", count_operations([&] { updates.step(key, value); }), {3 * d * d + d + 1, d * d + d, 4 * d * d + d, d, 0});
+  // Two outer products a token; Gauss-Jordan; the product with the inverse.
+  add_row("anew", count_operations([&] { fit_anew(key, value); }),
+          {2 * tokens * d * d + d * d * d, d * (d - 1) * (d - 1), 2 * tokens * d * d + (d * d * d - d) + d * d * d, d, 0});
   r.values("cost", evidence::exhaustive(all.size()),
-           {{"agree", c.hebbian == hebbian && c.delta == delta && c.least_squares == squares && c.least_squares_anew == anew},
+           {{"agree", agree},
             {"ratio", all.find({{"memory", "updates"}}, "ratio")},
             {"anew_ratio", all.find({{"memory", "anew"}}, "ratio")}});
   r.table("cost", std::move(all));

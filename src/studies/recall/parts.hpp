@@ -7,7 +7,9 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "deltaproof/study/grid.hpp"
 #include "studies/recall/tasks.hpp"
@@ -16,9 +18,9 @@ namespace deltaproof::detail::recall {
 
 inline constexpr std::size_t key_dim = 64;
 inline constexpr std::size_t tokens = 1000;  ///< T of the document's tables
-[[nodiscard]] inline std::size_t runs_of(const run_options& o) { return o.size(6, 12); }
 [[nodiscard]] inline std::size_t retrieval_runs(const run_options& o) { return o.size(24, 200); }
 [[nodiscard]] inline std::size_t rule_tokens(const run_options& o) { return o.size(3000, 8000); }
+inline const grid_axis<std::size_t> many_runs = draws(6, 12), few_runs = draws(3, 6);
 
 inline const grid_axis<relation> formulas{"formula", {relations.begin(), relations.end()}};
 
@@ -28,20 +30,20 @@ struct printed {
   double unit = 0;
 };
 
-/// Table "Normalized MSE, Unnormalized MSE", DeltaNet; rows as `relations`.
-struct printed_error {
-  printed normalised, raw;
-};
-inline constexpr std::array<printed_error, relations.size()> printed_errors{{{{0.028, 1e-3}, {0.026, 1e-3}},
-                                                                             {{0.030, 1e-3}, {0.001, 1e-3}},
-                                                                             {{0.030, 1e-3}, {0.0001, 1e-4}},
-                                                                             {{0.030, 1e-3}, {0.00001, 1e-5}},
-                                                                             {{0.030, 1e-3}, {1.92, 1e-2}},
-                                                                             {{0.030, 1e-3}, {0.96, 1e-2}}}};
-[[nodiscard]] inline const printed_error& printed_errors_of(relation f) { return printed_errors[static_cast<std::size_t>(f)]; }
+/// Table "Normalized MSE, Unnormalized MSE", DeltaNet.
+[[nodiscard]] inline printed printed_error(relation f, bool normalised) {
+  constexpr std::array<printed, relations.size()> raw{
+      {{0.026, 1e-3}, {0.001, 1e-3}, {0.0001, 1e-4}, {0.00001, 1e-5}, {1.92, 1e-2}, {0.96, 1e-2}}};
+  if (normalised) return {f == relation::identity ? 0.028 : 0.030, 1e-3};
+  return raw[static_cast<std::size_t>(f)];
+}
 
 /// The reading that the printed figures come from.
 inline constexpr std::string_view chosen = "apart after prefix";
+
+[[nodiscard]] cell root_mean_square(std::span<const double>);
+/// The mean of each column under its name and the standard deviation (n - 1; 0 of one value) under its name and _sd.
+[[nodiscard]] std::vector<aggregate> means(const std::vector<std::string>& columns);
 
 /// What the text leaves open before a memory sees a token: norm before or after f, projections or none.
 void add_axes(const run_options&, results&);

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/recall/runs.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "studies/recall/parts.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
@@ -52,25 +51,6 @@ void add(score& to, const score& s) {
 void divide(score& s, double n) {
   s.error /= n;
   s.cosine /= n;
-}
-
-// (K^T K)^-1 by Gauss-Jordan without pivots, which a positive matrix does not need.
-template <class S>
-matrix<S> inverted(matrix<S> a) {
-  const std::size_t n = a.rows();
-  for (std::size_t p = 0; p < n; ++p) {
-    const S pivot = one<S>() / a(p, p);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i == p) continue;
-      const S factor = a(i, p) * pivot;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (j != p) a(i, j) = a(i, j) - factor * a(p, j);
-      }
-      a(i, p) = -factor;
-    }
-    for (std::size_t j = 0; j < n; ++j) a(p, j) = j == p ? pivot : pivot * a(p, j);
-  }
-  return a;
 }
 
 constexpr double bits_per_nat = 1.4426950408889634074;
@@ -140,10 +120,10 @@ score score_of(row o, row v) {
   return s;
 }
 
-const score& observation::by(std::string_view name) const {
+const reading& reading_named(std::string_view name) {
   const auto at = std::find_if(readings.begin(), readings.end(), [&](const reading& r) { return r.name == name; });
   if (at == readings.end()) throw domain_error("recall: no reading is named '" + std::string(name) + "'");
-  return scores[static_cast<std::size_t>(at - readings.begin())];
+  return *at;
 }
 
 observation observe(const memory& m, const inputs& in) {
@@ -217,51 +197,21 @@ matrix<double> recollect(const memory& m, const inputs& in) {
   return o;
 }
 
-cell deviation(row x) {
-  const auto n = static_cast<double>(x.size());
-  double mean = 0, squares = 0;
-  for (const double value : x) mean += value / n;
-  for (const double value : x) squares += (value - mean) * (value - mean);
-  return x.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
-}
+cell root_mean_square(row x) { return std::sqrt(squared_norm(x) / static_cast<double>(x.size())); }
 
-cell root_mean_square(row x) {
-  double squares = 0;
-  for (const double one : x) squares += one * one;
-  return std::sqrt(squares / static_cast<double>(x.size()));
-}
-
-costs count_costs(std::size_t dim, std::size_t tokens) {
-  using counted = counting<double>;
-  const std::vector<counted> k(dim, counted(0.5));
-  const std::vector<counted> v(dim, counted(0.25));
-  const std::span<const counted> key(k);
-  const std::span<const counted> value(v);
-  costs result;
-  {
-    hebbian<counted> m(dim, dim);
-    result.hebbian = count_operations([&] { m.step(key, value); });
+std::vector<aggregate> means(const std::vector<std::string>& columns) {
+  const auto deviation = [](row x) -> cell {
+    const auto n = static_cast<double>(x.size());
+    double mean = 0, squares = 0;
+    for (const double value : x) mean += value / n;
+    for (const double value : x) squares += (value - mean) * (value - mean);
+    return x.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  };
+  std::vector<aggregate> result;
+  for (const std::string& column : columns) {
+    result.push_back({column, column, mean});
+    result.push_back({column + "_sd", column, deviation});
   }
-  {
-    recurrence<counted> m(dim, dim);
-    result.delta = count_operations([&] { m.step(key, value, counted(1)); });
-  }
-  {
-    recursive_least_squares<counted> m(dim, dim, counted(1));
-    result.least_squares = count_operations([&] { m.step(key, value); });
-  }
-  result.least_squares_anew = count_operations([&] {
-    matrix<counted> gram(dim, dim);
-    matrix<counted> cross(dim, dim);
-    for (std::size_t t = 0; t < tokens; ++t) {
-      add_outer(gram, key, key);
-      add_outer(cross, key, value);
-    }
-    for (std::size_t i = 0; i < dim; ++i) gram(i, i) = counted(gram(i, i).value() + 1);  // the count needs no true inverse
-    const matrix<counted> inverse = inverted(std::move(gram));
-    std::vector<counted> image(dim);
-    for (std::size_t i = 0; i < dim; ++i) read_into(cross, inverse.row(i), std::span<counted>(image));
-  });
   return result;
 }
 

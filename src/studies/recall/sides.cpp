@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/random.hpp"
 #include "studies/recall/parts.hpp"
-#include "studies/recall/runs.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
@@ -30,14 +31,7 @@ void project(matrix<double>& rows, philox random) {
   matrix<double> w(rows.cols(), rows.cols());
   const double scale = 1 / std::sqrt(static_cast<double>(rows.cols()));
   for (double& x : w.entries()) x = scale * random.normal();
-  std::vector<double> image(w.rows());
-  for (std::size_t t = 0; t < rows.rows(); ++t) {
-    for (std::size_t i = 0; i < w.rows(); ++i) {
-      image[i] = 0;
-      for (std::size_t j = 0; j < w.cols(); ++j) image[i] += w(i, j) * rows(t, j);
-    }
-    std::copy(image.begin(), image.end(), rows.row(t).begin());
-  }
+  rows = matmul<plain<double>>(rows, transpose(w));
 }
 
 inputs prepare(const preparation& p, relation f, std::uint64_t seed, std::uint64_t run) {
@@ -79,29 +73,22 @@ void add_axes(const run_options& options, results& r) {
       preparations,
       grid_axis<relation>{"relation",
                           {relation::identity, relation::quadratic, relation::cubic, relation::exponential, relation::sine}},
-      draws(3, 6));
-  frame law =
-      runs.by({"preparation", "relation"},
-              {{"error", "error", mean}, {"sd", "error", deviation}, {"relative", "relative", mean}, {"own", "own", mean}});
-  const auto at = [&](const cell& p, const char* f, const char* column) {
-    return law.find({{"preparation", p}, {"relation", f}}, column);
-  };
+      few_runs);
+  frame law = runs.by({"preparation", "relation"}, means({"error", "relative", "own"}));
+  const auto at = law.finder({"preparation", "relation"});
   for (const char* f : {"identity", "quadratic"}) {
     law.derive(std::string("own_") + f, [&](const auto& row) { return at(row["preparation"], f, "own"); });
   }
-  const std::size_t n = draws(3, 6).values(options).size();
+  const std::size_t n = few_runs.values(options).size();
   const double raw_quadratic = at("raw", "quadratic", "error"), raw_exponential = at("raw", "exponential", "error");
   r.values("norm-before-f", evidence::sampled(n, options.seed, {}),
            {{"raw_quadratic", raw_quadratic},
             {"raw_exponential", raw_exponential},
-            {"excluded", raw_exponential > 2 * printed_errors_of(relation::exponential).raw.value &&
-                             raw_quadratic > 100 * printed_errors_of(relation::quadratic).raw.value}});
-  r.values("raw", {{"identity", printed_errors_of(relation::identity).raw.value},
-                   {"quadratic", printed_errors_of(relation::quadratic).raw.value},
-                   {"cubic", printed_errors_of(relation::cubic).raw.value},
-                   {"exponential", printed_errors_of(relation::exponential).raw.value},
-                   {"sine", printed_errors_of(relation::sine).raw.value},
-                   {"runs", n}});
+            {"excluded", raw_exponential > 2 * printed_error(relation::exponential, false).value &&
+                             raw_quadratic > 100 * printed_error(relation::quadratic, false).value}});
+  std::map<std::string, cell> raw{{"runs", n}};
+  for (const relation f : relations) raw.emplace(name_of(f), printed_error(f, false).value);
+  r.values("raw", std::move(raw));
   r.values("projections", evidence::sampled(n, options.seed, {}),
            {{"lowest", law.over("relative", least)},
             {"highest", law.over("relative", greatest)},
@@ -130,19 +117,10 @@ void add_convolution(const run_options& options, results& r) {
         return rows;
       },
       grid_axis<relation>{"relation", {relation::exponential, relation::quadratic, relation::identity}},
-      grid_axis<std::string>{"place", {"both", "k", "v"}}, grid_axis<std::size_t>{"width", {1, 3, 5, widest}}, draws(3, 6));
-  frame law = runs.by({"relation", "place", "over", "width"}, {{"raw", "raw", mean},
-                                                               {"raw_sd", "raw", deviation},
-                                                               {"raw_relative", "raw_relative", mean},
-                                                               {"scaled", "scaled", mean},
-                                                               {"scaled_sd", "scaled", deviation},
-                                                               {"scaled_relative", "scaled_relative", mean},
-                                                               {"own", "own", mean},
-                                                               {"own_sd", "own", deviation}});
-  const auto at = [&](const char* f, const char* place, std::size_t width, const char* column) {
-    return law.find({{"relation", f}, {"place", place}, {"width", width}}, column);
-  };
-  const std::size_t n = draws(3, 6).values(options).size();
+      grid_axis<std::string>{"place", {"both", "k", "v"}}, grid_axis<std::size_t>{"width", {1, 3, 5, widest}}, few_runs);
+  frame law = runs.by({"relation", "place", "over", "width"}, means({"raw", "raw_relative", "scaled", "scaled_relative", "own"}));
+  const auto at = law.finder({"relation", "place", "width"});
+  const std::size_t n = few_runs.values(options).size();
   r.values("convolution-changes-the-unit", evidence::sampled(n, options.seed, {}),
            {{"before", at("exponential", "both", 1, "raw")},
             {"after_raw", at("exponential", "both", widest, "raw")},
@@ -156,10 +134,6 @@ void add_convolution(const run_options& options, results& r) {
                            {"runs", n},
                            {"exponential_without", without},
                            {"exponential_with", with},
-                           {"quadratic_without", 0.001},
-                           {"quadratic_with", 0.034},
-                           {"identity_without", 0.030},
-                           {"identity_with", 0.027},
                            {"ratio", without / with},
                            {"unit", key_dim * moments_of(relation::exponential, key_dim).square},
                            {"v_alone", at("quadratic", "v", widest, "own")},
@@ -231,8 +205,7 @@ void add_successors(const run_options& options, results& r) {
                            {"both", true, true, false},
                            {"all", true, true, true}}},
       draws(24, 200));
-  const frame& law =
-      r.table("successors", runs.by({"over"}, {{"hit", "hit", mean}, {"sd", "hit", deviation}, {"cosine", "cosine", mean}}));
+  const frame& law = r.table("successors", runs.by({"over"}, means({"hit", "cosine"})));
   const auto found = [&](const char* over) { return law.find({{"over", over}}, "hit"); };
   r.values("convolution-on-keys", evidence::sampled(retrieval_runs(options) * words, options.seed, {}),
            {{"keys", found("k")}, {"values", found("v")}, {"none", found("none")}, {"both", found("both")}});
@@ -286,14 +259,9 @@ void add_information(const run_options& options, results& r) {
       options, "information",
       {"cells", "printed", "delta_printed", "rls_printed", "bits", "bias", "delta", "rls", "fresh", "unrelated"},
       [&](const printed_information& p, std::size_t run) { return informations_of(p, options.seed, run); }, informations,
-      draws(3, 6));
-  frame law = runs.by({"relation", "cells", "printed", "delta_printed", "rls_printed"}, {{"bits", "bits", mean},
-                                                                                         {"sd", "bits", deviation},
-                                                                                         {"bias", "bias", mean},
-                                                                                         {"delta", "delta", mean},
-                                                                                         {"rls", "rls", mean},
-                                                                                         {"fresh", "fresh", mean},
-                                                                                         {"unrelated", "unrelated", mean}});
+      few_runs);
+  frame law = runs.by({"relation", "cells", "printed", "delta_printed", "rls_printed"},
+                      means({"bits", "bias", "delta", "rls", "fresh", "unrelated"}));
   law.derive("away", [](const auto& row) { return shared::ln(row.number("bits") / row.number("printed")); });
   const frame nearness = law.by({"cells"}, {{"off", "away", root_mean_square}});
   law.derive("off", [&](const auto& row) { return nearness.find({{"cells", row["cells"]}}, "off"); });
@@ -304,10 +272,8 @@ void add_information(const run_options& options, results& r) {
   // The number of cells that comes nearest to the printed bits.
   const double nearest = nearness.over("off", least);
   const cell best = nearness.where("off", nearest)[0]["cells"];
-  const auto at = [&](const char* f, const cell& cells, const char* column) {
-    return law.find({{"relation", f}, {"cells", cells}}, column);
-  };
-  const std::size_t n = draws(3, 6).values(options).size();
+  const auto at = law.finder({"relation", "cells"});
+  const std::size_t n = few_runs.values(options).size();
   const auto kind = evidence::sampled(n * tokens * key_dim, options.seed, {});
   r.values("information-is-the-cells", kind,
            {{"ten", at("identity", 10, "bits")},
@@ -329,7 +295,7 @@ void add_information(const run_options& options, results& r) {
                      {"growth", at("identity", 50, "bits") - at("identity", 10, "bits")},
                      {"fresh_share", at("quadratic", best, "fresh") / at("quadratic", best, "rls")},
                      {"above_floor", at("exponential", best, "fresh_kept") / at("exponential", best, "bias_kept")},
-                     {"sd", at("identity", best, "sd")},
+                     {"sd", at("identity", best, "bits_sd")},
                      {"quadratic_printed", informations.quick[1].rls},
                      {"compression_off", std::fabs(share / 2 - 0.032)},
                      {"fitted", share},

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "studies/recall/parts.hpp"
-#include "studies/recall/runs.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
 
@@ -32,33 +31,24 @@ constexpr std::array<printed_shrinkage, 4> printed_shrinkages{{{{1.0, 0.1}, {0.0
                                                                {{0.21, 0.01}, {0.00046, 1e-5}},
                                                                {{0.056, 1e-3}, {0.000051, 1e-6}},
                                                                {{0.017, 1e-3}, {0.000005, 1e-6}}}};
-/// Table "DeltaNet, RLS, Gap", values normalised.
-struct printed_gap {
-  std::string_view name;
-  relation f;
-  printed delta, least_squares;
-};
-const grid_axis<printed_gap> gaps{"formula",
-                                  {{"identity", relation::identity, {0.028, 1e-3}, {0.028, 1e-3}},
-                                   {"quadratic", relation::quadratic, {0.030, 1e-3}, {0.029, 1e-3}},
-                                   {"cubic", relation::cubic, {0.030, 1e-3}, {0.029, 1e-3}},
-                                   {"exponential", relation::exponential, {0.030, 1e-3}, {0.029, 1e-3}}}};
+/// Table "DeltaNet, RLS, Gap", values normalised: least squares; DeltaNet as `printed_error`.
+printed printed_least_squares(relation f) { return {f == relation::identity ? 0.028 : 0.029, 1e-3}; }
 /// Table "500, 4000, 32000 tokens", identity: linear attention, DeltaNet, least squares; and the text below it, e^k at the end.
-struct printed_scaling {
-  std::size_t tokens;
-  std::array<printed, 3> errors;
-};
-constexpr std::array<printed_scaling, 3> printed_scalings{{{500, {{{0.40, 0.01}, {0.030, 1e-3}, {0.030, 1e-3}}}},
-                                                           {4000, {{{20.8, 0.1}, {0.031, 1e-3}, {0.031, 1e-3}}}},
-                                                           {longest, {{{1306, 1}, {0.031, 1e-3}, {0.031, 1e-3}}}}}};
+constexpr std::size_t shortest = 500;
+const grid_axis<std::size_t> counts{"tokens", {shortest, 4000, longest}};
+printed printed_scaling(std::string_view who, std::size_t n) {
+  if (who != "hebbian") return {n == shortest ? 0.030 : 0.031, 1e-3};
+  return n == shortest ? printed{0.40, 0.01} : n == longest ? printed{1306, 1} : printed{20.8, 0.1};
+}
 constexpr printed delta_exponential{2.06, 0.01};
 constexpr printed hebbian_exponential{1534, 1};
 
 const grid_axis<std::string> followed{"memory", {"hebbian", "delta", "rls"}};
 
 /// Within half a unit of the last printed digit, or three standard deviations of a run, of the mean of the runs.
-bool agrees(const printed& p, double mean_found, double spread) {
-  return std::fabs(mean_found - p.value) <= 0.5 * p.unit + 3 * spread + 1e-12;
+cell agrees(const frame::row& row) {
+  const double off = std::fabs(row.number("error") - row.number("printed"));
+  return off <= 0.5 * row.number("unit") + 3 * row.number("error_sd") + 1e-12;
 }
 
 cell how_many(std::span<const double> x) { return static_cast<std::size_t>(std::count(x.begin(), x.end(), 1.0)); }
@@ -66,10 +56,10 @@ cell how_many(std::span<const double> x) { return static_cast<std::size_t>(std::
 /// Whether linear attention's three printed errors, identity, follow under a reading, in expectation.
 bool scaling_agrees(const reading& p) {
   const moments m = moments_of(relation::identity, key_dim);
-  return !p.own_key && std::all_of(printed_scalings.begin(), printed_scalings.end(), [&](const printed_scaling& s) {
-    const expectation e = hebbian_apart(m, key_dim, s.tokens);
-    const double expected = p.when == reading::at_the_end || p.last ? e.last : e.prefix;
-    return std::fabs(expected / s.errors[0].value - 1) <= 0.03;
+  return !p.own_key && std::all_of(counts.quick.begin(), counts.quick.end(), [&](std::size_t n) {
+    const expectation e = hebbian_apart(m, key_dim, n);
+    return std::fabs((p.when == reading::at_the_end || p.last ? e.last : e.prefix) / printed_scaling("hebbian", n).value - 1) <=
+           0.03;
   });
 }
 
@@ -83,7 +73,7 @@ frame survey(const run_options& options) {
             observe(delta_rule(key_dim, key_dim, 1), make_inputs({.f = f, .normalise_values = normalised}, options.seed, run));
         moments m = moments_of(f, key_dim);
         if (normalised) m.square = 1.0 / key_dim;
-        const printed& figure = normalised ? printed_errors_of(f).normalised : printed_errors_of(f).raw;
+        const printed figure = printed_error(f, normalised);
         std::vector<frame_row> rows;
         for (std::size_t i = 0; i < readings.size(); ++i) {
           rows.push_back({readings[i].name, figure.value, figure.unit, m.square, delta_apart(m, key_dim, tokens).prefix,
@@ -91,17 +81,10 @@ frame survey(const run_options& options) {
         }
         return rows;
       },
-      formulas, grid_axis<bool>{"normalised", {true, false}}, draws(6, 12));
-  frame law =
-      seen.by({"reading", "formula", "normalised", "printed", "unit", "exact", "expected"}, {{"error", "error", mean},
-                                                                                             {"sd", "error", deviation},
-                                                                                             {"cosine", "cosine", mean},
-                                                                                             {"square", "square", mean},
-                                                                                             {"constant", "constant", mean},
-                                                                                             {"shuffled", "shuffled", mean}});
-  law.derive("met", [](const auto& row) {
-    return agrees({row.number("printed"), row.number("unit")}, row.number("error"), row.number("sd"));
-  });
+      formulas, grid_axis<bool>{"normalised", {true, false}}, many_runs);
+  frame law = seen.by({"reading", "formula", "normalised", "printed", "unit", "exact", "expected"},
+                      means({"error", "cosine", "square", "constant", "shuffled"}));
+  law.derive("met", &agrees);
   law.derive("away", [](const auto& row) { return shared::ln(std::max(row.number("error"), 1e-20) / row.number("printed")); });
   law.derive("relative", [](const auto& row) { return row.number("error") / row.number("square"); });
   law.derive("unrelated", [](const auto& row) { return 2 * row.number("exact"); });
@@ -110,27 +93,24 @@ frame survey(const run_options& options) {
 
 /// Which reading gives the printed errors: the first of those that meet most, linear attention's three before all.
 void judge_readings(const run_options& options, const frame& law, const frame& errors, results& r) {
-  frame verdicts({"reading", "met", "log_error", "scaling"});
-  for (const reading& p : readings) {
-    const frame of_it = law.where("reading", p.name);
-    verdicts.add({p.name, how_many(of_it.numbers("met")), root_mean_square(of_it.numbers("away")), scaling_agrees(p)});
-  }
-  const auto met = [&](std::size_t i) { return verdicts[i].number("met"); };
-  const auto scaling = [&](std::size_t i) { return verdicts[i].number("scaling"); };
+  frame verdicts = law.by({"reading"}, {{"met", "met", how_many}, {"log_error", "away", root_mean_square}});
+  verdicts.derive("scaling", [](const auto& row) { return scaling_agrees(reading_named(row["reading"].text())); });
+  const auto rank = [&](std::size_t i) { return std::pair(verdicts[i].number("scaling"), verdicts[i].number("met")); };
   std::size_t best = 0;
   for (std::size_t i = 1; i < readings.size(); ++i) {
-    if (scaling(i) > scaling(best) || (scaling(i) == scaling(best) && met(i) > met(best))) best = i;
+    if (rank(i) > rank(best)) best = i;
   }
+  const auto [scaling, met] = rank(best);
   bool order_matters = true;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const reading &a = readings[i], &b = readings[best];
-    if (a.own_key == b.own_key && a.last == b.last && a.when != reading::at_the_end && b.when != reading::at_the_end &&
-        a.when != b.when && scaling(i) == scaling(best) && met(i) + 1 >= met(best))
+    const bool other_order = a.when != b.when && a.when != reading::at_the_end && b.when != reading::at_the_end;
+    if (a.own_key == b.own_key && a.last == b.last && other_order && rank(i).first == scaling && rank(i).second + 1 >= met)
       order_matters = false;
   }
   const frame unmet = errors.where("met", false);
-  r.values("protocol", evidence::sampled(runs_of(options), options.seed, {}),
-           {{"found", scaling(best) == 1 && met(best) >= 9 && !readings[best].own_key},
+  r.values("protocol", evidence::sampled(many_runs.values(options).size(), options.seed, {}),
+           {{"found", scaling == 1 && met >= 9 && !readings[best].own_key},
             {"agreeing", verdicts[best]["met"]},
             {"protocol", readings[best].name},
             {"log_error", verdicts[best]["log_error"]},
@@ -146,10 +126,8 @@ void add_protocol(const run_options& options, results& r) {
   const frame law = survey(options);
   const frame& errors = r.table("printed-errors", law.where("reading", chosen));
   judge_readings(options, law, errors, r);
-  const auto error_of = [&](std::string_view f, bool normalised, std::string_view column) {
-    return errors.find({{"formula", f}, {"normalised", normalised}}, column);
-  };
-  const std::size_t runs = runs_of(options);
+  const auto error_of = errors.finder({"formula", "normalised"});
+  const std::size_t runs = many_runs.values(options).size();
   const double lowest = errors.over("relative", least), highest = errors.over("relative", greatest);
   r.values("error-is-chance", evidence::sampled(runs * errors.size(), options.seed, {}),
            {{"lowest", lowest}, {"highest", highest}, {"cosine", errors.over("cosine", worst)}});
@@ -165,71 +143,65 @@ void add_protocol(const run_options& options, results& r) {
   };
   r.values("identity", {{"normalised", error_of("identity", true, "printed")},
                         {"raw", error_of("identity", false, "printed")},
-                        {"elsewhere", printed_errors_of(relation::quadratic).normalised.value},
+                        {"elsewhere", printed_error(relation::quadratic, true).value},
                         {"cosine_normalised", between(true)},
                         {"cosine_raw", between(false)},
-                        {"sd", error_of("identity", true, "sd")}});
+                        {"sd", error_of("identity", true, "error_sd")}});
   frame lines({"x", "independent", "zero"});
   for (const double x : {3e-6, 10.0}) lines.add({x, x, x / 2});
   r.table("chance", std::move(lines));
 
   const frame squares = grid(
       options, "least squares", {"delta_printed", "printed", "unit", "error", "last"},
-      [&](const printed_gap& g, std::size_t run) -> frame_row {
+      [&](relation f, std::size_t run) -> frame_row {
         const observation o = observe(least_squares(key_dim, key_dim, spike_ridge),
-                                      make_inputs({.f = g.f, .normalise_values = true}, options.seed, run));
-        return {g.delta.value, g.least_squares.value, g.least_squares.unit, o.by(chosen).error, o.by("apart final").error};
+                                      make_inputs({.f = f, .normalise_values = true}, options.seed, run));
+        const printed figure = printed_least_squares(f);
+        return {printed_error(f, true).value, figure.value, figure.unit, o.by(chosen).error, o.by("apart final").error};
       },
-      gaps, draws(6, 12));
-  frame beside = squares.by({"formula", "delta_printed", "printed", "unit"},
-                            {{"error", "error", mean}, {"sd", "error", deviation}, {"last", "last", mean}});
-  for (const char* column : {"error", "sd"}) {
-    beside.derive(std::string("delta_") + column, [&](const auto& row) { return error_of(row["formula"].text(), true, column); });
+      grid_axis<relation>{"formula", {relation::identity, relation::quadratic, relation::cubic, relation::exponential}},
+      many_runs);
+  frame beside = squares.by({"formula", "delta_printed", "printed", "unit"}, means({"error", "last"}));
+  for (const char* column : {"error", "error_sd"}) {
+    beside.derive(std::string("delta_") + column, [&](const auto& row) { return error_of(row["formula"], true, column); });
   }
-  beside.derive("met", [](const auto& row) {
-    return agrees({row.number("printed"), row.number("unit")}, row.number("error"), row.number("sd"));
-  });
+  beside.derive("met", &agrees);
   const auto quadratic = [&](const char* column) { return beside.find({{"formula", "quadratic"}}, column); };
   r.values("least-squares-spike", evidence::sampled(runs, options.seed, {}),
            {{"spike", quadratic("error") / quadratic("last")}, {"met", how_many(beside.numbers("met"))}});
   r.values("spike", {{"ridge", spike_ridge}, {"errors", beside.size()}});
-  r.values("gap", {{"printed", gaps.quick[1].delta.value / gaps.quick[1].least_squares.value}});
+  r.values("gap", {{"printed", quadratic("delta_printed") / quadratic("printed")}});
   r.table("printed-gap", std::move(beside));
 }
 
 void add_moments(const run_options& options, results& r) {
-  const frame& all = r.table(
-      "moments",
-      grid(
-          options, "moments",
-          {"mean", "square", "variance", "length", "printed_length", "printed_variance", "linear", "affine", "radius", "met",
-           "off"},
-          [](relation f) -> frame_row {
-            const moments m = moments_of(f, key_dim);
-            const double variance = m.square - m.mean * m.mean;
-            const double length = std::sqrt(key_dim * m.square);
-            frame_row row{
-                m.mean, m.square, variance, length, {}, {}, m.linear_share(key_dim), m.affine_share(key_dim), m.radius / m.square,
-                {},     {}};
-            if (const auto i = static_cast<std::size_t>(f); i < printed_shrinkages.size()) {
-              const printed_shrinkage& p = printed_shrinkages[i];
-              const auto near = [](const printed& figure, double x) {
-                return std::fabs(figure.value - x) <= figure.unit + sampling * x;
-              };
-              row[4] = p.length.value;
-              row[5] = p.variance.value;
-              row[9] = near(p.length, length) && near(p.variance, variance);
-              row[10] = std::max(std::fabs(p.length.value / length - 1), std::fabs(p.variance.value / variance - 1));
-            }
-            return row;
-          },
-          formulas));
+  frame all = grid(
+      options, "moments",
+      {"mean", "square", "variance", "length", "linear", "affine", "radius", "printed_length", "printed_variance", "met", "off"},
+      [](relation f) -> frame_row {
+        const moments m = moments_of(f, key_dim);
+        const double variance = m.square - m.mean * m.mean, length = std::sqrt(key_dim * m.square);
+        frame_row row{m.mean, m.square, variance, length, m.linear_share(key_dim), m.affine_share(key_dim), m.radius / m.square};
+        const auto i = static_cast<std::size_t>(f);
+        if (i >= printed_shrinkages.size()) {
+          row.resize(11);
+          return row;
+        }
+        const auto& [said_length, said_variance] = printed_shrinkages[i];
+        const auto near = [](const printed& said, double x) { return std::fabs(said.value - x) <= said.unit + sampling * x; };
+        row.insert(row.end(),
+                   {said_length.value, said_variance.value, near(said_length, length) && near(said_variance, variance),
+                    std::max(std::fabs(said_length.value / length - 1), std::fabs(said_variance.value / variance - 1))});
+        return row;
+      },
+      formulas);
   const double eighth_moment = all.find({{"formula", "quartic"}}, "square");
   r.values("moments", evidence::certified(),
            {{"met", how_many(all.numbers("met"))},
             {"worst", all.over("off", greatest)},
             {"relative_radius", all.over("radius", greatest)},
             {"beyond_half", 256 * eighth_moment}});  // Markov's inequality for k^8
+  r.table("moments", std::move(all));
   r.values("shrinkage", {{"pairs", printed_shrinkages.size()}, {"allowed", sampling}, {"bits", moment_bits}});
 }
 
@@ -256,21 +228,24 @@ void add_scaling(const run_options& options, results& r) {
       long_runs.find({{"memory", "hebbian"}, {"relation", "exponential"}, {"tokens", longest}}, "error");
   const frame& curves = r.table("curves", long_runs.where("relation", "identity"));
 
-  frame beside({"tokens", "memory", "printed", "expected", "error", "relative", "cosine", "met", "off"});
-  frame points({"tokens", "relative"});
-  for (const printed_scaling& p : printed_scalings) {
-    for (std::size_t i = 0; i < followed.quick.size(); ++i) {
-      const std::string& who = followed.quick[i];
-      const auto of_run = [&](const char* column) { return curves.find({{"memory", who}, {"tokens", p.tokens}}, column); };
-      const double expected = closed_form(who, p.tokens);
-      // The deviation of one run is below 1 % of the expectation at these T (see the runs of table printed-errors).
-      beside.add({p.tokens, who, p.errors[i].value, expected, of_run("error"), of_run("relative"), of_run("cosine"),
-                  std::fabs(p.errors[i].value - expected) <= 0.5 * p.errors[i].unit + 0.01 * expected,
-                  std::fabs(p.errors[i].value / expected - 1)});
-      if (who != "rls") points.add({p.tokens, p.errors[i].value / square});
-    }
-  }
-  frame late = curves.where([](const auto& row) { return row.number("tokens") >= printed_scalings[0].tokens; });
+  frame beside = grid(
+      options, "printed scaling", {"printed", "expected", "error", "relative", "cosine", "met", "off", "printed_relative"},
+      [&](std::size_t n, const std::string& who) -> frame_row {
+        const printed figure = printed_scaling(who, n);
+        const double expected = closed_form(who, n);
+        const auto of_run = [&](const char* column) { return curves.find({{"memory", who}, {"tokens", n}}, column); };
+        // The deviation of one run is below 1 % of the expectation at these T (see the runs of table printed-errors).
+        return {figure.value,
+                expected,
+                of_run("error"),
+                of_run("relative"),
+                of_run("cosine"),
+                std::fabs(figure.value - expected) <= 0.5 * figure.unit + 0.01 * expected,
+                std::fabs(figure.value / expected - 1),
+                figure.value / square};
+      },
+      counts, followed);
+  frame late = curves.where([](const auto& row) { return row.number("tokens") >= shortest; });
   late.derive("off", [](const auto& row) {
     return row.number("error") / closed_form(row["memory"].text(), static_cast<std::size_t>(row.number("tokens"))) - 1;
   });
@@ -285,21 +260,20 @@ void add_scaling(const run_options& options, results& r) {
   r.values("exponential-at-the-end", evidence::measured(),
            {{"delta", delta}, {"hebbian", hebbian_apart(exponential, key_dim, longest).prefix}});
   // The mean over t of |W_t|^2 of a random walk in d dimensions has the relative deviation sqrt(4/(3 d)).
-  r.values("long", {{"first", printed_scalings[0].tokens},
+  r.values("long", {{"first", shortest},
                     {"tokens", longest},
                     {"counts", at.size()},
                     {"unrelated", 2.0 / key_dim},
                     {"delta", delta_exponential.value},
                     {"rounds", std::fabs(delta - delta_exponential.value) <= 0.5 * delta_exponential.unit * (1 + 1e-9)},
                     {"hebbian", hebbian_exponential.value},
-                    {"growth", closed_form("hebbian", longest) / closed_form("hebbian", printed_scalings[0].tokens)},
+                    {"growth", closed_form("hebbian", longest) / closed_form("hebbian", shortest)},
                     {"strays", std::sqrt(4 / (3.0 * key_dim))},
                     {"square", exponential.square}});
   const auto direction = [&](std::size_t n) { return curves.find({{"memory", "hebbian"}, {"tokens", n}}, "cosine"); };
   r.values("hebbian-direction", evidence::sampled(1, options.seed, {}),
-           {{"at_500", direction(printed_scalings[0].tokens)}, {"at_end", direction(longest)}});
+           {{"at_500", direction(shortest)}, {"at_end", direction(longest)}});
   r.table("scaling", std::move(beside));
-  r.table("scaling-printed", std::move(points));
 }
 
 results run(const run_options& options) {
@@ -314,9 +288,12 @@ results run(const run_options& options) {
                                  {"information", &add_information},
                                  {"rules", &add_rules},
                                  {"cost", &add_cost}});
-  r.parameters = {{"key_dim", key_dim},       {"tokens", tokens},
-                  {"runs", runs_of(options)}, {"retrieval_runs", retrieval_runs(options)},
-                  {"longest", longest},       {"rule_tokens", rule_tokens(options)}};
+  r.parameters = {{"key_dim", key_dim},
+                  {"tokens", tokens},
+                  {"runs", many_runs.values(options).size()},
+                  {"retrieval_runs", retrieval_runs(options)},
+                  {"longest", longest},
+                  {"rule_tokens", rule_tokens(options)}};
   return r;
 }
 

@@ -114,21 +114,11 @@ double sine_of_turns(double x) {
 }
 
 double apply(relation f, double k) {
-  switch (f) {
-    case relation::identity:
-      return k;
-    case relation::quadratic:
-      return k * k;
-    case relation::cubic:
-      return k * k * k;
-    case relation::quartic:
-      return k * k * (k * k);
-    case relation::exponential:
-      return portable_exp(k);
-    case relation::sine:
-      return sine_of_turns(5 * k);
-  }
-  return k;
+  if (f == relation::exponential) return portable_exp(k);
+  if (f == relation::sine) return sine_of_turns(5 * k);
+  if (f == relation::identity) return k;
+  if (f == relation::cubic) return k * k * k;
+  return f == relation::quadratic ? k * k : k * k * (k * k);
 }
 
 rational even_moment(std::size_t key_dim, int m) {
@@ -147,31 +137,18 @@ moments moments_of(relation f, std::size_t key_dim) {
     result.radius = std::max(result.radius, value * 0x1p-53);
     return value;
   };
-  switch (f) {
-    case relation::identity:
-      result.square = result.with_key = even(1);
-      break;
-    case relation::quadratic:
-      result.mean = even(1);
-      result.square = even(2);
-      break;
-    case relation::cubic:
-      result.square = even(3);
-      result.with_key = even(2);
-      break;
-    case relation::quartic:
-      result.mean = even(2);
-      result.square = even(4);
-      break;
-    case relation::exponential:
-      result.mean = series(wide(1), 1, 0, false, key_dim, result.radius);
-      result.square = series(wide(2), 1, 0, false, key_dim, result.radius);
-      result.with_key = series(wide(1), 1, 1, false, key_dim, result.radius);
-      break;
-    case relation::sine:  // sin^2 x = (1 - cos 2x) / 2
-      result.square = -0.5 * series(20 * pi(), -1, 0, true, key_dim, result.radius);
-      result.with_key = series(10 * pi(), -1, 1, false, key_dim, result.radius);
-      break;
+  if (f == relation::exponential) {
+    result.mean = series(wide(1), 1, 0, false, key_dim, result.radius);
+    result.square = series(wide(2), 1, 0, false, key_dim, result.radius);
+    result.with_key = series(wide(1), 1, 1, false, key_dim, result.radius);
+  } else if (f == relation::sine) {  // sin^2 x = (1 - cos 2x) / 2
+    result.square = -0.5 * series(20 * pi(), -1, 0, true, key_dim, result.radius);
+    result.with_key = series(10 * pi(), -1, 1, false, key_dim, result.radius);
+  } else {
+    const int power = 1 + static_cast<int>(f);
+    if (power % 2 == 0) result.mean = even(power / 2);
+    if (power % 2 != 0) result.with_key = even((power + 1) / 2);
+    result.square = even(power);
   }
   return result;
 }
