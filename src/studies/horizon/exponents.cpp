@@ -116,19 +116,19 @@ void add_curves(const run_options& options, results& r) {
   std::vector<double> xs, means;
   for (int i = 0; i <= 160; ++i) xs.push_back(0.0625 * shared::exp64(6.93147180559945309 * i / 160));
   for (int i = 1; i <= 60; ++i) means.push_back(3.0 * i / 60);
-  r.table("curves", grid(
-                        options, "closed forms", {"size", "exponent"},
-                        [](const std::string& rule, double x) -> frame_row {
-                          const double stability = stability_of(rule, x);
-                          return {std::max(1.0, std::fabs(stability)), key_dim * fresh_exponent(stability, key_dim)};
-                        },
-                        rule_axis(), grid_axis<double>{"x", xs}));
-  r.table("crossings", grid(
-                           options, "crossings", {"exponent"},
-                           [](const varying& law, double mean_x) -> frame_row {
-                             return {law.scale * law.exponent(law.limit_per_mean * mean_x)};
-                           },
-                           laws, grid_axis<double>{"x", means}));
+  frame curves = grid(
+      options, "closed forms", {"size", "exponent"},
+      [](const std::string& rule, double x) -> frame_row {
+        const double stability = stability_of(rule, x);
+        return {std::max(1.0, std::fabs(stability)), key_dim * fresh_exponent(stability, key_dim)};
+      },
+      rule_axis(), grid_axis<double>{"x", xs});
+  r.table("curves", std::move(curves));
+  frame crossings = grid(
+      options, "crossings", {"exponent"},
+      [](const varying& law, double mean_x) -> frame_row { return {law.scale * law.exponent(law.limit_per_mean * mean_x)}; },
+      laws, grid_axis<double>{"x", means});
+  r.table("crossings", std::move(crossings));
 }
 
 }  // namespace
@@ -206,7 +206,7 @@ void add_exponents(const run_options& options, results& r) {
                          {"deviations", fixed.size()},
                          {"first", xs.quick.front()},
                          {"last", xs.quick.back()},
-                         {"block", exponent_detail::block},
+                         {"block", exponent_block},
                          {"away", 1 - around.quick[0]},
                          {"below_error", below("error")},
                          {"gated_x", strongest["x"]},

@@ -9,11 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/study/results.hpp"
 #include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::horizon {
@@ -29,9 +31,8 @@ constexpr std::array<regime, 4> all_regimes{{
 enum stream : std::uint64_t { of_keys = 11, of_choices = 12, of_values = 13, of_target = 14, of_rounding = 1000 };
 
 std::vector<float> as_float(std::span<const double> x) {
-  std::vector<float> result;
-  result.reserve(x.size());
-  for (const double value : x) result.push_back(round_to<float>(value));
+  std::vector<float> result(x.size());
+  std::transform(x.begin(), x.end(), result.begin(), [](double value) { return round_to<float>(value); });
   return result;
 }
 
@@ -121,37 +122,31 @@ executed_run run_materialised(const token_source& source, double b, const refere
   return run;
 }
 
-/// m^2 over its largest entry.
-matrix<double> normalised_square(const matrix<double>& m) {
-  matrix<double> square(m.rows(), m.cols());
-  double largest = 0;
-  for (std::size_t i = 0; i < m.rows(); ++i) {
-    const std::span<double> row = square.row(i);
-    for (std::size_t k = 0; k < m.rows(); ++k) {
-      const double factor = m(i, k);
-      const std::span<const double> from = m.row(k);
-      for (std::size_t j = 0; j < row.size(); ++j) row[j] += factor * from[j];
-    }
-    for (const double x : row) largest = std::max(largest, std::fabs(x));
+/// The delta rule on one key, d = 1, in fp32, its state rounded to F.
+template <format F>
+class scalar_state {
+ public:
+  scalar_state(double b, double v) : value_{round_to<float>(v)}, step_(round_to<float>(b)) {}
+  template <class Mode>
+  void step(Mode&& mode) {
+    machine_.step(key_, value_, step_);
+    machine_.store([&](float x) { return static_cast<float>(round_to<F>(x, mode).value()); });
   }
-  for (double& x : square.entries()) x /= largest;
-  return square;
-}
+  [[nodiscard]] double value() const { return static_cast<double>(machine_.state()(0, 0)); }
+
+ private:
+  recurrence<float> machine_{1, 1};
+  std::vector<float> key_{1}, value_;
+  float step_;
+};
 
 }  // namespace
 
 std::span<const regime> regimes() { return all_regimes; }
 
 std::string_view name_of(execution how) {
-  switch (how) {
-    case execution::nearest:
-      return "nearest";
-    case execution::stochastic:
-      return "stochastic";
-    case execution::materialised:
-      return "materialised";
-  }
-  return {};
+  constexpr std::array<std::string_view, 3> names{"nearest", "stochastic", "materialised"};
+  return names[static_cast<std::size_t>(how)];
 }
 
 token_source::token_source(const regime& r, std::size_t key_dim, std::size_t value_dim, std::uint64_t seed)
@@ -171,12 +166,8 @@ token_source::token_source(const regime& r, std::size_t key_dim, std::size_t val
 }
 
 void token_source::draw_key(philox& random, std::span<double> key) {
-  double square = 0;
-  for (double& x : key) {
-    x = random.normal();
-    square += x * x;
-  }
-  const double length = std::sqrt(square);
+  shared::draw(random, key);
+  const double length = std::sqrt(shared::squared_norm(key));
   for (double& x : key) x = round_to<bf16>(x / length).value();
 }
 
@@ -216,8 +207,7 @@ reference_run run_reference(const regime& r, std::size_t key_dim, std::size_t va
       std::copy(source.k().begin(), source.k().end(), piece.scan.k.begin() + static_cast<std::ptrdiff_t>(t * key_dim));
       std::copy(source.v().begin(), source.v().end(), piece.scan.v.begin() + static_cast<std::ptrdiff_t>(t * value_dim));
       piece.scan.step[t] = r.step;
-      double square = 0;
-      for (const double x : source.k()) square += x * x;
+      const double square = shared::squared_norm(source.k());
       // The sum is off by less than 2^-40; only then is no factor larger than 1.
       if (!(r.step * square <= 2 - 0x1p-30)) {
         throw domain_error("regime '" + std::string(r.name) + "' has b |k|^2 = " + std::to_string(r.step * square) +
@@ -232,10 +222,8 @@ reference_run run_reference(const regime& r, std::size_t key_dim, std::size_t va
   };
   for (const std::size_t target : at) {
     while (done < target) advance(std::min(target - done, longest_piece));
-    double square = 0;
-    for (const double e : radius) square += e * e;
     run.states.push_back(state);
-    run.radius.push_back(std::sqrt(square) * radius_slack);
+    run.radius.push_back(std::sqrt(shared::squared_norm(radius)) * radius_slack);
   }
   return run;
 }
@@ -260,42 +248,32 @@ executed_run run_executed(const regime& r, execution how, format state_format, c
 
 resting_point rest(format state_format, double b, double v) {
   return shared::with_kept_format(state_format, [&]<format F>() {
-    recurrence<float> machine(1, 1);
-    const std::vector<float> key{1};
-    const std::vector<float> value{round_to<float>(v)};
-    const auto step = round_to<float>(b);
-    resting_point result;
-    for (;;) {
-      const float before = machine.state()(0, 0);
-      machine.step(key, value, step);
-      machine.store([](float x) { return static_cast<float>(round_to<F>(x).value()); });
-      if (machine.state()(0, 0) == before) break;
-      ++result.steps;
+    scalar_state<F> state(b, v);
+    resting_point result{state.value(), 0};
+    for (nearest_even mode;; ++result.steps) {
+      state.step(mode);
+      if (state.value() == result.state) return result;
+      result.state = state.value();
     }
-    result.state = machine.state()(0, 0);
-    return result;
   });
 }
 
 std::vector<double> scalar_error(format state_format, execution how, double b, double v, std::span<const std::size_t> at,
                                  std::uint64_t seed, std::uint64_t stream) {
   return shared::with_kept_format(state_format, [&]<format F>() {
-    recurrence<float> machine(1, 1);
-    stochastic mode(seed, of_rounding + stream);
-    const std::vector<float> key{1};
-    const std::vector<float> value{round_to<float>(v)};
-    const auto step = round_to<float>(b);
+    scalar_state<F> state(b, v);
+    nearest_even nearest;
+    stochastic dice(seed, of_rounding + stream);
     std::vector<double> errors;
     std::size_t done = 0;
     for (const std::size_t target : at) {
       for (; done < target; ++done) {
-        machine.step(key, value, step);
         if (how == execution::stochastic)
-          machine.store([&](float x) { return static_cast<float>(round_to<F>(x, mode).value()); });
+          state.step(dice);
         else
-          machine.store([](float x) { return static_cast<float>(round_to<F>(x).value()); });
+          state.step(nearest);
       }
-      errors.push_back(std::fabs(static_cast<double>(machine.state()(0, 0)) - v) / v);
+      errors.push_back(std::fabs(state.value() - v) / v);
     }
     return errors;
   });
@@ -319,13 +297,17 @@ double certified_norm_at_least(const matrix<float>& m) {
   // A column of a high power of M is a good vector; any vector gives a bound. 30 bits keep the rationals short.
   matrix<double> power(m.rows(), m.cols());
   for (std::size_t i = 0; i < m.size(); ++i) power.data()[i] = static_cast<double>(m.data()[i]);
-  for (int squarings = 0; squarings < 30; ++squarings) power = normalised_square(power);
+  const auto largest_of = [](std::span<const double> x) { return as_number(worst(x)); };
+  for (int squarings = 0; squarings < 30; ++squarings) {
+    power = matmul<plain<double>>(power, power);
+    const double largest = largest_of(power.entries());
+    for (double& x : power.entries()) x /= largest;
+  }
   std::size_t best = 0;
   for (std::size_t j = 0; j < m.cols(); ++j) {
     if (std::fabs(power(j, j)) > std::fabs(power(best, best))) best = j;
   }
-  double largest = 0;
-  for (const double entry : power.row(best)) largest = std::max(largest, std::fabs(entry));
+  const double largest = largest_of(power.row(best));
   std::vector<rational> x;
   for (const double entry : power.row(best)) x.push_back(exact(std::nearbyint(entry / largest * 0x1p30) * 0x1p-30));
   rational numerator = 0;

@@ -18,7 +18,7 @@
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rounding.hpp"
-#include "studies/horizon/keys.hpp"
+#include "studies/horizon/growth.hpp"
 
 namespace deltaproof::detail::horizon {
 

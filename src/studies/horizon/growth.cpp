@@ -9,8 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/errors.hpp"
+#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 
 namespace deltaproof::detail::horizon {
@@ -29,21 +31,10 @@ int scale_down(matrix<double>& g) {
 }
 
 /// a^T a, which for a symmetric a is its square.
-matrix<double> gram(const matrix<double>& a) {
-  matrix<double> result(a.cols(), a.cols());
-  for (std::size_t k = 0; k < a.rows(); ++k) {
-    const auto other = a.row(k);
-    for (std::size_t i = 0; i < a.cols(); ++i) {
-      const double factor = other[i];
-      const auto row = result.row(i);
-      for (std::size_t j = i; j < row.size(); ++j) row[j] += factor * other[j];
-    }
-  }
-  for (std::size_t i = 0; i < result.rows(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) result(i, j) = result(j, i);
-  }
-  return result;
-}
+matrix<double> gram(const matrix<double>& a) { return matmul<plain<double>>(transpose(a), a); }
+
+// One Philox stream for each kind, so that kinds do not share keys.
+enum key_stream : std::uint64_t { of_directions = 1, of_words = 2, of_picks = 3, of_centres = 4 };
 
 using wide = real<exponent_bits>;
 
@@ -73,6 +64,46 @@ wide magnitude(const wide& x) { return x < 0 ? wide(-x) : x; }
 
 }  // namespace
 
+std::string_view name_of(key_kind kind) {
+  constexpr std::array<std::string_view, key_kinds.size()> names{"fresh", "repeated", "vocabulary", "clusters"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+key_set make_keys(key_kind kind, std::size_t tokens, std::size_t key_dim, std::uint64_t seed) {
+  const bool every_token = kind == key_kind::fresh || kind == key_kind::clustered;
+  const std::size_t distinct = every_token ? tokens : kind == key_kind::repeated ? 1 : vocabulary_size;
+  key_set keys;
+  keys.key_dim = key_dim;
+  keys.directions.resize(distinct * key_dim);
+  keys.relative_square.resize(distinct);
+  keys.index.resize(tokens);
+  philox random(seed, every_token ? of_directions : of_words);
+  philox choices(seed, of_picks);
+  const auto row = [&](std::vector<double>& of, std::size_t i) { return std::span<double>(of).subspan(i * key_dim, key_dim); };
+  for (std::size_t i = 0; i < distinct; ++i) {
+    shared::draw(random, row(keys.directions, i));
+    keys.relative_square[i] = shared::normalise(row(keys.directions, i)) / static_cast<double>(key_dim);
+  }
+  for (std::size_t t = 0; t < tokens; ++t) {
+    keys.index[t] = static_cast<std::uint32_t>(every_token ? t : choices.below(distinct));
+  }
+  if (kind != key_kind::clustered) return keys;
+  std::vector<double> centres(vocabulary_size * key_dim);
+  philox of_centre(seed, of_centres);
+  for (std::size_t i = 0; i < vocabulary_size; ++i) {
+    shared::draw(of_centre, row(centres, i));
+    shared::normalise(row(centres, i));
+  }
+  const double share = std::sqrt(1 - cluster_spread * cluster_spread);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const auto centre = row(centres, choices.below(vocabulary_size));
+    const auto key = row(keys.directions, t);
+    for (std::size_t i = 0; i < key_dim; ++i) key[i] = share * centre[i] + cluster_spread * key[i];
+    shared::normalise(key);
+  }
+  return keys;
+}
+
 log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   matrix<double> scaled = block;
@@ -98,8 +129,8 @@ log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent)
   return best;
 }
 
-growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
-  growth result;
+std::vector<log_bracket> product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
+  std::vector<log_bracket> result;
   transition_product<double> product(keys.key_dim);
   // No factor's norm exceeds 2^25 or 2^200 then, so nothing overflows in between; powers of two change no bit.
   const double largest = *std::max_element(strength.begin(), strength.end());
@@ -110,8 +141,7 @@ growth product_growth(const key_set& keys, std::span<const double> strength, std
       product.step(keys.direction(done), strength[strength.size() == 1 ? 0 : done]);
       if (done % interval == interval - 1) product.rescale();
     }
-    result.tokens.push_back(target);
-    result.log10_norm.push_back(log10_spectral_norm(product.block(), product.exponent()));
+    result.push_back(log10_spectral_norm(product.block(), product.exponent()));
   }
   return result;
 }
@@ -158,15 +188,25 @@ double repeated_uniform_step_exponent(double limit) {
   return ((beyond == 0 ? 0 : beyond * ln(std::fabs(beyond))) - limit) / limit;
 }
 
-double exponent_detail::log_length(const transition_product<double>& product) {
-  double square = 0;
-  for (const double x : product.block().entries()) square += x * x;
-  return 0.5 * ln(square) + static_cast<double>(product.exponent()) * 0.69314718055994530942;
-}
-
-estimated_exponent exponent_detail::summarise(std::span<const double> increments) {
-  if (increments.size() < 2)
-    throw domain_error("an exponent is estimated from at least " + std::to_string(2 * block) + " tokens");
+estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens,
+                                     const std::function<void(transition_product<double>&, std::size_t)>& step) {
+  if (tokens < 2 * exponent_block)
+    throw domain_error("an exponent is estimated from at least " + std::to_string(2 * exponent_block) + " tokens");
+  matrix<double> start(key_dim, 1);
+  start(0, 0) = 1;
+  transition_product<double> product(std::move(start));
+  std::vector<double> increments;
+  double before = 0;
+  for (std::size_t t = 0; t < tokens / exponent_block * exponent_block; ++t) {
+    step(product, t);
+    if (t % 8 == 7) product.rescale();
+    if (t % exponent_block != exponent_block - 1) continue;
+    product.rescale();
+    const double now = 0.5 * ln(shared::squared_norm(product.block().entries())) +
+                       static_cast<double>(product.exponent()) * 0.69314718055994530942;
+    increments.push_back((now - before) / static_cast<double>(exponent_block));
+    before = now;
+  }
   estimated_exponent result;
   const double n = static_cast<double>(increments.size());
   for (const double x : increments) result.mean += x / n;

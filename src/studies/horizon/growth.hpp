@@ -1,21 +1,56 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
+// Long sequences of directions of four kinds, the same for every rule and every norm; everything is a function of the seed.
 // How large the product of exact factors becomes: the spectral norm of prod (I - s u u^T), s = x phi(x) = 1 - R(x),
 // |u| = 1, of the whole d x d product at chosen token counts, from both sides; and the exponents that theory gives.
 // Scaling a key by a power of two changes no bit of the product, so (u, s) stands for every key of that direction.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "studies/horizon/keys.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::horizon {
+
+using shared::checkpoints;
+using shared::ln;
+using shared::log10_of;
+
+enum class key_kind { fresh, repeated, vocabulary, clustered };
+
+inline constexpr std::array<key_kind, 4> key_kinds{key_kind::fresh, key_kind::repeated, key_kind::vocabulary,
+                                                   key_kind::clustered};
+[[nodiscard]] std::string_view name_of(key_kind);
+
+inline constexpr std::size_t vocabulary_size = 8;  ///< words, and cluster centres
+/// A clustered key is sqrt(1 - spread^2) centre + spread times a fresh direction, normalised.
+inline constexpr double cluster_spread = 0.3;
+
+/// Directions of length 1 (but for rounding), and for fresh keys |g|^2 / d of the Gaussian vector g each came from.
+struct key_set {
+  std::size_t key_dim = 0;
+  std::vector<double> directions;       ///< distinct ones, key_dim each
+  std::vector<std::uint32_t> index;     ///< token -> direction
+  std::vector<double> relative_square;  ///< of each direction: |g|^2 / d, mean 1
+
+  [[nodiscard]] std::size_t tokens() const { return index.size(); }
+  [[nodiscard]] std::span<const double> direction(std::size_t t) const {
+    return std::span<const double>(directions).subspan(index[t] * key_dim, key_dim);
+  }
+};
+
+/// Rounds: normals as `philox`, norms and quotients in double, first to last.
+[[nodiscard]] key_set make_keys(key_kind, std::size_t tokens, std::size_t key_dim, std::uint64_t seed);
 
 struct log_bracket {
   double lower = 0;
@@ -27,16 +62,11 @@ struct log_bracket {
 /// block but for a relative d 2^-50.
 [[nodiscard]] log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent);
 
-struct growth {
-  std::vector<std::size_t> tokens;
-  std::vector<log_bracket> log10_norm;  ///< at each of `tokens`
-};
-
-/// The norm of the product of the first `at[i]` factors. `strength` holds one
-/// s for all, or one for each token, |s| < 2^200.
+/// The norm of the product of the first `at[i]` factors. `strength` holds one s for all, or one for each token, |s| < 2^200.
 /// Error: each step rounds to about d 2^-52 of the block it meets, which is the exact product of factors that far
 /// from the given ones.
-[[nodiscard]] growth product_growth(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at);
+[[nodiscard]] std::vector<log_bracket> product_growth(const key_set& keys, std::span<const double> strength,
+                                                      std::span<const std::size_t> at);
 
 inline constexpr unsigned exponent_bits = 128;
 
@@ -67,39 +97,16 @@ template <class F>
   return 0.5 * (low + high);
 }
 
-/// Mean growth of ln|y| a token of one vector y, with its standard error from blocks of 100 tokens.
+/// Mean growth of ln|y| a token of one vector y, with its standard error from blocks of `exponent_block` tokens.
 struct estimated_exponent {
   double mean = 0;
   double standard_error = 0;
 };
 
-namespace exponent_detail {
-inline constexpr std::size_t block = 100;
-/// ln of the length of product.block(), exponent included.
-[[nodiscard]] double log_length(const transition_product<double>& product);
-[[nodiscard]] estimated_exponent summarise(std::span<const double> increments);
-}  // namespace exponent_detail
-
+inline constexpr std::size_t exponent_block = 100;
 /// `step(product, t)` applies the factor of token t. Throws: domain_error for fewer than 200 tokens.
-template <class Step>
-[[nodiscard]] estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens, Step&& step) {
-  matrix<double> start(key_dim, 1);
-  start(0, 0) = 1;
-  transition_product<double> product(std::move(start));
-  std::vector<double> increments;
-  double before = 0;
-  for (std::size_t t = 0; t < tokens / exponent_detail::block * exponent_detail::block; ++t) {
-    step(product, t);
-    if (t % 8 == 7) product.rescale();
-    if (t % exponent_detail::block != exponent_detail::block - 1) continue;
-    product.rescale();
-    const double now = exponent_detail::log_length(product);
-    increments.push_back((now - before) / static_cast<double>(exponent_detail::block));
-    before = now;
-  }
-  return exponent_detail::summarise(increments);
-}
-
+[[nodiscard]] estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens,
+                                                   const std::function<void(transition_product<double>&, std::size_t)>& step);
 /// The same under exact factors; `strength` as for product_growth.
 [[nodiscard]] estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -79,22 +80,17 @@ void add_limits(const run_options& options, const std::string& name, one_step ma
 }  // namespace
 
 void add_rest(const run_options& options, results& r) {
-  std::vector<int> exponents(smallest_step + 1);
-  for (int i = 0; i <= smallest_step; ++i) exponents[static_cast<std::size_t>(i)] = i;
+  grid_axis<int> exponents{"exponent", std::vector<int>(smallest_step + 1)};
+  std::iota(exponents.quick.begin(), exponents.quick.end(), 0);
   const grid_axis<format> states{"state", {bf16, fp16}};
-  const frame& rows =
-      r.table("dead-zone", grid(
-                               options, "dead zone", {"b", "smallest", "largest", "bound", "of_bound", "steps", "low", "high"},
-                               [](const format& state, int exponent) { return examine(state, exponent); }, states,
-                               grid_axis<int>{"exponent", exponents}));
+  frame rows = grid(options, "dead zone", {"b", "smallest", "largest", "bound", "of_bound", "steps", "low", "high"}, &examine,
+                    states, exponents);
   for (const char* state : {"bf16", "fp16"}) r.table(std::string("rest-") + state, rows.where("state", state));
-  const auto in_bf16 = [&](int exponent, const char* column) {
-    return rows.find({{"state", "bf16"}, {"exponent", exponent}}, column);
-  };
+  const auto at_rest = rows.finder({"state", "exponent"});
   r.values("dead-zone", evidence::exhaustive(rows.size() * static_cast<std::size_t>(value_count)),
            {{"largest_of_bound", rows.over("of_bound", greatest)},
-            {"bf16_b64_smallest", in_bf16(6, "smallest")},
-            {"bf16_b64_largest", in_bf16(6, "largest")}});
+            {"bf16_b64_smallest", at_rest("bf16", 6, "smallest")},
+            {"bf16_b64_largest", at_rest("bf16", 6, "largest")}});
   const int frozen_bf16 = frozen_exponent(bf16), frozen_fp16 = frozen_exponent(fp16);
   r.values("frozen-decay", evidence::exhaustive(128 + 1024), {{"bf16_exponent", -frozen_bf16}, {"fp16_exponent", -frozen_fp16}});
   const auto halves = [](int exponent) { return std::ceil(shared::ln(2) / power_of_two(-exponent)); };
@@ -102,23 +98,20 @@ void add_rest(const run_options& options, results& r) {
       "frozen",
       {{"bf16", frozen_bf16}, {"fp16", frozen_fp16}, {"bf16_halves", halves(frozen_bf16)}, {"fp16_halves", halves(frozen_fp16)}});
   const std::vector<std::size_t> at = shared::checkpoints(1000);
-  r.table("courses", grid(
-                         options, "courses", {"tokens", "error"},
-                         [&](const format& state, const std::string& rounding) {
-                           const bool nearest = rounding == "nearest";
-                           std::vector<double> square(at.size(), 0.0);
-                           const std::size_t runs = nearest ? 1 : course_streams;
-                           for (std::size_t s = 0; s < runs; ++s) {
-                             const std::vector<double> e =
-                                 scalar_error(state, nearest ? execution::nearest : execution::stochastic, course_step,
-                                              course_value, at, 1, s);
-                             for (std::size_t i = 0; i < e.size(); ++i) square[i] += e[i] * e[i] / static_cast<double>(runs);
-                           }
-                           std::vector<frame_row> course;
-                           for (std::size_t i = 0; i < at.size(); ++i) course.push_back({at[i], std::sqrt(square[i])});
-                           return course;
-                         },
-                         states, grid_axis<std::string>{"rounding", {"nearest", "stochastic"}}));
+  frame courses = grid(
+      options, "courses", {"tokens", "error"},
+      [&](const format& state, execution how) {
+        std::vector<double> square(at.size(), 0.0);
+        const std::size_t runs = how == execution::nearest ? 1 : course_streams;
+        for (std::size_t s = 0; s < runs; ++s) {
+          const std::vector<double> e = scalar_error(state, how, course_step, course_value, at, 1, s);
+          for (std::size_t i = 0; i < e.size(); ++i) square[i] += e[i] * e[i] / static_cast<double>(runs);
+        }
+        std::vector<frame_row> course;
+        for (std::size_t i = 0; i < at.size(); ++i) course.push_back({at[i], std::sqrt(square[i])});
+        return course;
+      },
+      states, grid_axis<execution>{"rounding", {execution::nearest, execution::stochastic}});
   r.values("rest", {{"values", value_count},
                     {"exponent", smallest_step},
                     {"smallest_b", power_of_two(-smallest_step)},
@@ -126,9 +119,11 @@ void add_rest(const run_options& options, results& r) {
                     {"course_value", course_value},
                     {"course_streams", course_streams},
                     {"small_one_in", 64},
-                    {"small_cost", in_bf16(6, "largest")},
+                    {"small_cost", at_rest("bf16", 6, "largest")},
                     {"smaller_one_in", 1024},
-                    {"smaller_cost", in_bf16(10, "largest")}});
+                    {"smaller_cost", at_rest("bf16", 10, "largest")}});
+  r.table("dead-zone", std::move(rows));
+  r.table("courses", std::move(courses));
 }
 
 void add_maps(const run_options& options, results& r) {
@@ -144,9 +139,9 @@ void add_maps(const run_options& options, results& r) {
             logistic_exponent(one_step::logistic_exact, x, skipped, 100), -x};
   };
   const std::vector<std::string> columns{"map_euler", "rule_euler", "map_exact", "rule_exact"};
+  const grid_axis<double> sweep{"x", up_to_the_end(300)};
   r.table("rates", grid(
-                       options, "growth of perturbations", columns, [&](double x) { return rates(4000, x); },
-                       grid_axis<double>{"x", up_to_the_end(300)}));
+                       options, "growth of perturbations", columns, [&](double x) { return rates(4000, x); }, sweep));
   frame table = grid(
       options, "logistic maps", columns, [&](double x) { return rates(20000, x); },
       grid_axis<double>{"x", {0.5, 1.5, 1.9, 2.2, 2.5, 2.55, 2.6, 2.8, 2.84, 3.0}});

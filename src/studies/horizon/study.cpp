@@ -47,19 +47,17 @@ double strength_at(const std::string& rule, double x) {
 
 /// Rows of tokens, both bounds of log10 of the norm, and their middle.
 std::vector<frame_row> course(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
-  const growth g = product_growth(keys, strength, at);
   std::vector<frame_row> rows;
+  const std::vector<log_bracket> norms_at = product_growth(keys, strength, at);
   for (std::size_t i = 0; i < at.size(); ++i) {
-    const log_bracket& b = g.log10_norm[i];
-    rows.push_back({at[i], b.lower, b.upper, 0.5 * (b.lower + b.upper)});
+    const auto& [lower, upper] = norms_at[i];
+    rows.push_back({at[i], lower, upper, 0.5 * (lower + upper)});
   }
   return rows;
 }
 
 /// First of 1, 2, ... at which a straight line of that slope passes the range of fp32.
 std::uint64_t leaves_fp32(double log10_per_token) { return static_cast<std::uint64_t>(std::ceil(fp32_range / log10_per_token)); }
-
-double log10_size(double stability) { return log10_of(std::fabs(stability)); }
 
 /// Norms of products of every rule and norm on every kind of keys, beside |R|^(T/d) <= |P_T| <= max(1, |R|)^T.
 frame all_products(const run_options& options, const std::vector<key_set>& keys, const grid_axis<std::string>& rules) {
@@ -68,7 +66,7 @@ frame all_products(const run_options& options, const std::vector<key_set>& keys,
       options, "products", {"tokens", "lower", "upper", "middle", "log_r"},
       [&](key_kind kind, double norm, const std::string& rule) {
         const double strength = strength_at(rule, norm);
-        const double log_r = log10_size(shared::stability_of(rule, norm));
+        const double log_r = log10_of(std::fabs(shared::stability_of(rule, norm)));
         // One repeated key has a closed form: a short run checks it.
         auto rows = course(keys[static_cast<std::size_t>(kind)], {&strength, 1}, kind == key_kind::repeated ? short_run : at);
         for (frame_row& row : rows) row.emplace_back(log_r);
@@ -89,7 +87,7 @@ frame all_products(const run_options& options, const std::vector<key_set>& keys,
 void add_kinds(const frame& all, results& r) {
   frame beside({"rule", "kind", "tokens", "middle"});
   frame range({"tokens", "low", "high"});
-  const double log_r = log10_size(shared::stability_of("euler", chosen_norm));
+  const double log_r = log10_of(std::fabs(shared::stability_of("euler", chosen_norm)));
   for (const std::string rule : {"euler", "exact"}) {
     for (const key_kind kind : key_kinds) {
       for (const std::size_t t : checkpoints(kind == key_kind::repeated ? horizon : 0)) {
@@ -113,26 +111,30 @@ void add_growth(const run_options& options, results& r) {
   for (const key_kind kind : key_kinds) keys.push_back(make_keys(kind, horizon, key_dim, options.seed));
   const frame all = all_products(options, keys, rules);
   const std::vector<std::size_t> at = checkpoints(horizon);
-  const frame& drawn = r.table("drawn", grid(
-                                            options, "products of drawn keys", {"tokens", "lower", "upper", "middle"},
-                                            [&](const std::string& rule) {
-                                              std::vector<double> strength;
-                                              for (const double square : keys[0].relative_square)
-                                                strength.push_back(strength_at(rule, square * static_cast<double>(key_dim)));
-                                              return course(keys[0], strength, at);
-                                            },
-                                            rules));
+  frame drawn = grid(
+      options, "products of drawn keys", {"tokens", "lower", "upper", "middle"},
+      [&](const std::string& rule) {
+        std::vector<double> strength;
+        for (const double square : keys[0].relative_square)
+          strength.push_back(strength_at(rule, square * static_cast<double>(key_dim)));
+        return course(keys[0], strength, at);
+      },
+      rules);
   const frame last = all.where("tokens", horizon);
-  frame table({"norm", "rule", "R", "largest", "exponent", "fresh", "repeated", "vocabulary", "clusters"});
-  for (const double norm : norms.quick) {
-    for (const std::string& rule : rules.quick) {
-      const double stability = shared::stability_of(rule, norm);
-      const auto end = [&](const char* kind) { return last.find({{"kind", kind}, {"norm", norm}, {"rule", rule}}, "middle"); };
-      table.add({norm, rule, stability, std::max(1.0, std::fabs(stability)), fresh_exponent(stability, key_dim), end("fresh"),
-                 std::max(0.0, log10_size(stability) * horizon), std::fabs(stability) > 1 ? end("vocabulary") : 0.0,
-                 end("clusters")});
-    }
-  }
+  const auto end = last.finder({"kind", "norm", "rule"});
+  frame table = grid(
+      options, "norms at the end", {"R", "largest", "exponent", "fresh", "repeated", "vocabulary", "clusters"},
+      [&](double norm, const std::string& rule) -> frame_row {
+        const double stability = shared::stability_of(rule, norm), size = std::fabs(stability);
+        return {stability,
+                std::max(1.0, size),
+                fresh_exponent(stability, key_dim),
+                end("fresh", norm, rule, "middle"),
+                std::max(0.0, log10_of(size) * horizon),
+                size > 1 ? end("vocabulary", norm, rule, "middle") : 0.0,
+                end("clusters", norm, rule, "middle")};
+      },
+      norms, rules);
   for (const std::string& rule : rules.quick) {
     table.add({"drawn", rule, {}, {}, {}, drawn.find({{"rule", rule}, {"tokens", horizon}}, "middle"), {}, {}, {}});
   }
@@ -150,13 +152,14 @@ void add_growth(const run_options& options, results& r) {
     const std::string rule = row["rule"].text();
     return rule == "exact" || rule == "implicit" || rule == "crank_nicolson";
   };
-  const double euler = table.find({{"norm", chosen_norm}, {"rule", "euler"}}, "R");
-  const double rate = table.find({{"norm", chosen_norm}, {"rule", "euler"}}, "fresh") / static_cast<double>(horizon);
+  const auto at_the_end = table.finder({"norm", "rule"});
+  const double euler = at_the_end(chosen_norm, "euler", "R");
+  const double rate = at_the_end(chosen_norm, "euler", "fresh") / static_cast<double>(horizon);
   r.values("euler-against-efla", evidence::measured(),
            {{"euler_log10_per_token", rate},
             {"theory_log10_per_token", fresh_exponent(euler, key_dim) * log10_e},
             {"euler_fresh_tokens_to_fp32_overflow", leaves_fp32(rate)},
-            {"euler_repeated_tokens_to_fp32_overflow", leaves_fp32(log10_size(euler))},
+            {"euler_repeated_tokens_to_fp32_overflow", leaves_fp32(log10_of(std::fabs(euler)))},
             {"largest_log10_of_bounded_rules",
              std::max(all.where(bounded).over("lower", greatest), drawn.where(bounded).over("lower", greatest))}});
   r.values("growth", {{"inside", all.size() - outside},
@@ -168,6 +171,7 @@ void add_growth(const run_options& options, results& r) {
                       {"drawn_spread", std::sqrt(2.0 * static_cast<double>(key_dim))},
                       {"words", vocabulary_size}});
   add_kinds(all, r);
+  r.table("drawn", std::move(drawn));
   r.table("products", all.where("kind", "fresh"));
   r.table("growth", std::move(table));
 }
@@ -224,20 +228,18 @@ void add_formats(const run_options& options, results& r) {
   const frame runs = executed_errors(options, r);
   frame law = runs.by({"regime", "format", "how", "tokens"},
                       {{"error", "error", root_mean_square}, {"scale", "scale", mean}, {"runs", "error", size_of}});
-  const frame last = law.where("tokens", end);
+  const frame last = law.where("tokens", end), first = law.where("tokens", early);
+  const auto end_of = last.finder({"regime", "format", "how"}), first_of = first.finder({"regime", "format", "how"});
   const auto of = [&](const char* regime_name, const char* kept, const char* how, const char* column = "error") {
-    return last.find({{"regime", regime_name}, {"format", kept}, {"how", how}}, column);
-  };
-  const auto since_early = [&](const char* regime_name, const char* kept) {
-    return law.find({{"regime", regime_name}, {"format", kept}, {"how", "nearest"}, {"tokens", early}}, "error");
+    return end_of(regime_name, kept, how, column);
   };
   r.values("error-stays-level", evidence::measured(),
            {{"bf16", of("overwrite", "bf16", "nearest")},
             {"fp16", of("overwrite", "fp16", "nearest")},
             {"fp32", of("overwrite", "fp32", "nearest")},
-            {"bf16_growth_since_1000", of("overwrite", "bf16", "nearest") / since_early("overwrite", "bf16")}});
+            {"bf16_growth_since_1000", of("overwrite", "bf16", "nearest") / first_of("overwrite", "bf16", "nearest", "error")}});
   r.values("error-walks", evidence::measured(),
-           {{"slope_fp16", (ln(of("vocabulary", "fp16", "nearest")) - ln(since_early("vocabulary", "fp16"))) /
+           {{"slope_fp16", (ln(of("vocabulary", "fp16", "nearest")) - ln(first_of("vocabulary", "fp16", "nearest", "error"))) /
                                (ln(static_cast<double>(end)) - ln(static_cast<double>(early)))},
             {"bf16_nearest", of("vocabulary", "bf16", "nearest")},
             {"bf16_stochastic", of("vocabulary", "bf16", "stochastic")},
@@ -284,12 +286,10 @@ void add_formats(const run_options& options, results& r) {
             {"slow_bf16", of("slow", "bf16", "materialised")},
             {"vocabulary_fp32", of("vocabulary", "fp32", "materialised")}});
   frame table = law.where([](const auto& row) {
-    const auto t = static_cast<std::size_t>(row.number("tokens"));
+    const double t = row.number("tokens");
     return t == 100 || t == 1000 || t == 10000 || t == 100000 || t == 1000000;
   });
-  table.derive("kept", [&](const auto& row) {
-    return last.find({{"regime", row["regime"]}, {"format", row["format"]}, {"how", row["how"]}}, "scale");
-  });
+  table.derive("kept", [&](const auto& row) { return end_of(row["regime"], row["format"], row["how"], "scale"); });
   r.table("errors", std::move(law));
   r.table("formats", std::move(table));
 }
