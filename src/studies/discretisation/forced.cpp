@@ -16,10 +16,19 @@ namespace {
 
 enum stream : std::uint64_t { of_fresh_keys = 0x6469736300000000U, of_random_values = 0x6469736400000000U };
 
-double square(const matrix<double>& m) {
-  double sum = 0;
-  for (const double x : m.entries()) sum += x * x;
-  return sum;
+double square(const recurrence<double>& machine) { return shared::squared_norm(machine.state().entries()); }
+
+/// A run from S = 0 with unit keys of fresh Gaussian directions: `value(random)` gives each token's, `look(t, |S|^2)` sees each.
+template <class Value, class Look>
+void run_fresh(double r, std::size_t key_dim, std::size_t tokens, philox random, Value&& value, Look&& look) {
+  recurrence<double> machine(key_dim, 1);
+  std::vector<double> k(key_dim);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    shared::draw(random, k);
+    (void)shared::normalise(k);
+    machine.step(k, std::array<double, 1>{value(random)}, 1 - r);
+    look(t, square(machine));
+  }
 }
 
 }  // namespace
@@ -41,7 +50,7 @@ std::vector<double> adversary(double r, std::size_t tokens) {
       k = {(c * x - s * y) / length, (c * y + s * x) / length};
     }
     machine.step(k, v, b);
-    result.push_back(square(machine.state()));
+    result.push_back(square(machine));
   }
   return result;
 }
@@ -57,22 +66,14 @@ std::vector<double> worst_values(double r, std::size_t tokens) {
 }
 
 mean_square fresh_keys(double r, std::size_t key_dim, std::size_t tokens, std::size_t streams, std::uint64_t seed) {
-  double sum = 0;
-  double squares = 0;
-  std::vector<double> k(key_dim);
-  std::array<double, 1> v{};
+  double sum = 0, squares = 0;
   for (std::size_t i = 0; i < streams; ++i) {
-    philox random(seed, of_fresh_keys + i);
-    recurrence<double> machine(key_dim, 1);
-    for (std::size_t t = 0; t < tokens; ++t) {
-      shared::draw(random, k);
-      (void)shared::normalise(k);
-      v[0] = random.normal();
-      machine.step(k, v, 1 - r);
-    }
-    const double value = square(machine.state());
-    sum += value;
-    squares += value * value;
+    double last = 0;
+    run_fresh(
+        r, key_dim, tokens, philox(seed, of_fresh_keys + i), [](philox& random) { return random.normal(); },
+        [&](std::size_t, double at) { last = at; });
+    sum += last;
+    squares += last * last;
   }
   const auto n = static_cast<double>(streams);
   const double mean = sum / n;
@@ -89,18 +90,11 @@ double fresh_keys_expected(double r, std::size_t key_dim, std::size_t tokens) {
 
 double largest_share_of_bound(double r, std::size_t key_dim, std::size_t tokens, std::size_t streams, std::uint64_t seed) {
   double worst = 0;
-  std::vector<double> k(key_dim);
-  std::array<double, 1> v{};
   for (std::size_t i = 0; i < streams; ++i) {
-    philox random(seed, of_random_values + i);
-    recurrence<double> machine(key_dim, 1);
-    for (std::size_t t = 0; t < tokens; ++t) {
-      shared::draw(random, k);
-      (void)shared::normalise(k);
-      v[0] = random.uniform() < 0.5 ? -1 : 1;
-      machine.step(k, v, 1 - r);
-      worst = std::max(worst, square(machine.state()) / (static_cast<double>(t + 1) * energy_gain(r)));
-    }
+    run_fresh(
+        r, key_dim, tokens, philox(seed, of_random_values + i),
+        [](philox& random) { return random.uniform() < 0.5 ? -1.0 : 1.0; },
+        [&](std::size_t t, double at) { worst = std::max(worst, at / (static_cast<double>(t + 1) * energy_gain(r))); });
   }
   return worst;
 }
