@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
+#include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/number/double_double.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/scan/transition.hpp"
 #include "studies/eigenvalues/parts.hpp"
 
 namespace deltaproof::detail::eigenvalues {
@@ -50,7 +53,6 @@ std::vector<double_double> unit_vector(std::span<const double> g) {
   for (const double x : g) sum += double_double::two_product(x, x);
   const double_double norm = sqrt(sum);
   std::vector<double_double> result;
-  result.reserve(g.size());
   for (const double x : g) result.push_back(double_double(x) / norm);
   return result;
 }
@@ -161,10 +163,11 @@ std::vector<frame_row> rows_of(std::uint64_t seed, std::size_t dim, std::size_t 
   for (std::size_t m = 0; m < all.size(); ++m) {
     const tally& t = all[m];
     if (t.keys == 0) continue;
+    const frame_row whole = t.row<F>(dim);
     for (std::size_t i = 0; i < (normalisations[m] == normalisation::once ? bin_count : 1); ++i) {
       frame_row row{name_of(normalisations[m]), i, -bin_limit + bin_width * static_cast<double>(i),
                     static_cast<double>(t.histogram[i]) / static_cast<double>(t.keys)};
-      for (cell& c : t.row<F>(dim)) row.push_back(std::move(c));
+      row.insert(row.end(), whole.begin(), whole.end());
       rows.push_back(std::move(row));
     }
   }
@@ -200,29 +203,25 @@ rational exact_squared_norm(std::span<const double> k) {
 }
 
 std::string_view name_of(normalisation how) {
-  return how == normalisation::once ? "once" : how == normalisation::inside_fp32 ? "inside_fp32" : "in_format";
+  constexpr std::array<std::string_view, normalisations.size()> names{"once", "inside_fp32", "in_format"};
+  return names[static_cast<std::size_t>(how)];
 }
 
 frame survey_norms(const run_options& options, std::size_t keys) {
-  const auto rows = [&](const format& wanted, std::size_t dim) {
-    std::vector<frame_row> result;
-    for_each_format([&](auto tag, std::size_t) {
-      if (decltype(tag)::value == wanted) result = rows_of<decltype(tag)::value>(options.seed, dim, keys);
-    });
-    return result;
-  };
-  return grid(options, "unit keys",
-              {"how", "bin", "bin_from", "share", "keys", "not_finite", "above_one", "share_above_one", "mean", "deviation",
-               "smallest", "largest", "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
-              rows, all_formats(), key_dims());
+  return grid(
+      options, "unit keys",
+      {"how", "bin", "bin_from", "share", "keys", "not_finite", "above_one", "share_above_one", "mean", "deviation", "smallest",
+       "largest", "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
+      [&](const format& wanted, std::size_t dim) {
+        return with_any_format(wanted, [&](auto tag) { return rows_of<decltype(tag)::value>(options.seed, dim, keys); });
+      },
+      all_formats(), key_dims());
 }
 
 norm_witness make_witness(std::string_view format_name, std::size_t dim) {
-  const format wanted = format_named(format_name);
-  norm_witness best;
-  for_each_format([&](auto tag, std::size_t) {
+  return with_any_format(format_named(format_name), [&](auto tag) {
     constexpr format F = decltype(tag)::value;
-    if (F != wanted) return;
+    norm_witness best;
     const rational u = exact(unit_roundoff(F));
     const rational entry = (1 + u) * (1 + power_of_two(-F.precision - 40)) / 4;  // of the unit vector
     const rational up = (1 + 2 * u) / 4;                                         // what it should round to
@@ -241,16 +240,10 @@ norm_witness make_witness(std::string_view format_name, std::size_t dim) {
       const rational below = (value + exact(from_ordinal<F>(place - 1))) / 2;
       const bool confirmed = rest > 0 && square < above * above && square > below * below;
       const rational norm = static_cast<int>(high) * up * up + others * value * value;
-      if (norm > best.squared_norm) {
-        best.high = high;
-        best.rest = rest;
-        best.squared_norm = norm;
-        best.verified = rounds_up && confirmed;
-        best.leaves_below_two = (1 - u) * norm > 1;
-      }
+      if (norm > best.squared_norm) best = {high, rest, norm, rounds_up && confirmed, (1 - u) * norm > 1};
     }
+    return best;
   });
-  return best;
 }
 
 bool safe_step_is_proved(const format& f, std::size_t dim) {
@@ -261,15 +254,90 @@ bool safe_step_is_proved(const format& f, std::size_t dim) {
 }
 
 std::vector<double> unit_key(std::string_view format_name, std::uint64_t seed, std::size_t dim, std::uint64_t index) {
-  const format wanted = format_named(format_name);
   std::vector<double> k(dim);
-  const std::vector<double> g = direction(seed, dim, index);
-  const std::vector<double_double> unit = unit_vector(g);
-  for_each_format([&](auto tag, std::size_t) {
-    constexpr format F = decltype(tag)::value;
-    if (F == wanted) round_once<F>(unit, k);
-  });
+  const std::vector<double_double> unit = unit_vector(direction(seed, dim, index));
+  with_any_format(format_named(format_name), [&](auto tag) { round_once<decltype(tag)::value>(unit, k); });
   return k;
+}
+
+namespace {
+
+/// To three significant digits: decompositions differ in their last bits between compilers.
+double three_digits(double x) { return std::strtod(number(x, 3).c_str(), nullptr); }
+
+template <class S, format F>
+matrix<S> lifted(const matrix<rounded<F>>& m) {
+  matrix<S> result(m.rows(), m.cols());
+  for (std::size_t i = 0; i < m.size(); ++i) result.data()[i] = lift<S>(m.data()[i]);
+  return result;
+}
+
+/// |M| - 1 for a symmetric M: its largest |eigenvalue|.
+template <class S>
+S excess_over_one(const matrix<S>& m) {
+  const std::vector<S> values = symmetric_eigenvalues(m);
+  const S bottom = -values.front();
+  const S top = values.back();
+  return (bottom > top ? bottom : top) - 1;
+}
+
+/// A 2 x 2 principal part (1 c; c m) with c != 0 has an eigenvalue above 1, and so has M (interlacing).
+template <format F>
+bool has_expansive_row(const matrix<rounded<F>>& m) {
+  for (std::size_t i = 0; i < m.rows(); ++i) {
+    if (m(i, i).value() < 1) continue;
+    for (std::size_t j = 0; j < m.cols(); ++j) {
+      if (j != i && m(i, j).value() != 0) return true;
+    }
+  }
+  return false;
+}
+
+/// fp64 needs more than double to show its own roundings.
+template <format F>
+constexpr bool needs_wide = F.precision > 40;
+constexpr std::size_t wide_share = 10;
+
+template <format F>
+frame_row examine(std::span<const double> k, double beta, bool check) {
+  const matrix<rounded<F>> m = materialised_transition<F>(k, beta);
+  const rational n = exact_squared_norm(k);
+  const double u = unit_roundoff(F);
+  const rational lambda = 1 - exact(beta) * n;
+  const double exact_excess = lambda < -1 ? to_double(-1 - lambda) / u : 0;
+  double radius_excess = 0;
+  cell disagreement;  // between double and real<128>, where looked at
+  double noise = static_cast<double>(k.size()) * 0x1p-48;
+  if constexpr (needs_wide<F>) {
+    radius_excess = round_to<double>(excess_over_one(lifted<real<128>>(m)));
+    noise = 0x1p-100;
+  } else {
+    radius_excess = excess_over_one(lifted<double>(m));
+    if (check) disagreement = std::fabs(radius_excess - round_to<double>(excess_over_one(lifted<real<128>>(m))));
+  }
+  return {to_double(n - 1) / u,
+          three_digits(radius_excess / u),
+          three_digits(radius_excess / u - exact_excess),
+          radius_excess > noise,
+          has_expansive_row(m),
+          disagreement};
+}
+
+}  // namespace
+
+frame survey_transitions(const run_options& options, std::size_t keys) {
+  return grid(
+      options, "materialised transitions", {"norm_excess", "radius_excess", "added", "expansive", "proved", "disagreement"},
+      [&](const format& wanted, std::size_t dim, double beta) {
+        return with_any_format(wanted, [&](auto tag) {
+          constexpr format F = decltype(tag)::value;
+          std::vector<frame_row> rows;
+          for (std::size_t i = 0; i < (needs_wide<F> ? std::max<std::size_t>(1, keys / wide_share) : keys); ++i)
+            rows.push_back(examine<F>(unit_key(deltaproof::name_of(F), options.seed, dim, i), beta, i == 0));
+          return rows;
+        });
+      },
+      all_formats(), grid_axis<std::size_t>{"dim", {16, 64}}, grid_axis<double>{"beta", {0.5, 1, 2}});
 }
 
 }  // namespace deltaproof::detail::eigenvalues

@@ -23,10 +23,9 @@
 
 namespace deltaproof::detail::eigenvalues {
 
-using shared::for_each_format;
-using shared::format_tag;
 using shared::from_ordinal;
 using shared::ordinal;
+using shared::with_any_format;
 
 /// The double nearest to a rational.
 [[nodiscard]] double to_double(const rational& x);
@@ -43,8 +42,6 @@ using shared::ordinal;
 enum class rounding_place { step_only, every_operation, norm_too };
 inline constexpr std::array<rounding_place, 3> rounding_places{rounding_place::step_only, rounding_place::every_operation,
                                                                rounding_place::norm_too};
-
-/// "step_only", "every_operation", "norm_too".
 [[nodiscard]] std::string_view name_of(rounding_place place);
 
 /// lambda = 1 - b n for beta and n = |k|^2 in the format. bf16: all pairs of significands, beta in [1, 2) and n in
@@ -70,7 +67,6 @@ inline constexpr std::array<rounding_place, 3> rounding_places{rounding_place::s
 enum class normalisation { once, inside_fp32, in_format };
 inline constexpr std::array<normalisation, 3> normalisations{normalisation::once, normalisation::inside_fp32,
                                                              normalisation::in_format};
-/// "once", "inside_fp32", "in_format".
 [[nodiscard]] std::string_view name_of(normalisation how);
 
 inline constexpr double bin_width = 0.05;  ///< of histograms, in u

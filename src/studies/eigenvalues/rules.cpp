@@ -62,54 +62,57 @@ std::size_t bin_of(double x) {
          static_cast<std::size_t>((significand - 1) * static_cast<double>(bins_per_octave));
 }
 
+/// The cases that leave an interval: how many, the least x and the largest distance, in u.
+struct outside {
+  std::uint64_t times = 0;
+  double first = HUGE_VAL;
+  double worst = 0;
+
+  void count(double x, double distance) {
+    ++times;
+    first = std::min(first, x);
+    worst = std::max(worst, distance);
+  }
+};
+
 /// The cases of one rule, format and place. Cases where |R(x)| > 1 are the rule's own affair and not counted.
 struct tally {
   rounding_place place = rounding_place::step_only;
   bool promises_decay = false;
   std::uint64_t cases = 0;
   std::uint64_t not_finite = 0;
-  std::uint64_t outside_unit = 0;
-  std::uint64_t outside_decay = 0;
   std::uint64_t negative = 0;
   std::uint64_t beyond_bound = 0;
-  double worst_unit = 0;
-  double worst_decay = 0;
   double worst_error = 0;
-  double first_unit = HUGE_VAL;
-  double first_decay = HUGE_VAL;
-  pair worst_case{0, 0};  // of worst_unit, or of worst_decay if that is 0
-  rational worst_lambda = 0;
-  rational worst = 0;  // its distance
+  outside unit, decay;
   bool worst_is_unit = false;
+  pair worst_case{0, 0};  // of the unit interval, or of the decay's if none leaves that
+  rational worst_lambda = 0, worst = 0;
   std::vector<double> envelope = std::vector<double>(bins, std::numeric_limits<double>::quiet_NaN());
 
   template <class Truth>
-  void count(const pair& c, const rational& x, const rational& lambda, const Truth& stability, double unit, double tiny) {
+  void count(const pair& c, const rational& x, const rational& lambda, const Truth& stability, double u, double tiny) {
     ++cases;
     const double x_value = to_double(x);
     const Truth difference = cast(lambda, stability) - stability;
-    const double error = magnitude(difference) / unit;
+    const double error = magnitude(difference) / u;
     worst_error = std::max(worst_error, error);
     if (place == rounding_place::step_only) {
-      const Truth bound = cast(exact(unit), stability) * (1 - stability) + cast(exact(tiny / 2) * exact(c.n), stability);
+      const Truth bound = cast(exact(u), stability) * (1 - stability) + cast(exact(tiny / 2) * exact(c.n), stability);
       if (difference > bound || -difference > bound) ++beyond_bound;
     }
     if (const std::size_t bin = bin_of(x_value); bin < bins)
       envelope[bin] = std::isnan(envelope[bin]) ? error : std::max(envelope[bin], error);
 
     if (lambda > 1 || lambda < -1) {
-      ++outside_unit;
       const rational distance = lambda > 1 ? rational(lambda - 1) : rational(-1 - lambda);
-      worst_unit = std::max(worst_unit, to_double(distance) / unit);
-      first_unit = std::min(first_unit, x_value);
+      unit.count(x_value, to_double(distance) / u);
       keep(c, lambda, distance, true);
     }
     if (promises_decay && (lambda > 1 || lambda <= 0)) {
-      ++outside_decay;
       if (lambda < 0) ++negative;
       const rational distance = lambda > 1 ? rational(lambda - 1) : rational(-lambda);
-      worst_decay = std::max(worst_decay, to_double(distance) / unit);
-      first_decay = std::min(first_decay, x_value);
+      decay.count(x_value, to_double(distance) / u);
       if (!worst_is_unit) keep(c, lambda, distance, false);
     }
   }
@@ -117,29 +120,29 @@ struct tally {
   [[nodiscard]] frame_row row() const {
     const auto where = [](std::uint64_t times, auto value) { return times > 0 ? cell(value) : cell(); };
     const auto promised = [&](std::uint64_t times) { return promises_decay ? cell(times) : cell(); };
-    const std::uint64_t outside = outside_unit + outside_decay;
+    const std::uint64_t times = unit.times + decay.times;
     return {cases,
             not_finite,
             beyond_bound,
             worst_error,
-            outside_unit,
-            where(outside_unit, first_unit),
-            where(outside_unit, worst_unit),
-            worst_unit,
-            promised(outside_decay),
+            unit.times,
+            where(unit.times, unit.first),
+            where(unit.times, unit.worst),
+            unit.worst,
+            promised(decay.times),
             promised(negative),
-            where(outside_decay, first_decay),
-            where(outside_decay, worst_decay),
-            worst_decay,
-            where(outside, worst_case.beta),
-            where(outside, worst_case.n),
-            where(outside, worst_case.end),
-            where(outside, worst_lambda.str())};
+            where(decay.times, decay.first),
+            where(decay.times, decay.worst),
+            decay.worst,
+            where(times, worst_case.beta),
+            where(times, worst_case.n),
+            where(times, worst_case.end),
+            where(times, worst_lambda.str())};
   }
 
  private:
   void keep(const pair& c, const rational& lambda, const rational& distance, bool is_unit) {
-    if (outside_unit + outside_decay > 1 && is_unit == worst_is_unit && distance <= worst) return;
+    if (unit.times + decay.times > 1 && is_unit == worst_is_unit && distance <= worst) return;
     worst = distance;
     worst_is_unit = is_unit;
     worst_case = c;
@@ -283,11 +286,12 @@ std::vector<frame_row> rows_of(const sampling& how) {
   const bool exhaustive = all_numbers<F> || (all_significands<F> && how.bf16_stride == 1);
   std::vector<frame_row> rows;
   for (const tally& t : all) {
+    const frame_row whole = t.row();
     for (std::size_t i = 0; i < (F == bf16 ? bins : 1); ++i) {
       const double base = detail::power_of_two(first_octave + static_cast<int>(i / bins_per_octave));
       const double part = (static_cast<double>(i % bins_per_octave) + 0.5) / static_cast<double>(bins_per_octave);
       frame_row row{name_of(t.place), decays<Rule>, exhaustive, i, base * (1 + part), t.envelope[i]};
-      for (cell& c : t.row()) row.push_back(std::move(c));
+      row.insert(row.end(), whole.begin(), whole.end());
       rows.push_back(std::move(row));
     }
   }
@@ -297,42 +301,38 @@ std::vector<frame_row> rows_of(const sampling& how) {
 }  // namespace
 
 std::string_view name_of(rounding_place place) {
-  return place == rounding_place::step_only ? "step_only" : place == rounding_place::norm_too ? "norm_too" : "every_operation";
+  constexpr std::array<std::string_view, rounding_places.size()> names{"step_only", "every_operation", "norm_too"};
+  return names[static_cast<std::size_t>(place)];
 }
 
 frame survey_rules(const run_options& options, std::size_t samples_per_octave, std::size_t bf16_stride) {
   const sampling how{options.seed, samples_per_octave, bf16_stride};
   grid_axis<std::string> rules{"rule", {}};
   for_each_rule([&](auto rule) { rules.quick.emplace_back(decltype(rule)::name); });
-  const auto rows = [&](const std::string& rule_name, const format& wanted) {
-    std::vector<frame_row> result;
-    visit_rule(rule_name, [&](auto rule) {
-      for_each_format([&](auto tag, std::size_t) {
-        if (decltype(tag)::value == wanted) result = rows_of<decltype(rule), decltype(tag)::value>(how);
-      });
-    });
-    return result;
-  };
   return grid(
       options, "rules",
       {"rounded",      "promises_decay", "exhaustive",   "bin",        "x",       "error",      "cases",         "not_finite",
        "beyond_bound", "worst_error",    "outside_unit", "first_unit", "unit_by", "worst_unit", "outside_decay", "negative",
        "first_decay",  "decay_by",       "worst_decay",  "worst_beta", "worst_n", "worst_end",  "worst_lambda"},
-      rows, rules, all_formats());
+      [&](const std::string& rule_name, const format& wanted) {
+        std::vector<frame_row> rows;
+        visit_rule(rule_name, [&](auto rule) {
+          rows = with_any_format(wanted, [&](auto tag) { return rows_of<decltype(rule), decltype(tag)::value>(how); });
+        });
+        return rows;
+      },
+      rules, all_formats());
 }
 
 std::optional<rational> realised_eigenvalue(std::string_view rule_name, std::string_view format_name, rounding_place place,
                                             double beta, double n, int end) {
-  const format wanted = format_named(format_name);
   std::optional<rational> result;
   visit_rule(rule_name, [&](auto rule) {
     using Rule = decltype(rule);
-    for_each_format([&](auto tag, std::size_t) {
+    with_any_format(format_named(format_name), [&](auto tag) {
       constexpr format F = decltype(tag)::value;
-      if (F != wanted) return;
-      const rational exact_beta = exact(beta);
       const rational norm = norm_behind<F>({beta, n, end});
-      const truth<Rule> b = exact_step<Rule>(exact_beta, exact_beta * norm);
+      const truth<Rule> b = exact_step<Rule>(exact(beta), exact(beta) * norm);
       const double step = kernel_step<Rule, F>({beta, n}, place, b);
       if (std::isfinite(step)) result = 1 - exact(step) * norm;
     });

@@ -131,20 +131,16 @@ void add_safe_beta(const run_options& options, const frame& once, results& r) {
             {"all_verified", made.over("sharp", least) == 1}});
   const std::size_t shortest = key_dims().quick.front();
   r.values("made-up", {{"most_high", most_high}, {"dim", shortest}});
-  r.table("safe-beta", grid(
-                           options, "safe beta", {"u", "bound", "safe", "unsafe", "example", "found", "safe_for_found"},
-                           [&](const format& f) -> frame_row {
-                             const double u = unit_roundoff(f);
-                             const frame own = once.where("format", name_of(f));
-                             return {u,
-                                     to_double(2 / ((1 + exact(u)) * (1 + exact(u)))),
-                                     safe(f),
-                                     2 * (1 - u),
-                                     made.find({{"format", name_of(f)}, {"dim", shortest}}, "excess"),
-                                     own.over("largest", greatest),
-                                     own.over("safe_beta", least)};
-                           },
-                           all_formats()));
+  frame all = grid(
+      options, "safe beta", {"u", "bound", "safe", "unsafe", "example", "found", "safe_for_found"},
+      [&](const format& f) -> frame_row {
+        const double u = unit_roundoff(f), bound = to_double(2 / ((1 + exact(u)) * (1 + exact(u))));
+        const frame own = once.where("format", name_of(f));
+        const double example = made.find({{"format", name_of(f)}, {"dim", shortest}}, "excess");
+        return {u, bound, safe(f), 2 * (1 - u), example, own.over("largest", greatest), own.over("safe_beta", least)};
+      },
+      all_formats());
+  r.table("safe-beta", std::move(all));
 }
 
 void add_keys(const run_options& options, results& r) {
@@ -184,8 +180,8 @@ void add_keys(const run_options& options, results& r) {
             {"largest_in_u", worst_inside["largest"]}});
   r.values("inside", {{"bf16_dim", bf16_worst["dim"]}, {"dim", worst_inside["dim"]}});
 
-  const auto bf16_at = [&](const char* how, const char* column) {
-    return all.find({{"format", "bf16"}, {"dim", longest}, {"how", how}}, column);
+  const auto bf16_at = [&, at = all.finder({"format", "dim", "how"})](const char* how, const char* column) {
+    return at("bf16", longest, how, column);
   };
   const double direct = bf16_at("once", "deviation");
   const double again = bf16_at("inside_fp32", "deviation");
@@ -199,7 +195,7 @@ void add_keys(const run_options& options, results& r) {
 
 void add_sigmoid(const run_options& options, results& r) {
   const frame& all = r.table("sigmoid", survey_sigmoid(options));
-  const auto at = [&](const char* name, const char* column) { return all.find({{"case", name}}, column); };
+  const auto at = all.finder({"case"});
   const frame exhaustive = all.where("exhaustive", true);
   r.values("sigmoid-saturates", evidence::exhaustive(sum_of(exhaustive, "evaluations")),
            {{"bf16", at("bf16", "one_from")},
@@ -225,13 +221,13 @@ cell upper_median(std::span<const double> x) {
 
 void add_transitions(const run_options& options, results& r) {
   const frame& all = r.table("transitions", survey_transitions(options, matrices_of(options)));
-  const frame& law = r.table("materialised", all.by({"format", "dim", "beta"}, {{"keys", "added", size_of},
-                                                                                {"expansive", "expansive", sum},
-                                                                                {"proved", "proved", sum},
-                                                                                {"least", "radius_excess", least},
-                                                                                {"median", "radius_excess", upper_median},
-                                                                                {"largest", "radius_excess", greatest},
-                                                                                {"added", "added", greatest}}));
+  frame law = all.by({"format", "dim", "beta"}, {{"keys", "added", size_of},
+                                                 {"expansive", "expansive", sum},
+                                                 {"proved", "proved", sum},
+                                                 {"least", "radius_excess", least},
+                                                 {"median", "radius_excess", upper_median},
+                                                 {"largest", "radius_excess", greatest},
+                                                 {"added", "added", greatest}});
   constexpr std::size_t shown_dim = 64;
   const frame bf16_rows = all.where(
       [](const auto& row) { return row["format"] == cell("bf16") && row.number("dim") == shown_dim && row.number("beta") <= 1; });
@@ -252,6 +248,7 @@ void add_transitions(const run_options& options, results& r) {
            {{"decided", sum_of(all, "proved")},
             {"matrices", all.size()},
             {"contradicting", sum_of(contradicting, "proved") - sum_of(contradicting, "expansive")}});
+  r.table("materialised", std::move(law));
   frame exact_factor({"beta", "x", "y"});
   for (const double beta : {0.5, 1.0, 2.0}) {
     for (const double x : {-1.5, 0.0, 1.5}) exact_factor.add({beta, x, beta == 2 ? std::max(0.0, 2 * x) : 0.0});

@@ -23,16 +23,17 @@ struct format_tag {
   static constexpr format value = F;
 };
 
-/// Calls f(format_tag<F>{}, i) for the i-th row of the format table, in order.
+/// f(format_tag<F>{}) for a format of the format table. Throws: format_error for another.
 template <class Function>
-void for_each_format(Function&& f) {
-  f(format_tag<bf16>{}, std::size_t{0});
-  f(format_tag<fp16>{}, std::size_t{1});
-  f(format_tag<tf32>{}, std::size_t{2});
-  f(format_tag<e4m3>{}, std::size_t{3});
-  f(format_tag<e5m2>{}, std::size_t{4});
-  f(format_tag<fp32>{}, std::size_t{5});
-  f(format_tag<fp64>{}, std::size_t{6});
+auto with_any_format(const format& wanted, Function&& f) {
+  if (wanted == bf16) return f(format_tag<bf16>{});
+  if (wanted == fp16) return f(format_tag<fp16>{});
+  if (wanted == tf32) return f(format_tag<tf32>{});
+  if (wanted == e4m3) return f(format_tag<e4m3>{});
+  if (wanted == e5m2) return f(format_tag<e5m2>{});
+  if (wanted == fp32) return f(format_tag<fp32>{});
+  if (wanted == fp64) return f(format_tag<fp64>{});
+  throw format_error("'" + std::string(name_of(wanted)) + "' is not a format of the table");
 }
 
 /// f(format_tag<F>{}) for bf16, fp16, fp32 or fp64. Throws: format_error for another name.
