@@ -202,12 +202,8 @@ template <class R>
 universal constants_in(std::size_t terms, std::size_t doublings) {
   const auto coarse = constants_at<R>(terms, doublings - 2);
   const auto fine = constants_at<R>(terms + 6, doublings);
-  universal result;
-  result.bits = precision_bits<R>;
-  result.delta = agreement(fine.delta, coarse.delta);
-  result.alpha = agreement(fine.alpha, coarse.alpha);
-  result.r_infinity = agreement(fine.r_infinity, coarse.r_infinity);
-  return result;
+  return {agreement(fine.delta, coarse.delta), agreement(fine.alpha, coarse.alpha), agreement(fine.r_infinity, coarse.r_infinity),
+          precision_bits<R>};
 }
 
 using wide = real<256>;
@@ -290,10 +286,7 @@ orbit_point orbit_of_multiplier(std::size_t period, int multiplier, const real<2
     for (int i = 0; i < 40; ++i) {
       // The orbit's end and its derivatives: by the start, by r, twice by the start, by the start and r.
       wide end = at.x;
-      wide by_r = 0;
-      wide by_x = 1;
-      wide by_xx = 0;
-      wide by_xr = 0;
+      wide by_r = 0, by_x = 1, by_xx = 0, by_xr = 0;
       for (std::size_t t = 0; t < period; ++t) {
         const wide slope = 1 - 2 * end;
         const wide f_x = at.r * slope;

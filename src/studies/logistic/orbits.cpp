@@ -11,8 +11,10 @@
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/study/grid.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
@@ -33,15 +35,9 @@ S mapped(const S& r, const S& x) {
 
 estimate estimate_of(const std::vector<double>& all) {
   if (all.empty()) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
-  double sum = 0;
-  double squares = 0;
-  for (const double x : all) {
-    sum += x;
-    squares += x * x;
-  }
   const auto count = static_cast<double>(all.size());
-  const double mean = sum / count;
-  const double variance = count > 1 ? std::max(0.0, squares / count - mean * mean) * count / (count - 1) : 0;
+  const double mean = as_number(total(all)) / count;
+  const double variance = count > 1 ? std::max(0.0, shared::squared_norm(all) / count - mean * mean) * count / (count - 1) : 0;
   return {mean, std::sqrt(variance), all.size()};
 }
 
@@ -75,12 +71,8 @@ cycle_census census_in(double r_value) {
     next[i] = static_cast<std::uint32_t>(ordinal<F>(mapped(r, x).value()));
   }
   constexpr std::uint32_t unknown = 0xffffffffU;
-  std::vector<std::uint32_t> cycle_of(count, unknown);
-  std::vector<std::uint32_t> distance(count, 0);
-  std::vector<std::uint32_t> seen_in(count, unknown);
-  std::vector<std::size_t> lengths;
-  std::vector<std::size_t> basin;
-  std::vector<std::uint32_t> path;
+  std::vector<std::uint32_t> cycle_of(count, unknown), distance(count, 0), seen_in(count, unknown), path;
+  std::vector<std::size_t> lengths, basin;  // of each cycle
   cycle_census result;
   result.starts = count;
   std::size_t zero_cycle = count;
@@ -161,12 +153,11 @@ double naive_fails_from(double x) {
 }
 
 template <format F>
-flow_census flow_in() {
+frame_row flow_in() {
   using scalar = rounded<F>;
   using wide = real<256>;
-  flow_census result;
-  result.naive_fails_from = naive_fails_from<F>(large_x);
-  result.naive_fails_from_one = naive_fails_from<F>(1);
+  std::uint64_t cases = 0, naive_not_finite = 0, safe_not_finite = 0, decreases = 0;
+  double naive_worst = 0, safe_worst = 0;
   const scalar unit(1);
   for (int eighth = -96; eighth <= 80; ++eighth) {
     const double exact_h = round_to<double>(wide(pow(wide(2), wide(eighth) / 8)));
@@ -178,40 +169,41 @@ flow_census flow_in() {
       for (int part = 0; part < 8; ++part) {
         if (octave == 3 && part > 0) break;
         const scalar x = scalar::from_exact(detail::power_of_two(octave) * (1 + part / 8.0));
-        // a = b = 1: x E/(1 + x (E - 1)), and x/(e^-h + h phi(h) x).
         const scalar naive = naive_flow<F>(h, x);
         const scalar safe = safe_flow(unit, unit, h, x);
         const wide exact_x = lift<wide>(x);
         const wide value = exact_x / (true_decay + true_growth * exact_x);
-        ++result.cases;
-        const auto error = [&](scalar computed) { return round_to<double>(wide(abs(wide(lift<wide>(computed) / value - 1)))); };
-        if (isfinite(naive)) {
-          result.naive_worst = std::max(result.naive_worst, error(naive));
-        } else {
-          ++result.naive_not_finite;
-        }
-        if (isfinite(safe)) {
-          result.safe_worst = std::max(result.safe_worst, error(safe));
-        } else {
-          ++result.safe_not_finite;
-        }
-        if (safe.value() < before) ++result.safe_decreases;
+        ++cases;
+        const auto look = [&](scalar computed, std::uint64_t& not_finite, double& worst_error) {
+          if (!isfinite(computed)) return void(++not_finite);
+          worst_error = std::max(worst_error, round_to<double>(wide(abs(wide(lift<wide>(computed) / value - 1)))));
+        };
+        look(naive, naive_not_finite, naive_worst);
+        look(safe, safe_not_finite, safe_worst);
+        if (safe.value() < before) ++decreases;
         before = safe.value();
       }
     }
   }
+  bool holds_at_zero = true;
+  const scalar b = scalar::from_exact(1.5), h = scalar::from_exact(0.25);
   for (int part = 0; part < 8; ++part) {
     const scalar x = scalar::from_exact(1 + part / 8.0);
-    const scalar b = scalar::from_exact(1.5);
-    const scalar h = scalar::from_exact(0.25);
-    result.holds_at_zero = result.holds_at_zero && safe_flow(scalar(0), b, h, x) == x / (unit + b * h * x);
+    holds_at_zero = holds_at_zero && safe_flow(scalar(0), b, h, x) == x / (unit + b * h * x);
   }
-  return result;
+  const double u = unit_roundoff(F);
+  return {cases,
+          naive_not_finite,
+          naive_fails_from<F>(large_x),
+          naive_fails_from<F>(1),
+          naive_worst / u,
+          safe_not_finite,
+          safe_worst / u,
+          decreases,
+          holds_at_zero};
 }
 
 }  // namespace
-
-double estimate::standard_error() const { return n > 0 ? deviation / std::sqrt(static_cast<double>(n)) : 0; }
 
 estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_t seed) {
   std::vector<double> all;
@@ -273,15 +265,12 @@ frame decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64
 }
 
 double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
-  double mean_x = 0;
-  double mean_y = 0;
   const auto n = static_cast<double>(x.size());
+  double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     mean_x += x[i] / n;
     mean_y += y[i] / n;
   }
-  double xx = 0;
-  double xy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     xx += (x[i] - mean_x) * (x[i] - mean_x);
     xy += (x[i] - mean_x) * (y[i] - mean_y);
@@ -302,10 +291,17 @@ std::vector<double> bf16_parameters() {
   return result;
 }
 
-flow_census survey_flow(std::string_view format_name) {
-  flow_census result;
-  with_format(format_name, [&](auto tag) { result = flow_in<decltype(tag)::value>(); });
-  return result;
+frame survey_flow(const run_options& options) {
+  return grid(
+      options, "exact map",
+      {"cases", "first_not_finite", "from", "from_one", "first_worst", "second_not_finite", "second_worst", "out_of_order",
+       "holds_at_zero"},
+      [](const format& f) {
+        frame_row row;
+        with_format(deltaproof::name_of(f), [&](auto tag) { row = flow_in<decltype(tag)::value>(); });
+        return row;
+      },
+      grid_axis<format>{"format", {bf16, fp16, fp32, fp64}});
 }
 
 }  // namespace deltaproof::detail::logistic

@@ -6,6 +6,7 @@
 // operation rounded once.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -21,7 +22,7 @@ struct estimate {
   double mean = 0;
   double deviation = 0;  ///< of one stream
   std::size_t n = 0;
-  [[nodiscard]] double standard_error() const;
+  [[nodiscard]] double standard_error() const { return n > 0 ? deviation / std::sqrt(static_cast<double>(n)) : 0; }
 };
 
 /// Mean of ln|r (1 - 2x)| over `steps` steps of fp64 orbits after 1000, from `streams` random starts.
@@ -70,19 +71,11 @@ struct cycle_census {
 /// naive: x E/(1 + (b/a) x (E - 1)), E = e^(ah). safe: x/(e^(-ah) + b h phi(ah) x), phi the gain of the exact rule: it
 /// cannot overflow for a, b, h, x >= 0 unless b h x does, and holds at a = 0.
 inline constexpr double large_x = 8;
-struct flow_census {
-  std::uint64_t cases = 0;
-  std::uint64_t naive_not_finite = 0;
-  std::uint64_t safe_not_finite = 0;
-  double naive_fails_from = 0;      ///< the least number h of the format at which the naive form of x = large_x is not finite
-  double naive_fails_from_one = 0;  ///< of x = 1, and of every smaller x
-  double naive_worst = 0;           ///< relative error where finite
-  double safe_worst = 0;
-  bool holds_at_zero = true;         ///< at a = 0 the safe form is x/(1 + b h x), bit for bit
-  std::uint64_t safe_decreases = 0;  ///< neighbouring x whose images are in the wrong order
-};
 /// a = b = 1; h from 2^-12 to 2^10 by factors of 2^(1/8) rounded to the format, x over all powers of two times 1 ... 15/8 in
 /// [2^-12, 2^3]. Truth: 256 bits. Formats: bf16, fp16, fp32, fp64.
-[[nodiscard]] flow_census survey_flow(std::string_view format_name);
+/// Rows by format: from, from_one: the least number h of the format at which the naive form of x = large_x, and of x = 1 and
+/// every smaller x, is not finite; first_worst, second_worst: relative errors where finite, in u; out_of_order: neighbouring x
+/// whose images under the safe form are in the wrong order; holds_at_zero: at a = 0 that is x/(1 + b h x), bit for bit.
+[[nodiscard]] frame survey_flow(const run_options&);
 
 }  // namespace deltaproof::detail::logistic

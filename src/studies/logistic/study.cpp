@@ -47,6 +47,13 @@ std::vector<double> between(double from, double to, std::size_t n) {
   return result;
 }
 
+/// A row for each number.
+std::vector<frame_row> column_of(const std::vector<double>& x) {
+  std::vector<frame_row> rows;
+  for (const double one : x) rows.push_back({one});
+  return rows;
+}
+
 std::string digits(const wide& x, int count) { return x.str(count, std::ios_base::fmtflags(0)); }
 
 /// How many leading digits two decimals share.
@@ -212,55 +219,42 @@ void add_chaos(const run_options& options, results& r) {
 
   const grid_axis<double> sweep{"r", between(shown_from, shown_to, 600)};
   // The map of study horizon in the unit x = (r - 1)/r u.
-  r.table("attractor", grid(
-                           options, "attractor", {"x"},
-                           [](double at) {
-                             std::vector<frame_row> rows;
-                             for (const double u : shared::orbit(one_step::logistic_euler, at - 1, settling, 60))
-                               rows.push_back({u * (at - 1) / at});
-                             return rows;
-                           },
-                           sweep));
-  r.table("exponents", grid(
-                           options, "exponents", {"exponent"},
-                           [](double at) -> frame_row {
-                             return {shared::logistic_exponent(one_step::logistic_euler, at - 1, settling, 4000)};
-                           },
-                           sweep));
+  frame attractor = grid(
+      options, "attractor", {"x"},
+      [](double at) {
+        std::vector<double> x = shared::orbit(one_step::logistic_euler, at - 1, settling, 60);
+        for (double& u : x) u = u * (at - 1) / at;
+        return column_of(x);
+      },
+      sweep);
+  frame exponents = grid(
+      options, "exponents", {"exponent"},
+      [](double at) -> frame_row { return {shared::logistic_exponent(one_step::logistic_euler, at - 1, settling, 4000)}; },
+      sweep);
+  r.table("attractor", std::move(attractor));
+  r.table("exponents", std::move(exponents));
 }
 
 void add_cycles(const run_options& options, results& r) {
   const grid_axis<double> parameters{"r", bf16_parameters()};
   const grid_axis<format> formats{"format", {bf16, fp16}};
-  const frame& all = r.table("cycles", grid(
-                                           options, "cycles",
-                                           {"starts", "cycles", "longest_cycle", "longest_transient", "mean_transient",
-                                            "share_at_zero", "basin_cycle", "basin_share"},
-                                           [](double at, const format& f) -> frame_row {
-                                             const cycle_census c = census(name_of(f), at);
-                                             return {c.starts,
-                                                     c.cycles,
-                                                     c.longest_cycle,
-                                                     c.longest_transient,
-                                                     c.mean_transient,
-                                                     static_cast<double>(c.ends_at_zero) / static_cast<double>(c.starts),
-                                                     c.largest_basin_cycle,
-                                                     c.largest_basin};
-                                           },
-                                           parameters, formats));
+  frame all = grid(
+      options, "cycles",
+      {"starts", "cycles", "longest_cycle", "longest_transient", "mean_transient", "share_at_zero", "basin_cycle", "basin_share"},
+      [](double at, const format& f) -> frame_row {
+        const cycle_census c = census(name_of(f), at);
+        const double share_at_zero = static_cast<double>(c.ends_at_zero) / static_cast<double>(c.starts);
+        return {c.starts,         c.cycles,      c.longest_cycle,       c.longest_transient,
+                c.mean_transient, share_at_zero, c.largest_basin_cycle, c.largest_basin};
+      },
+      parameters, formats);
   grid_axis<double> drawn{"r", {}};
-  for (const double at : parameters.quick) {
-    if (at >= shown_from) drawn.quick.push_back(at);
-  }
-  r.table("on-cycles", grid(
-                           options, "numbers on cycles", {"x"},
-                           [](double at, const format& f) {
-                             std::vector<frame_row> rows;
-                             for (const double x : census(name_of(f), at).on_cycles) rows.push_back({x});
-                             return rows;
-                           },
-                           drawn, formats));
-
+  std::copy_if(parameters.quick.begin(), parameters.quick.end(), std::back_inserter(drawn.quick),
+               [](double at) { return at >= shown_from; });
+  r.table("on-cycles",
+          grid(
+              options, "numbers on cycles", {"x"},
+              [](double at, const format& f) { return column_of(census(name_of(f), at).on_cycles); }, drawn, formats));
   std::map<std::string, cell> longest, at_four, basins;
   for (const std::string name : {"bf16", "fp16"}) {
     const frame one = all.where("format", name);
@@ -280,32 +274,21 @@ void add_cycles(const run_options& options, results& r) {
   r.values("finite-cycles", evidence::exhaustive(cases(all)), longest);
   r.values("finite-at-four", evidence::exhaustive(cases(all.where("r", shown_to))), at_four);
   r.values("most-visited", basins);
+  r.table("cycles", std::move(all));
 }
 
 void add_flow(const run_options& options, results& r) {
-  const frame& all =
-      r.table("exact-map", grid(
-                               options, "exact map",
-                               {"cases", "first_not_finite", "from", "from_one", "first_worst", "second_not_finite",
-                                "second_worst", "out_of_order", "holds_at_zero"},
-                               [](const format& f) -> frame_row {
-                                 const flow_census c = survey_flow(name_of(f));
-                                 const double u = unit_roundoff(f);
-                                 return {c.cases,           c.naive_not_finite, c.naive_fails_from, c.naive_fails_from_one,
-                                         c.naive_worst / u, c.safe_not_finite,  c.safe_worst / u,   c.safe_decreases,
-                                         c.holds_at_zero};
-                               },
-                               grid_axis<format>{"format", {bf16, fp16, fp32, fp64}}));
+  const frame& all = r.table("exact-map", survey_flow(options));
   const auto count = [&](const char* column) { return static_cast<std::uint64_t>(all.over(column, total)); };
-  const auto from = [&](const char* name) { return all.find({{"format", name}}, "from"); };
+  const auto at = all.finder({"format"});
   r.values("exact-map-safe", evidence::measured(),
            {{"cases", count("cases")},
             {"safe_not_finite", count("second_not_finite")},
             {"safe_worst_in_u", all.over("second_worst", worst)},
-            {"fp16_naive_fails_from", from("fp16")},
-            {"fp32_naive_fails_from", from("fp32")},
-            {"fp64_naive_fails_from", from("fp64")},
-            {"fp32_naive_fails_from_one", all.find({{"format", "fp32"}}, "from_one")},
+            {"fp16_naive_fails_from", at("fp16", "from")},
+            {"fp32_naive_fails_from", at("fp32", "from")},
+            {"fp64_naive_fails_from", at("fp64", "from")},
+            {"fp32_naive_fails_from_one", at("fp32", "from_one")},
             {"holds_at_zero", all.over("holds_at_zero", least) == 1},
             {"out_of_order", count("out_of_order")}});
   r.values("flow", {{"x", large_x}});
@@ -340,13 +323,14 @@ void add_analogy(const run_options& options, results& r) {
     norms.quick.push_back(4 * (static_cast<double>(i) + 0.5) / side);
     betas.quick.push_back(2 * (static_cast<double>(i) + 0.5) / side);
   }
-  r.table("phase", grid(
-                       options, "phase", {"euler", "exact"},
-                       [](double n, double beta) -> frame_row {
-                         const double x = beta * n;
-                         return {std::max(shared::ln(std::fabs(1 - x)), -cut_off), std::max(-x, -cut_off)};
-                       },
-                       norms, betas));
+  frame phase = grid(
+      options, "phase", {"euler", "exact"},
+      [](double n, double beta) -> frame_row {
+        const double x = beta * n;
+        return {std::max(shared::ln(std::fabs(1 - x)), -cut_off), std::max(-x, -cut_off)};
+      },
+      norms, betas);
+  r.table("phase", std::move(phase));
   r.values("growth", {{"floor", -cut_off}, {"cut_off", cut_off}});
   frame hyperbola({"beta", "norm"});
   for (int j = 50; j <= 200; ++j) hyperbola.add({j / 100.0, 2 / (j / 100.0)});
@@ -355,12 +339,7 @@ void add_analogy(const run_options& options, results& r) {
     std::vector<double> x = between(0, 3, points);
     x.erase(x.begin());
     return grid(
-        options, "maps", {"u"},
-        [&](double at) {
-          std::vector<frame_row> rows;
-          for (const double u : shared::orbit(map, at, settling, kept)) rows.push_back({u});
-          return rows;
-        },
+        options, "maps", {"u"}, [&](double at) { return column_of(shared::orbit(map, at, settling, kept)); },
         grid_axis<double>{"x", x});
   };
   r.table("euler-orbits", orbits(one_step::logistic_euler, 600, 60));
