@@ -91,9 +91,8 @@ void add_firsts(const frame& all, const frame& curves, const run_options& option
   frame firsts = curves.by({"keys", "store", "chunk", "draws"},
                            {{"first", "exploding", least}, {"radius", "radius", worst}, {"betas", "beta", size_of}});
   const frame largest = firsts.by({"keys", "store"}, {{"radius", "radius", worst}});
-  firsts.derive("largest", [&](const auto& row) {
-    return largest.find({{"keys", row["keys"]}, {"store", row["store"]}}, "radius");
-  });
+  firsts.derive("largest",
+                [at = largest.finder({"keys", "store"})](const auto& row) { return at(row["keys"], row["store"], "radius"); });
   const auto of = [&](key_kind keys, const char* store) { return firsts.where("keys", name_of(keys)).where("store", store); };
   std::map<std::string, cell> values, cluster;
   const auto list = [&](std::map<std::string, cell>& to, const std::string& prefix, const frame& rows) {
@@ -127,22 +126,21 @@ void add_firsts(const frame& all, const frame& curves, const run_options& option
 }
 
 void add_single_chunks(const run_options& options, results& r) {
-  const frame& all = r.table(
-      "chunks", grid(
-                    options, "single chunks", {"beta", "draws", "square", "radius", "along", "distance", "norm", "exact_norm"},
-                    [&](key_kind keys, const format& store, std::size_t chunk) {
-                      const std::size_t draws = one_direction(keys) ? many_draws(options) : some_draws(options);
-                      std::vector<frame_row> rows;
-                      for (const double beta : betas_of(keys, store)) {
-                        for (std::size_t draw = 0; draw < draws; ++draw) {
-                          rows.push_back({beta, draws});
-                          for (cell& one : look_at(inputs(options, keys, {beta, beta}, chunk, draw), keys, store))
-                            rows.back().push_back(std::move(one));
-                        }
-                      }
-                      return rows;
-                    },
-                    kinds, stores, lengths));
+  frame all = grid(
+      options, "single chunks", {"beta", "draws", "square", "radius", "along", "distance", "norm", "exact_norm"},
+      [&](key_kind keys, const format& store, std::size_t chunk) {
+        const std::size_t draws = one_direction(keys) ? many_draws(options) : some_draws(options);
+        std::vector<frame_row> rows;
+        for (const double beta : betas_of(keys, store)) {
+          for (std::size_t draw = 0; draw < draws; ++draw) {
+            rows.push_back({beta, draws});
+            for (cell& one : look_at(inputs(options, keys, {beta, beta}, chunk, draw), keys, store))
+              rows.back().push_back(std::move(one));
+          }
+        }
+        return rows;
+      },
+      kinds, stores, lengths);
   frame curves = all.by({"keys", "store", "chunk", "beta", "draws"},
                         {{"radius", "radius", worst}, {"along", "along", worst}, {"norm", "norm", worst}});
   curves.derive("exploding", [](const auto& row) { return row.number("radius") >= explodes_at ? row["beta"] : cell(); });
@@ -164,6 +162,7 @@ void add_single_chunks(const run_options& options, results& r) {
   r.values("chunk", {{"middle", middle}, {"explodes_at", explodes_at}, {"inverse", inverse_name}, {"norm_accuracy", 2e-6}});
   r.values("lengths", {{"a", lengths.quick[0]}, {"b", lengths.quick[1]}, {"c", lengths.quick[2]}, {"d", lengths.quick[3]}});
   r.table("curves", std::move(curves));
+  r.table("chunks", std::move(all));
 
   std::map<std::string, cell> safe, shown;
   frame marks({"chunk", "safe"});

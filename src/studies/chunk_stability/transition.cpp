@@ -3,6 +3,7 @@
 
 #include "studies/chunk_stability/transition.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -10,11 +11,10 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {
-
-matrix<double> product(const matrix<double>& a, const matrix<double>& b) { return matmul<plain<double>>(a, b); }
 
 /// Divides by a power of two so that the largest entry lies in [1, 2); returns its exponent.
 int take_out_power(matrix<double>& m) {
@@ -24,13 +24,6 @@ int take_out_power(matrix<double>& m) {
   const int exponent = std::ilogb(largest);
   for (double& x : m.entries()) x = std::scalbn(x, -exponent);
   return exponent;
-}
-
-bool finite(const matrix<double>& m) {
-  for (const double x : m.entries()) {
-    if (!std::isfinite(x)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -49,13 +42,14 @@ matrix<double> realised_transition(const sequence<double>& s, const matrix<doubl
 }
 
 double spectral_radius(const matrix<double>& m, int squarings) {
-  if (!finite(m)) return std::numeric_limits<double>::quiet_NaN();
+  if (!std::all_of(m.entries().begin(), m.entries().end(), [](double x) { return std::isfinite(x); }))
+    return std::numeric_limits<double>::quiet_NaN();
   matrix<double> power = m;
   // log2 |M^(2^j)| / 2^j, the exponents taken out so far included.
   double taken = 0;
   for (int j = 0; j < squarings; ++j) {
     taken += std::scalbn(take_out_power(power), -j);
-    power = product(power, power);
+    power = matmul<plain<double>>(power, power);
   }
   const double length = frobenius(power);
   if (length == 0) return 0;
@@ -65,7 +59,7 @@ double spectral_radius(const matrix<double>& m, int squarings) {
 }
 
 double spectral_norm_by_squaring(const matrix<double>& m, int squarings) {
-  return std::sqrt(spectral_radius(product(transpose(m), m), squarings));
+  return std::sqrt(spectral_radius(matmul<plain<double>>(transpose(m), m), squarings));
 }
 
 double chunk_radius(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows, int squarings) {
@@ -90,11 +84,7 @@ double eigenvalue_along_key(const sequence<double>& s, const matrix<double>& w, 
   return 1 - overlap;
 }
 
-double frobenius(const matrix<double>& m) {
-  double sum = 0;
-  for (const double x : m.entries()) sum += x * x;
-  return std::sqrt(sum);
-}
+double frobenius(const matrix<double>& m) { return std::sqrt(shared::squared_norm(m.entries())); }
 
 double distance(const matrix<double>& a, const matrix<double>& b) {
   double sum = 0;
