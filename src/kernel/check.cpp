@@ -188,7 +188,7 @@ path_kind path_of(const result& r) {
 
 std::vector<plan> plans_of(const result& r, const problem& p) {
   std::vector<plan> out;
-  if (!r.has_outputs()) return out;  // no plan says yet what a backward pass may cost
+  if (!r.has_outputs() && !r.gradients.empty()) return out;  // no plan says yet what a backward pass may cost
   for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) out.push_back(*fits);
   if (!out.empty()) return out;
   std::string candidates;

@@ -10,11 +10,11 @@ case $what in
   sources|questions)
     files=$(find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*')
     [ "$what" = sources ] || files=$(find "$root/src/studies" "$root/src/claims" -name '*.cpp')
-    # Parsed once: most of the time goes into these.
+    # Parsed once: most of the time goes into these. Not JSON, before which a file may define what it needs.
     before=$(mktemp -d)
     trap 'rm -rf "$before"' EXIT
     printf '#include <%s>\n' algorithm cmath functional map optional string vector \
-      boost/multiprecision/gmp.hpp boost/multiprecision/mpfr.hpp nlohmann/json.hpp > "$before/first.hpp"
+      boost/multiprecision/gmp.hpp boost/multiprecision/mpfr.hpp > "$before/first.hpp"
     # shellcheck disable=SC2086
     "$compiler" ${flags%%-fsyntax-only*}${flags#*-fsyntax-only} -x c++-header "$before/first.hpp" -o "$before/first.pch"
     flags="-include-pch $before/first.pch $flags" ;;

@@ -134,137 +134,164 @@ class faulty_gradient {
     return out;
   }
 
-  matrix<S> run_chunk(const matrix<S>& h, const matrix<S>& dh, std::size_t first, std::size_t R) {
-    using F = gradient_fault;
-    const std::size_t last = first + R - 1;
-    matrix<S> q = zeros(R, K_), k = zeros(R, K_), vb = zeros(R, V_), kb = zeros(R, K_), d_o = zeros(R, V_), since = zeros(R, K_), left = zeros(R, K_);
-    std::vector<S> b(R, zero<S>());
+  /// What a chunk reads, and what its stages leave.
+  struct chunk {
+    std::size_t first, rows;
+    const matrix<S>&h, &dh;
+    std::vector<S> b;
+    matrix<S> q, k, vb, kb, d_o, since, left, Ai, Aqk, v_new, w;  // since: D_(0, r]; left: D_(r, X]
+    matrix<S> dv_local, dv2, dw, dq, dk1, dk2, dvb, dg;
+    std::vector<S> db;
+  };
+
+  matrix<S> run_chunk(const matrix<S>& h, const matrix<S>& dh, std::size_t first, std::size_t rows) {
+    chunk c = loaded(h, dh, first, rows);
+    corrections(c);
+    queries(c);
+    keys(c);
+    if (!(is(gradient_fault::tail_unwritten) && rows < f_.chunk)) write(c);
+    return state_before(c);
+  }
+
+  [[nodiscard]] chunk loaded(const matrix<S>& h, const matrix<S>& dh, std::size_t first, std::size_t R) const {
+    chunk c{first, R, h, dh, std::vector<S>(R, zero<S>()), zeros(R, K_), zeros(R, K_), zeros(R, V_), zeros(R, K_), zeros(R, V_), zeros(R, K_),
+            zeros(R, K_), cut(f_.Ai, first, R, R), cut(f_.Aqk, first, R, R), cut(f_.v_new, first, R, V_), cut(f_.w, first, R, K_),
+            {}, {}, {}, zeros(R, K_), zeros(R, K_), zeros(R, K_), {}, zeros(R, K_), std::vector<S>(R, zero<S>())};
     for (std::size_t r = 0; r < R; ++r) {
       const std::size_t row = first + r;
-      const bool reads = row % n_ == n_ - 1 || is(F::steps_share_query);
-      b[r] = s_.step[row];
-      for (std::size_t c = 0; c < K_; ++c) {
-        since(r, c) = decay(first, row, c);
-        left(r, c) = decay(row + 1, last, c);
-        k(r, c) = s_.k[row * K_ + c];
-        kb(r, c) = b[r] * since(r, c) * k(r, c);
-        if (reads) q(r, c) = s_.q[row / n_ * K_ + c];
+      const bool reads = row % n_ == n_ - 1 || is(gradient_fault::steps_share_query);
+      c.b[r] = s_.step[row];
+      for (std::size_t i = 0; i < K_; ++i) {
+        c.since(r, i) = decay(first, row, i);
+        c.left(r, i) = decay(row + 1, first + R - 1, i);
+        c.k(r, i) = s_.k[row * K_ + i];
+        c.kb(r, i) = c.b[r] * c.since(r, i) * c.k(r, i);
+        if (reads) c.q(r, i) = s_.q[row / n_ * K_ + i];
       }
       for (std::size_t v = 0; v < V_; ++v) {
-        vb(r, v) = b[r] * s_.v[row * V_ + v];
-        if (reads) d_o(r, v) = c_.with.o(row / n_, v);
+        c.vb(r, v) = c.b[r] * s_.v[row * V_ + v];
+        if (reads) c.d_o(r, v) = c_.with.o(row / n_, v);
       }
     }
-    const matrix<S> Ai = cut(f_.Ai, first, R, R), Aqk = cut(f_.Aqk, first, R, R), v_new = cut(f_.v_new, first, R, V_), w = cut(f_.w, first, R, K_);
+    return c;
+  }
 
-    const matrix<S> dv_local = times(transpose(Aqk), d_o);
-    matrix<S> ends = k, qe = q, dv2 = dv_local;
-    for (std::size_t r = 0; r < R; ++r) {
-      for (std::size_t c = 0; c < K_; ++c) {
-        if (!is(F::key_end_undecayed)) ends(r, c) = k(r, c) * left(r, c);
-        if (!is(F::query_undecayed_in_dh)) qe(r, c) = q(r, c) * since(r, c);
-      }
-    }
-    const matrix<S> later = times(ends, dh);
-    for (std::size_t i = 0; i < dv2.size(); ++i) dv2.data()[i] = dv2.data()[i] + later.data()[i];
+  // dv_local, dv2, dw.
+  void corrections(chunk& c) const {
+    c.dv_local = times(transpose(c.Aqk), c.d_o);
+    const matrix<S> later = times(is(gradient_fault::key_end_undecayed) ? c.k : each(c.k, c.left), c.dh);
+    c.dv2 = sum(c.dv_local, later);
+    c.dw = times(is(gradient_fault::dv_local_for_dv2_in_dw) ? c.dv_local : c.dv2, transpose(c.h));
+    if (!is(gradient_fault::dw_sign)) negate(c.dw);
+  }
 
-    matrix<S> dw = times(is(F::dv_local_for_dv2_in_dw) ? dv_local : dv2, transpose(h));
-    if (!is(F::dw_sign)) {
-      for (S& x : dw.entries()) x = zero<S>() - x;
-    }
-    matrix<S> ds = times(d_o, transpose(v_new));
+  // dq, what outputs and the next state give dk, and dg of both.
+  void queries(chunk& c) const {
+    using F = gradient_fault;
+    matrix<S> ds = times(c.d_o, transpose(c.v_new));
     mask(ds, is(F::ds_strict));
-    const matrix<S> dk_state = times(v_new, transpose(dh));
-    const matrix<S> dq_state = times(d_o, is(F::transposed_state_in_dq) && K_ == V_ ? h : transpose(h));
-    matrix<S> dq = zeros(R, K_), dk1 = zeros(R, K_), end_log = zeros(1, K_), dg = zeros(R, K_);
-    for (std::size_t c = 0; c < K_; ++c) {
-      S h_dh = zero<S>();
-      for (std::size_t v = 0; v < V_; ++v) h_dh = h_dh + h(c, v) * dh(c, v);
-      if (!is(F::hdh_missing)) end_log(0, c) = h_dh * since(R - 1, c);
-      for (std::size_t r = 0; r < R; ++r) {
-        dq(r, c) = is(F::query_undecayed_in_dq) ? dq_state(r, c) : dq_state(r, c) * since(r, c);
-        dk1(r, c) = dk_state(r, c) * left(r, c);
-        end_log(0, c) = end_log(0, c) + dk1(r, c) * k(r, c);
-      }
-      for (std::size_t r = 0; r < R; ++r) {
+    const matrix<S> dq_state = times(c.d_o, is(F::transposed_state_in_dq) && K_ == V_ ? c.h : transpose(c.h));
+    c.dq = is(F::query_undecayed_in_dq) ? dq_state : each(dq_state, c.since);
+    c.dk1 = each(times(c.v_new, transpose(c.dh)), c.left);
+    for (std::size_t i = 0; i < K_; ++i) {
+      S end = zero<S>();
+      for (std::size_t v = 0; v < V_ && !is(F::hdh_missing); ++v) end = end + c.h(i, v) * c.dh(i, v) * c.since(c.rows - 1, i);
+      for (std::size_t r = 0; r < c.rows; ++r) end = end + c.dk1(r, i) * c.k(r, i);
+      for (std::size_t r = 0; r < c.rows; ++r) {
         for (std::size_t j = 0; j <= r; ++j) {
-          const S x = ds(r, j) * decay(first + j + 1, first + r, c);
-          dq(r, c) = dq(r, c) + x * k(j, c);
-          dk1(j, c) = dk1(j, c) + x * q(r, c);
-          if (j == r && is(F::diagonal_in_gate_once)) dg(r, c) = dg(r, c) + x * k(j, c) * q(r, c);
+          const S x = ds(r, j) * decay(c.first + j + 1, c.first + r, i);
+          c.dq(r, i) = c.dq(r, i) + x * c.k(j, i);
+          c.dk1(j, i) = c.dk1(j, i) + x * c.q(r, i);
+          if (j == r && is(F::diagonal_in_gate_once)) c.dg(r, i) = c.dg(r, i) + x * c.k(j, i) * c.q(r, i);
         }
       }
-      for (std::size_t r = 0; r < R; ++r) dg(r, c) = dg(r, c) + dq(r, c) * q(r, c) - dk1(r, c) * k(r, c);
-      const std::size_t last_row = is(F::dg_last_at_last_row_of_full_chunk) ? f_.chunk - 1 : R - 1;
-      if (last_row < R) dg(last_row, c) = dg(last_row, c) + end_log(0, c);
+      for (std::size_t r = 0; r < c.rows; ++r) c.dg(r, i) = c.dg(r, i) + c.dq(r, i) * c.q(r, i) - c.dk1(r, i) * c.k(r, i);
+      const std::size_t last = is(F::dg_last_at_last_row_of_full_chunk) ? f_.chunk - 1 : c.rows - 1;
+      if (last < c.rows) c.dg(last, i) = c.dg(last, i) + end;
     }
+  }
 
-    const matrix<S> dkb = times(transpose(Ai), dw), dvb = times(transpose(Ai), dv2);
-    matrix<S> dA = times(dw, transpose(kb));
-    const matrix<S> of_values = times(dv2, transpose(vb));
-    for (std::size_t i = 0; i < dA.size(); ++i) dA.data()[i] = dA.data()[i] + of_values.data()[i];
+  [[nodiscard]] matrix<S> overlaps(const chunk& c) const {
+    using F = gradient_fault;
+    matrix<S> dA = sum(times(c.dw, transpose(c.kb)), times(c.dv2, transpose(c.vb)));
     mask(dA, false);
-    dA = times(dA, transpose(Ai));
-    if (!is(F::dA_one_inverse)) dA = times(transpose(Ai), dA);
+    dA = times(dA, transpose(c.Ai));
+    if (!is(F::dA_one_inverse)) dA = times(transpose(c.Ai), dA);
     mask(dA, !is(F::dA_not_strict));
-    if (!is(F::dA_not_negated)) {
-      for (S& x : dA.entries()) x = zero<S>() - x;
-    }
-    matrix<S> dk2 = zeros(R, K_);
-    std::vector<S> db(R, zero<S>());
-    for (std::size_t r = 0; r < R; ++r) {
-      for (std::size_t v = 0; v < V_; ++v) db[r] = db[r] + dvb(r, v) * s_.v[(first + r) * V_ + v];
-      for (std::size_t c = 0; c < K_; ++c) {
-        const S decayed = is(F::dkb_undecayed) ? dkb(r, c) : dkb(r, c) * since(r, c);
-        dk2(r, c) = dk2(r, c) + (is(F::dk_without_step) ? decayed : b[r] * decayed);
-        if (!is(F::db_without_keys)) db[r] = db[r] + decayed * k(r, c);
-        if (!is(F::dgate_of_kb_missing)) dg(r, c) = dg(r, c) + dkb(r, c) * kb(r, c);
+    if (!is(F::dA_not_negated)) negate(dA);
+    return dA;
+  }
+
+  // Through w, u and A: the rest of dk and dg, dv and db.
+  void keys(chunk& c) const {
+    using F = gradient_fault;
+    const matrix<S> dkb = times(transpose(c.Ai), c.dw), dA = overlaps(c);
+    c.dvb = times(transpose(c.Ai), c.dv2);
+    for (std::size_t r = 0; r < c.rows; ++r) {
+      for (std::size_t v = 0; v < V_; ++v) c.db[r] = c.db[r] + c.dvb(r, v) * s_.v[(c.first + r) * V_ + v];
+      for (std::size_t i = 0; i < K_; ++i) {
+        const S decayed = is(F::dkb_undecayed) ? dkb(r, i) : dkb(r, i) * c.since(r, i);
+        c.dk2(r, i) = c.dk2(r, i) + (is(F::dk_without_step) ? decayed : c.b[r] * decayed);
+        if (!is(F::db_without_keys)) c.db[r] = c.db[r] + decayed * c.k(r, i);
+        if (!is(F::dgate_of_kb_missing)) c.dg(r, i) = c.dg(r, i) + dkb(r, i) * c.kb(r, i);
         for (std::size_t j = 0; j <= r; ++j) {
-          const S x = dA(r, j) * decay(first + j + 1, first + r, c);
-          dk2(r, c) = dk2(r, c) + x * b[r] * k(j, c);
-          dk2(j, c) = dk2(j, c) + x * b[r] * k(r, c);
-          if (!is(F::db_without_overlaps)) db[r] = db[r] + x * k(r, c) * k(j, c);
+          const S x = dA(r, j) * decay(c.first + j + 1, c.first + r, i), both = x * c.k(r, i) * c.k(j, i);
+          c.dk2(r, i) = c.dk2(r, i) + x * c.b[r] * c.k(j, i);
+          c.dk2(j, i) = c.dk2(j, i) + x * c.b[r] * c.k(r, i);
+          if (!is(F::db_without_overlaps)) c.db[r] = c.db[r] + both;
           if (is(F::overlap_gate_missing)) continue;
-          dg(r, c) = dg(r, c) + x * b[r] * k(r, c) * k(j, c);
-          dg(j, c) = dg(j, c) - x * b[r] * k(r, c) * k(j, c);
+          c.dg(r, i) = c.dg(r, i) + both * c.b[r];
+          c.dg(j, i) = c.dg(j, i) - both * c.b[r];
         }
       }
     }
-    if (!(is(F::tail_unwritten) && R < f_.chunk)) write(first, R, dq, dk1, dk2, dvb, db, dg, b);
+  }
 
-    matrix<S> out = times(transpose(qe), d_o);
-    const matrix<S> through = times(transpose(w), is(F::dv_local_for_dv2_in_dh) ? dv_local : dv2);
-    for (std::size_t c = 0; c < K_; ++c) {
-      S kept = is(F::dh_undecayed) ? one<S>() : since(R - 1, c);
-      if (is(F::dh_decayed_twice)) kept = kept * since(R - 1, c);
-      for (std::size_t v = 0; v < V_; ++v) out(c, v) = out(c, v) - through(c, v) + kept * dh(c, v);
+  [[nodiscard]] matrix<S> state_before(const chunk& c) const {
+    using F = gradient_fault;
+    matrix<S> out = times(transpose(is(F::query_undecayed_in_dh) ? c.q : each(c.q, c.since)), c.d_o);
+    const matrix<S> through = times(transpose(c.w), is(F::dv_local_for_dv2_in_dh) ? c.dv_local : c.dv2);
+    for (std::size_t i = 0; i < K_; ++i) {
+      S kept = is(F::dh_undecayed) ? one<S>() : c.since(c.rows - 1, i);
+      if (is(F::dh_decayed_twice)) kept = kept * c.since(c.rows - 1, i);
+      for (std::size_t v = 0; v < V_; ++v) out(i, v) = out(i, v) - through(i, v) + kept * c.dh(i, v);
     }
     return out;
   }
 
+  [[nodiscard]] static matrix<S> each(matrix<S> a, const matrix<S>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a.data()[i] = a.data()[i] * b.data()[i];
+    return a;
+  }
+  [[nodiscard]] static matrix<S> sum(matrix<S> a, const matrix<S>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a.data()[i] = a.data()[i] + b.data()[i];
+    return a;
+  }
+  static void negate(matrix<S>& m) {
+    for (S& x : m.entries()) x = zero<S>() - x;
+  }
   static void mask(matrix<S>& m, bool strict) {
     for (std::size_t i = 0; i < m.rows(); ++i) {
       for (std::size_t j = strict ? i : i + 1; j < m.cols(); ++j) m(i, j) = zero<S>();
     }
   }
 
-  void write(std::size_t first, std::size_t R, const matrix<S>& dq, const matrix<S>& dk1, const matrix<S>& dk2, const matrix<S>& dvb,
-             const std::vector<S>& db, const matrix<S>& dg, const std::vector<S>& b) {
-    for (std::size_t r = 0; r < R; ++r) {
-      const std::size_t row = first + r;
-      d_.step[row] = db[r];
-      for (std::size_t v = 0; v < V_; ++v) d_.v[row * V_ + v] = b[r] * dvb(r, v);
-      for (std::size_t c = 0; c < K_; ++c) {
-        d_.k[row * K_ + c] = is(gradient_fault::dk2_overwrites_dk) ? dk2(r, c) : dk1(r, c) + dk2(r, c);
-        if (row % n_ == n_ - 1) d_.q[row / n_ * K_ + c] = dq(r, c);
+  void write(const chunk& c) {
+    for (std::size_t r = 0; r < c.rows; ++r) {
+      const std::size_t row = c.first + r;
+      d_.step[row] = c.db[r];
+      for (std::size_t v = 0; v < V_; ++v) d_.v[row * V_ + v] = c.b[r] * c.dvb(r, v);
+      for (std::size_t i = 0; i < K_; ++i) {
+        d_.k[row * K_ + i] = is(gradient_fault::dk2_overwrites_dk) ? c.dk2(r, i) : c.dk1(r, i) + c.dk2(r, i);
+        if (row % n_ == n_ - 1) d_.q[row / n_ * K_ + i] = c.dq(r, i);
       }
     }
     const std::size_t width = s_.decay.empty() ? 0 : channels_ ? K_ : 1;
-    std::vector<S> sum(width, zero<S>());
-    for (std::size_t i = 0; i < R && width > 0; ++i) {
-      const std::size_t r = is(gradient_fault::dg_cumsum_forward) ? i : R - 1 - i;
-      for (std::size_t c = 0; c < K_; ++c) sum[channels_ ? c : 0] = sum[channels_ ? c : 0] + dg(r, c);
-      if ((first + r) % n_ == 0) std::copy(sum.begin(), sum.end(), d_.decay.begin() + static_cast<std::ptrdiff_t>((first + r) / n_ * width));
+    std::vector<S> sums(width, zero<S>());
+    for (std::size_t i = 0; i < c.rows && width > 0; ++i) {
+      const std::size_t r = is(gradient_fault::dg_cumsum_forward) ? i : c.rows - 1 - i, row = c.first + r;
+      for (std::size_t m = 0; m < K_; ++m) sums[channels_ ? m : 0] = sums[channels_ ? m : 0] + c.dg(r, m);
+      if (row % n_ == 0) std::copy(sums.begin(), sums.end(), d_.decay.begin() + static_cast<std::ptrdiff_t>(row / n_ * width));
     }
   }
 
