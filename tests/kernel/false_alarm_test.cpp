@@ -44,6 +44,14 @@ TEST(a_correct_run, that_was_refuted_once_is_not) {
 // One key throughout: roundings of w lean by 0.02 ulp in every run of the plan, and by less in this kernel.
 TEST(a_correct_run, that_leans_less_than_its_plan_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fla-chunk-gdp", build::any, 559, 1).alarms, 0U); }
 
+// Gates of 0 and -20: every sum of logarithms times ln 2 is a whole number, from which a way back to base 2 ends where it began.
+TEST(a_correct_run, that_uses_natural_exponents_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 765, 1).alarms, 0U); }
+
+// Its state ends at exactly 0: some runs err there and some do not, and no error is small beside 0.
+TEST(a_correct_run, whose_state_cancels_is_adequate) {
+  for (const char* name : {"decode-fp32", "fla-chunk-delta", "fp64"}) EXPECT_EQ(testing::alarms_in(name, build::any, 664, 1).inadequate, 0U);
+}
+
 // fp64 inputs: this kernel converts v and beta to fp32 before it multiplies them, the emulator rounds their product.
 TEST(a_correct_run, that_converts_its_inputs_first_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp32", build::any, 297, 1).alarms, 0U); }
 

@@ -98,7 +98,7 @@ struct emulation_options {
   /// units are exact, and gates are summed in turn, then scaled.
   double noise_ulps = 0;
   std::uint64_t seed = 1;  ///< of both
-  /// Exponents pass through natural logarithms, x -> (x ln 2) / ln 2, each product rounded: what e^x costs beside 2^x.
+  /// e^(x ln 2) in place of 2^x, the product x ln 2 rounded: another way to the same decays.
   bool natural_exponents = false;
   const std::atomic<bool>* stop = nullptr;              ///< once true no further head starts: the result is then incomplete
   std::function<void(double share)> progress = {};  ///< of heads, from any one thread at a time

@@ -141,12 +141,14 @@ Real machine<Real>::exp2_of(Real x) {
 template <class Real>
 void machine<Real>::exp2_of_all(std::span<Real> x) {
   const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
-  if (options_.natural_exponents) {
-    for (Real& y : x) y = y * std::numbers::ln2_v<Real> * std::numbers::log2e_v<Real>;
-  }
   if (inexact) exponents_.assign(x.begin(), x.end());
   see_largest<Real>(largest_exponent_, x);
-  exp2_all(x);
+  if (options_.natural_exponents) {
+    // Never back to logarithms to base 2: sums of equal gates often return unchanged, as if nothing had been rounded.
+    for (Real& y : x) y = static_cast<Real>(std::exp(static_cast<double>(y * std::numbers::ln2_v<Real>)));
+  } else {
+    exp2_all(x);
+  }
   if (inexact) unit_errors(x, exponents_);
   if (site_.plan.flush_to_zero) {
     for (Real& y : x) y = y < std::numeric_limits<float>::min() ? Real(0) : y;

@@ -71,7 +71,9 @@ struct log_errors {
 /// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the runs
 /// of the formats alone on such inputs. Inputs that happen to be special are so for both.
 struct place_cost {
-  double plan = 0, truth = 0, least = 0;
+  double plan = 0;
+  double magnitude = 0;           ///< what errors are relative to
+  std::array<double, 2> least{};  ///< errors below it count as that, on the given inputs and on moved ones
   std::size_t first = 0;
   std::string tensor;
   std::array<std::vector<double>, 2> alone;  ///< on the given inputs, on moved ones
@@ -82,8 +84,9 @@ struct place_cost {
     if (plan <= 0) return 0;
     double most = 0;
     for (std::size_t law = 0; law < runs->samples.size(); ++law) {
-      const log_errors own(runs->samples[law], least), formats(alone[law % 2], least);
-      if (own.count == 0) continue;
+      const bool errs = std::any_of(runs->samples[law].begin(), runs->samples[law].end(), [](double x) { return !(x <= 0); });
+      if (!errs) continue;
+      const log_errors own(runs->samples[law], least[law % 2]), formats(alone[law % 2], least[law % 2]);
       most = std::max(most, std::isfinite(own.mean) ? std::exp(own.mean - formats.mean) : infinity);
     }
     return std::isfinite(plan) ? most : infinity;
@@ -93,9 +96,9 @@ struct place_cost {
   [[nodiscard]] bool surely_above(double alpha) const {
     double squares = 0, degrees = 0;
     std::vector<log_errors> of_plan, of_formats;
-    for (const auto& errors : alone) of_formats.emplace_back(errors, least);
-    for (const auto& errors : runs->samples) {
-      if (!errors.empty()) of_plan.emplace_back(errors, least);
+    for (std::size_t i = 0; i < 2; ++i) of_formats.emplace_back(alone[i], least[i]);
+    for (std::size_t law = 0; law < runs->samples.size(); ++law) {
+      if (!runs->samples[law].empty()) of_plan.emplace_back(runs->samples[law], least[law % 2]);
     }
     for (const auto* laws : {&of_plan, &of_formats}) {
       for (const log_errors& law : *laws) {
@@ -346,19 +349,27 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
     // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
     if (at.judged < at.range.tokens) continue;
+    double largest_output = 0;
+    for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
     for (std::size_t b = 0; b < truth.size() && b < samples[s][0].rms.size(); ++b) {
       const judged_statistic& place = runs.places[first_place + 2 * b];
       place_cost cost;
       const threshold& limit = limits[first_place + 2 * b];
       // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
       cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
-      cost.truth = truth[b];
+      // What is exactly 0 has cancelled: errors are relative to what such values are elsewhere in the head, or on moved inputs.
+      const double elsewhere = place.tensor == "o" ? largest_output : runs.range[static_cast<std::size_t>(formed::state)];
+      const double scale = std::isfinite(elsewhere) ? elsewhere : 0;
+      cost.magnitude = truth[b] > 0 ? truth[b] : scale;
       // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
       // exact: a state that is kept in bf16 between chunks is handed over in bf16.
       const std::optional<format>& carried = t.variants.front().state.between_tokens;
       const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
-      cost.least = unit_roundoff(stored) / 2 * truth[b];
       for (std::size_t i = 0; i < draws; ++i) cost.alone[i % 2].push_back(samples[s][i].rms[b]);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
+        cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
+      }
       cost.runs = &runs.statistics[first_place + 2 * b];
       cost.first = place.first_token;
       cost.tensor = place.tensor;
@@ -367,7 +378,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   }
   const double each = t.options.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
   for (const place_cost& c : places) {
-    const double error = c.truth > 0 ? c.plan / c.truth : c.plan > 0 ? infinity : 0;
+    const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
     const double ratio = c.ratio();
     const bool bad = out.accuracy ? error > *out.accuracy
                                   : ratio > allowed_ratio && (std::isinf(ratio) || c.surely_above(each));
