@@ -15,10 +15,10 @@
 #include <string>
 #include <utility>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 
 namespace {
 

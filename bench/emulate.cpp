@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "deltaproof/number/random.hpp"
-#include "kernel/emulate/products.hpp"
+#include "emulate/products.hpp"
 
 namespace {
 

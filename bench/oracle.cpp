@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "bench/token_loop.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/study/report.hpp"

@@ -2,7 +2,8 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/deltaproof)
 install(TARGETS deltaproof deltaproof_headers EXPORT deltaproof-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/deltaproof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} PATTERN study EXCLUDE)
+install(DIRECTORY include/deltaproof DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  PATTERN study EXCLUDE PATTERN read_file.hpp EXCLUDE PATTERN write_file.hpp EXCLUDE)
 install(EXPORT deltaproof-targets NAMESPACE deltaproof:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/deltaproof-config.cmake.in deltaproof-config.cmake
   INSTALL_DESTINATION ${package_dir})

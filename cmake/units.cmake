@@ -9,38 +9,38 @@ function(deltaproof_group target name)
 endfunction()
 
 # What a verdict waits for: -O3.
-deltaproof_group(deltaproof_engines number number/canary number/elementary number/printable number/random number/text scan/chunk_bounds)
-deltaproof_group(deltaproof_engines algebra algebra/growth algebra/mapped_bytes algebra/tensor algebra/tensor_view)
+deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds)
+deltaproof_group(deltaproof_engines algebra algebra/growth support/mapped_bytes algebra/tensor algebra/tensor_view)
 deltaproof_group(deltaproof_engines oracle_answer oracle/solve/answer oracle/solve/fresh oracle/solve/solve)
 deltaproof_group(deltaproof_engines oracle_problem oracle/inspect oracle/measure oracle/problem)
 deltaproof_group(deltaproof_engines oracle_lower oracle/lower oracle/solve/row_by_row)
 deltaproof_group(deltaproof_engines oracle_integers oracle/tiers/integer_rows oracle/tiers/integer_steps)
-deltaproof_group(deltaproof_engines emulate kernel/emulate/emulate kernel/emulate/eager kernel/emulate/products)
-deltaproof_group(deltaproof_engines faults_of_inputs kernel/emulate/faults kernel/emulate/faults_gates kernel/emulate/faults_heads
-  kernel/emulate/faults_inputs)
-deltaproof_group(deltaproof_engines faults_of_results kernel/emulate/faults_chunk kernel/emulate/faults_output kernel/emulate/faults_precision
-  kernel/emulate/faults_state)
-deltaproof_group(deltaproof_engines stages kernel/stages kernel/stages/finer kernel/stages/gram kernel/stages/inverse kernel/stages/roundings)
-deltaproof_group(deltaproof_engines stages_of_heads kernel/stages/head kernel/stages/head_measurement kernel/stages/head_stages
-  kernel/stages/head_state kernel/stages/parts kernel/stages/tally)
-deltaproof_group(deltaproof_engines draws kernel/referee/draws kernel/referee/lanes kernel/referee/reach)
+deltaproof_group(deltaproof_engines emulate emulate/emulate check/eager emulate/products)
+deltaproof_group(deltaproof_engines faults_of_inputs emulate/faults emulate/faults_gates emulate/faults_heads
+  emulate/faults_inputs)
+deltaproof_group(deltaproof_engines faults_of_results emulate/faults_chunk emulate/faults_output emulate/faults_precision
+  emulate/faults_state)
+deltaproof_group(deltaproof_engines stages stages/stages stages/finer stages/gram stages/inverse stages/roundings)
+deltaproof_group(deltaproof_engines stages_of_heads stages/head stages/head_measurement stages/head_stages
+  stages/head_state stages/parts stages/tally)
+deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/reach)
 
 # What runs once a verdict.
-deltaproof_group(deltaproof_plain plan kernel/plan kernel/plan_variants)
-deltaproof_group(deltaproof_plain toml kernel/plan_toml kernel/suite_toml)
-deltaproof_group(deltaproof_plain regimes kernel/regimes kernel/regime_keys kernel/regime_laws)
-deltaproof_group(deltaproof_plain files kernel/read_file kernel/safetensors)
-deltaproof_group(deltaproof_plain exchange kernel/exchange kernel/slice kernel/view)
-deltaproof_group(deltaproof_plain golden kernel/golden kernel/golden_file kernel/golden_gradients)
-deltaproof_group(deltaproof_plain check kernel/check kernel/check_coverage kernel/check_unread kernel/check_gradients)
-deltaproof_group(deltaproof_plain views kernel/check_views kernel/invariant_views kernel/suite_views)
-deltaproof_group(deltaproof_plain invariant kernel/invariant kernel/invariant_packing kernel/invariant_parts)
-deltaproof_group(deltaproof_plain witness kernel/witness kernel/witness_files)
-deltaproof_group(deltaproof_plain suite kernel/judging_options kernel/nearest_name kernel/request kernel/suite)
-deltaproof_group(deltaproof_plain inverses kernel/inverse_runs_16_bit kernel/inverse_runs_mixed kernel/inverse_runs_wide)
-deltaproof_group(deltaproof_plain referee kernel/referee/epsilon kernel/referee/faults kernel/referee/referee)
+deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
+deltaproof_group(deltaproof_plain toml plan/plan_toml check/suite_toml)
+deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_laws)
+deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
+deltaproof_group(deltaproof_plain exchange files/exchange files/slice files/view)
+deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)
+deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_unread check/check_gradients)
+deltaproof_group(deltaproof_plain views check/check_views check/invariant_views check/suite_views)
+deltaproof_group(deltaproof_plain invariant check/invariant check/invariant_packing check/invariant_parts)
+deltaproof_group(deltaproof_plain witness check/witness check/witness_files)
+deltaproof_group(deltaproof_plain suite check/judging_options support/nearest_name check/request check/suite)
+deltaproof_group(deltaproof_plain inverses inverse/inverse_runs_16_bit inverse/inverse_runs_mixed inverse/inverse_runs_wide)
+deltaproof_group(deltaproof_plain referee referee/epsilon referee/faults referee/referee)
 deltaproof_group(deltaproof_plain testing testing/problem_case testing/trial)
-deltaproof_group(deltaproof_engines inverse_trial kernel/inverse_inputs kernel/inverse_trial)
+deltaproof_group(deltaproof_engines inverse_trial inverse/inverse_inputs inverse/inverse_trial)
 
 # A study, or part of a large one, is a unit; and so are the claims of a few subjects.
 if(DELTAPROOF_RESEARCH)

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/testing/gtest.hpp"
 #include "run_kernel.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chunk_kernel.hpp"
-#include "deltaproof/kernel/view.hpp"
+#include "deltaproof/files/view.hpp"
 
 inline deltaproof::result run_kernel(const deltaproof::problem& p, std::size_t C) {
   using namespace deltaproof;

@@ -8,15 +8,15 @@
 #include <cstdio>
 #include <string>
 
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/plan.hpp"
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/regimes.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/plan/plan.hpp"
 #include "deltaproof/study/grid.hpp"
 #include "deltaproof/study/study.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
 
 using namespace deltaproof;
 

@@ -30,18 +30,18 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/kernel/plan.hpp"
-#include "deltaproof/kernel/regimes.hpp"
-#include "deltaproof/kernel/request.hpp"
-#include "deltaproof/kernel/safetensors.hpp"
-#include "deltaproof/kernel/witness.hpp"
-#include "deltaproof/kernel/write_file.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/check/request.hpp"
+#include "deltaproof/check/witness.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/files/safetensors.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/plan/plan.hpp"
+#include "deltaproof/support/write_file.hpp"
 #include "dlpack.hpp"
 
 namespace py = pybind11;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/kernel/safetensors.hpp"
+#include "deltaproof/files/safetensors.hpp"
 
 namespace py = pybind11;
 

@@ -10,9 +10,9 @@
 #include <limits>
 #include <utility>
 
-#include "algebra/mapped_bytes.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "support/mapped_bytes.hpp"
 
 namespace deltaproof {
 namespace {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "claims/text.hpp"
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/results.hpp"
-#include "kernel/nearest_name.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "support/nearest_name.hpp"
 
 namespace deltaproof {
 namespace {

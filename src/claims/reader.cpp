@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "claims/text.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "study/toml_section.hpp"
 
 namespace deltaproof::claim_detail {

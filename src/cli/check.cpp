@@ -5,7 +5,7 @@
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
 #include "cli/suite.hpp"
-#include "deltaproof/kernel/request.hpp"
+#include "deltaproof/check/request.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/completion.hpp"
 
 #include "cli/program.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::cli {
 namespace {

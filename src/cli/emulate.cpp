@@ -6,8 +6,8 @@
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
 
 namespace deltaproof::cli {
 namespace {

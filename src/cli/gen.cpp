@@ -6,8 +6,8 @@
 
 #include "cli/gen_all.hpp"
 #include "cli/program.hpp"
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/write_file.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {

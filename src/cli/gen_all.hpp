@@ -9,7 +9,7 @@
 #include <string>
 
 #include "cli/program.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 
 namespace deltaproof::cli {
 

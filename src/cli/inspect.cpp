@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/files/exchange.hpp"
 #include "deltaproof/oracle/inspect.hpp"
-#include "kernel/json_number.hpp"
-#include "number/printable.hpp"
-#include "number/text.hpp"
+#include "support/json_number.hpp"
+#include "support/printable.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

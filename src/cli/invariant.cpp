@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/kernel/invariant.hpp"
+#include "deltaproof/check/invariant.hpp"
 
 #include <algorithm>
 #include <filesystem>

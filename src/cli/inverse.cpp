@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "deltaproof/kernel/inverse_trial.hpp"
-#include "kernel/json_number.hpp"
-#include "number/text.hpp"
+#include "deltaproof/inverse/inverse_trial.hpp"
+#include "support/json_number.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -16,15 +16,15 @@
 #include <system_error>
 #include <thread>
 
-#include "algebra/mapped_bytes.hpp"
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
 #include "deltaproof/number/canary.hpp"
-#include "deltaproof/number/errors.hpp"
-#include "kernel/judging_options.hpp"
-#include "number/printable.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "support/mapped_bytes.hpp"
+#include "support/parallel.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -119,7 +119,7 @@ void add_common(CLI::App* command, common_options& common) {
   common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
   common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
   common.files.writes(command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE"));
-  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, detail::most_threads));
+  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, most_threads));
   command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
       ->type_name("S")
       ->check(number_within(0, 1e8));

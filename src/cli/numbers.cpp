@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "number/text.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
-#include "deltaproof/kernel/golden.hpp"
-#include "number/text.hpp"
+#include "deltaproof/files/golden.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

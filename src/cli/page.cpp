@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
-#include "number/printable.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <thread>
 
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/request.hpp"
+#include "deltaproof/check/request.hpp"
+#include "deltaproof/files/exchange.hpp"
 #include "deltaproof/study/problem_report.hpp"
-#include "number/text.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

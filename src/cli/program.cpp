@@ -18,11 +18,11 @@
 #include <iostream>
 
 #include "cli/terminal.hpp"
-#include "deltaproof/kernel/request.hpp"
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
-#include "number/printable.hpp"
-#include "number/text.hpp"
+#include "deltaproof/check/request.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/write_file.hpp"
+#include "support/printable.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
-#include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/check/witness.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include <map>
 #include <utility>
 
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {

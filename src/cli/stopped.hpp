@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "cli/program.hpp"
-#include "deltaproof/kernel/invariant.hpp"
+#include "deltaproof/check/invariant.hpp"
 
 namespace deltaproof::cli {
 

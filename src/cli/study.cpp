@@ -31,12 +31,12 @@ registered_verb add_report(CLI::App& app, common_options&) { return add_absent(a
 
 #include "cli/page.hpp"
 #include "cli/problem_report.hpp"
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/claim.hpp"
 #include "deltaproof/study/report.hpp"
 #include "deltaproof/study/study.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "cli/suite.hpp"
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/suite.hpp"
-#include "number/text.hpp"
+#include "deltaproof/check/suite.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::cli {
 namespace {

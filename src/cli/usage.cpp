@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "kernel/nearest_name.hpp"
+#include "support/nearest_name.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/wide.hpp"
-#include "number/widest_vectors.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof {
 

@@ -10,7 +10,7 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
-#include "number/text.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace {

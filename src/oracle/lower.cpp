@@ -13,9 +13,8 @@
 
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "oracle/pair_field.hpp"
 #include "oracle/lower_mpfr.hpp"
-#include "oracle/sequence_at.hpp"
+#include "oracle/pair_field.hpp"
 #include "oracle/upward.hpp"
 
 namespace deltaproof {

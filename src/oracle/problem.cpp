@@ -8,8 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "deltaproof/number/errors.hpp"
-#include "oracle/sequence_at.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 namespace detail {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 namespace {

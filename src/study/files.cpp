@@ -5,12 +5,12 @@
 #include <set>
 #include <utility>
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report_files.hpp"
-#include "number/printable.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/support/write_file.hpp"
 #include "study/markdown.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof {
 namespace {

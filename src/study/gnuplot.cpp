@@ -16,9 +16,9 @@
 #include <string_view>
 #include <utility>
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/write_file.hpp"
 #include "deltaproof/number/canary.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/support/write_file.hpp"
 
 extern char** environ;
 

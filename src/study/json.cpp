@@ -9,9 +9,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
 
 // A column cannot be made of nothing.
 template <>

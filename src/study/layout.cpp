@@ -9,8 +9,8 @@
 #include <tuple>
 #include <utility>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/report.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "study/theme.hpp"
 
 namespace deltaproof::detail {

@@ -8,7 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "number/printable.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <sstream>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail {
 namespace {

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <set>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 namespace {

@@ -9,10 +9,10 @@
 #include <limits>
 #include <mutex>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/grid.hpp"
-#include "kernel/nearest_name.hpp"
-#include "oracle/parallel.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "support/nearest_name.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {

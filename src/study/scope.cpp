@@ -9,9 +9,9 @@
 #include <functional>
 #include <kainjow/mustache.hpp>
 
-#include "kernel/nearest_name.hpp"
 #include "study/expectation.hpp"
 #include "study/markdown.hpp"
+#include "support/nearest_name.hpp"
 
 namespace deltaproof::detail {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/results.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "study/page.hpp"
 
 namespace deltaproof::detail {

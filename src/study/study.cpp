@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
-#include "kernel/nearest_name.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "study/render.hpp"
 #include "study/table.hpp"
+#include "support/nearest_name.hpp"
 
 namespace deltaproof {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <span>
 
-#include "number/printable.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof::detail {
 namespace {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "deltaproof/study/report.hpp"
-#include "kernel/nearest_name.hpp"
-#include "kernel/toml.hpp"
 #include "study/page.hpp"
+#include "support/nearest_name.hpp"
+#include "support/toml.hpp"
 
 namespace deltaproof::detail {
 

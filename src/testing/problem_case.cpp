@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "deltaproof/kernel/request.hpp"
-#include "deltaproof/kernel/safetensors.hpp"
+#include "deltaproof/check/request.hpp"
+#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
 

@@ -19,9 +19,9 @@ ADDED = {
     "rule": ("rules", "pade02", ["include/deltaproof/rule/rules.hpp"]),
     "format": ("formats", "pxr24", ["include/deltaproof/number/format.hpp", "tests/number/truth.hpp"]),
     "inverse": ("inverses", "forward32+block2", ["include/deltaproof/algebra/triangular.hpp"]),
-    "regime": ("regimes", "idle", ["src/kernel/regimes.cpp"]),
-    "plan": ("plans", "decode-bf16-state", ["src/plans/decode-bf16-state.toml"]),
-    "fault": ("faults", "o-first-token-lost", ["src/kernel/emulate/faults_output.cpp"]),
+    "regime": ("regimes", "idle", ["src/inputs/regimes.cpp"]),
+    "plan": ("plans", "decode-bf16-state", ["src/plan/presets/decode-bf16-state.toml"]),
+    "fault": ("faults", "o-first-token-lost", ["src/emulate/faults_output.cpp"]),
     "study": ("studies", "half-life", ["src/studies/half_life/page.md", "src/studies/half_life/study.cpp"]),
     "claim": ("claims", "transition-trace", ["src/claims/checks/step.cpp", "src/claims/step.toml"]),
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/inverse_trial.hpp"
+#include "deltaproof/inverse/inverse_trial.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/random.hpp"
 #include "support/multiplier.hpp"

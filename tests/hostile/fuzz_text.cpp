@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "hostile/readers.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

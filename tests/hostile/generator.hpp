@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/kernel/plan.hpp"
-#include "deltaproof/kernel/read_file.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/plan/plan.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "files/corpus.hpp"
 #include "hostile/readers.hpp"
-#include "kernel/corpus.hpp"
 
 namespace deltaproof::testing {
 

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/write_file.hpp"
 #include "hostile/generator.hpp"
 #include "hostile/readers.hpp"
-#include "number/printable.hpp"
+#include "support/printable.hpp"
 
 namespace deltaproof::testing {
 namespace {

@@ -10,11 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/kernel/suite.hpp"
-#include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/check/suite.hpp"
+#include "deltaproof/check/witness.hpp"
 #include "deltaproof/oracle/inspect.hpp"
-#include "kernel/corpus.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "files/corpus.hpp"
 
 namespace deltaproof::testing {
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
 """floors.py ROOT: a folder is a floor, in include/deltaproof and in src alike. Fails, with file, line and what is included, where
-an include runs upward, two folders include each other, a study includes the folder of another study, or bench/, which the tests
-do not build, includes what is not there."""
+an include runs upward, two folders include each other, a room reads a private header of another (one in src), a study includes
+the folder of another study, or bench/, which the tests do not build, includes what is not there."""
 
 import collections
 import pathlib
@@ -17,12 +17,29 @@ FLOORS = [
     ["rule"],
     ["scan"],
     ["oracle"],
-    ["kernel"],
+    ["files"],
+    ["inputs"],
+    ["plan"],
+    ["inverse"],
+    ["emulate"],
+    ["stages"],
+    ["referee"],
+    ["check"],
     ["testing"],
     ["study"],
     ["claims", "studies"],
     ["cli"],
 ]
+# Headers of src that other rooms may read, beside all of src/support: what one room does for the others, and no user calls.
+SHARED = {
+    "oracle/solve/stream.hpp",  # files: golden files are written block by block
+    "oracle/tiers/lower_double_double.hpp",  # check: the low-precision loop reads heads as the oracle does
+    "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
+    "emulate/products.hpp",  # referee, check, studies: rounding at run time
+    "emulate/fault.hpp",  # referee: what each planted fault needs
+    "study/markdown.hpp",  # claims: their ledger is a page
+    "study/toml_section.hpp",  # claims: they are rows of TOML
+}
 HEIGHT = {floor: height for height, line in enumerate(FLOORS) for floor in line}
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 
@@ -55,6 +72,8 @@ root = root.resolve()
 edges = collections.defaultdict(list)  # (folder, folder): places
 for file in files_of("include/deltaproof", "src"):
     here = parts_of(file)
+    if here == ("deltaproof.hpp",):  # the umbrella
+        continue
     if here[0] not in HEIGHT:
         found.append(f"{file}: src and include have no floor {here[0]}; add it to the floors of tests/house/floors.py")
         continue
@@ -65,6 +84,9 @@ for file in files_of("include/deltaproof", "src"):
             continue
         if here[0] != there[0] and HEIGHT[there[0]] >= HEIGHT[here[0]]:
             found.append(f"{place}: floor {here[0]} does not stand on floor {there[0]}")
+        private = there[0] not in (here[0], "support") and other.is_relative_to(root / "src")
+        if private and str(other.relative_to(root / "src")) not in SHARED:
+            found.append(f"{place}: private to room {there[0]}; read its headers in include, or say in tests/house/floors.py why not")
         if here[0] == there[0] == "studies":
             mine, theirs = (pathlib.PurePath(part[1]).stem for part in (here, there))
             if theirs not in (mine, "shared"):

@@ -36,6 +36,8 @@ put src/scan/new.cpp scan/parts/down.hpp
 expect src/scan/parts/down.hpp scan/up.hpp "src/scan/parts and src/scan include each other"
 expect src/studies/two.cpp studies/one/parts.hpp "study two includes the folder of study one"
 expect src/studies/shared/b.hpp studies/one/parts.hpp "study shared includes the folder of study one"
+put src/scan/parts/deep.hpp
+expect src/claims/other.cpp scan/parts/deep.hpp "private to room scan"
 expect bench/two.cpp studies/one/gone.hpp "which is not there"
 mkdir "$root/src/cellar"
 put src/cellar/new.cpp

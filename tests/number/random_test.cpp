@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "support/multiplier.hpp"
 
 namespace {

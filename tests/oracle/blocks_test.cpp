@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/tiers_cases.hpp"

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <random>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "oracle/mpfr_value.hpp"

@@ -7,8 +7,8 @@
 
 #include <limits>
 
-#include "deltaproof/number/errors.hpp"
-#include "kernel/corpus.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "files/corpus.hpp"
 
 namespace deltaproof {
 namespace {

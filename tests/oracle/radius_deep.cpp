@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/slow_reference.hpp"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"

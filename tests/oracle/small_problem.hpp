@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 
 namespace deltaproof::testing {
 

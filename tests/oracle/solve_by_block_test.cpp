@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "oracle/solve/stream.hpp"
 
 namespace deltaproof {

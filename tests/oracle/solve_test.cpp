@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/slow_reference.hpp"
 

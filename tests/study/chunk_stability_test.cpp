@@ -11,9 +11,9 @@
 
 #include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/scan/transition.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"

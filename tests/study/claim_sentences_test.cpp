@@ -13,7 +13,7 @@
 #include <string>
 
 #include "claims/sentences.hpp"
-#include "deltaproof/kernel/safetensors.hpp"
+#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/study/claim.hpp"
 
 namespace deltaproof {

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "claims/text.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 namespace {

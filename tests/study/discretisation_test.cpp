@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/limits.hpp"
 #include "studies/discretisation/series.hpp"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/efla/coefficient.hpp"
 
 namespace deltaproof {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/files/exchange.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/eigenvalues/parts.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "deltaproof/number/canary.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 namespace {

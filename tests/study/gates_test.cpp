@@ -9,8 +9,8 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/gates/ratios.hpp"
 
 namespace deltaproof {

@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/hippo/matrices.hpp"
 #include "studies/shared/exponential.hpp"
 #include "studies/shared/factored.hpp"

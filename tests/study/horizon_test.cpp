@@ -16,12 +16,12 @@
 
 #include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/scan/transition.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/shared/maps.hpp"

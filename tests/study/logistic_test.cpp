@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/orbits.hpp"
 

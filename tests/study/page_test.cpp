@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/study.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "study/render.hpp"
 #include "study/table.hpp"
 #include "support/study.hpp"

@@ -9,9 +9,9 @@
 
 #include <cmath>
 
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "support/study.hpp"
 
 namespace deltaproof {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/study/results.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/recall/parts.hpp"
 
 namespace deltaproof {

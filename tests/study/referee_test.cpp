@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
 

@@ -18,8 +18,8 @@
 #include <sstream>
 #include <string>
 
-#include "deltaproof/kernel/write_file.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof {
 namespace {

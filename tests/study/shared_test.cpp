@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "support/study.hpp"
 
 namespace deltaproof {

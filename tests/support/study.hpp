@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/kernel/read_file.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/study/study.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/read_file.hpp"
 
 namespace deltaproof::reports {
 

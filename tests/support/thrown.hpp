@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::testing {
 

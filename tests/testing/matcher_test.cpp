@@ -12,10 +12,10 @@
 #include <map>
 #include <string>
 
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
-#include "deltaproof/kernel/regimes.hpp"
-#include "deltaproof/kernel/witness.hpp"
+#include "deltaproof/check/witness.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/testing/gtest.hpp"

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "support/multiplier.hpp"
 #include "support/thrown.hpp"
 

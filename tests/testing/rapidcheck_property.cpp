@@ -9,8 +9,8 @@
 
 #include <string>
 
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/testing/rapidcheck.hpp"
 #include "support/multiplier.hpp"
 

@@ -21,9 +21,9 @@
 #include "deltaproof/algebra/arithmetic.hpp"
 #include "deltaproof/algebra/tensor_core.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/number/scalar.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

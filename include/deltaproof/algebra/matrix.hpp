@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

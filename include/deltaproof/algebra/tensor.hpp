@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/format.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -26,8 +26,8 @@
 #include "deltaproof/algebra/dot.hpp"
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/format.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

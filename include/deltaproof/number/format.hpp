@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
 #error "deltaproof: -ffast-math and -ffinite-math-only change every result; compile without them"

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/traits.hpp"
 #include "deltaproof/number/wide.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "deltaproof/algebra/tensor.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 
@@ -150,5 +150,8 @@ struct problem {
 /// Throws: shape_error, format_error (formats) or domain_error (values, with tensor and index), each
 /// opening with `where`, the name of the file or caller.
 void validate(const problem& p, std::string_view where);
+
+/// sequences().at(index), without listing the others.
+[[nodiscard]] sequence_range sequence_at(const problem& p, std::size_t index);
 
 }  // namespace deltaproof

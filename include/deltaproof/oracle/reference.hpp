@@ -108,7 +108,7 @@ struct solved_head {
 
 /// `solve` without the tensors: each head goes to `sink` when it is done, from any thread but never twice at a time.
 /// Memory: a lowered head and its answer for each thread; fixed-point and exact rows take their states and 128 tokens. Roundings
-/// without radii are had in less: write_golden of kernel/golden.hpp.
+/// without radii are had in less: write_golden of files/golden.hpp.
 reference solve_by_head(const problem& p, const question& q, const std::function<void(const solved_head&)>& sink);
 
 /// Whether every number within radius[i] of element i of `t` rounds to one value of `to`, and which. The sign of a zero

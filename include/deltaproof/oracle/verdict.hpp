@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/rule/rule.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

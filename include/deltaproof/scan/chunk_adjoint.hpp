@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/scan/adjoint.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -22,8 +22,8 @@
 #include "deltaproof/algebra/dot.hpp"
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/algebra/triangular.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

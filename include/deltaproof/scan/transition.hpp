@@ -22,11 +22,11 @@
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/check.hpp"
+#include "deltaproof/check/check.hpp"
 #include "deltaproof/study/study.hpp"
 
 namespace deltaproof {

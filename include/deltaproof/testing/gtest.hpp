@@ -25,8 +25,8 @@
 #include <string_view>
 #include <utility>
 
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/view.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/files/view.hpp"
 #include "deltaproof/testing/trial.hpp"
 
 namespace deltaproof {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/oracle/problem.hpp"
 

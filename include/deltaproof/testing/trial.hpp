@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/files/exchange.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/oracle/verdict.hpp"
 
@@ -49,7 +49,7 @@ class trial {
 
   /// The answer for `got`; the last one is remembered, so that asking twice costs once. One thread at a time.
   /// `usual_witness`: used where the options name none. Throws: shape_error or format_error where `got` is no result of the
-  /// problem; as kernel/request.hpp's answer.
+  /// problem; as check/request.hpp's answer.
   const trial_answer& operator()(const result& got, const std::filesystem::path& usual_witness = {});
 
   [[nodiscard]] const problem& given() const noexcept { return given_; }

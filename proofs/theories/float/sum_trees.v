@@ -3,7 +3,7 @@
 
 (** A sum of products in any order, in any rounding of rounding.v: to nearest or toward zero, with underflow, flushed or not.
 
-    For the bounds of stages (src/kernel/stages), which do not know in which order a kernel adds. A tree says which two partial sums are
+    For the bounds of stages (src/stages), which do not know in which order a kernel adds. A tree says which two partial sums are
     added when; an accumulator may start somewhere; products are rounded (by a rounding of their own) or exact, which is what a fused
     operation and a tensor core's product are. Additions of one tree may round differently from each other, as long as each is within
     the same u and eta.

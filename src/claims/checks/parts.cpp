@@ -7,7 +7,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::claim_detail {
 

@@ -9,10 +9,10 @@
 #include <numeric>
 
 #include "claims/checks/parts.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/plan.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/plan/plan.hpp"
 
 namespace deltaproof::claim_detail {
 namespace {

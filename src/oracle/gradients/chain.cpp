@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "oracle/sequence_at.hpp"
 
 namespace deltaproof {
 namespace {

@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "deltaproof/oracle/certify_adjoint.hpp"
-#include "number/widest_vectors.hpp"
 #include "oracle/gradients/chain.hpp"
-#include "oracle/pair_field.hpp"
 #include "oracle/lower_mpfr.hpp"
-#include "oracle/sequence_at.hpp"
+#include "oracle/pair_field.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof {
 namespace {

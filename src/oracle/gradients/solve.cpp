@@ -10,8 +10,7 @@
 
 #include "deltaproof/oracle/gradients.hpp"
 #include "oracle/gradients/group.hpp"
-#include "oracle/parallel.hpp"
-#include "oracle/sequence_at.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {

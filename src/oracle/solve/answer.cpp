@@ -19,13 +19,12 @@
 #include "deltaproof/oracle/certify.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
-#include "oracle/parallel.hpp"
 #include "oracle/tiers/double_double_rows.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
 #include "oracle/tiers/integer_rows.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 #include "oracle/token_passing.hpp"
-#include "oracle/sequence_at.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "oracle/parallel.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "oracle/solve/fresh.hpp"
-#include "oracle/parallel.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 

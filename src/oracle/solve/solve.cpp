@@ -17,8 +17,8 @@
 #include "deltaproof/oracle/reference.hpp"
 #include "oracle/solve/answer.hpp"
 #include "oracle/solve/fresh.hpp"
-#include "oracle/parallel.hpp"
 #include "oracle/solve/stream.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {

@@ -11,9 +11,9 @@
 #include <mutex>
 
 #include "oracle/mpfr_value.hpp"
-#include "oracle/parallel.hpp"
 #include "oracle/tiers/integer_steps.hpp"
 #include "oracle/upward.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof::tiers {
 namespace {

@@ -15,10 +15,9 @@
 #include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
-#include "oracle/parallel.hpp"
-#include "oracle/upward.hpp"
 #include "oracle/token_passing.hpp"
-#include "oracle/sequence_at.hpp"
+#include "oracle/upward.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof::tiers {
 namespace {

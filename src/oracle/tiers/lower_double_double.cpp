@@ -17,12 +17,11 @@
 
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
-#include "oracle/parallel.hpp"
 #include "oracle/tiers/derived_pairs.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
-#include "oracle/upward.hpp"
 #include "oracle/token_passing.hpp"
-#include "oracle/sequence_at.hpp"
+#include "oracle/upward.hpp"
+#include "support/parallel.hpp"
 
 namespace deltaproof::tiers {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "studies/discretisation/limits.hpp"
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::discretisation {
 namespace {

@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/scalar.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::discretisation {
 

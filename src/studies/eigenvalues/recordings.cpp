@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "deltaproof/kernel/exchange.hpp"
+#include "deltaproof/files/exchange.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "studies/eigenvalues/parts.hpp"

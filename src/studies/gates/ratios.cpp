@@ -9,8 +9,8 @@
 #include <string>
 
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/random.hpp"

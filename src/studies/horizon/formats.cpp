@@ -11,11 +11,11 @@
 
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/study/results.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::horizon {

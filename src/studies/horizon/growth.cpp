@@ -11,9 +11,9 @@
 
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "deltaproof/kernel/inverse_trial.hpp"
+#include "deltaproof/inverse/inverse_trial.hpp"
 #include "deltaproof/study/results.hpp"
 
 namespace deltaproof::detail::inverse {

@@ -8,10 +8,10 @@
 #include <limits>
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::negative_eigenvalues {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/recall/parts.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/regimes.hpp"
-#include "deltaproof/kernel/slice.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/files/slice.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/study/grid.hpp"
 
 namespace deltaproof::detail::referee_study {

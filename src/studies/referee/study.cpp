@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
-#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/study/grid.hpp"
 #include "studies/referee/inverses.hpp"
 #include "studies/shared/trials/bench.hpp"

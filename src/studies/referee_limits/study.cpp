@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/faults.hpp"
+#include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/study/grid.hpp"
-#include "kernel/emulate/products.hpp"
+#include "emulate/products.hpp"
 #include "studies/shared/trials/bench.hpp"
 #include "studies/shared/trials/cases.hpp"
 

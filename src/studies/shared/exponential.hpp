@@ -11,8 +11,8 @@
 
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::shared {
 

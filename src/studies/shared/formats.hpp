@@ -13,8 +13,8 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/encoding.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::shared {
 

@@ -11,9 +11,9 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/testing/gtest.hpp"
 
 TEST(fetching, gives_the_matchers) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/scan/sequence.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::testing::dense {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "support/identities/baseline.hpp"
 #include "support/identities/chunk.hpp"
 #include "support/identities/dense.hpp"

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "support/identities/dense.hpp"
 #include "support/identities/identity.hpp"
 #include "support/identities/wy.hpp"

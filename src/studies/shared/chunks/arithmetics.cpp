@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::chunks {
 

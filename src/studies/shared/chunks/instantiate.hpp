@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 
 namespace deltaproof::detail::chunks {

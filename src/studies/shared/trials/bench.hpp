@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "deltaproof/kernel/check.hpp"
-#include "deltaproof/kernel/emulate.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "studies/shared/trials/cases.hpp"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "deltaproof/kernel/exchange.hpp"
-#include "deltaproof/kernel/regimes.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/study/study.hpp"
 
 namespace deltaproof::detail::trials {

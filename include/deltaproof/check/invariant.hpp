@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Judges results of one kernel against each other: `check_invariant(kind, whole, parts)` asks whether a kernel that is
+// given a question in another cut gives the same answer. prefix and pad ask for the same bits; split, varlen and
+// chunk_size ask that every result is within its plan's budget of one oracle, and report whether the bits agree. That the
+// parts are cuts of the whole is verified bit for bit first. Sequence s of a part belongs to sequence s of the whole,
+// packed or not (varlen: part s to sequence s). It exists because causality, carried states, padding and packing are
+// broken in ways that no single result shows.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/files/exchange.hpp"
+
+namespace deltaproof {
+
+/// prefix: a part is the first tokens of each sequence. pad: the whole is a part followed by tokens that cannot change the
+/// state. split: the parts follow each other in time. varlen: part s is sequence s of a packed whole, alone. chunk_size:
+/// the same problem in chunks of another length.
+enum class invariant_kind { prefix, split, pad, varlen, chunk_size };
+inline constexpr detail::kind_names<invariant_kind, 5> invariant_names{{
+    {invariant_kind::prefix, "prefix"},
+    {invariant_kind::split, "split"},
+    {invariant_kind::pad, "pad"},
+    {invariant_kind::varlen, "varlen"},
+    {invariant_kind::chunk_size, "chunk-size"},
+}};
+[[nodiscard]] inline std::string_view name_of(invariant_kind kind) { return detail::name_in(invariant_names, kind); }
+/// Throws: format_error that lists the names there are.
+[[nodiscard]] inline invariant_kind invariant_named(std::string_view name) { return detail::named_in(invariant_names, "invariant", name); }
+
+/// A problem, what a kernel made of it, and where both were read.
+struct recorded_run {
+  problem given;
+  result gave;
+  std::string problem_path, problem_sha256;
+  std::string result_path, result_sha256;
+};
+/// Throws: as read_problem and read_result.
+[[nodiscard]] recorded_run read_run(const std::filesystem::path& problem, const std::filesystem::path& result, notes_list& notes);
+
+/// An element whose bits differ. `token` counts from the start of the sequence in the whole, nothing for a state.
+struct bit_difference {
+  std::size_t part = 0;
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::optional<std::size_t> token;
+  std::vector<std::size_t> element;  ///< [v], or [k, v] of a state
+  std::string whole_bits, part_bits;  ///< "0x3f80"
+  double whole_value = 0;
+  double part_value = 0;
+};
+
+/// One tensor of the whole beside that of the parts, bit for bit; -0 differs from 0.
+struct bit_comparison {
+  std::string tensor;
+  std::size_t elements = 0;
+  std::size_t differing = 0;
+  double largest = 0;  ///< |whole - part| where both are finite
+  bool other_format = false;  ///< somewhere the formats differ: nothing was compared there
+  std::optional<bit_difference> first;
+  std::optional<double> only_value = {};  ///< of every element of the whole that was compared, where they are all one value
+  std::size_t nonfinite = 0;              ///< of the whole's
+};
+
+/// One call of check. Parts of one kernel, path and set of formats are judged together, packed as sequences.
+struct judged_run {
+  std::string what;
+  std::size_t parts = 0;  ///< how many it covers; 0: the whole
+  check_report report;
+};
+
+struct invariant_report {
+  invariant_kind kind = invariant_kind::prefix;
+  verdict judged = verdict::holds;
+  std::string reason;
+  std::string remedy;  ///< empty: none
+  std::vector<bit_comparison> bits;
+  std::vector<judged_run> runs;  ///< empty where bits alone decide
+  notes_list notes;
+};
+
+struct invariant_options {
+  check_options check;      ///< its false_alarm is shared by the runs; `plans`: those that fit a result's path, empty: its presets
+  bool no_plan = false;
+};
+
+/// Throws: format_error, shape_error or domain_error where the parts are not cuts of the whole, naming file, tensor and
+/// index and what to do; as check.
+[[nodiscard]] invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts,
+                                               const invariant_options& options = {});
+
+/// The problem and result whose sequences are those of `parts`, one after the other: B = 1, the same bits.
+/// Throws: shape_error or format_error if they do not stack (heads, formats, chunk_size, op and what else a problem states).
+[[nodiscard]] recorded_run packed(std::span<const recorded_run* const> parts);
+/// What `parts`, consecutive in time, answer to the whole's problem: o along T, final_state of the last, no stages.
+[[nodiscard]] result concatenated(const recorded_run& whole, std::span<const recorded_run> parts);
+
+/// Schema deltaproof.invariant/1.
+[[nodiscard]] std::string to_json(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts,
+                                  const check_identity& identity);
+/// About a dozen lines for a terminal.
+[[nodiscard]] std::string to_text(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts,
+                                  const check_identity& identity);
+
+}  // namespace deltaproof

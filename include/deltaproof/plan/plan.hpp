@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// A precision plan: what a kernel promises about its arithmetic, stage by stage. Read one with `read_plan` or take a
+// preset (`plan_named`, `plans_for_kernel`), then ask `variants(plan, problem, chunk)` for the concrete arithmetics it
+// allows on a problem: every format spelled out, nothing left to a default. A value may be a list, any of which the kernel
+// may do. It exists so that nothing about precision is implicit; emulator and stage checker both start from it and share
+// nothing else. Source of the keys and of the presets' fields: what the public kernels' sources say, named in each preset.
+//
+// What must be stated: on the chunk path every key of every section; on the recurrent path l2norm, beta, state, v_new, o and
+// the order of sums ([A] order). [gate] only where an op has a gate, its `block` only where its form has blocks; the merges
+// of the inverse only where its blocks are shorter than the chunk; `tf32` where an operand is tf32, `accumulator_bits` where
+// the order is that of tensor cores. What can mean nothing is refused: [A] operand on the recurrent path, [gate] without a
+// gate. May be left out: what, source, kernels, contract, association (any), and of [hardware] exp2_ulps and rsqrt_ulps (1.5
+// beyond the half: the approximate units of public cards), flush_to_zero (no), truncation (yes) and block (16). "chunk" may
+// be "any", a block of the inverse "chunk", an update_operand "stored". [[when]] replaces lists where a condition holds:
+//     [[when]]
+//     chunk = 64
+//     inverse.merge_operand = ["tf32", "fp32"]
+//
+// Of the products with a state or v_new on the chunk path these may be left out; each is followed by what it then is:
+//     [l2norm] epsilon = "given"         that of the problem, 1e-6; or a number: x / sqrt(sum x^2 + epsilon)
+//     [v_new] state_operand = "stored"   w h multiplies h as stored; or a format: the state itself, narrowed to it, and w too
+//     [v_new] decay = "v_new"            which factor of k^T v_new carries e^{G_C-G_i} and is narrowed with it; or "k"
+//     [v_new] key_operand                of k in k^T v_new: as update_operand
+//     [o] decay = "product"              q h is multiplied by e^G; or "q": q e^G is narrowed to [o] operand, then multiplied
+//     [o] state_operand = "stored"       q h multiplies h as stored, narrowed to [o] operand; or a format: the state itself
+//     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
+//     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
+// A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "deltaproof/algebra/triangular.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/oracle/problem.hpp"
+
+namespace deltaproof {
+
+/// How a value is brought to the format it is multiplied in: to nearest, a tie to even (in tf32, rna, away from zero), or
+/// (tf32 rz) toward zero.
+struct narrowing {
+  format to = fp32;
+  bool toward_zero = false;
+
+  friend bool operator==(const narrowing&, const narrowing&) = default;
+};
+
+/// How decay enters a product of rows i and j. `difference`: e^{G_i-G_j} on the finished product, or term by term where the
+/// gate has channels. `factored`: x e^{G_i} times k e^{-G_j}. `reference_block`: outside the diagonal blocks x e^{G_i-R}
+/// times k e^{R-G_j}, R the gate of the first row of i's block; inside term by term. `middle_block`: inside the diagonal
+/// blocks too, R the gate of the block's middle row.
+enum class gate_form { difference, factored, reference_block, middle_block };
+inline constexpr detail::kind_names<gate_form, 4> gate_form_names{{
+    {gate_form::difference, "difference"},
+    {gate_form::factored, "factored"},
+    {gate_form::reference_block, "reference-block"},
+    {gate_form::middle_block, "middle-block"},
+}};
+
+/// Order in which a product's terms are added. `blocks_of_16`: sums of 16 terms, each from zero, added to the accumulator;
+/// `chain_of_16`: 16 interleaved partial sums, then a tree over them; `tensor_core`: the block model [hardware] names.
+enum class sum_order { sequential, pairwise, blocks_of_16, chain_of_16, tensor_core };
+inline constexpr detail::kind_names<sum_order, 5> sum_order_names{{
+    {sum_order::sequential, "sequential"},
+    {sum_order::pairwise, "pairwise"},
+    {sum_order::blocks_of_16, "blocks-of-16"},
+    {sum_order::chain_of_16, "chain-of-16"},
+    {sum_order::tensor_core, "tensor-core"},
+}};
+
+/// Which factors of a merge are multiplied first, which matters where operands are narrowed: -X_ii (sum L_im X_mj), over the
+/// blocks j <= m < i, with the sum first (`sum_then_left`); so, but (X_ii L_ij) X_jj for a block next to the diagonal
+/// (`neighbours_left`); -(sum X_im L_mj) X_jj, over j < m <= i (`sum_then_right`); or it is left open.
+enum class merge_order { any, neighbours_left, sum_then_left, sum_then_right };
+inline constexpr detail::kind_names<merge_order, 4> merge_order_names{{
+    {merge_order::any, "any"},
+    {merge_order::neighbours_left, "neighbours-left"},
+    {merge_order::sum_then_left, "sum-then-left"},
+    {merge_order::sum_then_right, "sum-then-right"},
+}};
+
+/// What carries v_new into the state: the value before it is stored, narrowed once, or the stored one.
+enum class update_source { computed, stored };
+
+/// Which factor of k^T v_new carries the decay to the end of the chunk where the gate is one number a token. Channels force k.
+enum class write_decay { v_new, k };
+inline constexpr detail::kind_names<write_decay, 2> write_decay_names{{{write_decay::v_new, "v_new"}, {write_decay::k, "k"}}};
+
+/// What e^G is multiplied into when the state is read, likewise: the product q h or q before it. Channels force q.
+enum class read_decay { product, q };
+inline constexpr detail::kind_names<read_decay, 2> read_decay_names{{{read_decay::product, "product"}, {read_decay::q, "q"}}};
+
+/// What is added under the root of the l2norm where neither problem nor plan says otherwise.
+inline constexpr double reference_l2norm_epsilon = 1e-6;
+
+/// One concrete arithmetic: what a kernel that keeps the plan may do on one problem. Where a format is optional, nothing
+/// means that the value is not rounded there.
+struct plan_variant {
+  std::string name;  ///< of the plan and of what was chosen where it leaves a choice: "fla-chunk-kda (tf32 rz merges)"
+  path_kind path = path_kind::chunk;
+  std::size_t chunk = 64;  ///< in rows of k; 0 on the recurrent path
+  sum_order order = sum_order::sequential;
+
+  format l2norm_compute = fp32;
+  std::optional<format> l2norm_store;
+  double l2norm_epsilon = reference_l2norm_epsilon;
+
+  format cumsum = fp32;  ///< of G, and of the exponentials taken of it
+  gate_form form = gate_form::difference;
+  std::size_t gate_block = 16;
+  std::optional<std::pair<double, double>> contract;  ///< each given g lies in [first, second)
+
+  format beta = fp32;  ///< the effective step is rounded to this; beta times a row to the wider of this and the row's format
+
+  struct {
+    narrowing operand;
+    format accumulate = fp32;
+    format store = fp32;
+  } A;
+
+  struct {
+    inverse_method method;     ///< diagonal blocks and merges; block 0 is the whole chunk
+    narrowing operand;         ///< of the products inside a diagonal block
+    format accumulate = fp32;  ///< likewise
+    narrowing merge_operand;
+    format merge_accumulate = fp32;
+    merge_order association = merge_order::any;
+    std::optional<format> between;  ///< each finished row (or power, or block) is rounded to this before it is used on
+    format store = bf16;
+  } inverse;
+
+  struct transform {
+    narrowing operand;  ///< beta v, or beta e^G k, as it enters the product
+    format accumulate = fp32;
+    format store = bf16;
+  };
+  transform u;
+  transform w;
+
+  struct {
+    format accumulate = fp32;              ///< the state is kept in this
+    narrowing store;                       ///< the copy that is stored (h) and multiplied
+    std::optional<format> between_tokens;  ///< the state is rounded to this after each token, or chunk on the chunk path
+  } state;
+
+  struct {
+    format store = bf16;
+    std::optional<narrowing> state_operand;  ///< of w and the state itself in w h; nothing: h as stored, and w in its format
+    update_source update = update_source::computed;
+    narrowing update_operand;
+    std::optional<narrowing> key_operand;  ///< of k in k^T v_new; nothing: update_operand
+    write_decay decay = write_decay::v_new;
+  } v_new;
+
+  struct {
+    narrowing operand;  ///< of q k^T (decayed), of q, and of q e^G where q carries the decay
+    format accumulate = fp32;
+    format store = bf16;
+    read_decay decay = read_decay::product;
+    std::optional<narrowing> state_operand;  ///< of the state itself in q h; nothing: h as stored, narrowed to `operand`
+    std::optional<narrowing> value_operand;  ///< of v_new; nothing: `operand`
+    std::optional<format> read_store;        ///< q h is rounded to this before its decay, the scale and the sum
+  } o;
+
+  double exp2_ulps = 0;  ///< error of an exponential and of 1/sqrt beyond half an ulp of `cumsum`, uniform in +- this
+  double rsqrt_ulps = 0;
+  bool flush_to_zero = false;
+  int accumulator_bits = 0;  ///< fraction bits a tensor core aligns to (order tensor_core)
+  std::size_t core_block = 16;
+};
+
+/// A format as a plan states it: one of the table, "X" (that of q, k, v), "given" (that of beta or g itself, and for a step
+/// that the kernel computes, by an activation or a rule, that of beta or fp32; elsewhere X, and of o the result's own, which
+/// the caller knows), "none" (kept as computed) or, of a state that is multiplied, "stored" (its stored copy).
+struct format_choice {
+  enum class kind { fixed, x, given, none, stored } which = kind::fixed;
+  format value = fp32;
+
+  friend bool operator==(const format_choice&, const format_choice&) = default;
+};
+template <class T>
+using choices = std::vector<T>;  ///< any of these; never empty
+
+struct plan_exception;
+
+/// The plan as written. Names of members are the keys of the TOML file; a list that is not stated is empty.
+struct plan {
+  std::string name;
+  std::string what;                  ///< one sentence
+  std::string source;                ///< where the fields were read
+  std::vector<std::string> kernels;  ///< values of a result's `kernel` it fits
+  choices<op_kind> ops;
+  choices<path_kind> path;
+  choices<format> dtypes;
+  std::vector<std::size_t> chunk;  ///< empty: any
+  struct {
+    choices<format_choice> compute, store;
+    choices<std::optional<double>> epsilon;  ///< nothing: that of the problem
+  } l2norm;
+  struct {
+    choices<format_choice> cumsum;
+    choices<gate_form> form;
+    std::size_t block = 16;
+    std::optional<std::pair<double, double>> contract;
+  } gate;
+  struct {
+    choices<format_choice> format;
+  } beta;
+  struct {
+    choices<format_choice> operand, accumulate, store;
+    choices<sum_order> order;  ///< of every product of the plan
+  } A;
+  struct {
+    choices<std::string> method;  ///< substitution, neumann, doubling
+    choices<std::size_t> block;   ///< rows of a diagonal block; 0: the whole chunk
+    choices<format_choice> operand, accumulate, merge_operand, merge_accumulate, between, store;
+    choices<merge_order> association;  ///< runs take the first; stages are compared with each. Empty: any
+  } inverse;
+  struct transform {
+    choices<format_choice> operand_store, accumulate, store;
+  };
+  transform u, w;
+  struct {
+    choices<format_choice> accumulate, store, between_tokens;
+  } state;
+  struct {
+    choices<format_choice> store, state_operand, update_operand, key_operand;
+    choices<update_source> update;
+    choices<write_decay> decay;
+  } v_new;
+  struct {
+    choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store;
+    choices<read_decay> decay;
+  } o;
+  struct {
+    double exp2_ulps = 1.5, rsqrt_ulps = 1.5;
+    bool flush_to_zero = false;
+    int accumulator_bits = 0;
+    bool truncation = true;  ///< of what lies below those bits; tensor cores do
+    std::size_t block = 16;
+    choices<bool> tf32_toward_zero;  ///< rz, rna, or both
+  } hardware;
+  std::vector<plan_exception> when;  ///< applied in their order
+};
+
+/// Where every condition that is stated holds, the lists stated in `change` stand in for the plan's own.
+struct plan_exception {
+  choices<op_kind> ops;
+  choices<format> dtypes;
+  std::vector<std::size_t> chunk;
+  plan change;
+};
+
+/// Every preset, in the order of `list plans`.
+[[nodiscard]] std::span<const plan> plans();
+/// The preset of that name, or the plan in the file if `name` ends in .toml. Throws: format_error naming the nearest preset,
+/// or what is wrong in the file.
+[[nodiscard]] plan plan_named(std::string_view name);
+/// Throws: format_error with `where`, the key, its value and the nearest valid one.
+[[nodiscard]] plan parse_plan(std::string_view toml, std::string_view where);
+/// The text of a preset, to copy and change.
+[[nodiscard]] std::string_view plan_text(std::string_view preset);
+/// The presets whose `kernels` hold this kernel and that fit the problem; empty if none.
+[[nodiscard]] std::vector<const plan*> plans_for_kernel(std::string_view kernel, const problem& p, path_kind path);
+/// The presets that fit op, path and dtype, whatever the kernel.
+[[nodiscard]] std::vector<const plan*> candidate_plans(const problem& p, std::optional<path_kind> path);
+
+/// Throws: format_error if the plan does not fit this problem or path (op, dtype, path, chunk), naming both.
+void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
+/// The arithmetics the plan allows on this problem: first of each list, then one for each other entry of a list with the
+/// rest as in the first. Throws: as require_fit.
+[[nodiscard]] std::vector<plan_variant> variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
+/// In which a kernel of this arithmetic stores a stage of EXCHANGE.md's names, o or final_state; files have no tf32: fp32 then.
+/// Throws: domain_error for another name.
+[[nodiscard]] format stored_format(const plan_variant& variant, std::string_view tensor);
+
+}  // namespace deltaproof

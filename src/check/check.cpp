@@ -1,0 +1,476 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "check/check_parts.hpp"
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/oracle/gradients.hpp"
+#include "support/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace deltaproof {
+
+using check_detail::locate;
+using check_detail::pairing;
+using check_detail::place;
+
+namespace {
+
+std::size_t token_along_t(const problem& p, const divergence& d) { return sequence_at(p, d.sequence).first_token + d.token; }
+
+/// Elements of o at or after a divergence (from the start of its chunk on the chunk path), all of a diverged state.
+void mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state) {
+  if (ref.divergences.empty()) return;
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), n = p.num_householder;
+  o.skip.assign(o.got.size(), false);
+  if (state) state->skip.assign(state->got.size(), false);
+  for (const divergence& d : ref.divergences) {
+    std::size_t from = d.token;
+    if (r.path == path_kind::chunk && r.chunk_size) from = from * n / *r.chunk_size * *r.chunk_size / n;
+    const auto& range = sequences[d.sequence];
+    for (std::size_t t = from; t < range.tokens; ++t) {
+      const std::size_t at = ((range.batch * p.tokens() + range.first_token + t) * heads + d.value_head) * cols;
+      std::fill_n(o.skip.begin() + static_cast<std::ptrdiff_t>(at), cols, true);
+    }
+    if (!state) continue;
+    const std::size_t entries = p.key_dim() * cols;
+    std::fill_n(state->skip.begin() + static_cast<std::ptrdiff_t>((d.sequence * heads + d.value_head) * entries), entries, true);
+  }
+}
+
+}  // namespace
+
+element_location check_detail::locate(const problem& p, bool is_state, const element_error& e) {
+  const std::size_t heads = p.value_heads(), cols = p.value_dim();
+  element_location at;
+  at.got = e.got;
+  at.want = e.want;
+  std::size_t rest = e.index;
+  const std::size_t v = rest % cols;
+  rest /= cols;
+  if (is_state) {
+    const std::size_t k = rest % p.key_dim();
+    rest /= p.key_dim();
+    at.element = {k, v};
+    at.head = rest % heads;
+    at.sequence = rest / heads;
+    at.batch = sequence_at(p, at.sequence).batch;
+    return at;
+  }
+  at.element = {v};
+  at.head = rest % heads;
+  rest /= heads;
+  at.token = rest % p.tokens();
+  at.batch = rest / p.tokens();
+  const auto sequences = p.sequences();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const auto& range = sequences[s];
+    if (range.batch == at.batch && *at.token >= range.first_token && *at.token < range.first_token + range.tokens) {
+      at.sequence = s;
+      at.token_in_sequence = *at.token - range.first_token;
+    }
+  }
+  return at;
+}
+
+std::string check_detail::place(const element_location& at) {
+  std::string text = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
+  if (at.token) text += ", token " + std::to_string(*at.token);
+  if (!at.element.empty()) text += ", element ";
+  for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
+  return text;
+}
+
+namespace {
+
+std::string digits(double x) { return detail::general(x, 6); }
+
+/// The bound that decides `judged`, or that comes closest to deciding otherwise.
+std::string decisive_bound(const tensor_report& t) {
+  for (const metric_bound& b : t.bounds) {
+    const enclosure e = value_of(t.errors, b.which);
+    if (judge_interval(e, b.limit) != t.judged) continue;
+    return t.name + " " + std::string(name_of(b.which)) + " " + digits(e.value) +
+           (t.judged == verdict::refuted     ? " is above "
+            : t.judged == verdict::undecided ? " cannot be told from "
+                                             : " is within ") +
+           digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+  }
+  return t.name;
+}
+
+std::string reason_for(const check_report& c) {
+  if (c.stopped) return "stopped before the reference was complete";
+  for (const tensor_report& t : c.tensors) {
+    if (t.judged != c.judged) continue;
+    if (t.first_nonfinite) {
+      // A reference whose radius is as large as its value does not know the value.
+      const bool known = t.first_nonfinite->radius == 0 || t.first_nonfinite->radius < std::fabs(t.first_nonfinite->want);
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
+             (known ? digits(t.first_nonfinite->want) : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
+             "; " + std::to_string(t.errors.nonfinite) + " such elements";
+    }
+    if (t.first_beyond_range) {
+      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) + " where the exact value is " +
+             digits(t.first_beyond_range->want) + ", more than twice the largest number of " + t.dtype +
+             ": infinity, NaN or that largest number is due; " + std::to_string(t.beyond_range) + " such elements";
+    }
+    if (c.judged == verdict::vacuous && t.bounds_are_blind) {
+      const metric_bound& b = t.bounds.front();
+      return "nothing is outside, but zeros in place of " + t.name + " would keep every bound on it, " + std::string(name_of(b.which)) + " " +
+             digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+    }
+    if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "nothing was left to judge: " + t.name + " has no elements";
+    if (c.judged == verdict::vacuous) return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
+    if (c.judged == verdict::measured) return "no budget was given: errors only";
+    if (t.errors.unknown > 0) {
+      return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " + t.name +
+             ": magnitudes beyond the range of fp64";
+    }
+    if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
+      return "the reference knows no digit of " + t.name + ": with radii of up to " + digits(t.errors.radius) +
+             " its relative error lies between " + digits(t.errors.rel_fro.lower) + " and " + digits(t.errors.rel_fro.upper);
+    }
+    return decisive_bound(t);
+  }
+  return "";
+}
+
+/// Relative radius that is small beside one rounding of the finest result tensor.
+double first_radius(const result& r) {
+  int precision = r.o.element_format().precision;
+  if (r.final_state) precision = std::max(precision, r.final_state->element_format().precision);
+  return std::ldexp(1.0, -precision - 4);
+}
+
+}  // namespace
+
+tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
+  const auto fail = [&](const std::string& why) -> format_error {
+    return format_error("--max-error " + std::string(text) + ": " + why +
+                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: max_abs, rel_fro, fla_ratio, ulps)");
+  };
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) throw fail("there is no '='");
+  std::string_view left = text.substr(0, equals), right = text.substr(equals + 1);
+  std::string tensor_name;
+  if (const auto colon = left.find(':'); colon != std::string_view::npos) {
+    tensor_name = left.substr(0, colon);
+    left = left.substr(colon + 1);
+    const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), tensor_name) != gradient_names.end();
+    if (tensor_name != "o" && tensor_name != "final_state" && !gradient) {
+      throw fail("tensor '" + tensor_name + "' is neither o nor final_state nor a gradient (dq, dk, dv, dbeta, dg, dinitial_state)");
+    }
+  }
+  double limit = 0;
+  const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
+  if (error != std::errc{} || end != right.data() + right.size() || !(limit >= 0) || std::isinf(limit)) {
+    throw fail("'" + std::string(right) + "' is no limit >= 0");
+  }
+  metric which{};
+  try {
+    which = metric_named(left);
+  } catch (const format_error& e) {
+    throw fail(e.what());
+  }
+  return {std::move(tensor_name), {which, bound(limit, reason)}};
+}
+
+std::vector<plan> plans_of(const result& r, const problem& p) {
+  std::vector<plan> out;
+  if (!r.has_outputs() && !r.gradients.empty()) return out;  // no plan says yet what a backward pass may cost
+  for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) out.push_back(*fits);
+  if (!out.empty()) return out;
+  std::string candidates;
+  for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
+  throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) + " on the " +
+                     std::string(name_of(r.path.value_or(path_of(r)))) + " path in " + std::string(name_of(p.q.element_format())) +
+                     "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
+                     "), or ask for errors only with --no-plan, or give a budget with --max-error");
+}
+
+namespace {
+
+/// The plan the kernel keeps, or the one that says most about why it keeps none.
+void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
+                 const check_options& options, check_report& out) {
+  referee_options referee = options.referee;
+  referee.threads = options.threads;
+  referee.stop = options.stop;
+  std::vector<plan_report> reports;
+  for (const plan& one : options.plans) {
+    reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee));
+    if (combined(reports.back()) == verdict::holds) break;
+  }
+  const auto broken = [](const plan_report& x) {
+    return std::any_of(x.adequacy.ranges.begin(), x.adequacy.ranges.end(), [](const range_report& range) { return range.violated; });
+  };
+  auto chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) == verdict::holds; });
+  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return x.stopped && combined(x) != verdict::refuted; });
+  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
+  if (chosen == reports.end()) chosen = reports.begin();
+  for (auto other = reports.begin(); other != reports.end(); ++other) {
+    if (other == chosen) continue;
+    const bool plan_alone = other->conforms != verdict::refuted && !other->adequacy.adequate;
+    out.other_plans.push_back(other->plan + ": " + std::string(name_of(combined(*other))) + ": " +
+                              (plan_alone ? other->adequacy.reason : other->reason));
+  }
+  out.conformance = std::move(*chosen);
+}
+
+question question_of(const result& r, const check_options& options) {
+  question ask;
+  ask.relative_radius = first_radius(r);
+  ask.range.output = largest(r.o.element_format());
+  // The state lives in fp32 unless the result says wider.
+  ask.range.state = largest(r.final_state && r.final_state->element_format() == fp64 ? fp64 : fp32);
+  ask.max_bits = options.max_bits;
+  ask.threads = options.threads;
+  ask.stop = options.stop;
+  ask.progress = options.progress;
+  return ask;
+}
+
+tensor_report report_of(const problem& p, const pairing& pair, const reference& ref, const std::vector<tensor_bound>& bounds) {
+  const bool is_state = pair.name == "final_state";
+  tensor_report t;
+  t.name = pair.name;
+  t.dtype = pair.stored->dtype();
+  t.shape = pair.stored->shape();
+  for (const tensor_bound& b : bounds) {
+    if (b.tensor.empty() || b.tensor == t.name) t.bounds.push_back(b.limit);
+  }
+  t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+  t.judged = judge(t.errors, t.bounds);
+  if (t.judged == verdict::measured && check_detail::no_digit_known(t.errors)) t.judged = verdict::undecided;
+  if (t.judged == verdict::holds && !t.bounds.empty()) {
+    // A bound says something where zeros in the place of these values would not keep it.
+    const std::vector<double> nothing(pair.got.size(), 0.0);
+    const measurement zeros = measure(nothing, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+    t.bounds_are_blind = std::none_of(t.bounds.begin(), t.bounds.end(), [&](const metric_bound& b) {
+      return value_of(zeros, b.which).lower > b.limit.value;
+    });
+    if (t.bounds_are_blind) t.judged = verdict::vacuous;
+    t.exact_is_zero = zeros.max_abs.upper == 0;
+  }
+  if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
+  if (t.errors.first_nonfinite) {
+    t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
+    t.first_nonfinite->radius = (is_state ? ref.final_state : ref.o).radius[t.errors.first_nonfinite->index];
+  }
+  return t;
+}
+
+/// A tensor with nothing left to judge says nothing beside one that was judged, unless a budget names it. One that zeros would
+/// pass for does, unless its exact values are zeros.
+verdict verdict_of(const std::vector<tensor_report>& tensors, const std::vector<tensor_bound>& bounds) {
+  std::optional<verdict> judged;
+  for (const tensor_report& t : tensors) {
+    const bool named = std::any_of(bounds.begin(), bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
+    const bool zeros_pass = t.bounds_are_blind && (t.name == "o" || !t.exact_is_zero);
+    const bool no_outputs = t.name == "o" && t.errors.elements + t.errors.skipped == 0;
+    if (t.judged != verdict::vacuous || named || zeros_pass || no_outputs) judged = judged ? combine(*judged, t.judged) : t.judged;
+  }
+  return judged.value_or(verdict::vacuous);
+}
+
+/// Whether a tier has all the bits that may be asked for.
+bool is_finest(std::string_view tier, int max_bits) {
+  const std::size_t dash = tier.rfind('-');
+  int bits = 0;
+  if (dash != std::string_view::npos) std::from_chars(tier.data() + dash + 1, tier.data() + tier.size(), bits);
+  return bits >= max_bits;
+}
+
+/// Asks for a smaller radius until every tensor is decided or the last tier has answered.
+reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options, check_report& out) {
+  question ask = question_of(r, options);
+  for (;;) {
+    reference ref = options.solver ? options.solver(p, ask) : solve(p, ask);
+    out.tensors.clear();
+    out.tiers = ref.tiers;
+    out.stopped = ref.stopped;
+    mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
+    for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.bounds));
+    out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
+                                    [&](const auto& tier) { return tier.first == "exact" || is_finest(tier.first, options.max_bits); });
+    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) return ref;
+    ask.relative_radius *= 0x1p-60;
+  }
+}
+
+std::optional<divergence_report> first_divergence(const problem& p, const reference& ref, std::size_t skipped) {
+  if (ref.divergences.empty()) return std::nullopt;
+  divergence_report d;
+  d.first = *std::min_element(ref.divergences.begin(), ref.divergences.end(),
+                              [](const divergence& a, const divergence& b) { return a.token < b.token; });
+  d.token = token_along_t(p, d.first);
+  d.heads = ref.divergences.size();
+  d.skipped = skipped;
+  return d;
+}
+
+/// The errors of o as FlashAttention's and Attention-Gym's rules see them.
+void compare_with_eager(const problem& p, const reference& ref, const std::vector<bool>& skip, unsigned threads, check_report& out) {
+  const auto& errors = out.tensors[0].errors;
+  const eager_errors eager = measure_eager(p, ref.o, skip, threads);
+  const auto factor = [&](double eager_error) -> std::optional<double> {
+    if (!(eager_error > 0) || std::isinf(eager_error) || errors.nonfinite > 0) return std::nullopt;
+    return errors.max_abs.value / eager_error;
+  };
+  out.flash_attention_factor = factor(eager.same_format_state);
+  out.attention_gym_factor = factor(eager.fp32_state);
+}
+
+/// Joins the plan's verdict to that of the errors alone.
+void join_plan(check_report& out) {
+  const plan_report& plan = *out.conformance;
+  // Bounds that zeros would keep say nothing; limits of a plan beside them may.
+  const bool blind = out.judged == verdict::vacuous && std::all_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
+    return t.judged != verdict::vacuous || t.bounds_are_blind;
+  });
+  const verdict alone = out.judged == verdict::measured || blind ? verdict::holds : out.judged;
+  const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
+    return t.first_nonfinite.has_value() || t.first_beyond_range.has_value();
+  });
+  out.judged = combine(alone, combined(plan));
+  if (!plan.adequacy.adequate) {
+    const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
+    out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: "
+                        : "the plan " + plan.plan + " is inadequate on these inputs: ") +
+                 plan.adequacy.reason + (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") +
+                 (nonfinite ? "; " + out.reason : "");
+  } else if (nonfinite) {
+    const bool earlier = plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o";
+    out.reason += earlier ? "; the first bad stage: " + plan.reason : "";
+  } else if (alone == verdict::holds || combined(plan) == verdict::refuted) {
+    out.reason = plan.reason;
+  }
+}
+
+/// Gradients are judged by themselves: no plan says yet what a backward pass may cost.
+void add_gradients(const problem& p, const result& r, const check_options& options, check_report& out) {
+  if (out.stopped) return;
+  check_report gradients;
+  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
+  gradients.tensors = std::move(tensors);
+  out.gradients_diverge = std::move(divergences);
+  if (stopped) {
+    out.stopped = true;
+    out.judged = combine(out.judged, verdict::undecided);
+    out.reason = reason_for(out);
+    return;
+  }
+  std::optional<verdict> judged;
+  for (const tensor_report& t : gradients.tensors) {
+    if (t.judged != verdict::vacuous || !t.bounds.empty()) judged = judged ? combine(*judged, t.judged) : t.judged;
+  }
+  if (judged && combine(out.judged, *judged) != out.judged) {
+    gradients.judged = *judged;
+    out.judged = combine(out.judged, *judged);
+    out.reason = reason_for(gradients);
+  }
+  for (tensor_report& t : gradients.tensors) out.tensors.push_back(std::move(t));
+}
+
+std::string remedy_for(const check_report& out, int max_bits) {
+  if (out.judged == verdict::undecided) {
+    if (out.stopped) return "let it finish: a larger --max-seconds, or none";
+    if (out.conformance && out.conformance->conforms == verdict::undecided) return "use inputs on which the plan stays in range, or judge by another plan";
+    return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
+                           : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
+  }
+  if (out.judged != verdict::vacuous) return "";
+  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0) return "use a problem with at least one token";
+  if (out.diverges) return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+  return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
+                                                    : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+}
+
+check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
+  if (!options.plans.empty()) {
+    throw domain_error("check: plan " + options.plans.front().name + ", and the result holds gradients alone, of which plans say nothing yet; use --max-error");
+  }
+  if (!p.has_cotangents()) {
+    throw domain_error("check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record what the kernel was given");
+  }
+  check_report out;
+  out.preconditions = inspect(p);
+  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
+  out.tensors = std::move(tensors);
+  out.gradients_diverge = std::move(divergences);
+  out.stopped = stopped;
+  out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+  out.reason = reason_for(out);
+  out.remedy = remedy_for(out, options.max_bits);
+  return out;
+}
+
+/// As --strict-padding asks.
+void refute_unread(check_report& out) {
+  if (out.unread.empty()) return;
+  const std::string text = check_detail::describe(out.unread.front()) + "; strict padding asks for zeros there";
+  out.reason = out.judged == verdict::refuted ? out.reason + "; " + text : text;
+  out.judged = verdict::refuted;
+}
+
+}  // namespace
+
+check_report check(const problem& p, const result& r, const check_options& options) {
+  require_valid(options);
+  return check_detail::judge(p, r, options);
+}
+
+check_report check_detail::judge(const problem& p, const result& r, const check_options& options) {
+  if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
+    throw domain_error("check: a chunk_size of 0; the chunk length is at least 1 row of k");
+  for (const tensor_bound& b : options.bounds) {
+    if (b.tensor == "o" && !r.has_outputs()) {
+      throw domain_error("check: a bound on o, but the result holds gradients alone; drop the bound or record o");
+    }
+    if (b.tensor == "final_state" && !r.final_state) {
+      throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
+    }
+    if (b.tensor.starts_with('d') && (r.gradients.count(b.tensor) == 0 || !p.has_cotangents())) {
+      throw domain_error("check: a bound on " + b.tensor + ", but " +
+                         (r.gradients.count(b.tensor) == 0 ? "the result holds none; drop the bound or record it"
+                                                           : "the problem has neither do nor dfinal_state; record what the kernel was given"));
+    }
+  }
+  if (!r.has_outputs()) return judge_gradients_alone(p, r, options);
+  check_report out;
+  out.preconditions = inspect(p);
+  std::vector<pairing> pairs;
+  pairs.push_back({"o", &r.o, r.o.to_doubles(), {}});
+  if (r.final_state) pairs.push_back({"final_state", &*r.final_state, r.final_state_kv()->to_doubles(), {}});
+  const reference ref = compare(p, r, pairs, options, out);
+  const auto& errors = out.tensors[0].errors;
+  if (!out.stopped) refute_finite_beyond_range(p, ref, pairs, options, out);
+
+  out.diverges = first_divergence(p, ref, errors.skipped);
+  if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
+  out.reason = reason_for(out);
+  const bool known = std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
+  if (!options.plans.empty() && !out.stopped && known) {
+    judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
+    join_plan(out);
+    out.stopped = out.conformance->stopped;
+  } else if (!options.plans.empty() && out.judged == verdict::measured) {
+    out.judged = verdict::vacuous;
+    out.reason = "there is no element to ask a plan about";
+  }
+  count_coverage(pairs, out);
+  judge_coverage(out);
+  add_gradients(p, r, options, out);
+  out.unread = find_unread(p, r);
+  if (options.strict_padding) refute_unread(out);
+  out.remedy = remedy_for(out, options.max_bits);
+  return out;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What a verdict rests on: elements that were judged by something that not everything passes.
+#include <cmath>
+
+#include "check/check_parts.hpp"
+#include "deltaproof/files/slice.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+namespace {
+
+using check_detail::pairing;
+
+/// A value beyond the format is stored as infinity or, by a kernel that saturates, as its largest number; NaN comes of infinities.
+bool is_due_beyond(double got, double exact, double most) {
+  return !std::isfinite(got) || (std::fabs(got) == most && std::signbit(got) == std::signbit(exact));
+}
+
+/// Elements of one tensor of one head, as the wide reference has them.
+struct head_elements {
+  const reference_tensor& exact;
+  std::size_t begin = 0, end = 0;  ///< in `exact`
+  std::size_t row = 1;             ///< elements that lie together in the whole tensor
+  std::size_t first = 0;           ///< where begin lies in the whole tensor
+  std::size_t stride = 1;          ///< from row to row in the whole tensor
+};
+
+void look(const problem& p, const head_elements& head, const pairing& pair, tensor_report& out) {
+  const format stored = pair.stored->element_format();
+  // Twice: a kernel whose error is below a half still overflows there.
+  const double most = largest(stored), beyond = 2 * most;
+  for (std::size_t i = head.begin; i < head.end; ++i) {
+    const double x = head.exact.value[i];
+    if (!std::isfinite(x) || !(std::fabs(x) - head.exact.radius[i] > beyond)) continue;
+    const std::size_t at = head.first + (i - head.begin) / head.row * head.stride + (i - head.begin) % head.row;
+    if (is_due_beyond(pair.got[at], x, most)) continue;
+    if (out.beyond_range++ == 0) out.first_beyond_range = check_detail::locate(p, pair.name == "final_state", {at, pair.got[at], x});
+    out.judged = verdict::refuted;
+  }
+}
+
+}  // namespace
+
+double tensor_coverage::share_not_judged() const {
+  return elements == 0 ? 0 : static_cast<double>(not_judged()) / static_cast<double>(elements);
+}
+
+std::size_t tensor_coverage::telling() const { return elements - std::min(elements, out_of_range + overflowed + blind + zero); }
+
+std::string not_judged_text(const check_report& report) {
+  std::string text;
+  for (const tensor_report& t : report.tensors) {
+    const tensor_coverage& c = t.coverage;
+    const auto add = [&](std::size_t count, const std::string& why) {
+      if (count == 0) return;
+      text += (text.empty() ? "" : "; ") + std::to_string(count) + " of " + std::to_string(c.elements) + " elements of " + t.name + " (" +
+              detail::share_text(count, c.elements) + "): " + why;
+    };
+    add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
+    add(c.blind, "the plan gives no limit there, or one that zeros would keep");
+  }
+  return text;
+}
+
+void check_detail::refute_finite_beyond_range(const problem& p, const reference& ref, const std::vector<pairing>& pairs,
+                                              const check_options& options, check_report& out) {
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), entries = p.key_dim() * cols;
+  for (const divergence& d : ref.divergences) {
+    if (options.stop != nullptr && *options.stop) return;
+    const sequence_range& range = sequences[d.sequence];
+    question ask;
+    // Beyond 2^1000 nothing is asked; before, fp64 knows enough: only what is certain counts.
+    ask.range.output = ask.range.state = 0x1p1000;
+    ask.relative_radius = 0x1p-4;
+    ask.max_bits = 53;
+    ask.threads = options.threads;
+    ask.stop = options.stop;
+    const reference wide = solve(slice(p, {d.sequence, d.value_head, range.tokens}), ask);
+    if (wide.stopped) return;
+    const bool leaves = !wide.divergences.empty();
+    const std::size_t last = leaves ? wide.divergences.front().token : range.tokens;
+    const std::size_t row = (range.batch * p.tokens() + range.first_token) * heads + d.value_head;
+    const std::size_t begin = d.token * cols, end = std::max(last, d.token) * cols;
+    look(p, {wide.o, begin, end, cols, (row + d.token * heads) * cols, heads * cols}, pairs[0], out.tensors[0]);
+    if (pairs.size() < 2 || leaves) continue;
+    look(p, {wide.final_state, 0, entries, entries, (d.sequence * heads + d.value_head) * entries, entries}, pairs[1], out.tensors[1]);
+  }
+  for (const tensor_report& t : out.tensors) {
+    if (t.beyond_range > 0) out.judged = combine(out.judged, verdict::refuted);
+  }
+}
+
+void check_detail::count_coverage(const std::vector<pairing>& pairs, check_report& out) {
+  for (std::size_t i = 0; i < pairs.size() && i < out.tensors.size(); ++i) {
+    tensor_coverage& c = out.tensors[i].coverage;
+    const pairing& pair = pairs[i];
+    c = {};
+    c.elements = pair.got.size();
+    for (std::size_t j = 0; j < pair.skip.size(); ++j) {
+      if (pair.skip[j]) ++(std::isfinite(pair.got[j]) ? c.out_of_range : c.overflowed);
+    }
+    if (!out.conformance) continue;
+    for (const limit_reach& reach : out.conformance->reach) {
+      if (reach.tensor != pair.name) continue;
+      c.blind = reach.blind;
+      c.zero = reach.zero;
+    }
+  }
+}
+
+void check_detail::judge_coverage(check_report& out) {
+  const std::string text = not_judged_text(out);
+  const auto passes = [](verdict v) { return v == verdict::holds || v == verdict::measured; };
+  for (tensor_report& t : out.tensors) {
+    if (!passes(t.judged)) continue;
+    const bool little = t.coverage.share_not_judged() > most_not_judged || t.coverage.telling() == 0;
+    const bool farther = out.judged == verdict::holds && t.errors.elements > t.errors.unknown && t.errors.rel_fro.lower > 1;
+    const bool mostly_beyond = t.name == "o" && 2 * (t.coverage.overflowed + t.coverage.out_of_range) > t.coverage.elements;
+    if (little || farther || mostly_beyond) t.judged = verdict::vacuous;
+    if (!passes(out.judged)) continue;
+    if (t.coverage.share_not_judged() > most_not_judged) {
+      out.judged = verdict::vacuous;
+      out.reason = "nothing is outside, but too little was judged: " + text;
+    } else if (mostly_beyond) {
+      const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
+      out.judged = verdict::vacuous;
+      out.reason = "nothing is outside, but the exact recurrence has left the range of its formats in " + std::to_string(beyond) + " of " +
+                   std::to_string(t.coverage.elements) + " elements of o (" + detail::share_text(beyond, t.coverage.elements) + ")";
+    } else if (farther) {
+      out.judged = verdict::vacuous;
+      out.reason = "nothing is outside, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +
+                   " times the exact values, and that of zeros is once: no limit that lets it pass says anything";
+    }
+  }
+  if (passes(out.judged) && !text.empty()) out.reason += "; not judged: " + text;
+}
+
+}  // namespace deltaproof

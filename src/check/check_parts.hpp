@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The parts of check: a tensor beside what it is compared with, and what a verdict may rest on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "deltaproof/check/check.hpp"
+
+namespace deltaproof::check_detail {
+
+/// One tensor of the result beside what it is compared with.
+struct pairing {
+  std::string name;
+  const tensor* stored;
+  std::vector<double> got;  ///< in the reference's order
+  std::vector<bool> skip;
+};
+
+[[nodiscard]] element_location locate(const problem& p, bool is_state, const element_error& e);
+/// "sequence 0, head 1, token 70, element 5".
+[[nodiscard]] std::string place(const element_location& at);
+
+/// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it is
+/// below 1.
+[[nodiscard]] inline bool no_digit_known(const measurement& m) {
+  return m.unknown == 0 && m.rel_fro.upper >= 1 && m.rel_fro.lower < m.rel_fro.upper / 2;
+}
+
+/// check without require_valid: for callers that were asked once and share what is allowed among several calls.
+[[nodiscard]] check_report judge(const problem& p, const result& r, const check_options& options);
+
+/// Looks for finite elements where the exact value is certainly beyond the format of the tensor, in heads that diverge, and marks
+/// their tensors refuted. `pairs` and `out.tensors`: o and, where the result has it, final_state.
+void refute_finite_beyond_range(const problem& p, const reference& ref, const std::vector<pairing>& pairs,
+                                const check_options& options, check_report& out);
+
+/// Fills tensor_report::coverage from what was skipped and from the reach of the plan's limits.
+void count_coverage(const std::vector<pairing>& pairs, check_report& out);
+/// Takes a `holds` or `measured` back that rests on too little, and says in the reason how much of which tensor is not judged.
+void judge_coverage(check_report& out);
+
+/// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32, or an
+/// element its own format, infinity or NaN is due and nothing else is judged.
+struct judged_gradients {
+  std::vector<tensor_report> tensors;
+  std::vector<gradient_divergence> divergences;
+  bool stopped = false;
+};
+[[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options);
+
+/// What lies in entries of A, Ai and Aqk that nobody reads; stages that hold only zeros there are left out.
+[[nodiscard]] std::vector<unread_entries> find_unread(const problem& p, const result& r);
+/// One line on such a stage.
+[[nodiscard]] std::string describe(const unread_entries& x);
+
+}  // namespace deltaproof::check_detail

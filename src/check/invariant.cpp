@@ -1,0 +1,373 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/check/invariant.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "check/check_parts.hpp"
+#include "check/invariant_parts.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace invariant_detail;
+
+std::string part_name(std::size_t i) { return "part " + std::to_string(i + 1); }
+
+void require_sequences(const recorded_run& whole, const recorded_run& part) {
+  const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
+  if (w == p) return;
+  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " +
+                    whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
+}
+
+/// Tokens of the whole's sequences that lie beyond the part's, in all. Throws: shape_error if a part is longer.
+std::size_t require_shorter(const recorded_run& whole, const recorded_run& part) {
+  require_sequences(whole, part);
+  const auto w = whole.given.sequences(), p = part.given.sequences();
+  std::size_t beyond = 0;
+  for (std::size_t s = 0; s < w.size(); ++s) {
+    if (p[s].tokens > w[s].tokens) {
+      throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) +
+                        " tokens and " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
+                        "; a part is no longer than the whole");
+    }
+    beyond += w[s].tokens - p[s].tokens;
+  }
+  return beyond;
+}
+
+/// Why equal bits of these elements say nothing; empty where they do.
+std::string why_vacuous(const bit_comparison& c) {
+  if (c.only_value && (c.elements > 1 || *c.only_value == 0 || !std::isfinite(*c.only_value))) {
+    return "every element of " + c.tensor + " that was compared is " + detail::general(*c.only_value, 4) +
+           ": a kernel that reads nothing gives the same bits too";
+  }
+  if (static_cast<double>(c.nonfinite) > most_not_judged * static_cast<double>(c.elements))
+    return detail::share_text(c.nonfinite, c.elements) + " of the elements of " + c.tensor + " that were compared are not finite";
+  return {};
+}
+
+/// prefix and pad: each sequence of each part beside the first tokens of the whole's.
+void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
+  std::size_t beyond = 0, shared = 0;
+  const auto w = whole.given.sequences();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    require_same_question(whole, parts[i]);
+    require_same_kernel(whole, parts[i]);
+    beyond += require_shorter(whole, parts[i]);
+    const auto p = parts[i].given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
+      require_same_state(whole, s, parts[i], s);
+      require_same_tokens(whole, from, parts[i], at, p[s].tokens);
+      if (kind == invariant_kind::pad) require_padding(whole, from + p[s].tokens, w[s].tokens - p[s].tokens);
+      compare_o(o, whole, from, parts[i], at, p[s].tokens, i, s, 0);
+      if (kind == invariant_kind::pad) compare_state(state, whole, s, parts[i], s, i);
+      shared += p[s].tokens;
+    }
+  }
+  out.bits.push_back(o);
+  if (kind == invariant_kind::pad) out.bits.push_back(state);
+  for (const bit_comparison& c : out.bits) {
+    if (c.other_format)
+      throw format_error(whole.result_path + ": " + c.tensor +
+                         " has another format in a part; the bits of two formats cannot be compared: record one format");
+    if (!c.first || out.judged == verdict::refuted) continue;
+    out.judged = verdict::refuted;
+    out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
+                 std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
+  }
+  if (out.judged == verdict::refuted) {
+    const bit_difference& d = out.bits.front().first ? *out.bits.front().first : *out.bits.back().first;
+    const std::size_t n = whole.given.num_householder, C = whole.gave.chunk_size.value_or(0);
+    // A kernel may read how long a partial chunk is; only there is that a reason.
+    if (path_of(whole.gave) == path_kind::chunk && C > 0) {
+      const std::size_t tokens = sequence_at(parts[d.part].given, d.sequence).tokens;
+      if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
+        out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
+                     std::to_string(std::max<std::size_t>(1, C / n)) +
+                     " tokens to tell a leak from other arithmetic in a partial chunk";
+      }
+    }
+    return;
+  }
+  if (shared == 0 || beyond == 0) {
+    out.judged = verdict::vacuous;
+    out.reason = shared == 0 ? "the parts hold no token: nothing was compared" : "no part is shorter than the whole: nothing could have moved";
+    out.remedy = kind == invariant_kind::pad ? "give a whole with padding tokens after the part's" : "give a part with fewer tokens than the whole";
+    return;
+  }
+  if (kind == invariant_kind::pad && state.elements == 0) {
+    out.judged = verdict::vacuous;
+    out.reason = "o has the same bits, but what padding does to the state shows in final_state, and a result lacks it";
+    out.remedy = "record final_state of whole and parts";
+    return;
+  }
+  for (const bit_comparison& c : out.bits) {
+    const std::string why = c.elements > 0 ? why_vacuous(c) : "";
+    if (why.empty()) continue;
+    out.judged = verdict::vacuous;
+    out.reason = "nothing differs, but " + why;
+    out.remedy = "record a run whose outputs are finite and depend on its inputs";
+    return;
+  }
+  out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +
+               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") +
+               "; the whole goes on for " + std::to_string(beyond) +
+               (kind == invariant_kind::pad ? " padding tokens" : " tokens") + (parts.size() > 1 ? " in all" : "");
+}
+
+void verify_split(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
+  if (parts.size() < 2)
+    throw format_error("invariant split: " + std::to_string(parts.size()) +
+                       " part; a split has at least two, give each with --part or all with --parts-dir");
+  const auto w = whole.given.sequences();
+  std::vector<std::size_t> done(w.size(), 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    require_same_question(whole, parts[i]);
+    require_sequences(whole, parts[i]);
+    if (i > 0) {
+      require_carried(parts[i - 1], parts[i], notes);
+    }
+    const auto p = parts[i].given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      if (done[s] + p[s].tokens > w[s].tokens) {
+        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + " ends at token " +
+                          std::to_string(done[s] + p[s].tokens) + " of the parts together and has " +
+                          std::to_string(w[s].tokens) + " in " + whole.problem_path);
+      }
+      if (i == 0) require_same_state(whole, s, parts[i], s);
+      require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens);
+      done[s] += p[s].tokens;
+    }
+  }
+  for (std::size_t s = 0; s < w.size(); ++s) {
+    if (done[s] == w[s].tokens) continue;
+    throw shape_error(whole.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(w[s].tokens) +
+                      " tokens and the parts together " + std::to_string(done[s]) + "; give every part, in the order of time");
+  }
+}
+
+void compare_split(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
+  const auto w = whole.given.sequences();
+  std::vector<std::size_t> done(w.size(), 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto p = parts[i].given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      compare_o(o, whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens, i, s, done[s]);
+      done[s] += p[s].tokens;
+    }
+  }
+  for (std::size_t s = 0; s < w.size(); ++s) compare_state(state, whole, s, parts.back(), s, parts.size() - 1);
+  out.bits = {o, state};
+}
+
+void verify_and_compare_varlen(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+  const auto w = whole.given.sequences();
+  if (w.size() != parts.size()) {
+    throw shape_error("invariant varlen: " + std::to_string(parts.size()) + " parts and " + std::to_string(w.size()) +
+                      " sequences in " + whole.problem_path + "; give each sequence alone, in their order");
+  }
+  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
+  for (std::size_t s = 0; s < w.size(); ++s) {
+    require_same_question(whole, parts[s]);
+    const auto p = parts[s].given.sequences();
+    if (p.size() != 1 || p[0].tokens != w[s].tokens) {
+      throw shape_error(parts[s].problem_path + ": " + std::to_string(p.size()) + " sequences, the first of " +
+                        std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens, where sequence " + std::to_string(s) + " of " +
+                        whole.problem_path + " has " + std::to_string(w[s].tokens) + "; a part is that sequence alone");
+    }
+    require_same_state(whole, s, parts[s], 0);
+    require_same_tokens(whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens);
+    compare_o(o, whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens, s, s, 0);
+    compare_state(state, whole, s, parts[s], 0, s);
+  }
+  out.bits = {o, state};
+}
+
+void verify_and_compare_chunk_size(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+  bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
+  bool other = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    require_same_question(whole, parts[i]);
+    if (require_shorter(whole, parts[i]) > 0)
+      throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path +
+                        "; chunk-size compares results of one problem");
+    const auto w = whole.given.sequences(), p = parts[i].given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
+      require_same_state(whole, s, parts[i], s);
+      require_same_tokens(whole, from, parts[i], at, w[s].tokens);
+      compare_o(o, whole, from, parts[i], at, w[s].tokens, i, s, 0);
+      compare_state(state, whole, s, parts[i], s, i);
+    }
+    other = other || whole.gave.chunk_size != parts[i].gave.chunk_size;
+  }
+  if (!other) {
+    throw format_error(whole.result_path + ": chunk_size is " +
+                       (whole.gave.chunk_size ? std::to_string(*whole.gave.chunk_size) : "not stated") +
+                       " in every result; chunk-size compares results whose chunk_size differs: state it in their metadata");
+  }
+  out.bits = {o, state};
+}
+
+std::vector<plan> plans_for(const recorded_run& run, const invariant_options& options) {
+  if (options.no_plan) return {};
+  const path_kind path = path_of(run.gave);
+  const std::size_t chunk = run.gave.chunk_size.value_or(0);
+  if (options.check.plans.empty()) return plans_of(run.gave, run.given);
+  std::vector<plan> fitting;
+  for (const plan& one : options.check.plans) {
+    try {
+      require_fit(one, run.given, path, chunk);
+    } catch (const error&) {
+      continue;
+    }
+    fitting.push_back(one);
+  }
+  if (fitting.empty()) {
+    try {
+      require_fit(options.check.plans.front(), run.given, path, chunk);
+    } catch (const error& e) {
+      throw format_error(run.result_path + ": " + e.what() + "; --plan may be given again for results of another path");
+    }
+  }
+  return fitting;
+}
+
+/// Results that check may judge as one: what a plan looks at is the same.
+std::string group_key(const recorded_run& run) {
+  const result& r = run.gave;
+  std::string key = r.kernel + "|" + std::string(name_of(path_of(r))) + "|" + std::to_string(r.chunk_size.value_or(0)) + "|" +
+                    r.o.dtype() + "|" + (r.final_state ? r.final_state->dtype() : "") + "|" +
+                    std::string(name_of(r.state_layout)) + "|" +
+                    (run.given.initial_state ? run.given.initial_state->dtype() : "F32");
+  for (const auto& [name, t] : r.stages) key += "|" + name + " " + t.dtype();
+  return key;
+}
+
+struct question_to_judge {
+  std::string what;
+  std::size_t parts;
+  bool against_whole;  ///< the problem is the whole's
+  recorded_run run;
+};
+
+std::string listed(const std::vector<std::size_t>& indices) {
+  std::string text = indices.size() == 1 ? "part " : "parts ";
+  for (std::size_t i = 0; i < indices.size();) {
+    std::size_t j = i;
+    while (j + 1 < indices.size() && indices[j + 1] == indices[j] + 1) ++j;
+    text += (i > 0 ? ", " : "") + std::to_string(indices[i] + 1) + (j > i ? "-" + std::to_string(indices[j] + 1) : "");
+    i = j + 1;
+  }
+  return text;
+}
+
+std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts) {
+  std::vector<question_to_judge> out;
+  out.push_back({"the whole", 0, true, whole});
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < parts.size(); ++i) groups[group_key(parts[i])].push_back(i);
+  std::vector<std::vector<std::size_t>> in_order;
+  for (const auto& [key, members] : groups) in_order.push_back(members);
+  std::sort(in_order.begin(), in_order.end());
+  for (const std::vector<std::size_t>& members : in_order) {
+    if (kind == invariant_kind::chunk_size) {
+      for (const std::size_t i : members) out.push_back({part_name(i), 1, true, parts[i]});
+      continue;
+    }
+    if (members.size() == 1) {
+      out.push_back({part_name(members[0]), 1, false, parts[members[0]]});
+      continue;
+    }
+    std::vector<const recorded_run*> list;
+    for (const std::size_t i : members) list.push_back(&parts[i]);
+    out.push_back({listed(members) + ", packed in their order as sequences", members.size(), false, packed(list)});
+  }
+  if (kind == invariant_kind::split) {
+    recorded_run together = whole;
+    together.gave = concatenated(whole, parts);
+    together.result_path = "the parts' outputs, one after the other";
+    out.push_back({together.result_path + ", against the whole", parts.size(), true, std::move(together)});
+  }
+  return out;
+}
+
+void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options, invariant_report& out) {
+  const auto asked = questions(out.kind, whole, parts);
+  check_options how = options.check;
+  how.referee.false_alarm /= static_cast<double>(asked.size());
+  std::optional<verdict> judged;
+  for (const question_to_judge& q : asked) {
+    // Which faults would show is asked of the whole question: its cuts could show fewer, and that says nothing.
+    how.referee.power = options.check.referee.power && (q.parts == 0 || q.against_whole);
+    how.plans = plans_for(q.run, options);
+    out.runs.push_back({q.what, q.parts, check_detail::judge(q.run.given, q.run.gave, how)});
+    judged = judged ? combine(*judged, out.runs.back().report.judged) : out.runs.back().report.judged;
+  }
+  out.judged = *judged;
+  for (const judged_run& run : out.runs) {
+    if (run.report.judged != out.judged || out.judged == verdict::holds) continue;
+    out.reason = run.what + ": " + run.report.reason;
+    out.remedy = run.report.remedy;
+    break;
+  }
+  std::size_t elements = 0, differing = 0;
+  for (const bit_comparison& c : out.bits) {
+    elements += c.elements;
+    differing += c.differing;
+    if (c.other_format) out.notes.push_back(c.tensor + " has another format in some parts: its bits were not compared there");
+  }
+  if (out.judged == verdict::holds) {
+    out.reason = "every result is within its plan's budget of one oracle; bits: " +
+                 (differing == 0 ? "all " + std::to_string(elements) + " the same"
+                                 : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
+    for (const judged_run& run : out.runs) {
+      if (const std::string left = not_judged_text(run.report); !left.empty()) out.reason += "; not judged of " + run.what + ": " + left;
+    }
+  }
+}
+
+}  // namespace
+
+recorded_run read_run(const std::filesystem::path& problem, const std::filesystem::path& result, notes_list& notes) {
+  recorded_run out;
+  const safetensors_file given = read_safetensors(problem);
+  out.given = parse_problem(given, notes);
+  out.problem_path = problem.string();
+  out.problem_sha256 = sha256_hex(given.bytes());
+  const safetensors_file gave = read_safetensors(result);
+  out.gave = parse_result(gave, out.given, out.problem_sha256, notes);
+  if (!out.gave.has_outputs()) throw format_error(gave.where() + ": tensor o is missing; an invariant compares outputs");
+  out.result_path = result.string();
+  out.result_sha256 = sha256_hex(gave.bytes());
+  return out;
+}
+
+invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options) {
+  require_valid(options.check);
+  if (parts.empty()) throw format_error("invariant " + std::string(name_of(kind)) + ": no part; give the whole with --whole and each part with --part");
+  invariant_report out;
+  out.kind = kind;
+  switch (kind) {
+    case invariant_kind::prefix:
+    case invariant_kind::pad: compare_first_tokens(kind, whole, parts, out); return out;
+    case invariant_kind::split:
+      verify_split(whole, parts, out.notes);
+      compare_split(whole, parts, out);
+      break;
+    case invariant_kind::varlen: verify_and_compare_varlen(whole, parts, out); break;
+    case invariant_kind::chunk_size: verify_and_compare_chunk_size(whole, parts, out); break;
+  }
+  judge_runs(whole, parts, options, out);
+  return out;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <memory>
+
+#include "check/invariant_parts.hpp"
+
+namespace deltaproof {
+
+using namespace invariant_detail;
+
+namespace {
+
+/// The bytes of the tensors one after the other. Throws: format_error if their dtypes differ.
+tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> shape, const std::string& name) {
+  std::size_t bytes = 0;
+  for (const tensor* t : list) {
+    if (t->dtype() != list.front()->dtype())
+      throw format_error("packed: tensor " + name + " is " + t->dtype() + " and " + list.front()->dtype() +
+                         "; one file holds one format");
+    bytes += t->bytes().size();
+  }
+  const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]);
+  std::size_t at = 0;
+  for (const tensor* t : list) {
+    std::copy(t->bytes().begin(), t->bytes().end(), buffer.get() + at);
+    at += t->bytes().size();
+  }
+  return {list.front()->element_format(), std::move(shape), buffer, bytes, name};
+}
+
+}  // namespace
+
+recorded_run packed(std::span<const recorded_run* const> parts) {
+  if (parts.empty()) throw shape_error("packed: no parts; give at least one");
+  recorded_run out = *parts.front();
+  out.problem_sha256.clear();
+  out.result_sha256.clear();
+  out.gave.problem_sha256.clear();
+  out.result_path = "packed parts";
+  std::vector<std::int64_t> offsets{0};
+  bool states = false;
+  for (const recorded_run* part : parts) {
+    require_same_question(*parts.front(), *part);
+    states = states || part->given.initial_state.has_value();
+    for (const sequence_range& s : part->given.sequences()) offsets.push_back(offsets.back() + static_cast<std::int64_t>(s.tokens));
+    if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() ||
+        part->gave.stages.size() != out.gave.stages.size() || part->gave.state_layout != out.gave.state_layout) {
+      throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path + " differ in chunk_size, layout or the tensors they hold");
+    }
+  }
+  // Batches lie one after the other as packed sequences do, so that bytes need only follow each other.
+  const auto stack = [&](const tensor& like, const std::string& name, const auto& of) {
+    std::vector<const tensor*> list;
+    std::size_t rows = 0;
+    for (const recorded_run* part : parts) {
+      list.push_back(&of(*part));
+      rows += list.back()->dim(0) * list.back()->dim(1);
+    }
+    std::vector<std::size_t> shape = like.shape();
+    shape[0] = 1;
+    shape[1] = rows;
+    return stacked(list, shape, name);
+  };
+  const recorded_run& first = *parts.front();
+  out.given.q = stack(first.given.q, "q", [](const recorded_run& r) -> const tensor& { return r.given.q; });
+  out.given.k = stack(first.given.k, "k", [](const recorded_run& r) -> const tensor& { return r.given.k; });
+  out.given.v = stack(first.given.v, "v", [](const recorded_run& r) -> const tensor& { return r.given.v; });
+  out.given.beta = stack(first.given.beta, "beta", [](const recorded_run& r) -> const tensor& { return r.given.beta; });
+  if (first.given.g) out.given.g = stack(*first.given.g, "g", [](const recorded_run& r) -> const tensor& { return *r.given.g; });
+  out.gave.o = stack(first.gave.o, "o", [](const recorded_run& r) -> const tensor& { return r.gave.o; });
+  for (auto& [name, t] : out.gave.stages) {
+    t = stack(first.gave.stages.at(name), name, [&name = name](const recorded_run& r) -> const tensor& {
+      const auto found = r.gave.stages.find(name);
+      if (found == r.gave.stages.end()) throw format_error("packed: " + r.result_path + " lacks the stage " + name);
+      return found->second;
+    });
+  }
+  const std::size_t sequences = offsets.size() - 1;
+  const auto stack_states = [&](const std::vector<const tensor*>& list, const char* name) {
+    std::vector<std::size_t> shape = list.front()->shape();
+    shape[0] = sequences;
+    return stacked(list, shape, name);
+  };
+  if (out.gave.final_state) {
+    std::vector<const tensor*> list;
+    for (const recorded_run* part : parts) list.push_back(&*part->gave.final_state);
+    out.gave.final_state = stack_states(list, "final_state");
+  }
+  if (states) {
+    std::vector<tensor> zeros;
+    zeros.reserve(parts.size());
+    std::vector<const tensor*> list;
+    format of = fp32;
+    for (const recorded_run* part : parts) {
+      if (part->given.initial_state) of = part->given.initial_state->element_format();
+    }
+    for (const recorded_run* part : parts) {
+      if (!part->given.initial_state) {
+        const std::vector<std::size_t> shape{part->given.sequence_count(), out.given.value_heads(), out.given.key_dim(), out.given.value_dim()};
+        zeros.push_back(tensor::from_doubles(of, shape, std::vector<double>(element_count(shape), 0.0), "initial_state"));
+      }
+      list.push_back(part->given.initial_state ? &*part->given.initial_state : &zeros.back());
+    }
+    out.given.initial_state = stack_states(list, "initial_state");
+  }
+  out.given.cu_seqlens = std::move(offsets);
+  return out;
+}
+
+result concatenated(const recorded_run& whole, std::span<const recorded_run> parts) {
+  const problem& p = whole.given;
+  result out = parts.back().gave;
+  out.stages.clear();
+  out.metadata.clear();
+  out.problem_sha256.clear();
+  out.kernel = whole.gave.kernel;
+  out.path = whole.gave.path;
+  out.chunk_size = whole.gave.chunk_size;
+  const auto w = p.sequences();
+  const std::size_t row = p.value_heads() * p.value_dim() * element_bytes(out.o);
+  const std::size_t bytes = p.batch() * p.tokens() * row;
+  const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]());
+  std::vector<std::size_t> done(w.size(), 0);
+  for (const recorded_run& part : parts) {
+    if (part.gave.o.dtype() != out.o.dtype())
+      throw format_error(part.result_path + ": o is " + part.gave.o.dtype() + " and " + out.o.dtype() +
+                         " in the last part; record one format");
+    const auto s_of_part = part.given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      const auto from = rows{&part.gave.o, flat_token(part.given, s_of_part[s]), s_of_part[s].tokens}.bytes();
+      std::copy(from.begin(), from.end(), buffer.get() + (flat_token(p, w[s]) + done[s]) * row);
+      done[s] += s_of_part[s].tokens;
+    }
+  }
+  out.o = tensor(out.o.element_format(), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, buffer, bytes, "o");
+  return out;
+}
+
+}  // namespace deltaproof

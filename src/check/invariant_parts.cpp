@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "check/invariant_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/rounded.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::invariant_detail {
+namespace {
+
+std::string digits(double x) { return detail::general(x, 17); }
+
+/// "[0, 17, 2, 3]" of a flat index.
+std::string index_text(const tensor& t, std::size_t flat) {
+  std::vector<std::size_t> index(t.rank());
+  for (std::size_t axis = t.rank(); axis-- > 0; flat /= t.dim(axis)) index[axis] = flat % t.dim(axis);
+  return shape_text(index);
+}
+
+std::string value_text(const tensor& t, std::size_t flat) { return bits_of(t, flat) + " (" + digits(t.at(flat)) + ")"; }
+
+[[noreturn]] void fail_at(const recorded_run& part, const char* name, const tensor& w, std::size_t iw, const tensor& p, std::size_t ip, const char* remedy) {
+  throw domain_error(part.problem_path + ": tensor " + name + " at " + index_text(p, ip) + " is " + value_text(p, ip) +
+                     " where the whole has " + value_text(w, iw) + " at " + index_text(w, iw) + "; " + remedy);
+}
+
+void require_same_rows(const recorded_run& part, const char* name, const rows& w, const rows& p) {
+  const auto at = first_difference(w, p);
+  if (at)
+    fail_at(part, name, *w.of, w.first * w.width() + *at, *p.of, p.first * p.width() + *at,
+            "it is not a cut of the whole: record both from the same tensors");
+}
+
+double to_nearest(double x, const format& to) {
+  if (to == bf16) return round_to<bf16>(x).value();
+  if (to == fp16) return round_to<fp16>(x).value();
+  if (to == fp32) return round_to<fp32>(x).value();
+  if (to == e4m3) return round_to<e4m3>(x).value();
+  if (to == e5m2) return round_to<e5m2>(x).value();
+  return x;
+}
+
+/// A kernel that writes one value everywhere, or nothing, gives the same bits whatever it is asked.
+void look_at_values(bit_comparison& to, const rows& w) {
+  std::vector<double> values(w.count * w.width());
+  if (values.empty()) return;
+  w.of->read(w.first * w.width(), values);
+  const bool first_seen = to.elements == 0;
+  const double one = first_seen ? values.front() : to.only_value.value_or(0);
+  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return x == one || (std::isnan(x) && std::isnan(one)); });
+  if (first_seen) to.only_value = one;
+  if (!same) to.only_value.reset();
+  to.nonfinite += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
+}
+
+void count(bit_comparison& to, const rows& w, const rows& p, bit_difference place, bool state, std::size_t heads, std::size_t last) {
+  look_at_values(to, w);
+  to.elements += w.count * w.width();
+  if (!first_difference(w, p)) return;
+  const std::size_t bytes = element_bytes(*w.of), first_w = w.first * w.width(), first_p = p.first * p.width();
+  const auto a = w.bytes(), b = p.bytes();
+  const std::optional<std::size_t> first_token = place.token;
+  for (std::size_t i = 0; i < w.count * w.width(); ++i) {
+    if (std::memcmp(a.data() + i * bytes, b.data() + i * bytes, bytes) == 0) continue;
+    const double x = w.of->at(first_w + i), y = p.of->at(first_p + i);
+    ++to.differing;
+    if (std::isfinite(x) && std::isfinite(y)) to.largest = std::max(to.largest, std::abs(x - y));
+    if (to.first) continue;
+    place.whole_value = x;
+    place.part_value = y;
+    place.whole_bits = bits_of(*w.of, first_w + i);
+    place.part_bits = bits_of(*p.of, first_p + i);
+    std::size_t rest = i / last;
+    if (state) {
+      const std::size_t rows_of_state = w.of->dim(2);
+      place.element = {rest % rows_of_state, i % last};
+      place.head = rest / rows_of_state;
+    } else {
+      place.element = {i % last};
+      place.head = rest % heads;
+      place.token = *first_token + rest / heads;
+    }
+    to.first = place;
+  }
+}
+
+}  // namespace
+
+std::size_t element_bytes(const tensor& t) { return t.size() == 0 ? 1 : t.bytes().size() / t.size(); }
+
+std::size_t rows::width() const {
+  std::size_t n = 1;
+  for (std::size_t axis = 2; axis < of->rank(); ++axis) n *= of->dim(axis);
+  return n;
+}
+
+std::span<const std::byte> rows::bytes() const {
+  const std::size_t row = width() * element_bytes(*of);
+  return of->bytes().subspan(first * row, count * row);
+}
+
+std::optional<std::size_t> first_difference(const rows& a, const rows& b) {
+  const auto x = a.bytes(), y = b.bytes();
+  const auto at = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
+  if (at.first == x.end()) return std::nullopt;
+  return static_cast<std::size_t>(at.first - x.begin()) / element_bytes(*a.of);
+}
+
+std::string bits_of(const tensor& t, std::size_t flat) {
+  const std::size_t bytes = element_bytes(t);
+  std::string out = "0x";
+  for (std::size_t i = bytes; i-- > 0;) {
+    const auto byte = std::to_integer<unsigned>(t.bytes()[flat * bytes + i]);
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 15];
+  }
+  return out;
+}
+
+void require_same_question(const recorded_run& whole, const recorded_run& part) {
+  const problem &w = whole.given, &p = part.given;
+  const auto same = [&](const std::string& what, const auto& a, const auto& b) {
+    if (a == b) return;
+    std::string left, right;
+    if constexpr (std::is_convertible_v<decltype(a), double>) {
+      left = digits(static_cast<double>(a));
+      right = digits(static_cast<double>(b));
+    } else {
+      left = std::string(a);
+      right = std::string(b);
+    }
+    throw format_error(part.problem_path + ": " + what + " is " + right + " and " + left + " in " + whole.problem_path +
+                       "; a part asks the same question as the whole");
+  };
+  same("op", name_of(w.op), name_of(p.op));
+  same("rule", name_of(w.rule), name_of(p.rule));
+  same("beta_activation", name_of(w.beta_activation), name_of(p.beta_activation));
+  same("qk_l2norm", w.qk_l2norm ? 1.0 : 0.0, p.qk_l2norm ? 1.0 : 0.0);
+  same("scale", w.scale, p.scale);
+  same("num_householder", w.num_householder, p.num_householder);
+  same("H", w.key_heads(), p.key_heads());
+  same("HV", w.value_heads(), p.value_heads());
+  same("K", w.key_dim(), p.key_dim());
+  same("V", w.value_dim(), p.value_dim());
+  same("the format of q, k, v", w.q.dtype(), p.q.dtype());
+  same("the format of beta", w.beta.dtype(), p.beta.dtype());
+  same("the format of g", w.g ? w.g->dtype() : std::string("none"), p.g ? p.g->dtype() : std::string("none"));
+  if (w.g) same("the rank of g", w.g->rank(), p.g->rank());
+}
+
+void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens) {
+  const problem &w = whole.given, &p = part.given;
+  const std::size_t n = w.num_householder;
+  require_same_rows(part, "q", {&w.q, from, tokens}, {&p.q, at, tokens});
+  require_same_rows(part, "k", {&w.k, from * n, tokens * n}, {&p.k, at * n, tokens * n});
+  require_same_rows(part, "v", {&w.v, from * n, tokens * n}, {&p.v, at * n, tokens * n});
+  require_same_rows(part, "beta", {&w.beta, from * n, tokens * n}, {&p.beta, at * n, tokens * n});
+  if (w.g) require_same_rows(part, "g", {&*w.g, from, tokens}, {&*p.g, at, tokens});
+}
+
+void require_same_state(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at) {
+  const auto &w = whole.given.initial_state, &p = part.given.initial_state;
+  const std::size_t entries = whole.given.value_heads() * whole.given.key_dim() * whole.given.value_dim();
+  for (std::size_t i = 0; i < entries; ++i) {
+    const double x = w ? w->at(sequence * entries + i) : 0, y = p ? p->at(at * entries + i) : 0;
+    const bool same = x == y && (!w || !p || std::signbit(x) == std::signbit(y));
+    if (same) continue;
+    if (w && p)
+      fail_at(part, "initial_state", *w, sequence * entries + i, *p, at * entries + i,
+              "it is not a cut of the whole: record both from the same tensors");
+    throw domain_error(
+        part.problem_path + ": initial_state is " +
+        (p ? value_text(*p, at * entries + i) + " at " + index_text(*p, at * entries + i) + " and the whole starts from zeros"
+           : "absent (zeros) and the whole starts from " + value_text(*w, sequence * entries + i) + " at " +
+                 index_text(*w, sequence * entries + i)) +
+        "; give both the same initial state");
+  }
+  if (w && p && w->dtype() != p->dtype()) {
+    throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " +
+                       whole.problem_path + "; a part asks the same question as the whole");
+  }
+}
+
+void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes) {
+  const std::optional<tensor> left = before.gave.final_state_kv();
+  if (!left) throw format_error(before.result_path + ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
+  const auto& given = part.given.initial_state;
+  const bool narrower = given && given->dtype() != left->dtype();
+  std::size_t differing = 0;
+  double largest = 0;
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < left->size(); ++i) {
+    const double x = left->at(i), y = given ? given->at(i) : 0;
+    const double want = narrower ? to_nearest(x, given->element_format()) : x;
+    if (want == y && (!given || std::signbit(want) == std::signbit(y))) continue;
+    ++differing;
+    largest = std::max(largest, std::abs(x - y));
+    if (!first) first = i;
+  }
+  if (first) {
+    throw domain_error(part.problem_path + ": initial_state is not the final_state of " + before.result_path + ": " +
+                       std::to_string(differing) + " of " + std::to_string(left->size()) + " entries differ, by up to " +
+                       detail::general(largest, 4) + "; the first at " + index_text(*left, *first) + ", " +
+                       (given ? value_text(*given, *first) : "0 (absent)") + " after " + value_text(*left, *first) +
+                       "; start each part from the state that the part before it left, or give the parts in their order in time");
+  }
+  if (narrower)
+    notes.push_back(part.problem_path + ": initial_state is " + given->dtype() + ", the " + left->dtype() +
+                    " final_state before it rounded to nearest");
+}
+
+void require_padding(const recorded_run& whole, std::size_t first, std::size_t tokens) {
+  const problem& p = whole.given;
+  const std::size_t n = p.num_householder, heads = p.value_heads(), K = p.key_dim();
+  const auto fail = [&](const char* name, const tensor& t, std::size_t flat, const char* why) {
+    throw domain_error(whole.problem_path + ": tensor " + name + " at " + index_text(t, flat) + " is " + value_text(t, flat) + ", in the padding; " + why);
+  };
+  for (std::size_t t = first; t < first + tokens; ++t) {
+    if (p.g) {
+      const std::size_t width = rows{&*p.g, 0, 0}.width();
+      for (std::size_t i = t * width; i < (t + 1) * width; ++i) {
+        if (p.g->at(i) != 0) fail("g", *p.g, i, "a padding token must not decay the state: g = 0");
+      }
+    }
+    for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        const std::size_t at = row * heads + h;
+        if (p.beta.at(at) == 0 && p.beta_activation == activation_kind::none) continue;
+        for (std::size_t i = 0; i < K; ++i) {
+          const std::size_t k = (row * p.key_heads() + p.key_head(h)) * K + i;
+          if (p.k.at(k) == 0) continue;
+          if (p.beta_activation != activation_kind::none)
+            fail("k", p.k, k, "a padding token must not write: k = 0, as no beta has a step of 0 after its activation");
+          fail("beta", p.beta, at, "a padding token must not write: beta = 0 or k = 0");
+        }
+      }
+    }
+  }
+}
+
+void require_same_kernel(const recorded_run& whole, const recorded_run& part) {
+  const result &w = whole.gave, &p = part.gave;
+  const auto same = [&](const char* what, const std::string& a, const std::string& b) {
+    if (a != b)
+      throw format_error(part.result_path + ": " + what + " is " + in_quotes(b) + " and " + in_quotes(a) + " in " +
+                         whole.result_path + "; the same bits are only promised by one kernel on one path");
+  };
+  same("kernel", w.kernel, p.kernel);
+  same("path", std::string(name_of(path_of(w))), std::string(name_of(path_of(p))));
+  same("chunk_size", std::to_string(w.chunk_size.value_or(0)), std::to_string(p.chunk_size.value_or(0)));
+}
+
+void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
+               std::size_t tokens, std::size_t part_index, std::size_t sequence, std::size_t token) {
+  if (whole.gave.o.dtype() != part.gave.o.dtype()) {
+    to.other_format = true;
+    return;
+  }
+  bit_difference place;
+  place.part = part_index;
+  place.sequence = sequence;
+  place.token = token;
+  count(to, {&whole.gave.o, from, tokens}, {&part.gave.o, at, tokens}, place, false, whole.given.value_heads(), whole.given.value_dim());
+}
+
+void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at, std::size_t part_index) {
+  const auto w = whole.gave.final_state_kv(), p = part.gave.final_state_kv();
+  if (!w || !p) return;
+  if (w->dtype() != p->dtype()) {
+    to.other_format = true;
+    return;
+  }
+  bit_difference place;
+  place.part = part_index;
+  place.sequence = sequence;
+  // [N, HV, K, V] as rows: a row is one head's state, HV of them a sequence.
+  const std::size_t heads = whole.given.value_heads();
+  count(to, {&*w, sequence * heads, heads}, {&*p, at * heads, heads}, place, true, heads, whole.given.value_dim());
+}
+
+std::string describe(const bit_difference& d) {
+  std::string text = "sequence " + std::to_string(d.sequence) + ", head " + std::to_string(d.head);
+  if (d.token) text += ", token " + std::to_string(*d.token);
+  text += ", element ";
+  for (std::size_t i = 0; i < d.element.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(d.element[i]);
+  return text + ": " + d.whole_bits + " (" + digits(d.whole_value) + ") in the whole, " + d.part_bits + " (" +
+         digits(d.part_value) + ") in part " + std::to_string(d.part + 1);
+}
+
+}  // namespace deltaproof::invariant_detail

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What the invariants are made of: stretches of rows compared bit for bit, and the verification that one problem is a cut
+// of another. Rows count along the first two axes of a tensor, [B, T, ...], from 0.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "deltaproof/check/invariant.hpp"
+
+namespace deltaproof::invariant_detail {
+
+/// Row range of one tensor.
+struct rows {
+  const tensor* of;
+  std::size_t first;
+  std::size_t count;
+
+  [[nodiscard]] std::size_t width() const;  ///< elements of a row
+  [[nodiscard]] std::span<const std::byte> bytes() const;
+};
+[[nodiscard]] std::size_t element_bytes(const tensor& t);
+/// Index (from the first of `a`) of the first element whose bits differ.
+[[nodiscard]] std::optional<std::size_t> first_difference(const rows& a, const rows& b);
+/// "0x3f80"
+[[nodiscard]] std::string bits_of(const tensor& t, std::size_t flat);
+
+/// Same op, scale, rule, activations, heads, dimensions and formats. Throws: format_error or shape_error naming the key.
+void require_same_question(const recorded_run& whole, const recorded_run& part);
+/// The same bits of q, k, v, beta and g on `tokens` tokens from `from` and `at`, tokens along the flattened [B, T].
+/// Throws: domain_error naming tensor, index and both values.
+void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens);
+/// The same initial state; none is zeros. Throws: as above.
+void require_same_state(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at);
+/// The initial state of each sequence of `part` is the final state `before` left, rounded to nearest where it is narrower.
+void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes);
+/// Steps that cannot change a state: b = 0 or k = 0, and no decay. Throws: domain_error at the first token that may.
+void require_padding(const recorded_run& whole, std::size_t first, std::size_t tokens);
+/// The same kernel, path and chunk_size, without which nobody promises the same bits. Throws: format_error.
+void require_same_kernel(const recorded_run& whole, const recorded_run& part);
+
+/// o of `tokens` tokens, added to `to`. `token`: that of the first, inside its sequence of the whole.
+void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens,
+               std::size_t part_index, std::size_t sequence, std::size_t token);
+/// final_state in (K, V) order, added to `to`; nothing is added where one of them has none.
+void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at, std::size_t part_index);
+
+/// First token of a sequence along the flattened [B, T].
+[[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) { return s.batch * p.tokens() + s.first_token; }
+
+/// "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
+[[nodiscard]] std::string describe(const bit_difference& d);
+
+}  // namespace deltaproof::invariant_detail

@@ -1,0 +1,352 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/emulate/emulate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/number/double_double.hpp"
+#include "deltaproof/number/random.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "emulate/fault.hpp"
+#include "emulate/machine.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+#include "support/widest_vectors.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+using emulation_detail::machine;
+
+/// Rows of [B, T, heads, width] for one head, or of [B, T, heads] with width 1.
+matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count, std::size_t head, std::size_t width) {
+  const std::size_t steps = t.dim(1), heads = t.dim(2);
+  matrix<double> out(count, width);
+  for (std::size_t i = 0; i < count; ++i) t.read(((batch * steps + first + i) * heads + head) * width, out.row(i));
+  return out;
+}
+
+/// Each nonzero finite entry times 1 + d, |d| <= 2 units in the last place of `unit`, rounded to its own format once.
+void move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
+  const double size = 4 * unit_roundoff(unit);
+  std::size_t i = 0;
+  while (i < x.size()) {
+    std::uint64_t bits = draw();
+    for (int part = 0; part < 2 && i < x.size(); ++part, ++i, bits >>= 32) {
+      const double d = static_cast<double>(static_cast<std::int32_t>(bits & 0xffffffffU)) * 0x1p-31;
+      if (std::isfinite(x[i])) x[i] += x[i] * (size * d);
+    }
+  }
+  emulation::narrow(x, {own, false});
+}
+void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) { move_all(std::span<double>(m.data(), m.size()), own, unit, draw); }
+
+}  // namespace
+
+head_input first_tokens(const head_input& in, std::size_t tokens) {
+  const auto top = [](const matrix<double>& m, std::size_t rows) {
+    matrix<double> out(rows, m.cols());
+    std::copy_n(m.data(), out.size(), out.data());
+    return out;
+  };
+  head_input out = in;
+  out.q = top(in.q, tokens);
+  out.g = top(in.g, tokens);
+  out.k = top(in.k, tokens * in.steps_per_token);
+  out.v = top(in.v, tokens * in.steps_per_token);
+  out.beta.resize(tokens * in.steps_per_token);
+  return out;
+}
+
+problem problem_of(const head_input& in, const problem& like) {
+  const auto as_tensor = [](const matrix<double>& m, const format& of, const char* name) {
+    return tensor::from_doubles(of, {1, m.rows(), 1, m.cols()}, {m.data(), m.size()}, name);
+  };
+  problem out = like;
+  out.q = as_tensor(in.q, in.x, "q");
+  out.k = as_tensor(in.k, in.x, "k");
+  out.v = as_tensor(in.v, in.x, "v");
+  out.beta = tensor::from_doubles(in.beta_format, {1, in.rows(), 1}, in.beta, "beta");
+  if (in.gated()) {
+    std::vector<std::size_t> shape{1, in.tokens(), 1};
+    if (in.channels()) shape.push_back(in.g.cols());
+    out.g = tensor::from_doubles(in.g_format, shape, {in.g.data(), in.g.size()}, "g");
+  }
+  if (like.initial_state) {
+    out.initial_state = tensor::from_doubles(like.initial_state->element_format(), {1, 1, in.state.rows(), in.state.cols()},
+                                             {in.state.data(), in.state.size()}, "initial_state");
+  }
+  out.cu_seqlens.clear();
+  return out;
+}
+
+head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head) {
+  const sequence_range range = sequence_at(p, sequence);
+  const std::size_t n = p.num_householder, key_head = p.key_head(value_head);
+  head_input in;
+  in.steps_per_token = n;
+  in.q = head_rows(p.q, range.batch, range.first_token, range.tokens, key_head, p.key_dim());
+  in.k = head_rows(p.k, range.batch, range.first_token * n, range.tokens * n, key_head, p.key_dim());
+  in.v = head_rows(p.v, range.batch, range.first_token * n, range.tokens * n, value_head, p.value_dim());
+  const matrix<double> beta = head_rows(p.beta, range.batch, range.first_token * n, range.tokens * n, value_head, 1);
+  in.beta.assign(beta.entries().begin(), beta.entries().end());
+  in.per_channel = p.gate_per_channel();
+  in.g = p.g ? head_rows(*p.g, range.batch, range.first_token, range.tokens, value_head, in.per_channel ? p.key_dim() : 1)
+             : matrix<double>(range.tokens, 0);
+  in.state = matrix<double>(p.key_dim(), p.value_dim(), 0.0);
+  if (p.initial_state) p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});
+  in.scale = p.scale;
+  in.qk_l2norm = p.qk_l2norm;
+  in.rule = p.rule;
+  in.activation = p.beta_activation;
+  in.x = p.q.element_format();
+  in.beta_format = p.beta.element_format();
+  if (p.g) in.g_format = p.g->element_format();
+  if (p.initial_state) in.state_format = p.initial_state->element_format();
+  return in;
+}
+
+head_input perturbed(const head_input& in, std::uint64_t seed, const format& read) {
+  head_input out = in;
+  philox draw(seed, 0x9e47);
+  const auto unit = [](const format& own) { return own.precision < fp32.precision ? own : fp32; };
+  const format rows = read.precision < unit(in.x).precision ? read : unit(in.x);
+  move_all(out.q, in.x, rows, draw);
+  move_all(out.k, in.x, rows, draw);
+  move_all(out.v, in.x, rows, draw);
+  move_all(std::span<double>(out.beta), in.beta_format, unit(in.beta_format), draw);
+  move_all(out.g, in.g_format, unit(in.g_format), draw);
+  move_all(out.state, in.state_format, rows, draw);
+  return out;
+}
+
+bool measured_by_fp64(const plan_variant& v) {
+  for (const format& f : {v.state.accumulate, v.A.accumulate, v.o.accumulate, v.u.accumulate, v.w.accumulate}) {
+    if (f.precision > fp32.precision) return false;
+  }
+  return true;
+}
+
+head_output emulate_head(const head_input& in, const plan_variant& variant, const emulation_options& options) {
+  plan_variant plan = variant;
+  emulation_options run = options;
+  if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent)) run.planted = nullptr;
+  if (run.planted != nullptr && run.planted->code->arithmetic != nullptr) run.planted->code->arithmetic(plan, in);
+  return measured_by_fp64(variant) ? machine<float>(in, plan, variant, run).run() : machine<double>(in, plan, variant, run).run();
+}
+
+head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant, const emulation_options& options) {
+  head_input in = take_head(p, sequence, value_head);
+  emulation_options run = options;
+  if (run.planted != nullptr && !applies(*run.planted, p, variant.path)) run.planted = nullptr;
+  if (run.planted != nullptr && run.planted->code->reads != nullptr) run.planted->code->reads(p, sequence, value_head, variant, in);
+  return emulate_head(in, variant, run);
+}
+
+namespace {
+
+/// S <- S + k change^T, row by row, while read <- read + q^T S and predicted <- predicted + next^T (decay S) are summed over
+/// the rows in their order: one pass over the state does the work of a write, a read and the next prediction.
+template <class S>
+[[gnu::always_inline]] inline void one_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
+                                            const double* next, const double* decay, std::size_t decay_stride, S* predicted) {
+  for (std::size_t i = 0; i < keys; ++i) {
+    S* const row = state + i * values;
+    const S ki(k[i]), qi(q[i]), ni(next[i]), a(decay[i * decay_stride]);
+    for (std::size_t j = 0; j < values; ++j) {
+      const S x = row[j] + ki * change[j];
+      read[j] = read[j] + qi * x;
+      const S kept = x * a;
+      predicted[j] = predicted[j] + ni * kept;
+      row[j] = kept;
+    }
+  }
+}
+
+template <class S>
+void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
+              const double* next, const double* decay, std::size_t stride, S* predicted) {
+  const auto pass = [&]() __attribute__((always_inline)) { one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted); };
+  if constexpr (std::is_same_v<S, double>) {
+    detail::in_widest_vectors(pass);
+  } else {
+    pass();
+  }
+}
+
+// The order of EXCHANGE: activation, norm, effective step; then decay, predict, write, read.
+template <class S>
+std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
+  const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token, rows = in.rows();
+  matrix<double> q = in.q, k = in.k;
+  if (in.qk_l2norm) {
+    for (matrix<double>* m : {&q, &k}) {
+      for (std::size_t i = 0; i < m->rows(); ++i) {
+        double sum = 1e-6;
+        for (const double x : m->row(i)) sum += x * x;
+        for (double& x : m->row(i)) x /= std::sqrt(sum);
+      }
+    }
+  }
+  matrix<S> o(in.tokens(), V, S(0)), state(K, V, S(0));
+  for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in.state.data()[i]);
+  if (rows == 0) return {std::move(o), std::move(state)};
+  const std::vector<double> nothing(K, 0.0);
+  const std::size_t stride = in.gated() && in.channels() ? 1 : 0;
+  std::vector<double> decay(stride == 1 ? K : 1, 1.0);
+  std::vector<S> change(V, S(0)), predicted(V, S(0)), unread(V, S(0));
+  // The decay of a token acts before the first of its steps, so at the end of the pass before.
+  const auto decay_of = [&](std::size_t row) {
+    for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = in.gated() && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
+    return decay.data();
+  };
+  run_pass<S>(state.data(), K, V, nothing.data(), change.data(), nothing.data(), unread.data(), k.row(0).data(), decay_of(0), stride, predicted.data());
+  for (std::size_t row = 0; row < rows; ++row) {
+    double beta = in.beta[row], norm = 0;
+    if (in.activation != activation_kind::none) beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
+    if (in.rule != rule_kind::euler) {
+      for (const double x : k.row(row)) norm += x * x;
+      const double given = beta;
+      visit_rule(name_of(in.rule), [&](auto rule) { beta = effective_step(rule, given, norm); });
+    }
+    for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - predicted[j]);
+    std::fill(predicted.begin(), predicted.end(), S(0));
+    const bool reads = row % n == n - 1, last = row + 1 == rows;
+    const std::size_t t = row / n;
+    if (last) std::fill(decay.begin(), decay.end(), 1.0);
+    const double* const next_decay = last ? decay.data() : decay_of(row + 1);
+    run_pass<S>(state.data(), K, V, k.row(row).data(), change.data(), reads ? q.row(t).data() : nothing.data(), reads ? o.row(t).data() : unread.data(),
+                last ? nothing.data() : k.row(row + 1).data(), next_decay, stride, predicted.data());
+    if (reads) {
+      for (S& x : o.row(t)) x = x * S(in.scale);
+    }
+  }
+  return {std::move(o), std::move(state)};
+}
+
+matrix<double> difference(const matrix<double>& run, const matrix<double_double>& truth) {
+  matrix<double> out(run.rows(), run.cols());
+  for (std::size_t i = 0; i < out.size(); ++i) out.data()[i] = (double_double(run.data()[i]) - truth.data()[i]).hi();
+  return out;
+}
+
+}  // namespace
+
+head_output reference_run(const head_input& in) {
+  head_output out;
+  std::tie(out.o, out.final_state) = token_loop<double>(in);
+  return out;
+}
+
+head_output error_of_wide_run(const head_input& in, const head_output& run) {
+  const auto [o, state] = token_loop<double_double>(in);
+  head_output out;
+  out.o = difference(run.o, o);
+  out.final_state = difference(run.final_state, state);
+  return out;
+}
+
+namespace {
+
+/// A tensor in the making, [batch, rows, heads, width], filled head by head.
+struct filling {
+  format of;
+  std::vector<std::size_t> shape;
+  std::vector<double> values;
+
+  filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
+
+  /// Rows of `from` become rows first, first + 1, ... of (batch, head).
+  void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
+    const std::size_t rows = shape[1], heads = shape[2], width = from.cols();
+    for (std::size_t i = 0; i < from.rows(); ++i) {
+      std::copy(from.row(i).begin(), from.row(i).end(), values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
+    }
+  }
+  [[nodiscard]] tensor finished(const std::string& name) const { return tensor::from_doubles(of, shape, values, name); }
+};
+
+}  // namespace
+
+result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
+  if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
+    throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
+  if (variant.path == path_kind::chunk && variant.chunk == 0)
+    throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
+  const auto sequences = p.sequences();
+  const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
+  const bool chunked = variant.path == path_kind::chunk, stages = chunked && options.stages;
+  const std::size_t C = variant.chunk, chunks = stages ? chunk_count(p, C) : 0;
+  filling o(stored_format(variant, "o"), {B, T, HV, V});
+  std::vector<double> states(sequences.size() * HV * K * V);
+  std::map<std::string, filling> kept;
+  if (stages) {
+    const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
+    const auto keep = [&](const char* name, std::vector<std::size_t> shape) { kept.emplace(name, filling(stored_format(variant, name), std::move(shape))); };
+    if (gates > 0) keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
+    keep("A", {B, R, HV, C});
+    keep("Ai", {B, R, HV, C});
+    keep("w", {B, R, HV, K});
+    keep("u", {B, R, HV, V});
+    keep("v_new", {B, R, HV, V});
+    keep("h", {B, chunks, HV, K, V});
+    if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});
+  }
+  std::vector<std::size_t> first_chunk(sequences.size(), 0);
+  for (std::size_t s = 1; s < sequences.size(); ++s) {
+    const auto& before = sequences[s - 1];
+    first_chunk[s] = sequences[s].batch != before.batch ? 0 : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
+  }
+  std::mutex lock;
+  std::size_t done = 0;
+  parallel_for(sequences.size() * HV, threads, [&](std::size_t job) {
+    if (options.stop != nullptr && *options.stop) return;
+    const std::size_t s = job / HV, head = job % HV;
+    const head_output out = emulate_head(p, s, head, variant, options);
+    const std::lock_guard guard(lock);
+    const sequence_range& range = sequences[s];
+    o.put(out.o, range.batch, range.first_token, head);
+    std::copy(out.final_state.entries().begin(), out.final_state.entries().end(), states.begin() + static_cast<std::ptrdiff_t>(job * K * V));
+    const std::size_t row = range.first_token * p.num_householder;
+    for (auto& [name, to] : kept) {
+      if (name == "h") {
+        for (std::size_t c = 0; c * K < out.h.rows(); ++c) {
+          std::copy_n(
+              out.h.data() + c * K * V, K * V,
+              to.values.begin() + static_cast<std::ptrdiff_t>(((range.batch * chunks + first_chunk[s] + c) * HV + head) * K * V));
+        }
+        continue;
+      }
+      to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2
+             : name == "A"           ? out.A
+             : name == "Ai"          ? out.Ai
+             : name == "w"           ? out.w
+             : name == "u"           ? out.u
+             : name == "v_new"       ? out.v_new
+                                     : out.Aqk,
+             range.batch, row, head);
+    }
+    if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(sequences.size() * HV));
+  });
+  result r;
+  r.o = o.finished("o");
+  r.final_state = tensor::from_doubles(stored_format(variant, "final_state"), {sequences.size(), HV, K, V}, states, "final_state");
+  for (const auto& [name, t] : kept) r.stages.emplace(name, t.finished(name));
+  r.path = variant.path;
+  if (chunked) r.chunk_size = C;
+  r.kernel = "deltaproof emulate " + variant.name;
+  r.producer = "deltaproof, an emulation of the plan " + variant.name + (options.planted ? " with the fault " + std::string(options.planted->name) : "");
+  return r;
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults inside a chunk: A, its inverse, and what the inverse transforms.
+#include "emulate/faults.hpp"
+
+namespace deltaproof::emulation_detail {
+namespace {
+
+/// The first `rows` columns of A without what stands on and above the diagonal.
+template <class Real>
+matrix<Real> lower_of(const chunk_state<Real>& c) {
+  matrix<Real> L(c.rows, c.rows, Real(0));
+  for (std::size_t r = 0; r < c.rows; ++r) std::copy_n(c.A.row(r).begin(), r, L.row(r).begin());
+  return L;
+}
+
+template <class Real>
+void keep_inverse(site<Real>& s, matrix<Real> X) {
+  narrow_all(X, {s.plan.inverse.store, false});
+  for (std::size_t r = 0; r < X.rows(); ++r) std::copy(X.row(r).begin(), X.row(r).end(), s.now.Ai.row(r).begin());
+}
+
+/// I - L + L^2 - ..., so many terms.
+template <class Real>
+void sum_of_powers(site<Real>& s, std::size_t terms) {
+  const matrix<Real> L = lower_of(s.now);
+  matrix<Real> X(L.rows(), L.rows(), Real(0));
+  for (std::size_t i = 0; i < X.rows(); ++i) X(i, i) = 1;
+  for (std::size_t n = 1; n < terms; ++n) {
+    X = plain_product(L, X);
+    for (std::size_t i = 0; i < X.size(); ++i) X.data()[i] = -X.data()[i];
+    for (std::size_t i = 0; i < X.rows(); ++i) X(i, i) += 1;
+  }
+  keep_inverse(s, std::move(X));
+}
+
+enum class merge_mistake { sign, one_term, none_at_all };
+
+/// The inverse by diagonal blocks and merges -X_ii (sum_m L_im X_mj), with one mistake in the merges.
+template <class Real>
+void merge_wrongly(site<Real>& s, merge_mistake mistake) {
+  const matrix<Real> L = lower_of(s.now);
+  const std::size_t n = L.rows(), given = s.plan.inverse.method.block, block = given > 1 && given < n ? given : 16;
+  matrix<Real> X(n, n, Real(0));
+  const auto end_of = [&](std::size_t i) { return std::min(n, i / block * block + block); };
+  for (std::size_t i = 0; i < n; ++i) {
+    X(i, i) = 1;
+    for (std::size_t j = i / block * block; j < i; ++j) {
+      Real sum = 0;
+      for (std::size_t m = j; m < i; ++m) sum += L(i, m) * X(m, j);
+      X(i, j) = -sum;
+    }
+  }
+  for (std::size_t row = block; row < n && mistake != merge_mistake::none_at_all; row += block) {
+    for (std::size_t j = 0; j < row; ++j) {
+      const std::size_t last = mistake == merge_mistake::one_term ? end_of(j) : row;
+      std::vector<Real> sum(end_of(row) - row, Real(0));
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        for (std::size_t m = j; m < last; ++m) sum[i] += L(row + i, m) * X(m, j);
+      }
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        Real merged = 0;
+        for (std::size_t m = 0; m <= i; ++m) merged += X(row + i, row + m) * sum[m];
+        X(row + i, j) = mistake == merge_mistake::sign ? merged : -merged;
+      }
+    }
+  }
+  keep_inverse(s, std::move(X));
+}
+
+/// What w and u read in place of Ai, both.
+template <class F>
+std::vector<planted_hook> reading_Ai(F change) {
+  return {before(step_kind::w, change), before(step_kind::u, change)};
+}
+
+template <class Real>
+void identity_for_Ai(site<Real>& s) {
+  zero_all(s.now.Ai);
+  for (std::size_t r = 0; r < s.now.rows; ++r) s.now.Ai(r, r) = 1;
+}
+
+fault_table overlaps() {
+  return {
+      {"A-first-subdiagonal-lost", "A", "the mask of A is i > j + 1", paths::chunk,
+       hooks(always, {after(step_kind::A,
+                            [](auto& s) {
+                              for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, r - 1) = 0;
+                            })})},
+      {"A-first-column-lost", "A", "A has no entries in its first column: the chunk's first row is masked", paths::chunk,
+       hooks(always, {after(step_kind::A,
+                            [](auto& s) {
+                              for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, 0) = 0;
+                            })})},
+      {"A-keeps-diagonal", "Ai", "the mask of A keeps i = j, and the inverse is that of I + A with it", paths::chunk,
+       hooks(always, {after(step_kind::A,
+                            []<class Real>(site<Real>& s) {
+                              auto& c = s.now;
+                              for (std::size_t r = 0; r < c.rows; ++r) {
+                                Real norm = 0;
+                                for (const Real x : c.k.row(r)) norm += x * x;
+                                c.A(r, r) = c.step[r] * norm;
+                              }
+                            }),
+                      after(step_kind::Ai,
+                            []<class Real>(site<Real>& s) {
+                              const auto& A = s.now.A;
+                              matrix<Real> X(s.now.rows, s.now.rows, Real(0));
+                              for (std::size_t i = 0; i < X.rows(); ++i) {
+                                for (std::size_t j = 0; j <= i; ++j) {
+                                  Real sum = i == j ? Real(1) : Real(0);
+                                  for (std::size_t m = j; m < i; ++m) sum -= A(i, m) * X(m, j);
+                                  X(i, j) = sum / (1 + A(i, i));
+                                }
+                              }
+                              keep_inverse(s, std::move(X));
+                            })})},
+      {"A-beta-missing", "A", "A is formed without beta", paths::chunk,
+       hooks(always, {before(step_kind::A, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); })})},
+      {"A-beta-of-column", "A", "A_ij takes beta_j for beta_i", paths::chunk,
+       hooks(always, {before(step_kind::A, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); }),
+                      after(step_kind::A,
+                            [](auto& s) {
+                              for (std::size_t r = 0; r < s.now.rows; ++r) {
+                                for (std::size_t j = 0; j < r; ++j) s.now.A(r, j) *= s.now.step[j];
+                              }
+                              narrow_all(s.now.A, {s.plan.A.store, false});
+                            })})},
+      {"A-scaled", "A", "A takes the scale of q k^T", paths::chunk,
+       hooks(scaled, {after(step_kind::A,
+                            [](auto& s) {
+                              scale_all(s.now.A, s.all.scale);
+                              narrow_all(s.now.A, {s.plan.A.store, false});
+                            })})},
+  };
+}
+
+fault_table inverses() {
+  return {
+      {"inverse-sign", "Ai", "the inverse is that of I - A", paths::chunk,
+       hooks(always, {before(step_kind::Ai, []<class Real>(site<Real>& s) { scale_all(s.now.A, Real(-1)); })})},
+      {"inverse-first-order", "Ai", "the inverse is I - A", paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, 2); })})},
+      {"inverse-four-terms", "Ai", "the inverse is I - A + A^2 - A^3", paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, 4); })})},
+      {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A stops at half the chunk: one doubling too few",
+       paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
+      {"inverse-diagonal-blocks-only", "Ai", "the diagonal blocks of the inverse are not merged", paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::none_at_all); })})},
+      {"inverse-merge-one-term", "Ai", "merges use the first term of sum_m L_im X_mj alone: wrong two blocks off the diagonal",
+       paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
+      {"inverse-merge-sign", "Ai", "merged blocks lack their minus sign", paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::sign); })})},
+      {"inverse-lacks-identity", "Ai", "the inverse is stored without its diagonal of ones", paths::chunk,
+       hooks(always, {after(step_kind::Ai,
+                            [](auto& s) {
+                              for (std::size_t r = 0; r < s.now.rows; ++r) s.now.Ai(r, r) = 0;
+                            })})},
+  };
+}
+
+fault_table transforms() {
+  return {
+      {"w-Ai-transposed", "w", "w and u are formed with the inverse transposed", paths::chunk,
+       hooks(always, reading_Ai([](auto& s) {
+               auto& c = s.now;
+               for (std::size_t i = 0; i < c.rows; ++i) {
+                 for (std::size_t j = 0; j < i; ++j) std::swap(c.Ai(i, j), c.Ai(j, i));
+               }
+             }))},
+      {"w-Ai-upper-triangle-read", "w", "the upper triangle of Ai, never written, holds -b k k^T and enters w and u",
+       paths::chunk, hooks(always, reading_Ai([]<class Real>(site<Real>& s) {
+                             auto& c = s.now;
+                             for (std::size_t i = 0; i < c.rows; ++i) {
+                               for (std::size_t j = i + 1; j < c.rows; ++j) {
+                                 Real sum = 0;
+                                 for (std::size_t ch = 0; ch < c.k.cols(); ++ch) sum += c.k(i, ch) * c.k(j, ch);
+                                 c.Ai(i, j) = -c.step[i] * sum;
+                               }
+                             }
+                             narrow_all(c.Ai, {s.plan.inverse.store, false});
+                           }))},
+      {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the chunk before", paths::chunk,
+       hooks(always, reading_Ai([](auto& s) {
+               if (s.before && s.before->rows >= s.now.rows) {
+                 for (std::size_t r = 0; r < s.now.rows; ++r)
+                   std::copy_n(s.before->Ai.row(r).begin(), s.now.rows, s.now.Ai.row(r).begin());
+               }
+             }))},
+      {"w-beta-missing", "w", "w is formed without beta", paths::chunk,
+       hooks(always, {before(step_kind::w, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); })})},
+      {"w-beta-squared", "w", "w is formed with beta twice", paths::chunk,
+       hooks(always, {before(step_kind::w,
+                             [](auto& s) {
+                               for (auto& b : s.now.step) b *= b;
+                             })})},
+      {"w-without-inverse", "w", "w is b e^G k, the inverse left out", paths::chunk,
+       hooks(always, {before(step_kind::w, [](auto& s) { identity_for_Ai(s); })})},
+      {"w-of-raw-k", "w", "w is formed of k before it was normalised", paths::chunk,
+       hooks(normalised, {before(step_kind::w,
+                                 []<class Real>(site<Real>& s) {
+                                   if (!s.in.qk_l2norm) return;
+                                   for (std::size_t r = 0; r < s.now.rows; ++r) {
+                                     const auto given = s.in.k.row(s.now.first + r);
+                                     std::transform(given.begin(), given.end(), s.now.k.row(r).begin(),
+                                                    [](double x) { return static_cast<Real>(x); });
+                                   }
+                                 })})},
+      {"u-beta-missing", "u", "u is formed without beta", paths::chunk,
+       hooks(always, {before(step_kind::u, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); })})},
+      {"u-beta-squared", "u", "u is formed with beta twice", paths::chunk,
+       hooks(always, {before(step_kind::u,
+                             [](auto& s) {
+                               for (auto& b : s.now.step) b *= b;
+                             })})},
+      {"u-without-inverse", "u", "u is b v, the inverse left out", paths::chunk,
+       hooks(always, {before(step_kind::u, [](auto& s) { identity_for_Ai(s); })})},
+      {"u-chunk-off-by-one", "u", "in every chunk but the first, v is read from one row too early", paths::chunk,
+       hooks(always, {before(step_kind::u,
+                             [](auto& s) {
+                               if (s.now.first == 0) return;
+                               std::copy_n(s.all.v.data() + (s.now.first - 1) * s.all.v.cols(), s.now.v.size(), s.now.v.data());
+                             })})},
+  };
+}
+
+}  // namespace
+
+fault_table chunk_faults() {
+  fault_table all = overlaps();
+  for (auto* table : {inverses, transforms}) {
+    fault_table part = table();
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults of what a kernel makes of its inputs before the first stage: norms, step lengths, scale, layouts.
+#include "emulate/faults.hpp"
+
+namespace deltaproof::emulation_detail {
+namespace {
+
+/// q and k as given, divided by `divisor(row)`, stored as the plan says; then the steps that follow.
+template <class Real, class Divisor>
+void normalise(site<Real>& s, const Divisor& divisor) {
+  if (!s.in.qk_l2norm) return;
+  const auto rows = [&](const matrix<double>& given, matrix<Real>& out) {
+    for (std::size_t i = 0; i < out.rows(); ++i) {
+      const double d = divisor(given.row(i));
+      for (std::size_t ch = 0; ch < out.cols(); ++ch) out(i, ch) = static_cast<Real>(given(i, ch) / d);
+    }
+    if (s.plan.l2norm_store) narrow_all(out, {*s.plan.l2norm_store, false});
+  };
+  rows(s.in.q, s.all.q);
+  rows(s.in.k, s.all.k);
+  set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
+}
+
+double sum_of_squares(std::span<const double> row) {
+  double sum = 0;
+  for (const double x : row) sum += x * x;
+  return sum;
+}
+
+/// x rounded to `to` after every operation of the norm.
+template <class Real>
+void normalise_in_x(site<Real>& s) {
+  const narrowing x{s.in.x, false};
+  normalise(s, [&](std::span<const double> row) {
+    double sum = 0;
+    for (const double v : row) sum = narrowed(sum + narrowed(v * v, x), x);
+    return narrowed(std::sqrt(narrowed(sum + s.plan.l2norm_epsilon, x)), x);
+  });
+}
+
+bool unnormalised(const problem& p) { return !p.qk_l2norm; }
+bool activation_asked(const problem& p) { return p.beta_activation != activation_kind::none; }
+bool two_sigmoid_asked(const problem& p) { return p.beta_activation == activation_kind::two_sigmoid; }
+bool other_rule(const problem& p) { return p.rule != rule_kind::euler; }
+bool other_rule_normalised(const problem& p) { return other_rule(p) && p.qk_l2norm; }
+bool beta_wider_than_bf16(const problem& p) {
+  return p.beta.element_format().precision > bf16.precision || activation_asked(p) || other_rule(p);
+}
+bool one_step(const problem& p) { return p.num_householder == 1; }
+bool several_columns(const problem& p) { return p.value_dim() > 2; }
+bool scaled_by_another(const problem& p) { return p.scale != default_scale(p.value_dim()); }
+bool oblong_state_given(const problem& p) { return with_initial_state(p) && p.key_dim() > 1 && p.value_dim() > 1; }
+bool state_of_longer_sequence(const problem& p) {
+  const auto all = p.sequences();
+  return with_initial_state(p) && std::any_of(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens > 1; });
+}
+bool wide_initial_state(const problem& p) {
+  return with_initial_state(p) && p.initial_state->element_format().precision > p.q.element_format().precision;
+}
+
+fault_table norms() {
+  return {
+      {"l2norm-mean-for-sum", "inputs", "q and k are divided by sqrt(mean x^2 + 1e-6): |k|^2 is K, and the state soon infinite",
+       paths::both,
+       hooks(normalised, {after(step_kind::load,
+                                [](auto& s) {
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::sqrt(sum_of_squares(row) / static_cast<double>(row.size()) + s.plan.l2norm_epsilon);
+                                  });
+                                })})},
+      {"l2norm-max-for-sum", "inputs", "q and k are divided by max(|x|, 1e-6) for sqrt(sum x^2 + 1e-6)", paths::both,
+       hooks(normalised, {after(step_kind::load,
+                                [](auto& s) {
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::max(std::sqrt(sum_of_squares(row)), s.plan.l2norm_epsilon);
+                                  });
+                                })})},
+      {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by |x| + 1e-6 for sqrt(sum x^2 + 1e-6)", paths::both,
+       hooks(normalised, {after(step_kind::load,
+                                [](auto& s) {
+                                  normalise(s, [&](std::span<const double> row) {
+                                    return std::sqrt(sum_of_squares(row)) + s.plan.l2norm_epsilon;
+                                  });
+                                })})},
+      {"l2norm-ignored", "inputs", "q and k are not normalised though asked; long keys make the state infinite", paths::both,
+       hooks(normalised, {after(step_kind::load, [](auto& s) { normalise(s, [](std::span<const double>) { return 1.0; }); })})},
+      {"l2norm-missing-for-q", "inputs", "k is normalised, q is not", paths::both,
+       hooks(normalised, {after(step_kind::load,
+                                []<class Real>(site<Real>& s) {
+                                  if (s.in.qk_l2norm) s.all.q = as<Real>(s.in.q);
+                                })})},
+      {"l2norm-missing-for-k", "inputs", "q is normalised, k is not; long keys make the state infinite", paths::both,
+       hooks(normalised, {after(step_kind::load,
+                                []<class Real>(site<Real>& s) {
+                                  if (!s.in.qk_l2norm) return;
+                                  s.all.k = as<Real>(s.in.k);
+                                  set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
+                                })})},
+      {"l2norm-unasked", "inputs", "q and k are normalised though the problem does not ask for it", paths::both,
+       hooks(unnormalised, {after(step_kind::load,
+                                  []<class Real>(site<Real>& s) {
+                                    if (s.in.qk_l2norm) return;
+                                    for (matrix<Real>* m : {&s.all.q, &s.all.k}) {
+                                      for (std::size_t i = 0; i < m->rows(); ++i) {
+                                        Real sum = static_cast<Real>(s.plan.l2norm_epsilon);
+                                        for (const Real x : m->row(i)) sum += x * x;
+                                        for (Real& x : m->row(i)) x /= std::sqrt(sum);
+                                        narrow(m->row(i), {s.in.x, false});
+                                      }
+                                    }
+                                    set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
+                                  })})},
+      {"l2norm-in-x", "inputs", "the sum of squares and its root are rounded to the format of q and k at each operation",
+       paths::both, hooks(normalised, {after(step_kind::load, [](auto& s) { normalise_in_x(s); })})},
+  };
+}
+
+fault_table steps() {
+  return {
+      {"beta-shifted-by-one-row", "inputs", "each row of k takes the step length of the row after it, the last its own",
+       paths::both,
+       hooks(always, {after(step_kind::load,
+                            [](auto& s) {
+                              if (s.all.step.size() > 1) std::copy(s.all.step.begin() + 1, s.all.step.end(), s.all.step.begin());
+                            })})},
+      {"beta-rounded-to-bf16", "inputs", "the effective step is rounded to bf16", paths::both,
+       hooks(beta_wider_than_bf16,
+             {after(step_kind::load, []<class Real>(site<Real>& s) { narrow(std::span<Real>(s.all.step), {bf16, false}); })})},
+      {"beta-sigmoid-twice", "inputs", "beta goes through its activation twice", paths::both,
+       hooks(activation_asked, {after(step_kind::load,
+                                      [](auto& s) {
+                                        if (s.in.activation == activation_kind::none) return;
+                                        set_steps(s, s.all.k, [&](double b) { return activated(s.in, activated(s.in, b)); });
+                                      })})},
+      {"beta-sigmoid-missing", "inputs", "beta is used without its activation; large logits make the state infinite", paths::both,
+       hooks(activation_asked, {after(step_kind::load,
+                                      [](auto& s) {
+                                        if (s.in.activation != activation_kind::none)
+                                          set_steps(s, s.all.k, [](double b) { return b; });
+                                      })})},
+      {"beta-two-missing", "inputs", "the activation is sigmoid(beta) where 2 sigmoid(beta) is asked", paths::both,
+       hooks(two_sigmoid_asked, {after(step_kind::load,
+                                       [](auto& s) {
+                                         if (s.in.activation == activation_kind::two_sigmoid)
+                                           set_steps(s, s.all.k, [&](double b) { return activated(s.in, b) / 2; });
+                                       })})},
+      {"rule-gain-missing", "inputs", "the step is beta, not beta phi(beta |k|^2); long keys make the state infinite",
+       paths::both,
+       hooks(other_rule, {after(step_kind::load,
+                                [](auto& s) {
+                                  if (s.in.rule != rule_kind::euler)
+                                    set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); }, false);
+                                })})},
+      {"rule-gain-of-raw-key", "inputs", "phi is taken of beta |k|^2 before k was normalised", paths::both,
+       hooks(other_rule_normalised, {after(step_kind::load,
+                                           []<class Real>(site<Real>& s) {
+                                             if (s.in.rule == rule_kind::euler || !s.in.qk_l2norm) return;
+                                             set_steps(s, as<Real>(s.in.k), [&](double b) { return activated(s.in, b); });
+                                           })})},
+      {"steps-share-the-first-beta", "inputs", "all steps of a token take the step length of its first", paths::both,
+       hooks(several_steps, {after(step_kind::load,
+                                   [](auto& s) {
+                                     for (std::size_t r = 0; r < s.all.step.size(); ++r)
+                                       s.all.step[r] = s.all.step[r - r % s.all.steps_per_token];
+                                   })})},
+      {"steps-only-the-last", "inputs", "only the last step of each token is made", paths::both,
+       hooks(several_steps, {after(step_kind::load,
+                                   [](auto& s) {
+                                     const std::size_t n = s.all.steps_per_token;
+                                     for (std::size_t r = 0; r < s.all.step.size(); ++r) {
+                                       if (r % n != n - 1) s.all.step[r] = 0;
+                                     }
+                                   })})},
+      {"steps-reversed", "inputs", "the steps of a token are made from the last to the first", paths::both,
+       hooks(several_steps, {after(step_kind::load,
+                                   [](auto& s) {
+                                     const std::size_t n = s.all.steps_per_token;
+                                     for (std::size_t r = 0; r < s.all.step.size(); ++r) {
+                                       const std::size_t other = r - r % n + (n - 1 - r % n);
+                                       if (other <= r) continue;
+                                       std::swap(s.all.step[r], s.all.step[other]);
+                                       std::swap_ranges(s.all.k.row(r).begin(), s.all.k.row(r).end(), s.all.k.row(other).begin());
+                                       std::swap_ranges(s.all.v.row(r).begin(), s.all.v.row(r).end(), s.all.v.row(other).begin());
+                                     }
+                                   })})},
+  };
+}
+
+fault_table scales_and_layouts() {
+  return {
+      {"scale-missing", "Aqk", "the outputs are not scaled", paths::both,
+       hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale = 1; })})},
+      {"scale-twice", "Aqk", "the scale enters twice: 1/K for 1/sqrt(K)", paths::both,
+       hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale *= s.all.scale; })})},
+      {"scale-of-value-dim", "Aqk", "the scale is 1/sqrt(V)", paths::both,
+       hooks(scaled_by_another,
+             {after(step_kind::load,
+                    []<class Real>(site<Real>& s) { s.all.scale = static_cast<Real>(default_scale(s.in.value_dim())); })})},
+      {"q-and-k-swapped", "inputs", "q is read as k and k as q; a q longer than 1 makes the state infinite", paths::both,
+       hooks(one_step, {after(step_kind::load,
+                              [](auto& s) {
+                                if (s.all.steps_per_token == 1) std::swap(s.all.q, s.all.k);
+                              })})},
+      {"layout-v-columns-interleaved", "inputs", "columns of v stored as two halves are read as pairs", paths::both,
+       hooks(several_columns, {after(step_kind::load,
+                                     [](auto& s) {
+                                       const auto given = s.all.v;
+                                       const std::size_t V = given.cols(), half = (V + 1) / 2;
+                                       for (std::size_t i = 0; i < given.rows(); ++i) {
+                                         for (std::size_t j = 0; j < V; ++j) s.all.v(i, j) = given(i, j % 2 * half + j / 2);
+                                       }
+                                     })})},
+      {"layout-initial-state-transposed", "h", "the initial state is read as (V, K); while K = V only its values show it", paths::both,
+       hooks(oblong_state_given, {after(step_kind::load, [](auto& s) { transpose_layout(s.now.state); })})},
+      {"initial-state-ignored", "h", "sequences of more than one token start from a state of zeros", paths::both,
+       hooks(state_of_longer_sequence, {after(step_kind::load,
+                                              [](auto& s) {
+                                                if (s.in.tokens() > 1) zero_all(s.now.state);
+                                              })})},
+      {"initial-state-rounded-to-x", "h", "the initial state is rounded to the format of q", paths::both,
+       hooks(wide_initial_state, {after(step_kind::load, [](auto& s) { narrow_all(s.now.state, {s.in.x, false}); })})},
+      {"last-token-dropped", "inputs", "the last token of a sequence is not processed: its output is 0, the state misses it",
+       paths::both,
+       hooks(always, {after(step_kind::load,
+                            [](auto& s) {
+                              const std::size_t T = s.in.tokens(), n = s.all.steps_per_token;
+                              if (T == 0) return;
+                              for (std::size_t r = (T - 1) * n; r < T * n; ++r) s.all.step[r] = 0;
+                              if (s.all.gated) zero_row(s.all.g, T - 1);
+                            }),
+                      after(step_kind::finish,
+                            [](auto& s) {
+                              if (s.o.rows() > 0) zero_row(s.o, s.o.rows() - 1);
+                            })})},
+  };
+}
+
+}  // namespace
+
+fault_table input_faults() {
+  fault_table all = norms();
+  for (auto* table : {steps, scales_and_layouts}) {
+    fault_table part = table();
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults of precision alone: a format, a rounding mode or an algorithm that the plan does not promise. Where the plan
+// promises what the fault does, nothing changes.
+#include "emulate/faults.hpp"
+
+namespace deltaproof::emulation_detail {
+namespace {
+
+/// Formats of a store are rounded to nearest: one that is wider than the machine's numbers leaves them for a hook to cut.
+template <class Real>
+void cut(matrix<Real>& m, const format& to) {
+  narrow_all(m, {to, true});
+}
+
+/// More bits than promised are no fault.
+format coarser(const format& promised, const format& x) { return x.precision < promised.precision ? x : promised; }
+
+void invert_in(plan_variant& v, const format& f) {
+  v.inverse.operand = v.inverse.merge_operand = {f, false};
+  v.inverse.accumulate = v.inverse.merge_accumulate = f;
+}
+
+fault_code cut_after(step_kind at, void (*widen)(plan_variant&, const head_input&), hook change) {
+  return {widen, nullptr, {{at, false, change}}, nullptr};
+}
+
+fault_table roundings() {
+  return {
+      {"Ai-truncated", "Ai", "the inverse is truncated to its format, not rounded", paths::chunk,
+       cut_after(
+           step_kind::Ai, [](plan_variant& v, const head_input&) { v.inverse.store = fp64; },
+           make_hook([](auto& s) { cut(s.now.Ai, s.promised.inverse.store); }))},
+      {"w-truncated", "w", "w is truncated to its format, not rounded", paths::chunk,
+       cut_after(
+           step_kind::w, [](plan_variant& v, const head_input&) { v.w.store = fp64; },
+           make_hook([](auto& s) { cut(s.now.w, s.promised.w.store); }))},
+      {"u-truncated", "u", "u is truncated to its format, not rounded", paths::chunk,
+       cut_after(
+           step_kind::u, [](plan_variant& v, const head_input&) { v.u.store = fp64; },
+           make_hook([](auto& s) { cut(s.now.u, s.promised.u.store); }))},
+      {"v_new-truncated", "v_new", "v_new is truncated to its format, not rounded", paths::chunk,
+       cut_after(
+           step_kind::v_new, [](plan_variant& v, const head_input&) { v.v_new.store = fp64; },
+           make_hook([](auto& s) { cut(s.now.v_new, s.promised.v_new.store); }))},
+      {"h-truncated", "h", "the state a chunk reads is truncated to its format, not rounded", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input&) { v.state.store.toward_zero = true; })},
+      {"update-truncated", "h", "what is written to the state is truncated to its format, not rounded", paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) {
+                    v.v_new.update_operand.toward_zero = true;
+                    if (v.v_new.key_operand) v.v_new.key_operand->toward_zero = true;
+                  })},
+      {"o-truncated", "o", "o is truncated to its format, not rounded", paths::both,
+       cut_after(
+           step_kind::finish, [](plan_variant& v, const head_input&) { v.o.store = fp64; },
+           make_hook([](auto& s) { cut(s.o, s.promised.o.store); }))},
+      {"Aqk-in-fp8", "Aqk", "q k^T is rounded to e4m3; entries above 448 are NaN", paths::chunk,
+       hooks(always, {after(step_kind::Aqk, [](auto& s) { narrow_all(s.now.Aqk, {e4m3, false}); })})},
+      {"A-stored-in-x", "A", "A is stored in the format of q", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.store = in.x; })},
+      {"Ai-stored-in-fp8", "Ai", "the inverse is stored in e4m3; entries above 448 are NaN", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input&) { v.inverse.store = e4m3; })},
+      {"state-kept-in-bf16", "h", "the state is rounded to bf16 after each chunk, or token", paths::both,
+       arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = bf16; })},
+      {"state-kept-in-fp16", "h", "the state is rounded to fp16 after each chunk, or token; a large one is infinite", paths::both,
+       arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = fp16; })},
+  };
+}
+
+fault_table accumulators() {
+  return {
+      {"A-accumulated-in-x", "A", "the products of A are accumulated in the format of q", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.accumulate = coarser(v.A.accumulate, in.x); })},
+      {"w-accumulated-in-x", "w", "the products of w are accumulated in the format of q", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.w.accumulate = coarser(v.w.accumulate, in.x); })},
+      {"u-accumulated-in-x", "u", "the products of u are accumulated in the format of q", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.u.accumulate = coarser(v.u.accumulate, in.x); })},
+      {"o-accumulated-in-x", "Aqk", "the products of the read-out are accumulated in the format of q", paths::both,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { v.o.accumulate = coarser(v.o.accumulate, in.x); })},
+      {"accumulators-of-13-bits", "A", "tensor cores align their sums to 13 fraction bits, those of fp8", paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) {
+                    if (!measured_by_fp64(v)) return;  // tensor cores add in fp32
+                    v.order = sum_order::tensor_core;
+                    v.accumulator_bits = 13;
+                  })},
+  };
+}
+
+fault_table inverse_formats() {
+  return {
+      {"inverse-in-fp16", "Ai", "the inverse is computed in fp16; correlated keys may make it infinite", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input&) { invert_in(v, fp16); })},
+      {"inverse-in-x", "Ai", "the inverse is computed in the format of q", paths::chunk,
+       arithmetic(always, [](plan_variant& v, const head_input& in) { invert_in(v, in.x); })},
+      {"inverse-in-tf32", "Ai", "the operands of every product of the inverse are tf32", paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) { v.inverse.operand = v.inverse.merge_operand = {tf32, false}; })},
+      {"inverse-bf16-between-steps", "Ai", "each finished row and block of the inverse is rounded to bf16 before it is used",
+       paths::chunk, arithmetic(always, [](plan_variant& v, const head_input&) { v.inverse.between = bf16; })},
+      {"inverse-neumann", "Ai",
+       "the inverse is a sum of powers with operands in the format of q; correlated keys may make it infinite or NaN",
+       paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input& in) {
+                    v.inverse.method = {diagonal_kind::neumann, 0, merge_kind::block};
+                    v.inverse.operand = {in.x, false};
+                  })},
+      {"inverse-neumann-fp16", "Ai", "the inverse is a sum of powers in fp16; correlated keys make it infinite or NaN",
+       paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) {
+                    v.inverse.method = {diagonal_kind::neumann, 0, merge_kind::block};
+                    invert_in(v, fp16);
+                  })},
+      {"inverse-doubling-fp16", "Ai",
+       "the inverse is joined from halves, down to single rows, in fp16; correlated keys may make it infinite", paths::chunk,
+       arithmetic(always,
+                  [](plan_variant& v, const head_input&) {
+                    v.inverse.method = {diagonal_kind::split, 1, merge_kind::block2};
+                    invert_in(v, fp16);
+                  })},
+  };
+}
+
+}  // namespace
+
+fault_table precision_faults() {
+  fault_table all = roundings();
+  for (auto* table : {accumulators, inverse_formats}) {
+    fault_table part = table();
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace deltaproof::emulation_detail

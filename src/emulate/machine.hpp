@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The emulator proper, compiled for float and double: `machine<Real>` runs one head through the stages of a variant on the
+// chunk or the recurrent path. Every stage reads and writes a site and nothing else, so that a planted fault can stand
+// between any two of them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "emulate/fault.hpp"
+#include "emulate/site.hpp"
+
+namespace deltaproof::emulation_detail {
+
+[[nodiscard]] inline matrix<double> widened(const matrix<double>& m) { return m; }
+[[nodiscard]] inline matrix<double> widened(const matrix<float>& m) {
+  matrix<double> out(m.rows(), m.cols());
+  std::copy(m.entries().begin(), m.entries().end(), out.data());
+  return out;
+}
+
+/// c + a b, its terms from `start` on first. A sum of one term stays what it is, whatever the start.
+template <class Real>
+void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
+  if (start > 0) {
+    product<Real> first = p;
+    first.a += start;
+    first.b += start * first.b_stride;
+    first.inner -= start;
+    multiply(first, rule);
+    p.inner = start;
+  }
+  multiply(p, rule);
+}
+
+/// Where another build may start a sum of `inner` terms: blocks of tensor cores stay whole.
+[[nodiscard]] inline std::size_t drawn_start(std::size_t inner, const sum_rule& rule, philox& draw) {
+  if (inner < 2) return 0;
+  if (rule.order == sum_order::tensor_core) return rule.block * static_cast<std::size_t>(draw.below((inner + rule.block - 1) / rule.block));
+  return static_cast<std::size_t>(draw.below(inner));
+}
+
+/// Tensor cores multiply operands of at most 11 bits; wider ones go one after the other.
+[[nodiscard]] inline sum_rule rule_for(sum_rule rule, const format& operand, const format& accumulate) {
+  rule.accumulate = accumulate;
+  rule.operand = operand;
+  if (rule.order == sum_order::tensor_core && (operand.precision > tf32.precision || accumulate != fp32)) rule.order = sum_order::sequential;
+  return rule;
+}
+
+template <class Real>
+class machine {
+ public:
+  machine(const head_input& in, const plan_variant& plan, const plan_variant& promised, const emulation_options& options)
+      : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0},
+        options_{options},
+        inexact_units_{options.noise_ulps > 0 || plan.exp2_ulps > promised.exp2_ulps},
+        noise_{options.seed, 0x6e01} {
+    rule_.order = plan.order;
+    rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
+    rule_.block = plan.core_block;
+    if (options.noise_ulps > 0) {
+      const std::uint64_t bits = philox(options.seed, 0x6a7e)();
+      scans_gates_ = (bits & 1) != 0;
+      scales_gates_first_ = (bits & 2) != 0;
+    }
+  }
+
+  head_output run();
+
+ private:
+  void load();
+  void run_chunks();
+  void run_tokens();
+  void step_token(std::size_t t, matrix<Real>& state);
+  void finish();
+
+  // Stages of a chunk.
+  void begin_chunk(std::size_t first, std::size_t rows);
+  void gate(chunk_state<Real>& c);
+  void overlaps(chunk_state<Real>& c);
+  void invert(chunk_state<Real>& c);
+  void transform_keys(chunk_state<Real>& c);
+  void transform_values(chunk_state<Real>& c);
+  void correct(chunk_state<Real>& c);
+  void weigh(chunk_state<Real>& c);
+  void read_out(chunk_state<Real>& c);
+  void update(chunk_state<Real>& c);
+  void keep_stages(const chunk_state<Real>& c);
+
+  /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
+  matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of, const std::vector<std::size_t>& columns,
+                                const matrix<Real>& k, const matrix<Real>& G, const narrowing& operand, format accumulate);
+
+  [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const { return rule_for(rule_, operand, accumulate); }
+  /// c + a b as another build makes it: the terms in turn from a place of its own on, and moved as options_.noise_ulps says.
+  void accumulate(product<Real> p, const sum_rule& rule);
+  /// a b, both of values of `operand`.
+  matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
+  /// Moves each sum by what options_.noise_ulps is beyond 1.
+  void disturb(std::span<Real> sums);
+  /// Adds what an approximate unit errs on y = 2^exponents, uniform within the variant's exp2_ulps.
+  void unit_errors(std::span<Real> y, std::span<const Real> exponents);
+  [[nodiscard]] Real exp2_of(Real x);
+  void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
+  /// row_c 2^(to_c - from_c), from 0 where it is empty; of a gate without channels its one number for all of the row.
+  void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);
+  [[nodiscard]] Real exp_of(Real x);
+  void see(formed what, Real x) {
+    double& most = range_[static_cast<std::size_t>(what)];
+    const double size = std::fabs(static_cast<double>(x));
+    if (!(size <= most)) most = most != most ? most : size;
+  }
+  void see(formed what, const matrix<Real>& m) {
+    for (const Real x : m.entries()) see(what, x);
+  }
+
+  /// Runs one stage, with the planted fault before it (what the stage reads; others read the truth) or after it.
+  template <class Compute, class Keep>
+  void stage(step_kind which, const Compute& compute, const Keep& keep);
+  void planted(step_kind which, bool input, chunk_state<Real>& c);
+
+  site<Real> site_;
+  emulation_options options_;
+  // Without noise, or units worse than promised, a run is a function of its inputs alone, whatever chunk or call they come in.
+  bool inexact_units_;
+  philox noise_;
+  // What a plan leaves open about sums of gates: row after row or a parallel scan, times 1/ln 2 afterwards or before.
+  bool scans_gates_ = false;
+  bool scales_gates_first_ = false;
+  sum_rule rule_;
+  range_seen range_{};
+  std::vector<Real> exponents_;  // scratch of exp2_of_all
+  Real largest_exponent_ = 0;  // of the gates: formed so often that `see` would cost more than the exponential
+  Real largest_factor_ = 0;
+  head_output out_;
+};
+
+extern template class machine<float>;
+extern template class machine<double>;
+
+}  // namespace deltaproof::emulation_detail

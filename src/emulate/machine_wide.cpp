@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "emulate/machine_body.hpp"
+
+namespace deltaproof::emulation_detail {
+
+template class machine<double>;
+
+}  // namespace deltaproof::emulation_detail

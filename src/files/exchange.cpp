@@ -1,0 +1,499 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/files/exchange.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "deltaproof/oracle/gradients.hpp"
+#include "deltaproof/support/errors.hpp"
+
+namespace deltaproof {
+namespace detail {
+namespace {
+
+// The keys of one file: hands out values, remembers which keys had a meaning.
+class key_reader {
+ public:
+  key_reader(const safetensors_file& file, std::string_view expected_format, std::string_view other_format) : file_(file) {
+    const std::optional<std::string_view> stated = take("format");
+    if (stated == expected_format) return;
+    const std::string wanted(expected_format);
+    if (!stated) fail("format", "is absent; the file must say " + wanted + " in its metadata");
+    if (stated == other_format) {
+      fail("format", "is " + in_quotes(*stated) + " where " + wanted + " is read; were two files given in the wrong order?");
+    }
+    fail("format", "is " + in_quotes(*stated) + "; only " + wanted + " is read here");
+  }
+
+  std::optional<std::string_view> take(std::string_view key) {
+    taken_.push_back(key);
+    return file_.metadata(key);
+  }
+
+  std::string text(std::string_view key) { return std::string(take(key).value_or("")); }
+
+  template <class Kind>
+  std::optional<Kind> kind(std::string_view key, Kind (*named)(std::string_view)) {
+    const std::optional<std::string_view> value = take(key);
+    if (!value) return std::nullopt;
+    try {
+      return named(*value);
+    } catch (const format_error& e) {
+      throw format_error(file_.where() + ": metadata " + std::string(key) + ": " + e.what());
+    }
+  }
+
+  std::optional<bool> truth(std::string_view key) {
+    const std::optional<std::string_view> value = take(key);
+    if (value && *value != "true" && *value != "false") fail(key, "is " + in_quotes(*value) + "; use true or false");
+    return value ? std::optional<bool>(*value == "true") : std::nullopt;
+  }
+
+  std::optional<std::size_t> count(std::string_view key) {
+    const std::optional<std::string_view> value = take(key);
+    if (!value) return std::nullopt;
+    std::size_t number = 0;
+    if (!whole(*value, number) || number == 0) fail(key, "is " + in_quotes(*value) + "; use a whole number from 1");
+    return number;
+  }
+
+  std::optional<double> decimal(std::string_view key) {
+    const std::optional<std::string_view> value = take(key);
+    if (!value) return std::nullopt;
+    double number = 0;
+    if (!whole(*value, number) || !std::isfinite(number)) {
+      fail(key, "is " + in_quotes(*value) + "; use a finite decimal number within the range of fp64");
+    }
+    return number;
+  }
+
+  [[noreturn]] void fail(std::string_view key, const std::string& reason) const {
+    throw format_error(file_.where() + ": metadata " + std::string(key) + " " + reason);
+  }
+
+  [[nodiscard]] bool has_meaning(std::string_view key) const {
+    return std::find(taken_.begin(), taken_.end(), key) != taken_.end();
+  }
+
+ private:
+  template <class Number>
+  static bool whole(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+  }
+
+  const safetensors_file& file_;
+  std::vector<std::string_view> taken_;
+};
+
+tensor required(const safetensors_file& file, std::string_view name) {
+  const safetensors_entry* entry = file.find(name);
+  if (entry == nullptr) {
+    throw format_error(file.where() + ": tensor " + std::string(name) + " is missing; it is required");
+  }
+  return file.load(*entry);
+}
+
+std::optional<tensor> optional_tensor(const safetensors_file& file, std::string_view name) {
+  const safetensors_entry* entry = file.find(name);
+  return entry == nullptr ? std::nullopt : std::optional<tensor>(file.load(*entry));
+}
+
+// Notes every tensor that is not `known`.
+template <class Name>
+void note_tensors(const safetensors_file& file, std::span<const Name> known, notes_list& notes) {
+  for (const safetensors_entry& entry : file.entries()) {
+    if (std::find(known.begin(), known.end(), entry.name) != known.end()) continue;
+    notes.push_back(file.where() + ": tensor " + in_quotes(entry.name) + " is unknown; ignored");
+  }
+}
+
+std::vector<std::int64_t> offsets_of(const safetensors_file& file) {
+  if (const safetensors_entry* entry = file.find("cu_seqlens"); entry != nullptr && entry->dtype == "I32") {
+    throw format_error(file.where() + ": tensor cu_seqlens: dtype I32 where I64 is required; save cu_seqlens.to(torch.int64)");
+  }
+  const std::optional<tensor> t = optional_tensor(file, "cu_seqlens");
+  if (!t) return {};
+  if (!t->is_integer()) {
+    throw format_error(file.where() + ": tensor cu_seqlens: dtype " + t->dtype() + " where I64 is required");
+  }
+  if (t->rank() != 1 || t->size() < 2) {
+    throw shape_error(file.where() + ": tensor cu_seqlens: shape " + shape_text(t->shape()) +
+                      " should be [N+1], the N+1 offsets of N >= 1 sequences");
+  }
+  return t->to_integers();
+}
+
+void require_floating(const tensor& t, const std::string& where) {
+  if (t.is_integer()) {
+    throw format_error(where + ": tensor " + t.name() + ": dtype " + t.dtype() + " is not a floating-point format");
+  }
+}
+
+void require_shape(const tensor& t, const std::vector<std::size_t>& expected, std::string_view layout, const std::string& where) {
+  require_floating(t, where);
+  if (t.shape() != expected) {
+    throw shape_error(where + ": tensor " + t.name() + ": shape " + shape_text(t.shape()) + " should be " + shape_text(expected) +
+                      ", " + std::string(layout) + " of this problem");
+  }
+}
+
+// C as the metadata states it, else the number of columns of A, Ai or Aqk.
+std::optional<std::size_t> chunk_size_of(const safetensors_file& file, key_reader& keys, notes_list& notes) {
+  if (const std::optional<std::size_t> stated = keys.count("chunk_size")) return stated;
+  for (const std::string_view name : {"A", "Ai", "Aqk"}) {
+    const safetensors_entry* entry = file.find(name);
+    if (entry != nullptr && entry->shape.size() == 4 && entry->shape[3] != 0) {
+      notes.push_back(file.where() + ": metadata chunk_size is absent; " + std::to_string(entry->shape[3]) +
+                      " is taken from the columns of " + std::string(name));
+      return entry->shape[3];
+    }
+  }
+  return std::nullopt;
+}
+
+std::pair<std::vector<std::size_t>, std::string_view> stage_shape(std::string_view name, const problem& p,
+                                                                  std::size_t chunk_size) {
+  const std::size_t batch = p.batch();
+  const std::size_t rows = p.steps();
+  const std::size_t heads = p.value_heads();
+  if (name == "g_cumsum_log2") {
+    if (p.op == op_kind::kda) return {{batch, rows, heads, p.key_dim()}, "[B, T*n, HV, K]"};
+    return {{batch, rows, heads}, "[B, T*n, HV]"};
+  }
+  if (name == "w") return {{batch, rows, heads, p.key_dim()}, "[B, T*n, HV, K]"};
+  if (name == "u" || name == "v_new") return {{batch, rows, heads, p.value_dim()}, "[B, T*n, HV, V]"};
+  if (name == "h") {
+    return {{batch, chunk_count(p, chunk_size), heads, p.key_dim(), p.value_dim()}, "[B, NT, HV, K, V]"};
+  }
+  return {{batch, rows, heads, chunk_size}, "[B, T*n, HV, C]"};
+}
+
+void validate_stages(const result& r, const problem& p, const std::string& where) {
+  for (const auto& [name, stage] : r.stages) {
+    if (std::find(stage_names.begin(), stage_names.end(), name) != stage_names.end()) continue;
+    std::string known;
+    for (const std::string_view one : stage_names) known += (known.empty() ? "" : ", ") + std::string(one);
+    throw format_error(where + ": stage " + in_quotes(name) + " is unknown; the stages are " + known);
+  }
+  for (const std::string_view name : stage_names) {
+    const auto found = r.stages.find(std::string(name));
+    if (found == r.stages.end()) continue;
+    const tensor stage = found->second.named(found->first);
+    const bool needs_chunks = name == "A" || name == "Ai" || name == "Aqk" || name == "h";
+    if (needs_chunks && !r.chunk_size) {
+      throw format_error(where + ": tensor " + std::string(name) +
+                         ": its shape follows from the chunk length; add chunk_size to the metadata");
+    }
+    const auto [shape, layout] = stage_shape(name, p, r.chunk_size.value_or(1));
+    require_shape(stage, shape, layout, where);
+    if (name == "g_cumsum_log2" && stage.dtype() != "F32" && stage.dtype() != "F64") {
+      throw format_error(where + ": tensor g_cumsum_log2: dtype " + stage.dtype() + " where F32 or F64 is required");
+    }
+  }
+}
+
+// What each gradient is the gradient of, by name.
+const tensor* differentiated(const problem& p, std::string_view gradient) {
+  if (gradient == "dq") return &p.q;
+  if (gradient == "dk") return &p.k;
+  if (gradient == "dv") return &p.v;
+  if (gradient == "dbeta") return &p.beta;
+  if (gradient == "dg") return p.g ? &*p.g : nullptr;
+  return p.initial_state ? &*p.initial_state : nullptr;
+}
+
+void validate_gradients(const result& r, const problem& p, const std::string& where) {
+  for (const auto& [name, gradient] : r.gradients) {
+    const tensor* of = differentiated(p, name);
+    if (of == nullptr) {
+      throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) + ", which the problem has not got; drop it, or give the problem " + name.substr(1));
+    }
+    require_shape(gradient.named(name), of->shape(), "that of " + name.substr(1), where);
+  }
+}
+
+std::string decimal_text(double x) {
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), x);
+  return {text.data(), end};
+}
+
+std::vector<tensor> problem_tensors(const problem& p) {
+  std::vector<tensor> tensors{p.q.named("q"), p.k.named("k"), p.v.named("v"), p.beta.named("beta")};
+  if (p.initial_state) tensors.push_back(p.initial_state->named("initial_state"));
+  if (p.g) tensors.push_back(p.g->named("g"));
+  if (p.d_o) tensors.push_back(p.d_o->named("do"));
+  if (p.d_final_state) tensors.push_back(p.d_final_state->named("dfinal_state"));
+  if (!p.cu_seqlens.empty()) {
+    tensors.push_back(tensor::from_integers({p.cu_seqlens.size()}, p.cu_seqlens, "cu_seqlens"));
+  }
+  return tensors;
+}
+
+safetensors_metadata problem_metadata(const problem& p, const safetensors_metadata& extra) {
+  safetensors_metadata metadata{{"format", std::string(problem_format)},
+                                {"op", std::string(name_of(p.op))},
+                                {"scale", decimal_text(p.scale)},
+                                {"qk_l2norm", p.qk_l2norm ? "true" : "false"},
+                                {"rule", std::string(name_of(p.rule))},
+                                {"beta_activation", std::string(name_of(p.beta_activation))},
+                                {"num_householder", std::to_string(p.num_householder)}};
+  if (!p.note.empty()) metadata.emplace_back("note", p.note);
+  metadata.insert(metadata.end(), extra.begin(), extra.end());
+  return metadata;
+}
+
+}  // namespace
+}  // namespace detail
+
+std::string part_name(std::string_view name, std::size_t c) {
+  return std::string(name) + (c == 0 ? "" : c == 1 ? "_lo" : "_lo" + std::to_string(c));
+}
+
+std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view name) {
+  std::vector<tensor> parts;
+  for (std::size_t c = 0;; ++c) {
+    std::optional<tensor> part = detail::optional_tensor(file, part_name(name, c));
+    if (!part) return parts;
+    parts.push_back(std::move(*part));
+    if (c == 0) continue;
+    const std::string own = file.where() + ": tensor " + parts[c].name() + ": ";
+    if (parts[0].dtype() != "F64" || parts[c].dtype() != "F64") {
+      throw format_error(own + "dtype " + parts[c].dtype() + " beside " + parts[0].dtype() + " of " + std::string(name) +
+                         "; the parts of a sum are F64");
+    }
+    if (parts[c].shape() != parts[0].shape()) {
+      throw shape_error(own + "shape " + shape_text(parts[c].shape()) + " should be " + shape_text(parts[0].shape()) + ", that of " +
+                        std::string(name));
+    }
+  }
+}
+
+std::size_t chunk_count(const problem& p, std::size_t chunk_size) {
+  if (chunk_size == 0) throw domain_error("a chunk of 0 rows; the chunk length is at least 1");
+  std::size_t chunks = 0;
+  for (const sequence_range& s : p.sequences()) {
+    if (s.batch != 0) break;
+    const std::size_t rows = s.tokens * p.num_householder;
+    chunks += rows / chunk_size + (rows % chunk_size != 0 ? 1 : 0);
+  }
+  return chunks;
+}
+
+std::optional<tensor> result::final_state_kv() const {
+  if (!final_state || state_layout == layout_kind::kv) return final_state;
+  std::vector<std::size_t> shape = final_state->shape();
+  const std::size_t value_dim = final_state->dim(2);
+  const std::size_t key_dim = final_state->dim(3);
+  std::swap(shape[2], shape[3]);
+  const std::span<const std::byte> stored = final_state->bytes();
+  const std::size_t width = final_state->size() == 0 ? 0 : stored.size() / final_state->size();
+  const std::size_t matrix = key_dim * value_dim;
+  std::vector<std::byte> transposed(stored.size());
+  for (std::size_t first = 0; first < final_state->size(); first += matrix) {
+    for (std::size_t i = 0; i < key_dim; ++i) {
+      for (std::size_t j = 0; j < value_dim; ++j) {
+        std::memcpy(transposed.data() + (first + i * value_dim + j) * width, stored.data() + (first + j * key_dim + i) * width,
+                    width);
+      }
+    }
+  }
+  return tensor(final_state->element_format(), shape, transposed, final_state->name());
+}
+
+problem parse_problem(const safetensors_file& file, notes_list& notes) {
+  detail::key_reader keys(file, problem_format, result_format);
+  problem p;
+  const std::optional<op_kind> op = keys.kind("op", op_named);
+  if (!op) keys.fail("op", "is absent; name the recurrence, one of delta_rule, gated_delta_rule, kda, gated_delta_product");
+  p.op = *op;
+  p.qk_l2norm = keys.truth("qk_l2norm").value_or(false);
+  p.rule = keys.kind("rule", rule_named).value_or(rule_kind::euler);
+  p.beta_activation = keys.kind("beta_activation", activation_named).value_or(activation_kind::none);
+  p.num_householder = keys.count("num_householder").value_or(1);
+  p.note = keys.text("note");
+  const std::optional<double> scale = keys.decimal("scale");
+
+  p.q = detail::required(file, "q");
+  p.k = detail::required(file, "k");
+  p.v = detail::required(file, "v");
+  p.beta = detail::required(file, "beta");
+  p.g = detail::optional_tensor(file, "g");
+  p.initial_state = detail::optional_tensor(file, "initial_state");
+  p.d_o = detail::optional_tensor(file, "do");
+  p.d_final_state = detail::optional_tensor(file, "dfinal_state");
+  p.cu_seqlens = detail::offsets_of(file);
+  validate(p, file.where());
+  p.scale = scale ? *scale : default_scale(p.key_dim());
+  if (!scale) {
+    notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::decimal_text(p.scale) + " is used");
+  }
+
+  constexpr std::array<std::string_view, 9> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state"};
+  detail::note_tensors(file, std::span<const std::string_view>(known), notes);
+  for (const auto& [key, value] : file.metadata()) {
+    if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
+  }
+  return p;
+}
+
+problem read_problem(const std::filesystem::path& path, notes_list& notes) {
+  return parse_problem(read_safetensors(path), notes);
+}
+
+path_kind path_of(const result& r) {
+  if (r.path == path_kind::chunk || (!r.path && r.chunk_size)) return path_kind::chunk;
+  return path_kind::recurrent;
+}
+
+void validate(const result& r, const problem& p, std::string_view where_view) {
+  const std::string where(where_view);
+  if (r.o.shape() == tensor().shape() && !r.gradients.empty() && !r.final_state && r.stages.empty()) return;
+  detail::require_shape(r.o.named("o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
+  if (r.final_state) {
+    const bool kv = r.state_layout == layout_kind::kv;
+    detail::require_shape(r.final_state->named("final_state"),
+                          {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
+                          kv ? "[N, HV, K, V], state_layout kv (vk is [N, HV, V, K])," : "[N, HV, V, K], state_layout vk (kv is [N, HV, K, V]),", where);
+  }
+  detail::validate_stages(r, p, where);
+}
+
+result parse_result(const safetensors_file& file, const problem& p, std::string_view problem_sha256, notes_list& notes) {
+  detail::key_reader keys(file, result_format, problem_format);
+  const std::string& where = file.where();
+  result r;
+  r.kernel = keys.text("kernel");
+  r.path = keys.kind("path", path_named);
+  r.state_layout = keys.kind("state_layout", layout_named).value_or(layout_kind::kv);
+  r.producer = keys.text("producer");
+  r.problem_sha256 = keys.text("problem_sha256");
+  r.chunk_size = detail::chunk_size_of(file, keys, notes);
+  if (!keys.take("problem_sha256")) {
+    notes.push_back(where + ": metadata problem_sha256 is absent; that it answers this problem is taken on trust");
+  } else if (r.problem_sha256 != problem_sha256) {
+    keys.fail("problem_sha256", "is " + in_quotes(r.problem_sha256) + " and the problem file's is " +
+                                    std::string(problem_sha256) + "; this is a result of another problem");
+  }
+  if (!r.path) notes.push_back(where + ": metadata path is absent; chunk or token recurrence is not known");
+  if (r.path == path_kind::chunk && !r.chunk_size) {
+    notes.push_back(where + ": metadata chunk_size is absent on the chunk path; where its chunks begin is not known");
+  }
+
+  for (const std::string_view name : gradient_names) {
+    if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
+  }
+  std::string beside;  // what means nothing without o
+  if (r.gradients.empty() || file.find("o") != nullptr) {
+    r.o = detail::required(file, "o");
+    r.final_state = detail::optional_tensor(file, "final_state");
+    for (const std::string_view name : stage_names) {
+      if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.stages.emplace(name, std::move(*stage));
+    }
+  } else {
+    if (file.find("final_state") != nullptr) beside = "final_state";
+    for (const std::string_view name : stage_names) {
+      if (file.find(name) != nullptr) beside += (beside.empty() ? "" : ", ") + std::string(name);
+    }
+    notes.push_back(where + ": there is no o: gradients alone are judged" + (beside.empty() ? "" : "; not read without it: " + beside));
+  }
+  std::vector<std::string> known{"o", "final_state"};
+  known.insert(known.end(), stage_names.begin(), stage_names.end());
+  if (r.path == path_kind::reference) {
+    for (const char* name : {"o", "final_state"}) {
+      for (const tensor& part : sum_parts(file, name)) known.push_back(part.name());
+    }
+  }
+  validate(r, p, where);
+
+  known.insert(known.end(), gradient_names.begin(), gradient_names.end());
+  if (const auto pass = keys.take("pass"); pass && *pass != "forward" && *pass != "backward" && *pass != "both") {
+    keys.fail("pass", "is " + in_quotes(*pass) + "; use forward, backward or both");
+  }
+  std::string unread;
+  for (const char* name : {"dv_local", "dh", "dv2", "dw", "dg_local", "dAqk", "dAkk", "dq_hat", "dk_hat"}) {
+    known.push_back(name);
+    if (file.find(name) != nullptr) unread += (unread.empty() ? "" : ", ") + known.back();
+  }
+  if (!unread.empty()) notes.push_back(where + ": stages of the backward pass are not read yet: " + unread);
+  detail::validate_gradients(r, p, where);
+  if (!r.gradients.empty() && !p.has_cotangents()) {
+    notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) + " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
+  }
+  detail::note_tensors(file, std::span<const std::string>(known), notes);
+  for (const auto& [key, value] : file.metadata()) {
+    if (keys.has_meaning(key)) continue;
+    // What `oracle` writes about each tensor belongs to a reference and is carried along.
+    const bool of_reference = key.starts_with("radius.") || key.starts_with("tier.") || key.starts_with("undecided.") ||
+                              (key == "fallbacks" && r.path == path_kind::reference);
+    if (!of_reference) notes.push_back(where + ": metadata " + in_quotes(key) + " is unknown; ignored");
+    r.metadata.emplace(key, value);
+  }
+  return r;
+}
+
+result read_result(const std::filesystem::path& path, const problem& p, std::string_view problem_sha256, notes_list& notes) {
+  return parse_result(read_safetensors(path), p, problem_sha256, notes);
+}
+
+std::string problem_bytes(const problem& p, const safetensors_metadata& extra) {
+  validate(p, "problem to write");
+  return safetensors_bytes(detail::problem_metadata(p, extra), detail::problem_tensors(p));
+}
+
+void write_problem(const std::filesystem::path& path, const problem& p, const safetensors_metadata& extra) {
+  validate(p, path.string());
+  write_safetensors(path, detail::problem_metadata(p, extra), detail::problem_tensors(p));
+}
+
+safetensors_metadata result_metadata(const result& r, const safetensors_metadata& extra) {
+  safetensors_metadata metadata{{"format", std::string(result_format)}};
+  const auto add = [&](const char* key, const std::string& value) {
+    if (!value.empty()) metadata.emplace_back(key, value);
+  };
+  add("kernel", r.kernel);
+  if (r.path) add("path", std::string(name_of(*r.path)));
+  if (r.chunk_size) add("chunk_size", std::to_string(*r.chunk_size));
+  add("state_layout", std::string(name_of(r.state_layout)));
+  add("problem_sha256", r.problem_sha256);
+  add("producer", r.producer);
+  for (const auto& [key, value] : r.metadata) metadata.emplace_back(key, value);
+  metadata.insert(metadata.end(), extra.begin(), extra.end());
+  return metadata;
+}
+
+namespace {
+
+std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_tensors) {
+  std::vector<tensor> tensors;
+  if (r.has_outputs()) tensors.push_back(r.o.named("o"));
+  if (r.final_state) tensors.push_back(r.final_state->named("final_state"));
+  for (const std::string_view name : stage_names) {
+    if (const auto stage = r.stages.find(std::string(name)); stage != r.stages.end()) {
+      tensors.push_back(stage->second.named(stage->first));
+    }
+  }
+  for (const auto& [name, gradient] : r.gradients) tensors.push_back(gradient.named(name));
+  tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
+  return tensors;
+}
+
+}  // namespace
+
+std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
+  return safetensors_bytes(result_metadata(r, extra), tensors_of(r, extra_tensors));
+}
+
+void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
+                  std::span<const tensor> extra_tensors) {
+  write_safetensors(path, result_metadata(r, extra), tensors_of(r, extra_tensors));
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,398 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/inputs/regimes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "inputs/regime_draft.hpp"
+#include "support/nearest_name.hpp"
+
+namespace deltaproof {
+namespace detail {
+namespace {
+
+constexpr std::size_t default_tokens = 256;
+constexpr std::size_t largest_tensor = std::size_t{1} << 33;
+
+constexpr std::array<law_info, 3> initial_state_table{{
+    {"none", "no tensor initial_state"},
+    {"zeros", "a tensor of zeros"},
+    {"normal", "N(0,1), not symmetric (regime exact: -1, 0, 1)"},
+}};
+
+struct regime {
+  regime_info info;
+  void (*keys)(draft&) = unit_keys;
+  std::string_view beta = "sigmoid";
+  std::string_view gate = "none";
+  op_kind op = op_kind::delta_rule;
+  rule_kind rule = rule_kind::euler;
+  std::size_t key_heads = 2;
+  std::size_t group = 1;  // HV / H
+  std::size_t value_dim = 64;
+};
+
+constexpr op_kind gated = op_kind::gated_delta_rule;
+
+// The last three of an info: whether keys are unit, and the least and the most of the mean cosine.
+constexpr bool unit = true;
+constexpr bool not_unit = false;
+
+constexpr auto regime_table = std::to_array<regime>({
+    {.info = {"typical", "unit keys of random direction, steps in (0, 1)",
+              "what kernels test themselves with: failing here is failing everywhere, passing shows little", unit, -0.05, 0.05}},
+    {.info = {"slow-decay", "random unit keys, log decays of about -0.001",
+              "errors live as long as the state: shows a state or a transition rounded between tokens or chunks", unit, -0.05,
+              0.05},
+     .gate = "slow",
+     .op = gated},
+    {.info = {"no-decay", "random unit keys, g = 0 exactly", "must equal the rule without a gate: shows 0 * inf in masked lanes",
+              unit, -0.05, 0.05},
+     .gate = "zero",
+     .op = gated},
+    {.info = {"strong-decay", "random unit keys, log decays from -25 to -5 in each channel",
+              "exp(g_i) exp(-g_j) overflows where exp(g_i - g_j) does not: shows factored gates", unit, -0.05, 0.05},
+     .gate = "strong",
+     .op = op_kind::kda},
+    {.info = {"collinear", "keys within 3 degrees of one direction, steps near 1",
+              "the intermediates of Neumann and doubling inverses grow like binomials while the inverse stays small", unit, 0.99,
+              1},
+     .keys = collinear_keys,
+     .beta = "near-one"},
+    {.info = {"elu1", "keys elu(x) + 1, normalised: all entries positive",
+              "a positive feature map correlates keys: inverses that pass on random signs lose digits", unit, 0.55, 0.8},
+     .keys = elu1_keys},
+    {.info = {"silu", "keys silu(x), normalised", "the mild correlation that keys of trained models have", unit, 0.05, 0.25},
+     .keys = silu_keys},
+    {.info = {"repeated", "one key throughout, steps near 1",
+              "the Gram matrix is all ones: the largest intermediates of an inverse by powers, overflow in fp16", unit, 0.99,
+              1.01},
+     .keys = repeated_keys,
+     .beta = "near-one"},
+    {.info = {"mqar", "associative recall: pairs written with beta 1, then asked for with beta 0",
+              "an answer is one stored value: a lost or misplaced row is an error of its full size, not an average", unit, -0.2,
+              0.6},
+     .keys = recall_task,
+     .beta = beta_of_task},
+    {.info = {"mad-copy", "selective copying: content among noise with beta 0, read back in order",
+              "rows with beta exactly 0 must leave no trace: shows padding that enters the state, and shifted rows", unit, -0.05,
+              0.05},
+     .keys = copy_task,
+     .beta = beta_of_task},
+    {.info = {"regbench", "a random automaton of 8 symbols: keys recur at irregular distances",
+              "equal keys with different values: shows faults that cancel when keys are fresh or evenly spaced", unit, -0.2,
+              1.01},
+     .keys = automaton_task,
+     .beta = beta_of_task},
+    {.info = {"alternating", "k and -k in turn, log decays 0 and -20 in turn",
+              "neighbours differ as much as they can: shows a gate or key taken from the row beside", unit, -0.1, 0.1},
+     .keys = alternating_keys,
+     .gate = "alternating",
+     .op = gated},
+    {.info = {"beta-two", "random unit keys, steps that round to 2",
+              "half of all rounded unit keys are longer than 1: the step expands, and bounds that assume it does not fail", unit,
+              -0.05, 0.05},
+     .beta = "saturated"},
+    {.info = {"tiny-keys", "rows of norm 0, 1e-4, 1e-3, 1e-2 and 1, normalised by the kernel",
+              "tells x / sqrt(sum + eps) from x / max(norm, eps), a mean from a sum, and a flag that is ignored", not_unit, -0.2,
+              0.2},
+     .keys = tiny_keys},
+    {.info = {"huge-keys", "|k|^2 from 1 to 1024, unnormalised, exact rule",
+              "beta |k|^2 is far beyond 2: shows a gain that cancels, squares that overflow, and a rule that is ignored",
+              not_unit, -0.05, 0.05},
+     .keys = huge_keys,
+     .rule = rule_kind::exact},
+    {.info = {"model-gates", "silu keys, gates as gated DeltaNet models start with",
+              "heads with memories from one token to thousands in one call: shows precision that only some heads need", unit,
+              0.05, 0.25},
+     .keys = silu_keys,
+     .gate = "model",
+     .op = gated},
+    {.info = {"tails", "a last chunk of 1 to 63 rows, chosen by the seed",
+              "a partial chunk has a last row of its own: shows gates read at row C - 1 and padding that is not zero", unit,
+              -0.05, 0.05},
+     .gate = "typical",
+     .op = gated},
+    {.info = {"varlen", "packed sequences of 0, 1, 15, 64, 128 and more tokens",
+              "chunks restart at each sequence: shows states that leak, and lengths 0 and 1 that are skipped", unit, -0.05, 0.05},
+     .gate = "typical",
+     .op = gated,
+     .key_heads = 1},
+    {.info = {"gva", "two heads of q and k, two heads of v for each",
+              "head i reads floor(i / 2), not i mod 2: shows a head map that is invisible while HV = H", unit, -0.05, 0.05},
+     .gate = "typical",
+     .op = gated,
+     .group = 2},
+    {.info = {"k-ne-v", "K = 64, V = 128", "shows (K, V) read as (V, K), invisible while K = V", unit, -0.05, 0.05},
+     .value_dim = 128},
+    {.info = {"exact", "Hadamard keys, steps 1/2 and 1, integer values: nothing is ever rounded in fp32",
+              "any bit that differs is an error of logic, none of rounding", unit, -0.1, 0.1},
+     .keys = exact_task,
+     .beta = beta_of_task},
+    {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
+              "the law on which inverses by powers were found wrong in public: as repeated, with keys that a model could have", unit,
+              0.99, 1.01},
+     .keys = near_repeated_keys,
+     .beta = "0.99966464986953",
+     .gate = "-0.001",
+     .op = gated},
+    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
+              "what a trained layer gave that broke an inverse: milder than repeated, and enough", not_unit, 0.9, 0.94},
+     .keys = correlated_keys,
+     .beta = "1",
+     .gate = "narrow",
+     .op = gated},
+});
+
+const regime& row_named(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const regime& row : regime_table) {
+    if (row.info.name == name) return row;
+    known.push_back(row.info.name);
+  }
+  throw format_error("unknown regime \"" + std::string(name) + "\"" + detail::suggestion(name, known));
+}
+
+void require_initial_state_law(std::string_view name) {
+  std::string known;
+  for (const law_info& law : initial_state_table) {
+    if (law.name == name) return;
+    known += (known.empty() ? "" : ", ") + std::string(law.name);
+  }
+  throw format_error("unknown initial state \"" + std::string(name) + "\"; use one of " + known);
+}
+
+// Lengths 0, 1, 15, 64, 128 while they fit, then the rest.
+std::vector<std::int64_t> packed_lengths(std::size_t tokens) {
+  std::vector<std::int64_t> offsets{0};
+  const auto total = static_cast<std::int64_t>(tokens);
+  for (const std::int64_t length : {0, 1, 15, 64, 128}) {
+    if (offsets.back() + length <= total) offsets.push_back(offsets.back() + length);
+  }
+  if (offsets.back() < total) offsets.push_back(total);
+  return offsets;
+}
+
+void complete_shape(generation& w, const regime& row) {
+  if (!w.cu_seqlens) {
+    if (row.info.name == "varlen")
+      w.cu_seqlens = packed_lengths(w.tokens.value_or(300));
+    else
+      w.cu_seqlens.emplace();
+  }
+  const std::vector<std::int64_t>& offsets = *w.cu_seqlens;
+  if (!w.tokens) {
+    if (!offsets.empty()) {
+      w.tokens = offsets.back() < 0 ? 0 : static_cast<std::size_t>(offsets.back());
+    } else {
+      w.tokens = row.info.name == "tails" ? 129 + static_cast<std::size_t>(w.seed % 63) : default_tokens;
+    }
+  }
+  if (!w.batch) w.batch = 1;
+  if (!w.key_heads) {
+    w.key_heads = !w.value_heads ? row.key_heads : *w.value_heads % row.group == 0 ? *w.value_heads / row.group : *w.value_heads;
+  }
+  if (!w.value_heads) w.value_heads = *w.key_heads * row.group;
+  if (!w.key_dim) w.key_dim = 64;
+  if (!w.value_dim) w.value_dim = row.value_dim;
+  if (!w.num_householder) w.num_householder = w.op == op_kind::gated_delta_product ? 2 : 1;
+}
+
+void require_shape(const generation& w) {
+  const auto positive = [](const char* name, std::size_t value) {
+    if (value == 0) throw shape_error(std::string(name) + " = 0; it must be at least 1");
+  };
+  positive("B", *w.batch);
+  positive("H", *w.key_heads);
+  positive("HV", *w.value_heads);
+  positive("K", *w.key_dim);
+  positive("V", *w.value_dim);
+  positive("num-householder", *w.num_householder);
+  if (*w.value_heads % *w.key_heads != 0) {
+    throw shape_error("HV = " + std::to_string(*w.value_heads) + " is not a multiple of H = " + std::to_string(*w.key_heads));
+  }
+  const std::vector<std::int64_t>& offsets = *w.cu_seqlens;
+  if (!offsets.empty()) {
+    const bool partition = offsets.size() > 1 && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
+                           static_cast<std::uint64_t>(offsets.back()) == *w.tokens;
+    if (!partition) {
+      throw domain_error("cu-seqlens must rise from 0 to T = " + std::to_string(*w.tokens) + " without decreasing");
+    }
+    if (*w.batch != 1) {
+      throw shape_error("cu-seqlens packs all sequences into one batch, and B = " + std::to_string(*w.batch));
+    }
+  }
+  const std::size_t widest = std::max(*w.key_dim, *w.value_dim);
+  const std::vector<std::size_t> largest{*w.batch, *w.tokens, *w.num_householder, *w.value_heads, widest};
+  const std::size_t sequences = offsets.empty() ? *w.batch : offsets.size() - 1;
+  const std::vector<std::size_t> state{sequences, *w.value_heads, *w.key_dim, *w.value_dim};
+  if (element_count(largest) > largest_tensor || element_count(state) > largest_tensor) {
+    throw shape_error("a tensor of more than 2^33 elements; make T, the heads or the dimensions smaller");
+  }
+}
+
+double round_in(const format& f, double x) {
+  if (f == bf16) return lift<double>(round_to<bf16>(x));
+  if (f == fp16) return lift<double>(round_to<fp16>(x));
+  if (f == fp32) return lift<double>(round_to<fp32>(x));
+  return x;
+}
+
+tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name) {
+  for (double& x : values) x = round_in(f, x);
+  return tensor::from_doubles(f, std::move(shape), values, std::move(name));
+}
+
+}  // namespace
+}  // namespace detail
+
+std::span<const regime_info> regimes() {
+  static const auto infos = [] {
+    std::array<regime_info, detail::regime_table.size()> result{};
+    std::transform(detail::regime_table.begin(), detail::regime_table.end(), result.begin(),
+                   [](const detail::regime& row) { return row.info; });
+    return result;
+  }();
+  return infos;
+}
+
+std::span<const law_info> initial_state_laws() { return detail::initial_state_table; }
+
+const regime_info& regime_named(std::string_view name) { return detail::row_named(name).info; }
+
+generation complete(generation w) {
+  const detail::regime& row = detail::row_named(w.regime);
+  const bool wants_gate = w.gate.has_value() && *w.gate != "none";
+  if (!w.op) w.op = wants_gate && row.op == op_kind::delta_rule ? op_kind::gated_delta_rule : row.op;
+  if (w.op == op_kind::delta_rule && wants_gate) {
+    throw domain_error("op delta_rule has no decay and gate \"" + *w.gate + "\" was asked for; name another op");
+  }
+  if (!w.gate) {
+    if (w.op == op_kind::delta_rule)
+      w.gate = "none";
+    else if (row.info.name == "exact")
+      w.gate = "zero";
+    else
+      w.gate = row.gate == "none" ? "typical" : row.gate;
+  }
+  if (!w.rule) w.rule = row.rule;
+  if (!w.beta) w.beta = row.beta;
+  if (!w.initial_state) w.initial_state = row.info.name == "exact" ? "none" : "normal";
+  if (!w.dtype) w.dtype = bf16;
+  detail::complete_shape(w, row);
+
+  detail::require_beta_law(*w.beta);
+  detail::require_gate_law(*w.gate);
+  detail::require_initial_state_law(*w.initial_state);
+  detail::require_shape(w);
+  if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
+    throw domain_error("regime " + w.regime + " has no task that sets beta; name another law");
+  }
+  if (*w.dtype != bf16 && *w.dtype != fp16 && *w.dtype != fp32 && *w.dtype != fp64) {
+    throw format_error("dtype " + std::string(name_of(*w.dtype)) + " cannot hold q, k and v; use bf16, fp16, fp32 or fp64");
+  }
+  if (row.info.name == "exact" && (!std::has_single_bit(*w.key_dim) || std::countr_zero(*w.key_dim) % 2 != 0)) {
+    throw shape_error("regime exact needs K = 4, 16, 64, 256, ..., and K = " + std::to_string(*w.key_dim));
+  }
+  return w;
+}
+
+std::string options_text(const generation& w) {
+  std::string text = "--regime " + w.regime;
+  const auto add = [&](const char* option, const auto& value) {
+    using Value = std::remove_cvref_t<decltype(*value)>;
+    if (!value) return;
+    text += std::string(" --") + option + " ";
+    if constexpr (std::is_same_v<Value, std::size_t>)
+      text += std::to_string(*value);
+    else if constexpr (std::is_same_v<Value, std::string>)
+      text += *value;
+    else
+      text += name_of(*value);
+  };
+  add("op", w.op);
+  add("rule", w.rule);
+  add("B", w.batch);
+  add("T", w.tokens);
+  add("K", w.key_dim);
+  add("V", w.value_dim);
+  add("H", w.key_heads);
+  add("HV", w.value_heads);
+  add("num-householder", w.num_householder);
+  add("dtype", w.dtype);
+  add("beta", w.beta);
+  add("gate", w.gate);
+  add("initial-state", w.initial_state);
+  if (w.cu_seqlens && w.cu_seqlens->empty() && w.regime == "varlen") text += " --cu-seqlens ''";
+  if (w.cu_seqlens && !w.cu_seqlens->empty()) {
+    text += " --cu-seqlens ";
+    for (std::size_t i = 0; i < w.cu_seqlens->size(); ++i) text += (i == 0 ? "" : ",") + std::to_string((*w.cu_seqlens)[i]);
+  }
+  if (w.cotangents) text += " --cotangents";
+  return text + " --seed " + std::to_string(w.seed);
+}
+
+problem generate(const generation& wanted) {
+  using detail::draft;
+  using detail::stream;
+  draft d(complete(wanted));
+  const generation& spec = d.spec;
+  const std::vector<std::size_t> state_shape{d.sequences.size(), d.value_heads, d.key_dim, d.value_dim};
+  philox q_random = d.random(stream::q);
+  for (std::size_t i = 0; i < d.q.size(); i += d.key_dim) {
+    detail::fill_unit(std::span(d.q).subspan(i, d.key_dim), q_random);
+  }
+  philox v_random = d.random(stream::v);
+  detail::fill_normal(d.v, v_random);
+  if (*spec.initial_state != "none") d.initial_state.resize(element_count(state_shape));
+  if (*spec.initial_state == "normal") {
+    philox random = d.random(stream::initial_state);
+    detail::fill_normal(d.initial_state, random);
+  }
+  detail::fill_steps(d);
+  detail::fill_gates(d);
+  detail::row_named(spec.regime).keys(d);
+
+  const format wide = *spec.dtype == fp64 ? fp64 : fp32;
+  problem p;
+  p.op = *spec.op;
+  p.rule = *spec.rule;
+  p.num_householder = d.steps_per_token;
+  p.scale = default_scale(d.key_dim);
+  p.qk_l2norm = d.qk_l2norm;
+  p.beta_activation = d.activation;
+  p.cu_seqlens = *spec.cu_seqlens;
+  p.note = "regime " + spec.regime + ", seed " + std::to_string(spec.seed);
+  p.q = detail::tensor_in(*spec.dtype, {d.batch, d.tokens, d.key_heads, d.key_dim}, std::move(d.q), "q");
+  p.k = detail::tensor_in(*spec.dtype, {d.batch, d.rows, d.key_heads, d.key_dim}, std::move(d.k), "k");
+  p.v = detail::tensor_in(*spec.dtype, {d.batch, d.rows, d.value_heads, d.value_dim}, std::move(d.v), "v");
+  p.beta = detail::tensor_in(*spec.dtype, {d.batch, d.rows, d.value_heads}, std::move(d.beta), "beta");
+  if (*spec.gate != "none") {
+    std::vector<std::size_t> shape{d.batch, d.tokens, d.value_heads};
+    if (p.op == op_kind::kda) shape.push_back(d.key_dim);
+    p.g = detail::tensor_in(wide, std::move(shape), std::move(d.g), "g");
+  }
+  if (*spec.initial_state != "none") {
+    p.initial_state = detail::tensor_in(wide, state_shape, std::move(d.initial_state), "initial_state");
+  }
+  if (spec.cotangents) {
+    philox random(spec.seed, 0xd0);
+    const auto normal = [&](const format& to, std::vector<std::size_t> shape, const char* name) {
+      std::vector<double> x(element_count(shape));
+      detail::fill_normal(x, random);
+      return detail::tensor_in(to, std::move(shape), std::move(x), name);
+    };
+    p.d_o = normal(*spec.dtype, {d.batch, d.tokens, d.value_heads, d.value_dim}, "do");
+    p.d_final_state = normal(wide, state_shape, "dfinal_state");
+  }
+  validate(p, p.note);
+  return p;
+}
+
+}  // namespace deltaproof

@@ -1,9 +1,0 @@
-// SPDX-FileCopyrightText: 2026 The deltaproof authors
-// SPDX-License-Identifier: MIT
-#include "kernel/emulate/machine_body.hpp"
-
-namespace deltaproof::emulation_detail {
-
-template class machine<float>;
-
-}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The one table of a plan's keys that hold lists: `for_each_key(plan, visit)` calls `visit(key, list)` for each, in the order
+// of a plan's text. Reading, exceptions and variants all go through it, so a key is added here and in plan.hpp only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "deltaproof/plan/plan.hpp"
+
+namespace deltaproof::plan_detail {
+
+/// Where a key must be stated; elsewhere it can mean nothing.
+enum class needed { always, chunk_only, gate, gate_chunk, merges, tf32 };
+
+struct key {
+  std::string_view section;
+  std::string_view name;
+  needed where = needed::always;
+  bool may_be_none = false;
+  bool is_operand = false;  ///< of a product, so that it may be tf32
+  bool has_default = false;  ///< may be left out where it can be stated: plan.hpp says what holds then
+  bool may_be_stored = false;  ///< "stored" stands for the stored copy of what is multiplied
+
+  [[nodiscard]] std::string text() const { return "[" + std::string(section) + "] " + std::string(name); }
+};
+
+inline constexpr std::string_view update_operand = "update_operand";
+
+template <class Plan, class Visit>
+void for_each_key(Plan& p, Visit&& visit) {
+  using enum needed;
+  constexpr bool none = true;
+  constexpr bool operand = true;
+  constexpr bool left_out = true;
+  constexpr bool stored = true;
+  visit(key{"l2norm", "compute"}, p.l2norm.compute);
+  visit(key{"l2norm", "store", always, none}, p.l2norm.store);
+  visit(key{"l2norm", "epsilon", always, false, false, left_out}, p.l2norm.epsilon);
+  visit(key{"gate", "cumsum", gate}, p.gate.cumsum);
+  visit(key{"gate", "form", gate_chunk}, p.gate.form);
+  visit(key{"beta", "format"}, p.beta.format);
+  visit(key{"A", "operand", chunk_only, false, operand}, p.A.operand);
+  visit(key{"A", "accumulate", chunk_only}, p.A.accumulate);
+  visit(key{"A", "order"}, p.A.order);
+  visit(key{"A", "store", chunk_only, none}, p.A.store);
+  visit(key{"inverse", "method", chunk_only}, p.inverse.method);
+  visit(key{"inverse", "block", chunk_only}, p.inverse.block);
+  visit(key{"inverse", "operand", chunk_only, false, operand}, p.inverse.operand);
+  visit(key{"inverse", "accumulate", chunk_only}, p.inverse.accumulate);
+  visit(key{"inverse", "merge_operand", merges, false, operand}, p.inverse.merge_operand);
+  visit(key{"inverse", "merge_accumulate", merges}, p.inverse.merge_accumulate);
+  visit(key{"inverse", "between", chunk_only, none}, p.inverse.between);
+  visit(key{"inverse", "store", chunk_only, none}, p.inverse.store);
+  visit(key{"u", "operand_store", chunk_only, false, operand}, p.u.operand_store);
+  visit(key{"u", "accumulate", chunk_only}, p.u.accumulate);
+  visit(key{"u", "store", chunk_only, none}, p.u.store);
+  visit(key{"w", "operand_store", chunk_only, false, operand}, p.w.operand_store);
+  visit(key{"w", "accumulate", chunk_only}, p.w.accumulate);
+  visit(key{"w", "store", chunk_only, none}, p.w.store);
+  visit(key{"state", "accumulate"}, p.state.accumulate);
+  visit(key{"state", "store", always, none, operand}, p.state.store);
+  visit(key{"state", "between_tokens", always, none}, p.state.between_tokens);
+  visit(key{"v_new", "store", always, none}, p.v_new.store);
+  visit(key{"v_new", "state_operand", chunk_only, none, operand, left_out, stored}, p.v_new.state_operand);
+  visit(key{"v_new", update_operand, always, none, operand}, p.v_new.update_operand);
+  visit(key{"v_new", update_operand}, p.v_new.update);
+  visit(key{"v_new", "key_operand", chunk_only, none, operand, left_out}, p.v_new.key_operand);
+  visit(key{"v_new", "decay", gate_chunk, false, false, left_out}, p.v_new.decay);
+  visit(key{"o", "operand", always, false, operand}, p.o.operand);
+  visit(key{"o", "accumulate"}, p.o.accumulate);
+  visit(key{"o", "store"}, p.o.store);
+  visit(key{"o", "decay", gate_chunk, false, false, left_out}, p.o.decay);
+  visit(key{"o", "state_operand", chunk_only, none, operand, left_out, stored}, p.o.state_operand);
+  visit(key{"o", "value_operand", chunk_only, none, operand, left_out}, p.o.value_operand);
+  visit(key{"o", "read_store", chunk_only, none, false, left_out}, p.o.read_store);
+  visit(key{"hardware", "tf32", tf32}, p.hardware.tf32_toward_zero);
+}
+
+/// The plan's own text and name of each preset, sorted by name.
+struct preset {
+  std::string_view name;
+  std::string_view text;
+};
+[[nodiscard]] std::span<const preset> preset_table();
+
+/// `p` with every exception that holds for the problem (on the chunk path, for chunks of `chunk` rows) applied.
+[[nodiscard]] plan with_exceptions(const plan& stated, const problem& p, path_kind path, std::size_t chunk);
+
+}  // namespace deltaproof::plan_detail

@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// From a plan with lists to concrete arithmetics: exceptions are applied, words become formats, and lists become one
+// choice each.
+#include <algorithm>
+
+#include "deltaproof/plan/plan.hpp"
+#include "plan/plan_keys.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+using plan_detail::for_each_key;
+using plan_detail::key;
+using kind = format_choice::kind;
+
+constexpr format_choice tf32_choice{kind::fixed, tf32};
+
+bool computes_step(const problem& p) { return p.rule != rule_kind::euler || p.beta_activation != activation_kind::none; }
+
+/// Words as the formats they stand for on this problem; each format once.
+void spell_out(plan& stated, const problem& p) {
+  const format x = p.q.element_format();
+  for_each_key(stated, [&](const key& k, auto& list) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<format_choice>>) {
+      format own = x;
+      if (k.section == "beta") own = p.beta.element_format();
+      if (k.section == "gate" && p.g) own = p.g->element_format();
+      choices<format_choice> spelled;
+      for (format_choice one : list) {
+        if (one.which == kind::x) one = {kind::fixed, x};
+        // A step that the kernel computes has no format of its own: rounded to that of beta or kept as computed, both are honest.
+        const bool computed = one.which == kind::given && k.section == "beta" && computes_step(p);
+        if (one.which == kind::given) one = {kind::fixed, own};
+        if (std::find(spelled.begin(), spelled.end(), one) == spelled.end()) spelled.push_back(one);
+        if (computed && own.precision < fp32.precision) spelled.push_back({kind::fixed, fp32});
+      }
+      list = std::move(spelled);
+    }
+  });
+}
+
+/// Whether a choice of this key can change a bit on this problem and path.
+bool matters(const key& k, const plan& first, const problem& p, path_kind path) {
+  using enum plan_detail::needed;
+  const bool merged = !first.inverse.block.empty() && first.inverse.block[0] > 0;
+  if (k.section == "l2norm" && !p.qk_l2norm) return false;
+  if (k.section == "gate" && !p.g) return false;
+  if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
+  switch (k.where) {
+    case chunk_only:
+      return path == path_kind::chunk;
+    case gate_chunk:
+      return path == path_kind::chunk;
+    case merges:
+      return path == path_kind::chunk && merged;
+    default:
+      return true;
+  }
+}
+
+std::string word_of(const key& k, const format_choice& one) {
+  const std::string said = one.which == kind::none ? "none" : one.which == kind::stored ? "stored" : std::string(name_of(one.value));
+  return k.text() + " " + said;
+}
+std::string word_of(const key& k, const std::optional<double>& epsilon) {
+  return k.text() + " " + (epsilon ? detail::general(*epsilon, 3) : "given");
+}
+std::string word_of(const key&, write_decay decay) {
+  return "update with the decay on " + std::string(detail::name_in(write_decay_names, decay));
+}
+std::string word_of(const key&, read_decay decay) {
+  return decay == read_decay::q ? "q with its decay narrowed" : "decay on the product q h";
+}
+std::string word_of(const key&, gate_form form) { return "gate " + std::string(detail::name_in(gate_form_names, form)); }
+std::string word_of(const key&, sum_order order) { return "order " + std::string(detail::name_in(sum_order_names, order)); }
+std::string word_of(const key&, const std::string& method) { return method; }
+std::string word_of(const key&, std::size_t rows) {
+  return rows == 0 ? std::string("inverse of the whole chunk") : "inverse by blocks of " + std::to_string(rows);
+}
+std::string word_of(const key&, update_source source) {
+  return source == update_source::stored ? "update by the stored v_new" : "update by v_new as computed";
+}
+std::string word_of(const key&, bool toward_zero) { return toward_zero ? "tf32 rz" : "tf32 rna"; }
+
+bool uses_tf32(const plan& first, const problem& p, path_kind path) {
+  bool found = false;
+  for_each_key(first, [&](const key& k, const auto& list) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<format_choice>>) {
+      found = found || (matters(k, first, p, path) && !list.empty() && list[0] == tf32_choice);
+    }
+  });
+  return found;
+}
+
+/// A plan each of whose lists has one entry, as a kernel's arithmetic.
+class resolver {
+ public:
+  explicit resolver(const plan& first) : p_(first) {}
+
+  plan_variant run(path_kind path, std::size_t chunk) const {
+    plan_variant v;
+    v.path = path;
+    v.chunk = path == path_kind::chunk ? chunk : 0;
+    v.order = p_.A.order.front();
+    v.l2norm_compute = p_.l2norm.compute.front().value;
+    v.l2norm_store = optional(p_.l2norm.store);
+    if (!p_.l2norm.epsilon.empty()) v.l2norm_epsilon = p_.l2norm.epsilon.front().value_or(reference_l2norm_epsilon);
+    v.beta = p_.beta.format.front().value;
+    v.state.accumulate = p_.state.accumulate.front().value;
+    v.state.store = narrowed(p_.state.store, v.state.accumulate);
+    v.state.between_tokens = optional(p_.state.between_tokens);
+    v.v_new.store = kept(p_.v_new.store, v.state.accumulate);
+    v.v_new.update = p_.v_new.update.front();
+    v.v_new.update_operand = v.v_new.update == update_source::stored ? narrowing{v.v_new.store, false}
+                                                                     : narrowed(p_.v_new.update_operand, v.state.accumulate);
+    v.o.operand = narrowed(p_.o.operand, fp32);
+    v.o.accumulate = p_.o.accumulate.front().value;
+    v.o.store = p_.o.store.front().value;
+    v.exp2_ulps = p_.hardware.exp2_ulps;
+    v.rsqrt_ulps = p_.hardware.rsqrt_ulps;
+    v.flush_to_zero = p_.hardware.flush_to_zero;
+    v.accumulator_bits = p_.hardware.accumulator_bits;
+    v.core_block = p_.hardware.block;
+    // Where no op of the plan has a gate there is no decay to compute, and 1 is exact in any format.
+    v.cumsum = p_.gate.cumsum.empty() ? v.state.accumulate : p_.gate.cumsum.front().value;
+    v.gate_block = p_.gate.block;
+    v.contract = p_.gate.contract;
+    if (!p_.gate.form.empty()) v.form = p_.gate.form.front();
+    if (path == path_kind::chunk) chunk_stages(v);
+    return v;
+  }
+
+ private:
+  void chunk_stages(plan_variant& v) const {
+    v.A.operand = narrowed(p_.A.operand, fp32);
+    v.A.accumulate = p_.A.accumulate.front().value;
+    v.A.store = kept(p_.A.store, v.A.accumulate);
+    v.inverse.method.diagonal = p_.inverse.method.front() == "substitution" ? diagonal_kind::forward : diagonal_kind::neumann;
+    v.inverse.method.block = p_.inverse.block.front();
+    v.inverse.operand = narrowed(p_.inverse.operand, fp32);
+    v.inverse.accumulate = p_.inverse.accumulate.front().value;
+    // Nothing is merged where the plan states no merges.
+    const bool merged = !p_.inverse.merge_operand.empty();
+    v.inverse.merge_operand = merged ? narrowed(p_.inverse.merge_operand, fp32) : v.inverse.operand;
+    v.inverse.merge_accumulate = merged ? p_.inverse.merge_accumulate.front().value : v.inverse.accumulate;
+    v.inverse.association = p_.inverse.association.empty() ? merge_order::any : p_.inverse.association.front();
+    v.inverse.between = optional(p_.inverse.between);
+    v.inverse.store = kept(p_.inverse.store, merged ? v.inverse.merge_accumulate : v.inverse.accumulate);
+    v.u = transformed(p_.u);
+    v.w = transformed(p_.w);
+    v.v_new.state_operand = unless_stored(p_.v_new.state_operand, v.state.accumulate);
+    v.v_new.key_operand = unless_stored(p_.v_new.key_operand, v.state.accumulate);
+    if (!p_.v_new.decay.empty()) v.v_new.decay = p_.v_new.decay.front();
+    v.o.state_operand = unless_stored(p_.o.state_operand, v.state.accumulate);
+    v.o.value_operand = unless_stored(p_.o.value_operand, v.state.accumulate);
+    if (!p_.o.decay.empty()) v.o.decay = p_.o.decay.front();
+    if (!p_.o.read_store.empty()) v.o.read_store = optional(p_.o.read_store);
+  }
+
+  /// What has its own operand; nothing where the key is left out or says "stored".
+  std::optional<narrowing> unless_stored(const choices<format_choice>& list, format computed) const {
+    if (list.empty() || list.front().which == kind::stored) return std::nullopt;
+    return narrowed(list, computed);
+  }
+
+  plan_variant::transform transformed(const plan::transform& t) const {
+    const format accumulate = t.accumulate.front().value;
+    return {narrowed(t.operand_store, fp32), accumulate, kept(t.store, accumulate)};
+  }
+
+  static std::optional<format> optional(const choices<format_choice>& list) {
+    return list.front().which == kind::none ? std::nullopt : std::optional<format>(list.front().value);
+  }
+  static format kept(const choices<format_choice>& list, format computed) { return optional(list).value_or(computed); }
+  narrowing narrowed(const choices<format_choice>& list, format computed) const {
+    const format to = kept(list, computed);
+    return {to, to == tf32 && !p_.hardware.tf32_toward_zero.empty() && p_.hardware.tf32_toward_zero.front()};
+  }
+
+  const plan& p_;
+};
+
+}  // namespace
+
+plan plan_detail::with_exceptions(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
+  plan out = stated;
+  const auto allows = [](const auto& list, const auto& value) {
+    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+  };
+  for (const plan_exception& e : stated.when) {
+    if (!allows(e.ops, p.op) || !allows(e.dtypes, p.q.element_format())) continue;
+    if (!e.chunk.empty() && (path != path_kind::chunk || !allows(e.chunk, chunk))) continue;
+    // Both visits come in the same order.
+    std::vector<const void*> lists;
+    for_each_key(e.change, [&](const key&, const auto& list) { lists.push_back(&list); });
+    std::size_t at = 0;
+    for_each_key(out, [&](const key&, auto& list) {
+      const auto& changed = *static_cast<const std::decay_t<decltype(list)>*>(lists[at++]);
+      if (!changed.empty()) list = changed;
+    });
+    if (!e.change.v_new.update.empty()) out.v_new.update_operand = e.change.v_new.update_operand;
+  }
+  return out;
+}
+
+std::vector<plan_variant> variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
+  require_fit(stated, p, path, chunk);
+  plan all = plan_detail::with_exceptions(stated, p, path, chunk);
+  spell_out(all, p);
+  // A block of the whole chunk by any name.
+  choices<std::size_t> blocks;
+  for (const std::size_t rows : all.inverse.block) {
+    const std::size_t block = rows < chunk ? rows : 0;
+    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
+  }
+  all.inverse.block = std::move(blocks);
+  plan first = all;
+  for_each_key(first, [](const key&, auto& list) {
+    if (list.size() > 1) list.erase(list.begin() + 1, list.end());
+  });
+
+  std::vector<plan_variant> out;
+  const auto add = [&](const plan& one, const std::string& chosen) {
+    out.push_back(resolver(one).run(path, chunk));
+    out.back().name = stated.name + (chosen.empty() ? "" : " (" + chosen + ")");
+  };
+  const bool tf32_first = uses_tf32(first, p, path);
+  add(first, "");
+  std::vector<void*> chosen;
+  for_each_key(first, [&](const key&, auto& list) { chosen.push_back(&list); });
+  std::size_t at = 0;
+  for_each_key(all, [&](const key& k, const auto& list) {
+    using list_type = std::decay_t<decltype(list)>;
+    auto& choice = *static_cast<list_type*>(chosen[at++]);
+    if (list.size() < 2 || !matters(k, first, p, path)) return;
+    if (std::is_same_v<list_type, choices<bool>> && !tf32_first) return;
+    const list_type before = choice;
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      choice = {list[i]};
+      const std::string word = word_of(k, static_cast<const typename list_type::value_type&>(list[i]));
+      add(first, word);
+      // A product that is in tf32 in this alternative only is in each of its directions.
+      if constexpr (std::is_same_v<list_type, choices<format_choice>>) {
+        if (tf32_first || !(list[i] == tf32_choice)) continue;
+        const choices<bool> direction = first.hardware.tf32_toward_zero;
+        for (std::size_t d = 1; d < all.hardware.tf32_toward_zero.size(); ++d) {
+          first.hardware.tf32_toward_zero = {all.hardware.tf32_toward_zero[d]};
+          add(first, word + ", " + word_of(k, bool{all.hardware.tf32_toward_zero[d]}));
+        }
+        first.hardware.tf32_toward_zero = direction;
+      }
+    }
+    choice = before;
+  });
+  return out;
+}
+
+format stored_format(const plan_variant& variant, std::string_view tensor) {
+  const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", variant.cumsum},
+                                                                     {"A", variant.A.store},
+                                                                     {"Ai", variant.inverse.store},
+                                                                     {"w", variant.w.store},
+                                                                     {"u", variant.u.store},
+                                                                     {"v_new", variant.v_new.store},
+                                                                     {"h", variant.state.store.to},
+                                                                     {"Aqk", variant.o.operand.to},
+                                                                     {"o", variant.o.store},
+                                                                     {"final_state", variant.state.accumulate}}};
+  for (const auto& [name, f] : formats) {
+    if (name == tensor) return f == tf32 ? fp32 : f;
+  }
+  throw domain_error("stored_format: a kernel stores no tensor " + std::string(tensor));
+}
+
+}  // namespace deltaproof

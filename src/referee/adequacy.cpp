@@ -1,0 +1,405 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numbers>
+
+#include "deltaproof/inverse/inverse_trial.hpp"
+#include "emulate/products.hpp"
+#include "referee/parts.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// A plan may cost this many times what its formats alone cost: three bits, the step from fp16 or tf32 to bf16. Beyond it the next
+/// narrower format, in a better algorithm, would serve its user as well.
+constexpr double allowed_ratio = 8;
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
+
+/// What exponentials and square roots cost on the hardware there is, in ulps beyond the half of rounding: the approximate units of
+/// GPUs stay within it. An error that a plan declares beyond that is the plan's own doing, as a coarse sum is.
+constexpr double usual_ulps = 2;
+
+/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, in the arithmetic of
+/// usual hardware.
+plan_variant formats_alone(plan_variant v) {
+  v.name += ", formats alone";
+  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) *f = wider(*f, fp32);
+  v.inverse.method = inverse_method{diagonal_kind::forward, 0, merge_kind::block};
+  v.inverse.accumulate = v.inverse.merge_accumulate = wider(v.inverse.store, fp32);
+  v.inverse.operand = v.inverse.merge_operand = {v.inverse.accumulate, false};
+  v.inverse.between.reset();
+  v.state.between_tokens.reset();
+  v.l2norm_epsilon = reference_l2norm_epsilon;  // another one is no format
+  v.exp2_ulps = std::min(v.exp2_ulps, usual_ulps);
+  v.rsqrt_ulps = std::min(v.rsqrt_ulps, usual_ulps);
+  if (v.order == sum_order::tensor_core) v.order = sum_order::sequential;
+  v.accumulator_bits = 0;
+  return v;
+}
+
+/// Exact sums, the plan's own algorithm: what it forms is then a property of the inputs.
+plan_variant exact_intermediates(plan_variant v) {
+  v.inverse.operand = v.inverse.merge_operand = {fp64, false};
+  v.inverse.accumulate = v.inverse.merge_accumulate = fp64;
+  v.inverse.between.reset();
+  return v;
+}
+
+/// The runs of one law: how many, and the mean and scatter of their log errors.
+struct log_errors {
+  double count = 0, mean = 0, squares = 0;
+
+  /// Errors below `least` count as that.
+  log_errors(const std::vector<double>& errors, double least) : count{static_cast<double>(errors.size())} {
+    for (const double x : errors) mean += std::log(std::max(x, least)) / count;
+    for (const double x : errors) squares += (std::log(std::max(x, least)) - mean) * (std::log(std::max(x, least)) - mean);
+  }
+};
+
+/// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the runs
+/// of the formats alone on such inputs. Inputs that happen to be special are so for both.
+struct place_cost {
+  double plan = 0;
+  double magnitude = 0;           ///< what errors are relative to
+  std::array<double, 2> least{};  ///< errors below it count as that, on the given inputs and on moved ones
+  std::size_t first = 0;
+  std::string tensor;
+  std::array<std::vector<double>, 2> alone;  ///< on the given inputs, on moved ones
+  const statistic* runs = nullptr;
+
+  /// The largest ratio of typical errors.
+  [[nodiscard]] double ratio() const {
+    if (plan <= 0) return 0;
+    double most = 0;
+    for (std::size_t law = 0; law < runs->samples.size(); ++law) {
+      const bool errs = std::any_of(runs->samples[law].begin(), runs->samples[law].end(), [](double x) { return !(x <= 0); });
+      if (!errs) continue;
+      const log_errors own(runs->samples[law], least[law % 2]), formats(alone[law % 2], least[law % 2]);
+      most = std::max(most, std::isfinite(own.mean) ? std::exp(own.mean - formats.mean) : infinity);
+    }
+    return std::isfinite(plan) ? most : infinity;
+  }
+  /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log errors,
+  /// one spread for all, Student's law.
+  [[nodiscard]] bool surely_above(double alpha) const {
+    double squares = 0, degrees = 0;
+    std::vector<log_errors> of_plan, of_formats;
+    for (std::size_t i = 0; i < 2; ++i) of_formats.emplace_back(alone[i], least[i]);
+    for (std::size_t law = 0; law < runs->samples.size(); ++law) {
+      if (!runs->samples[law].empty()) of_plan.emplace_back(runs->samples[law], least[law % 2]);
+    }
+    for (const auto* laws : {&of_plan, &of_formats}) {
+      for (const log_errors& law : *laws) {
+        squares += law.squares;
+        degrees += law.count - 1;
+      }
+    }
+    if (!(degrees > 0)) return false;
+    const double quantile = boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), alpha));
+    for (std::size_t i = 0; i < of_plan.size(); ++i) {
+      const log_errors &own = of_plan[i], &formats = of_formats[i % 2];
+      const double error = std::sqrt(squares / degrees * (1 / own.count + 1 / formats.count));
+      if (own.mean - formats.mean - std::log(allowed_ratio) > quantile * error) return true;
+    }
+    return false;
+  }
+};
+
+/// How the products with Ai read it, the coarser of the two.
+narrowing reading_of_inverse(const plan_variant& v) { return v.u.operand.to.precision <= v.w.operand.to.precision ? v.u.operand : v.w.operand; }
+
+/// Largest exponent to base 2 that a gate factor of this form reaches, from the given gates in fp64.
+double largest_gate_exponent(const head_input& in, const plan_variant& v) {
+  double most = 0;
+  if (!in.gated() || v.path != path_kind::chunk) return most;
+  const std::size_t n = in.steps_per_token, block = v.gate_block;
+  for (std::size_t ch = 0; ch < in.g.cols(); ++ch) {
+    for (std::size_t first = 0; first < in.rows(); first += v.chunk) {
+      const std::size_t rows = std::min(v.chunk, in.rows() - first);
+      std::vector<double> G(rows);
+      double sum = 0;
+      for (std::size_t r = 0; r < rows; ++r) {
+        if ((first + r) % n == 0) sum += in.g((first + r) / n, ch);
+        G[r] = sum * std::numbers::log2e;
+      }
+      for (std::size_t r = 0; r < rows; ++r) {
+        const std::size_t start = r / block * block;
+        if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
+        if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
+          if (v.form == gate_form::middle_block) most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
+          most = std::max(most, G[r] - G[start]);
+        }
+        if (r > 0) most = std::max(most, G[r] - G[r - 1]);
+      }
+    }
+  }
+  return most;
+}
+
+std::string place_of(const lane& at, std::size_t token) {
+  return "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head) + ", its token " + std::to_string(token);
+}
+
+void judge_contract(const trial& t, adequacy_report& out) {
+  const auto& contract = t.variants.front().contract;
+  if (!contract || !t.p.g) return;
+  std::size_t outside = 0, all = 0;
+  double worst = 0;
+  std::string where;
+  for (const lane& at : t.lanes) {
+    const head_input in = take_head(t.p, at.sequence, at.head);
+    for (std::size_t i = 0; i < in.g.size(); ++i, ++all) {
+      const double g = in.g.data()[i];
+      if (g >= contract->first && g < contract->second) continue;
+      if (outside++ == 0) where = place_of(at, i / std::max<std::size_t>(1, in.g.cols()));
+      if (std::fabs(g) > std::fabs(worst)) worst = g;
+    }
+  }
+  if (outside == 0) return;
+  const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + ")";
+  out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
+                        "the plan's gate contract is broken: it needs each log decay in " + interval + ", and " + std::to_string(outside) + " of " +
+                            std::to_string(all) + " are outside (down to " + digits(worst) + "; the first at " + where + ")"});
+}
+
+/// As `explain` names it; sums of powers have two names in public, Neumann and doubling.
+std::string inverse_text(const inverse_method& method) {
+  return name_of(method) + (method.diagonal == diagonal_kind::neumann ? ": sums of powers by doubling" : "");
+}
+
+/// Tokens of a head of the slice that say what its inverses form: a few chunks.
+std::size_t inspected_tokens(const trial& t, const lane& at) { return std::min(at.judged, 16 * t.unit); }
+
+/// The rigorous bound on what the inverses of those chunks may form, through |A|, whatever the signs of its entries. It only
+/// warns: it may be far above what is reached.
+void warn_of_bound(const trial& t, adequacy_report& out) {
+  const plan_variant& v = t.variants.front();
+  if (v.path != path_kind::chunk || t.slice.empty()) return;
+  inverse_plan plan{v.inverse.method, v.inverse.operand.to, v.inverse.accumulate, v.inverse.store, std::nullopt};
+  if (v.inverse.merge_operand.to != v.inverse.operand.to) plan.merge = v.inverse.merge_operand.to;
+  try {
+    require_possible(plan);
+  } catch (const format_error&) {
+    return;  // formats for which no bound is compiled
+  }
+  // The bound grows with each |A_ij|: the largest of all chunks stand for them all.
+  inverse_case one;
+  one.lower = matrix<double>(v.chunk, v.chunk, 0.0);
+  for (const std::size_t i : t.slice) {
+    const lane& at = t.lanes[i];
+    emulation_options stages;
+    stages.stages = true;
+    const head_output run = emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at)), exact_intermediates(v), stages);
+    for (std::size_t row = 0; row < run.A.rows(); ++row) {
+      const std::size_t r = row % v.chunk;
+      for (std::size_t j = 0; j < r; ++j) {
+        const double entry = std::fabs(emulation::narrowed(run.A(row, j), v.inverse.operand));
+        if (!std::isfinite(entry)) return;
+        one.lower(r, j) = std::max(one.lower(r, j), entry);
+      }
+    }
+  }
+  const growth bound = bound_growth(plan, {&one, 1});
+  const double most = std::min(largest(v.inverse.operand.to), largest(v.inverse.accumulate));
+  if (bound.largest <= most) return;
+  out.ranges.push_back({"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
+                        "proved through |A| for the first 16 chunks of the heads emulated, an intermediate of the inverse may reach " + digits(bound.largest) + "; " +
+                            std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
+}
+
+void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
+  const plan_variant& v = t.variants.front();
+  judge_contract(t, out);
+  if (auto epsilon = other_epsilon(t)) out.ranges.push_back(std::move(*epsilon));
+  double exponent = 0, total = 0;
+  bool resets = false;
+
+  double growth = 0, entry = 0;
+  for (const lane& at : t.lanes) {
+    const head_input in = take_head(t.p, at.sequence, at.head);
+    exponent = std::max(exponent, largest_gate_exponent(in, v));
+    for (std::size_t i = 0; i < in.g.size(); ++i) {
+      if (std::isfinite(in.g.data()[i])) total = std::max(total, std::fabs(in.g.data()[i]));
+      resets = resets || std::isinf(in.g.data()[i]);
+    }
+  }
+  if (v.path == path_kind::chunk) {
+    // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
+    std::mutex lock;
+    parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
+      const lane& at = t.lanes[t.slice[i]];
+      head_input in = first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at));
+      const plan_variant exact = exact_intermediates(v);
+      const head_output run = emulate_head(in, exact);
+      // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
+      plan_variant substituted = exact;
+      substituted.inverse.method = {diagonal_kind::forward, 0, exact.inverse.method.merge};
+      const bool spoilt = exact.inverse.method.diagonal != diagonal_kind::forward;
+      const double largest_entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
+      const std::lock_guard guard(lock);
+      const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
+      growth = std::max(growth, formed_there == formed_there ? formed_there : infinity);
+      entry = std::max(entry, largest_entry);
+    });
+    const format coarse = v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
+    const format operand = reading_of_inverse(v).to;
+    const format read = operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
+    const double u = std::max({unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
+    const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
+    const bool costs = cost > budget;
+    const double most = largest(v.inverse.operand.to);
+    const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
+    if (resets && std::isinf(growth)) {
+      out.ranges.push_back({"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
+                            "a log decay of -inf leaves -inf in the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
+    } else if (growth > 0) {
+      out.ranges.push_back({"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", costs || overflows,
+                            "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
+                                (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
+                                           : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " + digits(budget) +
+                                                 " = 8 u max(1, largest entry " + digits(entry) + "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
+    }
+  }
+  warn_of_bound(t, out);
+  if (exponent > 0) {
+    const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
+    const double limit = in.emax + 1;
+    out.ranges.push_back({"gate exponent", exponent, limit, std::string(name_of(in)), "predicted", exponent >= limit,
+                          "a gate factor 2^" + digits(exponent) + " is formed (" + std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) + " ends at 2^" + digits(limit)});
+  }
+  if (total > 64) {
+    out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
+                          "the sum of log decays grows to " + digits(total) + " in one step: every later ratio in that chunk is off by about " +
+                              digits(total * unit_roundoff(v.cumsum)) + ", which the budget contains"});
+  }
+  const auto observed = [&](formed what, const format& in) {
+    const double reached = runs.range[static_cast<std::size_t>(what)];
+    if (std::isfinite(reached) && reached <= largest(in)) return;
+    const std::string name(detail::name_in(formed_names, what));
+    out.ranges.push_back({name, reached, largest(in), std::string(name_of(in)), "observed", true,
+                          "in emulated runs of the plan on these inputs, " + name + " reaches " + digits(reached) + "; " + std::string(name_of(in)) + " ends at " + digits(largest(in))});
+  };
+  observed(formed::gate_factor, v.cumsum);
+  observed(formed::inverse_intermediate, v.inverse.accumulate);
+  observed(formed::inverse, v.inverse.store);
+  observed(formed::state, v.state.accumulate);
+}
+
+}  // namespace
+
+adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
+  const std::string key = "adequacy " + t.lanes_key() + (limits.empty() ? "" : " " + detail::general(limits.front().alpha, 17));
+  if (const auto kept = recall<adequacy_report>(t.options, key)) return *kept;
+  adequacy_report out;
+  out.accuracy = t.options.accuracy;
+  judge_ranges(t, runs, out);
+
+  // What the formats alone cost in the same places, from runs of the same heads, on the given inputs and on moved ones.
+  std::vector<place_cost> places;
+  const plan_variant alone = formats_alone(t.variants.front());
+  std::mutex lock;
+  constexpr std::size_t draws = 6;  // half on the given inputs
+  std::size_t done = 0;
+  std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(draws));
+  const auto ran_one = [&] {
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("adequacy", static_cast<double>(++done) / static_cast<double>(t.slice.size() * draws));
+  };
+  parallel_for(t.slice.size() * draws, t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const lane& at = t.lanes[t.slice[job / draws]];
+    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    const std::uint64_t seed = t.seed(4, t.slice[job / draws], job % draws);
+    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, in, alone, seed, t.truth, at) : errors_of_draw(in, alone, seed);
+    if (!at.state) e.state = matrix<double>();
+    samples[job / draws][job % draws] = norms(e, buckets(at.judged, t.unit), at.judged);
+    ran_one();
+  });
+  const auto violate = [&] {
+    for (const range_report& range : out.ranges) {
+      if (!range.violated) continue;
+      out.adequate = false;
+      out.reason = range.says;
+      out.stage = range.what.starts_with("inverse") ? "Ai" : "";
+      break;
+    }
+  };
+  if (t.stopped()) {  // with some of the samples only
+    violate();
+    out.judged = !out.adequate;
+    return out;
+  }
+  for (std::size_t s = 0; s < t.slice.size(); ++s) {
+    const lane& at = t.lanes[t.slice[s]];
+    const auto where = buckets(at.judged, t.unit);
+    const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
+    std::size_t first_place = 0;
+    while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
+    // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
+    if (at.judged < at.range.tokens) continue;
+    double largest_output = 0;
+    for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
+    for (std::size_t b = 0; b < truth.size() && b < samples[s][0].rms.size(); ++b) {
+      const judged_statistic& place = runs.places[first_place + 2 * b];
+      place_cost cost;
+      const threshold& limit = limits[first_place + 2 * b];
+      // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
+      cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
+      // What is exactly 0 has cancelled: errors are relative to what such values are elsewhere in the head, or on moved inputs.
+      const double elsewhere = place.tensor == "o" ? largest_output : runs.range[static_cast<std::size_t>(formed::state)];
+      const double scale = std::isfinite(elsewhere) ? elsewhere : 0;
+      cost.magnitude = truth[b] > 0 ? truth[b] : scale;
+      // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
+      // exact: a state that is kept in bf16 between chunks is handed over in bf16.
+      const std::optional<format>& carried = t.variants.front().state.between_tokens;
+      const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
+      for (std::size_t i = 0; i < draws; ++i) cost.alone[i % 2].push_back(samples[s][i].rms[b]);
+      for (std::size_t i = 0; i < 2; ++i) {
+        const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
+        cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
+      }
+      cost.runs = &runs.statistics[first_place + 2 * b];
+      cost.first = place.first_token;
+      cost.tensor = place.tensor;
+      places.push_back(cost);
+    }
+  }
+  const double each = t.options.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  for (const place_cost& c : places) {
+    const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
+    const double ratio = c.ratio();
+    const bool bad = out.accuracy ? error > *out.accuracy
+                                  : ratio > allowed_ratio && (std::isinf(ratio) || c.surely_above(each));
+    out.worst_error = std::max(out.worst_error, error);
+    if (ratio > out.worst_ratio) {
+      out.worst_ratio = ratio;
+      out.worst_tensor = c.tensor;
+    }
+    // A final state says only that the end is inadequate.
+    if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
+    if (bad && out.adequate) {
+      out.adequate = false;
+      out.stage = c.tensor;
+      out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
+                                : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
+    }
+  }
+  violate();
+  out.judged = true;
+  keep(t.options, key, out);
+  return out;
+}
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,399 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/referee/budget.hpp"
+
+#include <algorithm>
+#include <boost/math/distributions/gamma.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/tools/minima.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "deltaproof/support/errors.hpp"
+#include "referee/budget_pools.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+
+double false_alarm::each() const {
+  if (!(family > 0 && family <= 0.1)) {
+    throw domain_error("false_alarm: a family probability of " + detail::general(family, 6) + "; give one in (0, 0.1]");
+  }
+  if (statistics == 0) throw domain_error("false_alarm: no statistics; count every one the check tests");
+  return family / static_cast<double>(statistics);
+}
+
+std::size_t runs_needed(std::size_t keys, std::size_t variants) {
+  if (keys == 0 || variants == 0) {
+    throw domain_error("runs_needed: " + std::to_string(keys) + " keys of " + std::to_string(variants) +
+                       " variants; at least one of each must be run more than once");
+  }
+  const auto ceiling = [](std::size_t a, std::size_t b) { return (a + b - 1) / b; };
+  return 1 + std::max(ceiling(wide_pool_degrees, keys * variants), ceiling(near_pool_degrees, variants));
+}
+
+namespace {
+
+using detail::cell;
+using detail::general;
+using detail::named_pool;
+using detail::pool_set;
+using detail::run_scale;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double normal_quantile(double alpha) { return boost::math::quantile(boost::math::complement(boost::math::normal(), alpha)); }
+double student_quantile(std::size_t degrees, double alpha) {
+  return boost::math::quantile(boost::math::complement(boost::math::students_t(static_cast<double>(degrees)), alpha));
+}
+// Of the Gumbel law with mean 0 and variance 1: (-log(-log(1 - alpha)) - gamma) sqrt(6) / pi.
+double gumbel_quantile(double alpha) {
+  constexpr double euler_gamma = 0.57721566490153286;
+  constexpr double sqrt_6_over_pi = 0.77969680123367553;
+  return (-std::log(-std::log1p(-alpha)) - euler_gamma) * sqrt_6_over_pi;
+}
+// Of the Gamma law with mean 0, variance 1 and this skewness > 0: shape k = 4 / skewness^2, (G - k) / sqrt k.
+double gamma_quantile(double skewness, double alpha) {
+  const double shape = 4 / (skewness * skewness);
+  return (boost::math::quantile(boost::math::complement(boost::math::gamma_distribution<double>(shape), alpha)) - shape) /
+         std::sqrt(shape);
+}
+
+// The upper quantiles of the laws at one alpha, each found once.
+class quantile_table {
+ public:
+  explicit quantile_table(double alpha) : alpha_{alpha}, normal_{normal_quantile(alpha)}, gumbel_{gumbel_quantile(alpha)} {}
+
+  // Of the heavier of the norm's own law and the Gamma law with this skewness.
+  [[nodiscard]] std::pair<double, std::string_view> known_spread(norm_kind norm, double skewness) {
+    const std::pair<double, std::string_view> own =
+        norm == norm_kind::rms ? std::pair{normal_, "Student"} : std::pair{gumbel_, "Gumbel"};
+    // With less skewness the Gamma law's quantile exceeds the normal one by less than 2 % down to alpha = 1e-9.
+    if (skewness <= 0.02) return own;
+    double& gamma = gamma_[skewness];
+    if (gamma == 0) gamma = gamma_quantile(skewness, alpha_);
+    return gamma > own.first ? std::pair{gamma, std::string_view("Gamma")} : own;
+  }
+  // What an estimated spread costs: Student's quantile over the normal one.
+  [[nodiscard]] double estimated_spread(std::size_t degrees) {
+    double& kept = student_over_normal_[degrees];
+    if (kept == 0) kept = student_quantile(degrees, alpha_) / normal_;
+    return kept;
+  }
+
+ private:
+  double alpha_, normal_, gumbel_;
+  std::map<std::size_t, double> student_over_normal_;
+  std::map<double, double> gamma_;
+};
+
+std::string key_text(const statistic& s) {
+  return s.tensor + ", bucket " + std::to_string(s.bucket) + ", head " + std::to_string(s.head) + ", " +
+         (s.norm == norm_kind::rms ? "rms" : "max");
+}
+
+void require_floor(double floor, const char* where, const std::string& name) {
+  if (floor >= 0 && !std::isinf(floor)) return;
+  throw domain_error(std::string(where) + ": a floor of " + general(floor, 6) + " for " + name + "; give a finite number >= 0");
+}
+
+void require_runs(const std::vector<std::vector<double>>& samples, const char* where, const std::string& name) {
+  if (samples.empty()) throw shape_error(std::string(where) + ": no variants for " + name);
+  for (std::size_t v = 0; v < samples.size(); ++v) {
+    if (!samples[v].empty()) continue;
+    throw shape_error(std::string(where) + ": variant " + std::to_string(v) + " has no run for " + name +
+                      "; each variant needs one, for the budget is that of the worst");
+  }
+}
+
+void require_valid(const statistic& s) {
+  require_floor(s.floor, "thresholds", key_text(s));
+  require_floor(s.least_spread, "thresholds: least spread", key_text(s));
+  if (!(s.allowance >= 1 && s.allowance <= 16)) {
+    throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) + "; give one in [1, 16]");
+  }
+  require_runs(s.samples, "thresholds", key_text(s));
+  for (const auto& runs : s.samples) {
+    for (const double x : runs) {
+      if (!(x < 0)) continue;
+      throw domain_error("thresholds: an error norm of " + general(x, 6) + " for " + key_text(s) +
+                         "; norms are >= 0, use signed_thresholds for numbers with a sign");
+    }
+  }
+}
+
+std::string counted(std::size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string degrees_text(std::size_t n) { return counted(n, "degree") + " of freedom"; }
+
+std::size_t count_runs(const std::vector<std::vector<double>>& samples) {
+  std::size_t runs = 0;
+  for (const auto& v : samples) runs += v.size();
+  return runs;
+}
+std::string emulated(const std::vector<std::vector<double>>& samples) {
+  return "emulated: " + counted(count_runs(samples), "run") + " of " + counted(samples.size(), "variant");
+}
+
+std::string pool_text(const named_pool& p, std::size_t key_head) {
+  std::string text = degrees_text(p.residuals.degrees) + " (";
+  text += !p.head ? "all heads" : *p.head == key_head ? "this head" : "noisiest head, " + std::to_string(*p.head);
+  text += p.first_bucket == p.last_bucket ? ", bucket " + std::to_string(p.first_bucket)
+                                          : ", buckets " + std::to_string(p.first_bucket) + "-" + std::to_string(p.last_bucket);
+  return text + ")";
+}
+
+// The largest quantile spread sqrt(1 + 1/n) of the pools considered for one variant of n runs.
+struct widest_reach {
+  double reach = -1, quantile = 0, spread = 0;
+  std::string_view law;
+  const named_pool* from = nullptr;
+
+  void consider(const named_pool& p, const std::pair<double, std::string_view>& law_at_alpha, double variant, double runs,
+                double least, quantile_table& table) {
+    if (p.residuals.degrees == 0) return;
+    const double q = law_at_alpha.first * table.estimated_spread(p.residuals.degrees);
+    const double s = std::max(p.residuals.spread() * variant, least);
+    const double r = q * s * std::sqrt(1 + 1 / runs);
+    if (r > reach) *this = {r, q, s, law_at_alpha.second, &p};
+  }
+};
+
+// What a reach on the log scale is as a factor; `of_own_law`: the reach by the norm's own law, without skewness. An error of
+// first order is a linear image of many independent roundings: the tail of its rms is at most that of the largest weight alone, of
+// its maximum at most Gumbel's, on the linear scale. Such a weight is 1.55 spreads of the log for a single element, 1.42 for many.
+double factor_of(const statistic& s, double reach, double of_own_law) {
+  const double log_law = std::exp(reach);
+  return s.first_order ? std::min(log_law, 1 + std::max(reach, s.norm == norm_kind::rms ? 1.6 * of_own_law : 0.0)) : log_law;
+}
+
+// How many standard errors are added to the skewness that the runs show: where one element stands out, few runs show too little.
+constexpr double skewness_margin = 3;
+
+threshold no_budget(const statistic& s, double alpha, std::size_t variant, const std::string& why) {
+  threshold t;
+  t.value = infinity;
+  t.finite = false;
+  t.variant = variant;
+  t.alpha = alpha;
+  t.provenance = emulated(s.samples) + "; no finite budget: " + why;
+  return t;
+}
+
+/// The keys of one tensor and norm, and what is the same for all of their heads that were run once: the widest reach among the
+/// heads that were run more often, by bucket, variant, runs and least spread. Looked for anew for each head it would cost heads times heads.
+struct key_group {
+  struct reach {
+    widest_reach widest;
+    std::size_t pooled = std::numeric_limits<std::size_t>::max();
+  };
+  pool_set keys;
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t, double>, reach> of_repeated_heads;
+};
+
+threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
+  pool_set& keys = group.keys;
+  const std::vector<cell>& cells = keys.cells(s.bucket, s.head);
+  const auto broken = std::find_if(cells.begin(), cells.end(), [](const cell& c) { return !c.finite; });
+  if (broken != cells.end()) {
+    const auto v = static_cast<std::size_t>(broken - cells.begin());
+    return no_budget(s, alpha, v, "a run of variant " + std::to_string(v) + " is not finite");
+  }
+  threshold t;
+  t.alpha = alpha;
+  t.value = s.floor;
+  t.pooled = std::numeric_limits<std::size_t>::max();
+  double decisive = -infinity;
+  widest_reach decides;
+  for (std::size_t v = 0; v < cells.size(); ++v) {
+    const cell& c = cells[v];
+    t.value = std::max(t.value, c.largest);
+    if (c.runs == 0) continue;  // at the floor
+    const auto runs = static_cast<double>(c.runs);
+    const detail::common_shape& shape = keys.shape(near_pool_degrees);
+    // The mean of n runs is low as easily as its skewness, 1/sqrt(n) of theirs, says: a long left tail counts where n is small.
+    const auto law =
+        table.known_spread(s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
+    const auto consider = [&](std::size_t head, key_group::reach& into) {
+      const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
+      into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, s.least_spread, table);
+      into.widest.consider(wide, law, shape.variants[v], runs, s.least_spread, table);
+      into.pooled = std::min(into.pooled, wide.residuals.degrees);
+    };
+    key_group::reach found;
+    if (keys.repeated_heads().count(s.head) != 0) {
+      consider(s.head, found);
+    } else {
+      const auto [known, is_new] = group.of_repeated_heads.try_emplace({s.bucket, v, c.runs, s.least_spread});
+      if (is_new) {
+        for (const std::size_t head : keys.repeated_heads()) consider(head, known->second);
+      }
+      found = known->second;
+    }
+    const widest_reach& widest = found.widest;
+    t.pooled = std::min(t.pooled, found.pooled);
+    if (widest.from == nullptr) {
+      threshold none = no_budget(s, alpha, v, "no key of this tensor was run twice above its floor");
+      none.enough = false;
+      return none;
+    }
+    const double own_share = table.known_spread(s.norm, 0).first / law.first;
+    const double here = c.mean + std::log(factor_of(s, widest.reach, widest.reach * own_share));
+    if (here > decisive) {
+      decisive = here;
+      decides = widest;
+      t.typical = std::exp(c.mean);
+      t.variant = v;
+    }
+  }
+  if (decides.from == nullptr) {
+    t.typical = s.floor;
+    t.at_floor = true;
+    t.pooled = 0;
+    t.provenance = emulated(s.samples) + "; every run is at or below the floor, which is the limit: " + general(s.floor, 3);
+    return t;
+  }
+  // Never below a run that was seen: exp(log x) may be less than x.
+  t.value = std::max(t.value, std::exp(decisive) * s.allowance);
+  t.spread = decides.spread;
+  t.degrees = decides.from->residuals.degrees;
+  t.quantile = decides.quantile;
+  t.finite = std::isfinite(t.value);
+  t.enough = t.pooled >= wide_pool_degrees;
+  t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typically " + general(t.typical, 3) +
+                 ", spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) + ", " +
+                 std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
+  if (s.first_order) t.provenance += ", linear";
+  if (s.allowance > 1) t.provenance += "; times " + general(s.allowance, 3) + ", as sums may be made in any order";
+  if (!t.finite) t.provenance += "; no finite budget: the limit overflows";
+  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the widest pool: add runs";
+  return t;
+}
+
+signed_threshold interval_of(const signed_statistic& s, double alpha) {
+  require_floor(s.floor, "signed_thresholds", s.name);
+  require_runs(s.samples, "signed_thresholds", s.name);
+  detail::pool residuals;
+  std::vector<cell> cells;
+  for (const auto& runs : s.samples) cells.push_back(detail::summed(runs, 0, run_scale::linear));
+  residuals.add(cells);
+  signed_threshold t;
+  t.alpha = alpha;
+  t.degrees = residuals.degrees;
+  t.spread = residuals.spread();
+  t.lower = t.least_mean = infinity;
+  t.upper = t.largest_mean = -infinity;
+  const bool broken = std::any_of(cells.begin(), cells.end(), [](const cell& c) { return !c.finite; });
+  if (broken || residuals.degrees == 0) {
+    t.finite = false;
+    t.lower = t.least_mean = -infinity;
+    t.upper = t.largest_mean = infinity;
+    t.provenance = emulated(s.samples) + "; no finite budget: " + (broken ? "a run is not finite" : "no variant was run twice");
+    return t;
+  }
+  const double side = s.two_sided ? alpha / 2 : alpha;
+  t.quantile = student_quantile(t.degrees, side);
+  const auto all = static_cast<double>(count_runs(s.samples));
+  for (const cell& c : cells) {
+    const auto n = static_cast<double>(c.runs);
+    const double predictive = t.spread * std::sqrt(1 + 1 / n);
+    const double reach = std::max(s.floor, t.quantile * predictive);
+    t.predictive = std::max(t.predictive, predictive);
+    t.mean += c.mean * (n / all);
+    t.least_mean = std::min(t.least_mean, c.mean);
+    t.largest_mean = std::max(t.largest_mean, c.mean);
+    // Never inside a run that was seen.
+    t.lower = std::min({t.lower, c.least, c.mean - reach});
+    t.upper = std::max({t.upper, c.largest, c.mean + reach});
+  }
+  if (!s.two_sided) t.lower = -infinity;
+  t.finite = std::isfinite(t.upper);
+  t.provenance = emulated(s.samples) + "; mean " + general(t.mean, 3) + ", spread " + general(t.spread, 3) + " with " +
+                 degrees_text(t.degrees) + ", Student quantile " + general(t.quantile, 3) + " at " + general(side, 2) +
+                 (s.two_sided ? " on each side" : "");
+  return t;
+}
+
+}  // namespace
+
+std::vector<threshold> thresholds(std::span<const statistic> statistics, const false_alarm& alarm) {
+  const double alpha = alarm.each();
+  using group = std::pair<std::string, norm_kind>;
+  std::map<group, key_group> groups;
+  std::map<group, std::size_t> variants;
+  std::set<std::tuple<std::string, norm_kind, std::size_t, std::size_t>> seen;
+  for (const statistic& s : statistics) {
+    require_valid(s);
+    if (!seen.emplace(s.tensor, s.norm, s.bucket, s.head).second) throw domain_error("thresholds: given twice: " + key_text(s));
+    const std::size_t expected = variants.try_emplace({s.tensor, s.norm}, s.samples.size()).first->second;
+    if (expected != s.samples.size()) {
+      throw shape_error("thresholds: " + counted(s.samples.size(), "variant") + " for " + key_text(s) + ", " +
+                        std::to_string(expected) + " for other keys; give the same variants everywhere");
+    }
+    std::vector<cell> cells;
+    cells.reserve(s.samples.size());
+    for (const auto& runs : s.samples) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
+    groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells));
+  }
+  quantile_table table(alpha);
+  std::vector<threshold> result;
+  result.reserve(statistics.size());
+  for (const statistic& s : statistics) result.push_back(limit_of(s, groups[{s.tensor, s.norm}], alpha, table));
+  return result;
+}
+
+std::vector<signed_threshold> signed_thresholds(std::span<const signed_statistic> statistics, const false_alarm& alarm) {
+  const double alpha = alarm.each();
+  std::vector<signed_threshold> result;
+  result.reserve(statistics.size());
+  for (const signed_statistic& s : statistics) result.push_back(interval_of(s, alpha));
+  return result;
+}
+
+double projection_limit(const signed_threshold& cosine, const threshold& size) {
+  if (!cosine.finite || !size.finite) return infinity;
+  if (size.at_floor || cosine.upper <= 0) return std::max(0.0, cosine.upper) * size.value;
+  // In units of their limits' distances from the means cosine and log size are normal and independent, and what lies beyond a
+  // limit on the product is a convex set: kept off the unit disk, it lies behind a tangent, as far out as either limit.
+  const double turn = cosine.upper - cosine.largest_mean, grow = std::log(size.value / size.typical);
+  const auto at = [&](double angle) {
+    return std::min(1.0, cosine.largest_mean + turn * std::cos(angle)) * size.typical * std::exp(grow * std::sin(angle));
+  };
+  // Its logarithm is concave where the cosine is positive: one maximum.
+  constexpr double quarter = 1.5707963267948966;
+  const auto [where, least] = boost::math::tools::brent_find_minima([&](double angle) { return -at(angle); }, 0.0, quarter, 24);
+  return std::max({-least, at(0), at(quarter)});
+}
+
+double signed_threshold::z_score(double value) const {
+  if (value >= least_mean && value <= largest_mean) return 0;
+  return (value - (value < least_mean ? least_mean : largest_mean)) / predictive;
+}
+
+std::string budget_argument(const false_alarm& alarm) {
+  return "If what is assumed below holds, a kernel that keeps the plan is refuted with probability at most " +
+         general(alarm.family, 3) + ": " + general(alarm.each(), 3) + " for each of " + counted(alarm.statistics, "statistic") +
+         ", added up; independence is not assumed.\n"
+         "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other. Where the plan\n"
+         "leaves the order of sums open, and sums make the error, it may be " +
+         general(open_order, 3) +
+         " times as large.\n"
+         "Assumed: the log of an rms error has no heavier right tail than the normal law, the log of a max error than the\n"
+         "Gumbel law, or either than the Gamma law with the skewness that the runs show and three standard errors of it.\n"
+         "Assumed: an error that is small beside the truth is a sum of what many roundings do, each apart: then no heavier tails than\n"
+         "those of normal roundings, on the linear scale.\n"
+         "Assumed: a head and bucket is no noisier than its runs show (its neighbours' too, until there are " +
+         std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +
+         "; the larger limit counts), times the noise of the variant; a head run once is no\n"
+         "noisier than the noisiest head that was run more often.\n"
+         "Assumed: biases of stages and cosines of the error with planted faults are normal.\n"
+         "Assumed: what is at or below its floor in every run is so always.\n"
+         "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
+}
+
+}  // namespace deltaproof

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "deltaproof/number/random.hpp"
+#include "emulate/products.hpp"
+#include "referee/parts.hpp"
+#include "support/parallel.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+void widen(range_seen& to, const range_seen& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!(from[i] <= to[i])) to[i] = to[i] != to[i] ? to[i] : from[i];
+  }
+}
+
+/// A run as the kernel recorded its own: the stages that the result holds, and no others.
+result recorded_alike(result run, const result& like) {
+  std::erase_if(run.stages, [&](const auto& stage) { return like.stages.find(stage.first) == like.stages.end(); });
+  if (!like.final_state) run.final_state.reset();
+  return run;
+}
+
+/// The stage in the format in which the plan stores it, where the kernel stored more bits: its error in units of a bound that
+/// has the plan's half ulp is what the plan's own runs can be compared with.
+std::optional<result> stored_as(const plan_variant& own, result r, const std::string& stage) {
+  const format to = stored_format(own, stage), from = r.stages.at(stage).element_format();
+  if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
+  std::vector<double> values = r.stages.at(stage).to_doubles();
+  for (double& x : values) x = emulation::narrowed(x, {to, false});
+  r.stages.at(stage) = tensor::from_doubles(to, r.stages.at(stage).shape(), values, stage);
+  return r;
+}
+
+/// The same head with its channels in another order. A plan names how a sum is associated, not which channel comes first; where
+/// a few channels are larger in every row, that decides how large the error of every sum is.
+head_input shuffled(const head_input& in, std::uint64_t seed) {
+  philox draw(seed, 0x5f1e);
+  std::vector<std::size_t> from(in.key_dim());
+  std::iota(from.begin(), from.end(), std::size_t{0});
+  for (std::size_t i = from.size(); i > 1; --i) std::swap(from[i - 1], from[static_cast<std::size_t>(draw.below(i))]);
+  head_input out = in;
+  const auto columns = [&](matrix<double>& to, const matrix<double>& m) {
+    for (std::size_t i = 0; i < m.rows(); ++i) {
+      for (std::size_t c = 0; c < from.size(); ++c) to(i, c) = m(i, from[c]);
+    }
+  };
+  columns(out.q, in.q);
+  columns(out.k, in.k);
+  if (in.gated() && in.channels()) columns(out.g, in.g);
+  for (std::size_t c = 0; c < from.size(); ++c) std::copy(in.state.row(from[c]).begin(), in.state.row(from[c]).end(), out.state.row(c).begin());
+  return out;
+}
+
+/// Whether everything that a kernel forms before o is stored is in fp32 or wider: its error is that of its sums.
+bool made_by_sums(const plan_variant& v, const problem& p) {
+  const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
+  const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
+  bool all = wide(v.state.accumulate) && wide(v.state.store.to) && kept(v.state.between_tokens) && wide(v.v_new.store) &&
+             wide(v.v_new.update_operand.to) && wide(v.o.operand.to) && wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
+  if (v.path == path_kind::recurrent) return all;
+  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand}) all = all && wide(x.to);
+  for (const format& f : {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store}) all = all && wide(f);
+  return all && kept(v.inverse.between);
+}
+
+/// What kind of error each place has, by the runs: of first order where it is small beside the truth; made by sums where the
+/// plan rounds nowhere else, or where what is left is as small as sums make it (inputs that the plan's formats hold exactly).
+void classify(const trial& t, drawn& runs) {
+  const bool sums = std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
+  std::size_t at = 0;
+  for (const lane& here : t.lanes) {
+    const std::vector<double> truth = truth_rms(t.p, t.truth, here, buckets(here.judged, t.unit));
+    for (std::size_t b = 0; at + 1 < runs.statistics.size() && b < truth.size(); ++b, at += 2) {
+      statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
+      double typical = 0;
+      for (const auto& law : rms.samples) typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
+      const bool own = sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
+      rms.first_order = max.first_order = typical <= truth[b] / 64;
+      rms.allowance = max.allowance = t.order_is_open() && (own || typical <= truth[b] * 0x1p-16) ? open_order : 1;
+    }
+  }
+}
+
+}  // namespace
+
+drawn draw_runs(const trial& t) {
+  drawn out;
+  struct job {
+    std::size_t lane, law, run;
+  };
+  const std::size_t laws = laws_of_runs(t.variants.size());
+  std::vector<job> jobs;
+  std::vector<std::size_t> first_place(t.lanes.size());
+  const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
+  const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const lane& at = t.lanes[i];
+    out.finite.push_back(at.judged);
+    const auto where = buckets(at.judged, t.unit);
+    const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
+    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
+    const std::size_t runs = often ? t.runs : 1;
+    first_place[i] = out.places.size();
+    for (std::size_t b = 0; b < got.rms.size(); ++b) {
+      const bool state = b == where.size();
+      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+        judged_statistic place;
+        place.tensor = state ? "final_state" : "o";
+        place.sequence = at.sequence;
+        place.head = at.head;
+        place.first_token = state ? 0 : where[b].first;
+        place.last_token = state ? at.judged : where[b].last;
+        place.norm = norm;
+        place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
+        out.places.push_back(place);
+        const double radius = floors[state ? 1 : 0];
+        statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
+        s.samples.assign(laws, std::vector<double>(runs, 0.0));
+        out.statistics.push_back(std::move(s));
+      }
+    }
+    // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
+    for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
+      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
+    }
+  }
+  const std::string key = "runs " + t.lanes_key();
+  if (const auto kept = recall<drawn>(t.options, key)) {
+    for (std::size_t i = 0; i < out.statistics.size(); ++i) out.statistics[i].samples = kept->statistics[i].samples;
+    out.range = kept->range;
+    out.finite = kept->finite;
+    classify(t, out);
+    return out;
+  }
+  std::mutex lock;
+  std::size_t done = 0;
+  parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
+    if (t.stopped()) return;
+    const auto [i, law, r] = jobs[j];
+    const lane& at = t.lanes[i];
+    const auto where = buckets(at.judged, t.unit);
+    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    range_seen range{};
+    const plan_variant& variant = t.variants[law / 2];
+    const std::uint64_t seed = t.seed(1, i, law * 1024 + r);
+    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range) : errors_of_draw(in, variant, seed, &range);
+    if (!at.state) e.state = matrix<double>();
+    const lane_norms n = norms(e, where, at.judged);
+    const std::size_t finite = finite_tokens(e.o);
+    const std::lock_guard guard(lock);
+    out.finite[i] = std::min(out.finite[i], finite);
+    // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
+    if (at.judged == at.range.tokens) widen(out.range, range);
+    for (std::size_t b = 0; b < n.rms.size(); ++b) {
+      auto& rms = out.statistics[first_place[i] + 2 * b].samples;
+      auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;
+      rms[law][r] = n.rms[b];
+      max[law][r] = n.max[b];
+      if (rms[law].size() == 1) {
+        rms[law + 1] = rms[law];
+        max[law + 1] = max[law];
+      }
+    }
+    if (t.options.progress) t.options.progress("emulation", static_cast<double>(++done) / static_cast<double>(jobs.size()));
+  });
+  if (!t.stopped()) keep(t.options, key, out);
+  classify(t, out);
+  return out;
+}
+
+stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
+  stage_draws out;
+  if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
+  // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
+  const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
+  if (longest == t.lanes.end() || longest->judged == 0) return out;
+  const std::size_t n = t.p.num_householder;
+  // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
+  const std::size_t chunk = std::max<std::size_t>(1, t.chunk / n);
+  const std::size_t tokens = longest->judged < 5 * chunk ? longest->judged : 4 * chunk;
+  const head_slice at{longest->sequence, longest->head, tokens};
+  const problem p = slice(t.p, at);
+  const result r = slice(t.r, t.p, at);
+  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
+  const stage_report got = measure_stages(p, r, roundings);
+
+  const head_input in = take_head(p, 0, 0);
+  const std::size_t laws = laws_of_runs(t.variants.size());
+  const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
+  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
+  for (const auto& stage : r.stages) key += " " + stage.first;
+  const auto kept = recall<std::vector<stage_report>>(t.options, key);
+  std::vector<stage_report> reports = kept ? *kept : std::vector<stage_report>(laws * runs);
+  std::mutex lock;
+  std::size_t done = 0;
+  parallel_for(kept ? 0 : reports.size(), t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const std::size_t law = job / runs, v = law / 2;
+    const std::uint64_t seed = t.seed(2, law, job % runs);
+    emulation_options options;
+    options.stages = true;
+    options.noise_ulps = 1;
+    options.seed = seed;
+    if (law % 2 == 1) {
+      options.natural_exponents = true;
+      const problem moved = problem_of(shuffled(perturbed(in, seed, narrowest_operand(t.variants[v])), seed), p);
+      reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
+    } else {
+      reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
+    }
+    const std::lock_guard guard(lock);
+    const double all = static_cast<double>(reports.size());
+    if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / all);
+  });
+  if (!kept && !t.stopped()) keep(t.options, key, reports);
+  for (const stage_report& own : reports) {
+    for (const stage_measurement& m : own.stages) {
+      if (m.nonfinite > 0) out.overflowing.insert(m.name);
+    }
+  }
+  for (const stage_measurement& as_stored : got.stages) {
+    if (as_stored.name == "o" || as_stored.name == "final_state" || as_stored.judged == 0) continue;
+    const auto narrower = stored_as(t.variants.front(), r, as_stored.name);
+    if (narrower) out.stored_in_more_bits.insert(as_stored.name);
+    const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
+    statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
+    rms.first_order = true;
+    rms.allowance = t.order_is_open() ? 1 + (open_order - 1) * std::min(1.0, m.open_share) : 1;
+    signed_statistic bias{m.name, true, 0, {}};
+    bool everywhere = true;
+    for (std::size_t law = 0; law < laws; ++law) {
+      rms.samples.emplace_back();
+      bias.samples.emplace_back();
+      for (std::size_t i = 0; i < runs; ++i) {
+        const stage_measurement* own = reports[law * runs + i].find(m.name);
+        everywhere = everywhere && own != nullptr && own->judged > 0;
+        // As it would be on the result's own stored inputs.
+        rms.samples.back().push_back(own != nullptr && own->rms_expected > 0 ? own->rms_ratio * (m.rms_expected / own->rms_expected) : 0);
+        // In sums of two products no order of summation differs from another, and runs hardly scatter; a kernel whose inputs are
+        // rounded otherwise throws all of its roundings anew.
+        if (own != nullptr) rms.least_spread = std::max(rms.least_spread, own->rms_scatter);
+        bias.samples.back().push_back(own != nullptr ? own->bias.mean : 0);
+      }
+    }
+    if (!everywhere) continue;
+    // Where no run errs at all (sums of two products, in the format they are looked at in) nothing is known of how errors of another
+    // order scatter: the bounds alone judge.
+    const bool any = std::any_of(rms.samples.begin(), rms.samples.end(), [](const std::vector<double>& law) {
+      return std::any_of(law.begin(), law.end(), [](double x) { return x > 0; });
+    });
+    if (any) {
+      out.rms.push_back(std::move(rms));
+      out.rms_got.push_back(m.rms_ratio);
+    }
+    // A mean of fewer errors than a byte counts is no bias worth a test: its standard error alone is 0.018 ulp and more.
+    if (m.bias.count < 256) continue;
+    bias.floor = m.bias.allowance;
+    out.bias.push_back(std::move(bias));
+    out.bias_got.push_back(m.bias.mean);
+  }
+  return out;
+}
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "referee/lanes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::size_t row_of(const problem& p, const lane& at, std::size_t t) {
+  return ((at.range.batch * p.tokens() + at.range.first_token + t) * p.value_heads() + at.head) * p.value_dim();
+}
+std::size_t state_of(const problem& p, const lane& at) {
+  return (at.sequence * p.value_heads() + at.head) * p.key_dim() * p.value_dim();
+}
+
+/// got - exact, with the low part of the reference.
+double distance(double got, const reference_tensor& truth, std::size_t i) {
+  double e = got - truth.value[i];
+  for (const auto& low : truth.low) e -= low[i];
+  return e;
+}
+
+}  // namespace
+
+std::vector<bucket> buckets(std::size_t tokens, std::size_t unit) {
+  std::vector<bucket> out;
+  for (std::size_t first = 0, last = unit; first < tokens; first = last, last *= 2) out.push_back({first, std::min(last, tokens)});
+  return out;
+}
+
+std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state) {
+  std::vector<lane> out;
+  const auto sequences = p.sequences();
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t h = 0; h < p.value_heads(); ++h) {
+      lane at{s, h, sequences[s], sequences[s].tokens, r.final_state.has_value()};
+      if (!skip_o.empty()) {
+        at.judged = 0;
+        while (at.judged < at.range.tokens && !skip_o[row_of(p, at, at.judged)]) ++at.judged;
+      }
+      if (at.state && !skip_state.empty() && skip_state[state_of(p, at)]) at.state = false;
+      out.push_back(at);
+    }
+  }
+  return out;
+}
+
+lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at) {
+  lane_errors out{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
+  for (std::size_t t = 0; t < at.range.tokens; ++t) {
+    const std::size_t from = row_of(p, at, t);
+    const auto row = out.o.row(t);
+    r.o.read(from, row);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = distance(row[j], truth.o, from + j);
+  }
+  if (!at.state) return out;
+  const std::size_t K = p.key_dim(), V = p.value_dim(), from = state_of(p, at);
+  std::vector<double> stored(K * V);
+  r.final_state->read(from, stored);
+  out.state = matrix<double>(K, V);
+  const bool vk = r.state_layout == layout_kind::vk;
+  for (std::size_t i = 0; i < K; ++i) {
+    for (std::size_t j = 0; j < V; ++j) out.state(i, j) = distance(stored[vk ? j * K + i : i * V + j], truth.final_state, from + i * V + j);
+  }
+  return out;
+}
+
+std::size_t finite_tokens(const matrix<double>& o) {
+  const auto is_finite = [&](std::size_t t) {
+    const auto row = o.row(t);
+    return std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); });
+  };
+  std::size_t t = o.rows();
+  while (t > 0 && !is_finite(t - 1)) --t;
+  return t;
+}
+
+lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at) {
+  lane_errors out{run.o, matrix<double>()};
+  for (std::size_t t = 0; t < run.o.rows(); ++t) {
+    const std::size_t from = row_of(p, at, t);
+    const auto row = out.o.row(t);
+    for (std::size_t j = 0; j < row.size(); ++j) row[j] = distance(row[j], truth.o, from + j);
+  }
+  if (!at.state || run.o.rows() < at.range.tokens) return out;
+  out.state = run.final_state;
+  const std::size_t from = state_of(p, at);
+  for (std::size_t i = 0; i < out.state.size(); ++i) out.state.data()[i] = distance(out.state.data()[i], truth.final_state, from + i);
+  return out;
+}
+
+format narrowest_operand(const plan_variant& v) {
+  format narrowest = v.o.operand.to;
+  const auto consider = [&](const format& f) {
+    if (f.precision < narrowest.precision) narrowest = f;
+  };
+  consider(v.state.store.to);
+  consider(v.v_new.update_operand.to);
+  if (v.path == path_kind::chunk) {
+    for (const auto& x : {v.A.operand, v.u.operand, v.w.operand}) consider(x.to);
+  }
+  return narrowest;
+}
+
+lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant, std::uint64_t seed,
+                                   const reference& truth, const lane& at, range_seen* range) {
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  const head_output run = emulate_head(in, variant, options);
+  if (range != nullptr) *range = run.range;
+  return errors_of_run(p, run, truth, at);
+}
+
+lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range) {
+  const head_input moved = perturbed(in, seed, narrowest_operand(variant));
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  const head_output run = emulate_head(moved, variant, options);
+  if (range != nullptr) *range = run.range;
+  if (!measured_by_fp64(variant)) {
+    const head_output e = error_of_wide_run(moved, run);
+    return {e.o, e.final_state};
+  }
+  const head_output truth = reference_run(moved);
+  lane_errors out{run.o, run.final_state};
+  for (std::size_t i = 0; i < out.o.size(); ++i) out.o.data()[i] -= truth.o.data()[i];
+  for (std::size_t i = 0; i < out.state.size(); ++i) out.state.data()[i] -= truth.final_state.data()[i];
+  return out;
+}
+
+lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged) {
+  lane_norms out;
+  const auto add = [&](const double* from, std::size_t count) {
+    double squares = 0, largest = 0;
+    bool finite = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      finite = finite && std::isfinite(from[i]);
+      largest = std::max(largest, std::fabs(from[i]));
+    }
+    // Scaled: squares of errors may leave the range of fp64 where the errors do not.
+    for (std::size_t i = 0; i < count && finite && largest > 0; ++i) squares += (from[i] / largest) * (from[i] / largest);
+    out.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
+    out.max.push_back(finite ? largest : infinity);
+  };
+  for (const bucket& b : at) {
+    const std::size_t last = std::min({b.last, judged, e.o.rows()});
+    add(e.o.data() + b.first * e.o.cols(), last > b.first ? (last - b.first) * e.o.cols() : 0);
+  }
+  if (e.state.size() > 0) add(e.state.data(), e.state.size());
+  return out;
+}
+
+lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+  lane_errors values{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
+  for (std::size_t t = 0; t < at.range.tokens; ++t) {
+    std::copy_n(truth.o.value.begin() + static_cast<std::ptrdiff_t>(row_of(p, at, t)), p.value_dim(), values.o.row(t).begin());
+  }
+  if (at.state) {
+    values.state = matrix<double>(p.key_dim(), p.value_dim());
+    std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(), values.state.data());
+  }
+  return norms(values, where, at.judged);
+}
+
+std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+  return truth_norms(p, truth, at, where).rms;
+}
+
+double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens) {
+  const double K = static_cast<double>(p.key_dim()), V = static_cast<double>(p.value_dim()), C = static_cast<double>(variant.chunk);
+  const double rows = static_cast<double>(tokens * p.num_householder);
+  // Multiply-adds of the products of a chunk, or of a token; the reference of a draw adds 3 K V of its own. Half a
+  // nanosecond each, all around them included, is on the high side and only chooses the slice, which is stated; double-doubles
+  // are taken to cost twenty times that.
+  const double own = variant.path == path_kind::chunk ? 2 * C * K + 2 * C * (K + V) + 3 * K * V : 3 * K * V;
+  const double gates = p.gate_per_channel() ? 8 * C * K : 0;
+  return rows * (own + gates + 3 * K * V) * 0.5e-9 * (measured_by_fp64(variant) ? 1 : 20);
+}
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// One head of one sequence at a time: its errors, those of emulated runs of it, and both as norms over horizon buckets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/referee/referee.hpp"
+
+namespace deltaproof::referee_detail {
+
+/// A head of a sequence, and how much of it is judged.
+struct lane {
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  sequence_range range;
+  std::size_t judged = 0;  ///< leading tokens
+  bool state = false;      ///< final_state is there and judged
+  std::size_t lost = 0;    ///< tokens behind `judged` in which runs of the plan are not finite, though the exact values are in range
+};
+
+/// Tokens [first, last) of a sequence: [0, unit), [unit, 2 unit), [2 unit, 4 unit), ...
+struct bucket {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+[[nodiscard]] std::vector<bucket> buckets(std::size_t tokens, std::size_t unit);
+
+/// Distances to the truth; `state` has no entries where it is not judged.
+struct lane_errors {
+  matrix<double> o;
+  matrix<double> state;
+};
+
+[[nodiscard]] std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state);
+
+/// The format of fewest bits in which the plan reads rows: what inputs are moved in units of, so that its roundings are drawn anew.
+[[nodiscard]] format narrowest_operand(const plan_variant& v);
+
+/// What a result, or the truth, says of one head: o (T x V) and the state (K x V).
+[[nodiscard]] lane_errors errors_of_result(const problem& p, const result& r, const reference& truth, const lane& at);
+/// Leading tokens before those at the end in each of which something is not finite: a recurrence that has overflowed stays so.
+[[nodiscard]] std::size_t finite_tokens(const matrix<double>& o);
+/// A run's distance to the truth of the unperturbed problem.
+[[nodiscard]] lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at);
+/// The error of one run on the inputs as given, its sums in another build's order.
+[[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant, std::uint64_t seed,
+                                                 const reference& truth, const lane& at, range_seen* range = nullptr);
+/// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.
+[[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range = nullptr);
+
+/// {rms, max} for each bucket of o, then of the state if there is one; infinite where something is not finite.
+struct lane_norms {
+  std::vector<double> rms;
+  std::vector<double> max;
+};
+[[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
+/// The truth in the same places: what the errors of zeros would be.
+[[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+/// Its rms alone.
+[[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+
+/// About how long one run of these tokens takes on one core, in seconds.
+[[nodiscard]] double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens);
+
+}  // namespace deltaproof::referee_detail

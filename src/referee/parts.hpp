@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The parts of judge_plan: what each question is asked of (`trial`), and one function a question.
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "referee/lanes.hpp"
+
+namespace deltaproof {
+
+struct referee_memory {
+  std::mutex lock;
+  std::map<std::string, std::any> kept;  ///< shared_ptr<const T> by what T depends on beyond problem, plan and options
+};
+
+}  // namespace deltaproof
+
+namespace deltaproof::referee_detail {
+
+/// What was kept under this key, or null.
+template <class T>
+[[nodiscard]] std::shared_ptr<const T> recall(const referee_options& options, const std::string& key) {
+  if (!options.memory) return nullptr;
+  const std::lock_guard guard(options.memory->lock);
+  const auto at = options.memory->kept.find(key);
+  return at == options.memory->kept.end() ? nullptr : std::any_cast<std::shared_ptr<const T>>(at->second);
+}
+template <class T>
+void keep(const referee_options& options, const std::string& key, T value) {
+  if (!options.memory) return;
+  const std::lock_guard guard(options.memory->lock);
+  options.memory->kept.emplace(key, std::shared_ptr<const T>(std::make_shared<T>(std::move(value))));
+}
+
+/// Each variant runs by two laws, 2v on the given inputs and 2v + 1 on inputs moved by an ulp or two. Moved inputs show how
+/// errors scatter; but repeated inputs repeat their errors, and an input can be special by less than an ulp: only runs on
+/// the given ones know. The kernel is one more run of an even law.
+[[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t variants) { return 2 * variants; }
+
+/// What is judged, and how much of it is emulated how often.
+struct trial {
+  const problem& p;
+  const result& r;
+  const plan& declared;
+  const reference& truth;
+  const referee_options& options;
+  path_kind path;
+  std::size_t chunk;  ///< 0 on the recurrent path
+  std::vector<plan_variant> variants;
+  std::vector<lane> lanes;
+  std::size_t unit;  ///< tokens of the first bucket
+  std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
+  std::size_t runs = 1;            ///< of each law of runs on those
+
+  /// What runs of the plan depend on in the result: how much of each lane is judged.
+  [[nodiscard]] std::string lanes_key() const {
+    std::string key = std::to_string(runs);
+    for (const lane& at : lanes) key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
+    for (const std::size_t i : slice) key += "," + std::to_string(i);
+    return key;
+  }
+  /// A plan that lists several orders of summation leaves the order open: runs have some of them, a kernel may have another.
+  [[nodiscard]] bool order_is_open() const { return declared.A.order.size() > 1; }
+  [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
+    return (options.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
+  }
+};
+
+/// Errors of emulated draws as samples, and what the plan formed in them.
+struct drawn {
+  std::vector<statistic> statistics;      ///< in the order of `places`
+  std::vector<judged_statistic> places;   ///< with `got`, without limits
+  range_seen range{};
+  std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
+};
+[[nodiscard]] drawn draw_runs(const trial& t);
+
+/// Stage statistics of the plan's own runs and of the result on one slice; empty where no stage is stored.
+struct stage_draws {
+  std::vector<statistic> rms;               ///< tensor: the stage's name
+  std::vector<double> rms_got;
+  std::vector<signed_statistic> bias;
+  std::vector<double> bias_got;
+  std::set<std::string> overflowing;        ///< stages in which the plan's own runs are not finite either
+  std::string slice;
+  std::set<std::string> stored_in_more_bits;  ///< stages of the result, than the plan says
+};
+[[nodiscard]] stage_draws draw_stages(const trial& t, const stage_roundings& roundings);
+
+/// Projections of errors on each planted fault, in shares of it.
+struct fault_draws {
+  struct projection {
+    const fault* planted = nullptr;
+    std::string tensor;
+    double got = 0;         ///< of the kernel's error
+    double of_fault = 0;    ///< of the faulty run's error
+    double finer = 0;       ///< the most of kernels that leave one rounding out
+    double score = 0;       ///< cosine of (error - mean error of correct runs)
+    double fault_size = 0;  ///< norm of (faulty - correct)
+    signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs
+    signed_statistic draws;        ///< of correct draws
+  };
+  std::vector<projection> projections;
+  std::vector<statistic> sizes;  ///< norm of the error over all lanes projected, of o and of final_state; by two laws, as `drawn`
+  std::vector<const fault*> all;      ///< that apply
+  std::vector<const fault*> by_norm;  ///< those whose error is beyond a threshold by itself
+  std::string slice;
+};
+/// `limits` belong to `runs.statistics`.
+[[nodiscard]] fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
+
+/// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
+[[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
+/// Marks the statistics that say nothing (`vacuous`) and counts what is left in `out.reach`. `out.statistics`: as draw_runs laid
+/// them out, judged. Answers why no `holds` may rest on them; empty where it may.
+[[nodiscard]] std::string judge_reach(const trial& t, plan_report& out);
+
+[[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Which limits say something: one that zeros would keep does not.
+#include <algorithm>
+#include <map>
+
+#include "referee/parts.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+std::string where_text(const judged_statistic& s) {
+  std::string text = s.tensor + " at sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
+  if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  return text;
+}
+
+/// One head in one bucket, by both norms.
+struct place {
+  judged_statistic& rms;
+  judged_statistic& max;
+
+  [[nodiscard]] bool refuted() const { return rms.judged == verdict::refuted || max.judged == verdict::refuted; }
+  [[nodiscard]] bool has_limit() const { return rms.judged == verdict::holds || max.judged == verdict::holds; }
+  [[nodiscard]] bool refutes_zeros() const {
+    return (rms.judged == verdict::holds && rms.limit.value < rms.truth) || (max.judged == verdict::holds && max.limit.value < max.truth);
+  }
+  [[nodiscard]] bool is_farther_than_zeros() const { return rms.got > rms.truth; }
+  void say_nothing() {
+    for (judged_statistic* s : {&rms, &max}) {
+      if (s->judged == verdict::holds) s->judged = verdict::vacuous;
+    }
+  }
+};
+
+struct tensor_reach {
+  limit_reach counts;
+  const lane* lost = nullptr;  ///< the first head in which the plan's own runs overflow for good
+  const judged_statistic* farther = nullptr;  ///< the first place that is farther from the truth than zeros
+  const judged_statistic* widest = nullptr;   ///< the place whose limit exceeds the truth most
+};
+
+double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : 0; }
+
+void add(place at, std::size_t elements, double rounds_to_zero, tensor_reach& to) {
+  to.counts.elements += elements;
+  if (at.refuted()) return;
+  if (at.has_limit() && at.max.truth <= rounds_to_zero && !at.is_farther_than_zeros()) {
+    to.counts.zero += elements;
+    return;
+  }
+  const bool farther = at.has_limit() && at.is_farther_than_zeros();
+  if (at.refutes_zeros() && !farther) return;
+  to.counts.blind += elements;
+  at.say_nothing();
+  if (farther && to.farther == nullptr) to.farther = &at.rms;
+  if (to.widest == nullptr || excess(at.rms) > excess(*to.widest)) to.widest = &at.rms;
+}
+
+std::string reason_of(const tensor_reach& x) {
+  const std::string& tensor = x.counts.tensor;
+  if (x.farther != nullptr) {
+    return "the rms error of " + where_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
+           digits(x.farther->truth) + "; the plan's own limit there is " + digits(x.farther->limit.value);
+  }
+  const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
+  if (much && x.lost != nullptr) {
+    return "runs of the plan itself overflow from token " + std::to_string(x.lost->judged) + " of sequence " + std::to_string(x.lost->sequence) +
+           ", head " + std::to_string(x.lost->head) + " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
+  }
+  if (much) {
+    return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + ": for " +
+           where_text(*x.widest) + " the plan's limit is " + digits(x.widest->limit.value) + ", the exact values are " +
+           digits(x.widest->truth) + " in the rms";
+  }
+  if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
+    return "every exact value of o is 0 or rounds to it: a kernel that writes nothing does as well";
+  return {};
+}
+
+}  // namespace
+
+std::string judge_reach(const trial& t, plan_report& out) {
+  std::map<std::string, tensor_reach> tensors;
+  std::vector<judged_statistic>& all = out.statistics;
+  std::size_t next = 0;
+  for (const lane& at : t.lanes) {
+    const auto where = buckets(at.judged, t.unit);
+    const lane_norms truth = truth_norms(t.p, t.truth, at, where);
+    for (std::size_t b = 0; b < truth.rms.size(); ++b, next += 2) {
+      const bool state = b == where.size();
+      place here{all[next], all[next + 1]};
+      here.rms.truth = truth.rms[b];
+      here.max.truth = truth.max[b];
+      const std::size_t elements = t.p.value_dim() * (state ? t.p.key_dim() : where[b].last - where[b].first);
+      const format& stored = (state ? *t.r.final_state : t.r.o).element_format();
+      tensor_reach& to = tensors[here.rms.tensor];
+      to.counts.tensor = here.rms.tensor;
+      add(here, elements, smallest_subnormal(stored) / 2, to);
+    }
+  }
+  for (const lane& at : t.lanes) {
+    if (at.lost == 0) continue;
+    tensor_reach& o = tensors["o"];
+    o.counts.tensor = "o";
+    o.counts.elements += at.lost * t.p.value_dim();
+    o.counts.blind += at.lost * t.p.value_dim();
+    if (o.lost == nullptr) o.lost = &at;
+  }
+  std::string reason;
+  for (const char* name : {"o", "final_state"}) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) continue;
+    out.reach.push_back(found->second.counts);
+    if (reason.empty()) reason = reason_of(found->second);
+  }
+  return reason;
+}
+
+}  // namespace deltaproof::referee_detail

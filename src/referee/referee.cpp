@@ -1,0 +1,490 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/referee/referee.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <set>
+#include <tuple>
+
+#include "emulate/products.hpp"
+#include "referee/parts.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+using namespace referee_detail;
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+/// x with P(|N(0,1)| > x) = p.
+double two_sided_normal(double p) { return std::numbers::sqrt2 * boost::math::erfc_inv(p); }
+
+std::string slice_text(const trial& t) {
+  if (t.slice.size() == t.lanes.size()) return "every head";
+  std::string text;
+  for (const std::size_t i : t.slice) {
+    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " + std::to_string(t.lanes[i].head);
+  }
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " once, with the spread of these";
+}
+
+/// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
+void plan_runs(trial& t) {
+  std::size_t all_buckets = 0, all_states = 0;
+  std::vector<double> cost;
+  double total = 0;
+  // Each tensor has its own pool of residuals: the one with the fewest places decides how often a head is run.
+  const auto enough = [&](std::size_t o_places, std::size_t states) {
+    const std::size_t places = std::max<std::size_t>(1, states > 0 ? std::min(o_places, states) : o_places);
+    return std::max<std::size_t>(4, runs_needed(places, laws_of_runs(t.variants.size())));
+  };
+  for (const lane& at : t.lanes) {
+    all_buckets += buckets(at.judged, t.unit).size();
+    all_states += at.state ? 1 : 0;
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws_of_runs(t.variants.size())));
+    total += cost.back();
+  }
+  const double allowed = t.options.seconds * (t.options.power ? 0.35 : 0.7);
+  const std::size_t usual = enough(all_buckets, all_states);
+  t.slice.clear();
+  if (total * static_cast<double>(usual) <= allowed) {
+    for (std::size_t i = 0; i < t.lanes.size(); ++i) t.slice.push_back(i);
+    t.runs = usual;
+    return;
+  }
+  // Each head costs its one run anyway; the longest heads first, as they have the most buckets.
+  std::vector<std::size_t> order(t.lanes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
+  double spent = total;
+  std::size_t places = 0, states = 0;
+  for (const std::size_t i : order) {
+    places += buckets(t.lanes[i].judged, t.unit).size();
+    states += t.lanes[i].state ? 1 : 0;
+    const std::size_t runs = enough(places, states);
+    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs - 1) > allowed) break;
+    spent += cost[i] * static_cast<double>(runs - 1);
+    t.slice.push_back(i);
+    t.runs = runs;
+  }
+  std::sort(t.slice.begin(), t.slice.end());
+}
+
+std::string place_text(const judged_statistic& s) {
+  std::string text = "sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
+  if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  return text;
+}
+
+void judge_statistics(const drawn& runs, const std::vector<threshold>& limits, plan_report& out) {
+  for (std::size_t i = 0; i < runs.places.size(); ++i) {
+    judged_statistic s = runs.places[i];
+    s.limit = limits[i];
+    if (!s.limit.finite || !s.limit.enough) {
+      s.judged = verdict::undecided;
+    } else if (!(s.got <= s.limit.value)) {
+      s.judged = verdict::refuted;
+    }
+    out.statistics.push_back(s);
+  }
+}
+
+/// h of a chunk is made before its v_new, but from that of the chunk before.
+bool v_new_came_first(const stage_report& stages) {
+  const stage_measurement *h = stages.find("h"), *v_new = stages.find("v_new");
+  if (h == nullptr || v_new == nullptr || !h->first_bad || !v_new->first_bad) return false;
+  const auto at = [](const stage_place& x) { return std::tuple(x.batch, x.sequence, x.head, x.chunk); };
+  return at(*v_new->first_bad) < at(*h->first_bad);
+}
+
+/// The worst refuted statistic of a tensor, in words.
+std::string statistic_reason(const plan_report& report, const std::string& tensor) {
+  const judged_statistic* worst = nullptr;
+  const auto excess = [](const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : std::numeric_limits<double>::infinity(); };
+  for (const judged_statistic& s : report.statistics) {
+    if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
+  }
+  if (worst == nullptr) return {};
+  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " + place_text(*worst) + " is " + digits(worst->got) +
+         "; a kernel that keeps the plan stays below " + digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
+}
+
+void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm, plan_report& out) {
+  stage_options how;
+  how.threads = t.options.threads;
+  for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
+  out.measured_stages = measure_stages_at_least(t.p, t.r, roundings, how);
+  const auto rms_limits = thresholds(draws.rms, alarm);
+  std::vector<signed_statistic> bias = draws.bias;
+  // Where the errors of an element are independent, the mean of n of them leaves z standard errors with this probability.
+  const double z = two_sided_normal(alarm.each());
+  bool overflowed = false;
+  // A stage in which a kernel rounds less, and those after it, which read it, are no draws of the plan's law: bounds judge them.
+  bool rounds_less = false;
+  for (const stage_measurement& m : out.measured_stages->stages) {
+    judged_stage s;
+    s.name = m.name;
+    s.rms_ratio = m.rms_ratio;
+    if (m.judged == 0) {
+      s.judged = verdict::vacuous;
+      s.reason = m.name + ": no element could be judged: what it is made of is not stored, or not finite";
+    }
+    rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
+    // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
+    overflowed = overflowed || draws.overflowing.count(m.name) != 0;
+    const bool plans_own = m.bad == m.nonfinite && overflowed;
+    if (m.bad > 0) {
+      s.judged = plans_own ? verdict::undecided : verdict::refuted;
+      s.reason = describe(m) + (plans_own ? "; so it is in emulated runs of the plan" : "");
+    }
+    for (std::size_t i = 0; i < draws.rms.size(); ++i) {
+      if (draws.rms[i].tensor != m.name) continue;
+      s.rms_limit = rms_limits[i];
+      s.rms_ratio = draws.rms_got[i];
+      if (!rounds_less && rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
+        s.judged = verdict::refuted;
+        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+      }
+    }
+    s.bias = m.bias.mean;
+    for (signed_statistic& b : bias) {
+      if (b.name != m.name) continue;
+      b.floor = m.bias.allowance + z * m.bias.standard_error;
+      s.bias_limit = signed_thresholds({&b, 1}, alarm).front();
+      // Inputs may make a plan's own roundings lean; a kernel whose errors lean less does nothing wrong.
+      s.bias_limit->lower = std::min(s.bias_limit->lower, 0.0);
+      s.bias_limit->upper = std::max(s.bias_limit->upper, 0.0);
+      if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
+        s.judged = verdict::refuted;
+        s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " + std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " +
+                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
+      }
+    }
+    out.stages.push_back(std::move(s));
+  }
+}
+
+/// Statistics behind the limits on projections, beside two for each fault: the size of the error in each tensor.
+constexpr std::size_t sizes_tested = 2;
+
+/// Whether what is wrong in one stage can be in another. v_new and h take turns; Aqk reaches o alone, and o nothing else.
+bool reaches(std::string_view stage, std::string_view other) {
+  if (stage == "inputs" || stage == stage_names.front() || stage == other) return true;
+  if (stage == "o" || stage == "final_state") return false;
+  if (stage == "Aqk") return other == "o";
+  if (other == "o" || other == "final_state" || (stage == "v_new" && other == "h")) return true;
+  return other != "Aqk" && std::find(stage_names.begin(), stage_names.end(), stage) < std::find(stage_names.begin(), stage_names.end(), other);
+}
+
+void order_suspects(plan_report& out) {
+  for (suspect& s : out.suspects) s.comes_later = !out.first_bad_stage.empty() && !reaches(s.planted->stage, out.first_bad_stage);
+  std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
+    return std::tuple(a.comes_later, !a.explains, -a.score, a.planted->name, a.tensor) <
+           std::tuple(b.comes_later, !b.explains, -b.score, b.planted->name, b.tensor);
+  });
+}
+
+bool is_refuted(const plan_report& report, const std::string& tensor) {
+  return std::any_of(report.statistics.begin(), report.statistics.end(),
+                     [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
+}
+
+/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding (in any
+/// where it is smaller in both), and nothing is refuted where it is.
+bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
+  bool fitting = false;
+  for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
+    const std::string& tensor = draws.sizes[k].tensor;
+    const auto x = std::find_if(draws.projections.begin(), draws.projections.end(), [&](const fault_draws::projection& p) {
+      return p.planted == &planted && p.tensor == tensor;
+    });
+    if (x == draws.projections.end()) {
+      if (is_refuted(report, tensor)) return false;
+      continue;
+    }
+    const bool fits = x->score >= least_score_named && std::fabs(x->got - x->of_fault) <= most_off_share;
+    const bool shows = x->fault_size > sizes[k].value;
+    fitting = fitting || fits;
+    if (!fits && (shows || is_refuted(report, tensor))) return false;
+  }
+  return fitting;
+}
+
+void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
+  std::vector<signed_statistic> same, moved;
+  for (const auto& x : draws.projections) {
+    same.push_back(x.same_inputs);
+    moved.push_back(x.draws);
+  }
+  const auto same_limits = signed_thresholds(same, alarm), moved_limits = signed_thresholds(moved, alarm);
+  const auto sizes = thresholds(draws.sizes, alarm);
+  std::set<const fault*> seen(draws.by_norm.begin(), draws.by_norm.end());
+  for (std::size_t i = 0; i < draws.projections.size(); ++i) {
+    const auto& x = draws.projections[i];
+    const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
+    // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
+    const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
+    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice that.
+    const double limit = std::max({0.5, projects / x.fault_size, 2 * x.finer});
+    if (x.of_fault > limit) seen.insert(x.planted);
+    // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
+    // unless the stage of that fault is refuted too.
+    const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
+      return s.name == x.planted->stage && s.judged == verdict::refuted;
+    });
+    if (!(x.got > limit || (x.score >= 0.5 && wrong))) continue;
+    const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
+    out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, named});
+  }
+  order_suspects(out);
+  out.power.ran = true;
+  out.power.slice = draws.slice;
+  for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
+}
+
+/// Where a head diverges, runs of the plan may overflow some tokens before the exact recurrence leaves the range. No limit can be
+/// drawn there; what lies before is judged by itself. Where the exact recurrence stays in range the plan is not adequate.
+bool leave_out_overflow(trial& t, const drawn& runs) {
+  bool any = false;
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    lane& at = t.lanes[i];
+    if (at.judged == at.range.tokens || runs.finite[i] >= at.judged) continue;
+    any = true;
+    at.lost = at.judged - runs.finite[i];
+    at.judged = runs.finite[i];
+  }
+  return any;
+}
+
+/// A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
+drawn enough_runs(trial& t) {
+  drawn runs = draw_runs(t);
+  if (leave_out_overflow(t, runs)) runs = draw_runs(t);
+  for (int more = 0; more < 3 && !t.stopped(); ++more) {
+    const auto limits = thresholds(runs.statistics, {t.options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; })) break;
+    t.runs *= 2;
+    runs = draw_runs(t);
+  }
+  return runs;
+}
+
+/// The slice of the stages is short: runs of the whole heads may overflow after it, and stages then say nothing.
+stage_draws draw_stages_beside(const trial& t, const stage_roundings& roundings, const drawn& runs) {
+  stage_draws stages = draw_stages(t, roundings);
+  const bool plan_overflows = std::any_of(runs.statistics.begin(), runs.statistics.end(), [](const statistic& s) {
+    return std::any_of(s.samples.begin(), s.samples.end(), [](const auto& law) {
+      return std::any_of(law.begin(), law.end(), [](double x) { return !std::isfinite(x); });
+    });
+  });
+  for (const auto& stage : t.r.stages) {
+    if (plan_overflows) stages.overflowing.insert(stage.first);
+  }
+  return stages;
+}
+
+/// The number of faults is known before any is run; each is tested in at most two tensors.
+std::size_t fault_tests(const trial& t) {
+  if (!t.options.power) return 0;
+  const auto planted = std::count_if(faults().begin(), faults().end(), [&](const fault& f) { return applies(f, t.p, t.path); });
+  return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
+}
+
+/// A state that the plan keeps in fp32 and whose every value is one of bf16 was rounded to it: of values that the truth does not
+/// make so, each comes out so by chance once in 2^16; ten are beyond any probability that may be declared.
+std::string coarser_state(const trial& t) {
+  if (!t.r.final_state || t.r.final_state->element_format().precision < fp32.precision) return {};
+  for (const plan_variant& v : t.variants) {
+    if (v.state.accumulate.precision < fp32.precision || v.state.between_tokens) return {};
+  }
+  const std::vector<double> got = t.r.final_state_kv()->to_doubles();
+  const auto is_bf16 = [](double x) { return emulation::narrowed(x, {bf16, false}) == x; };
+  std::size_t telling = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == 0 || !std::isfinite(got[i])) continue;
+    if (!is_bf16(got[i])) return {};
+    telling += is_bf16(emulation::narrowed(t.truth.final_state.value[i], {fp32, false})) ? 0 : 1;
+  }
+  if (telling < 10) return {};
+  return "final_state: every value is one of bf16, where the plan keeps the state in fp32 (" + std::to_string(telling) + " of them are none in the reference)";
+}
+
+/// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
+void find_first_bad(const trial& t, plan_report& out) {
+  for (const judged_stage& s : out.stages) {
+    if (s.judged != verdict::refuted) continue;
+    const bool behind_v_new = s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages);
+    if (!out.first_bad_stage.empty() && !behind_v_new) continue;
+    out.first_bad_stage = s.name;
+    out.first_bad_is_stage = true;
+    out.reason = s.reason;
+  }
+  for (const char* tensor : {"o", "final_state"}) {
+    const std::string reason = statistic_reason(out, tensor);
+    if (reason.empty()) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
+    if (out.reason.empty()) out.reason = reason;
+  }
+  if (const std::string reason = coarser_state(t); !reason.empty()) {
+    if (out.first_bad_stage.empty()) out.first_bad_stage = "final_state";
+    if (out.reason.empty()) out.reason = reason;
+  }
+  for (const suspect& s : out.suspects) {
+    if (!(s.share > s.limit)) continue;
+    if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
+    if (out.reason.empty()) {
+      const std::string fault = s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
+                                             : "what the planted fault " + std::string(s.planted->name) + " does, though it is another error";
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault + "; a kernel that keeps the plan stays below " + digits(s.limit);
+    }
+  }
+}
+
+/// What else a kernel of this path could have stored: the first bad stage lies among them, or among those that were stored.
+std::vector<std::string> stages_missing(const trial& t) {
+  std::vector<std::string> out;
+  if (t.path != path_kind::chunk) return out;
+  for (const std::string_view name : stage_names) {
+    if (name == "g_cumsum_log2" && !t.p.g) continue;
+    if (name == "Aqk" && t.p.op != op_kind::kda) continue;
+    if (t.r.stages.count(std::string(name)) == 0) out.emplace_back(name);
+  }
+  return out;
+}
+
+void conclude(const trial& t, plan_report& out) {
+  const std::string says_nothing = judge_reach(t, out);
+  out.stages_missing = stages_missing(t);
+  out.judged = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
+  if (!out.first_bad_stage.empty()) {
+    out.conforms = verdict::refuted;
+  } else if (out.stopped) {
+    out.conforms = verdict::undecided;
+    out.reason = "nothing is outside so far, but it was stopped before " +
+                 std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
+  } else if (out.statistics.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing was left to judge";
+  } else if (!out.judged) {
+    out.conforms = verdict::undecided;
+    out.reason = "the plan's own emulated runs are not finite on these inputs: there is no budget";
+  } else if (out.power.ran && out.power.visible.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
+  } else if (!says_nothing.empty()) {
+    out.conforms = verdict::vacuous;
+    out.reason = "nothing is outside, but " + says_nothing;
+  } else {
+    out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
+  }
+}
+
+/// The tensor in the plan's own format, where the file has a wider one that holds nothing else: a copy in more bits is the
+/// same kernel. Of final_state it would be another.
+std::optional<tensor> as_the_plan_stores(const tensor& given, format to, const std::string& name) {
+  const format from = given.element_format();
+  if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
+  const std::vector<double> values = given.to_doubles();
+  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return std::isnan(x) || emulation::narrowed(x, {to, false}) == x; });
+  if (!same) return std::nullopt;
+  return tensor::from_doubles(to, given.shape(), values, name);
+}
+
+/// Nothing where every tensor is in the plan's format already, or holds more than that.
+std::optional<result> as_the_plan_stores(const result& r, const plan_variant& plan) {
+  std::optional<result> out;
+  const auto kept = [&]() -> result& { return out ? *out : out.emplace(r); };
+  for (const auto& [name, given] : r.stages) {
+    if (auto own = as_the_plan_stores(given, stored_format(plan, name), name)) kept().stages.at(name) = std::move(*own);
+  }
+  if (auto own = as_the_plan_stores(r.o, stored_format(plan, "o"), "o")) kept().o = std::move(*own);
+  return out;
+}
+
+/// A finite output beyond the format in which the plan stores o was not rounded to it: runs keep the format found.
+void store_o_as_found(std::vector<plan_variant>& plans, const tensor& o) {
+  const std::vector<double> values = o.to_doubles();
+  double most = 0;
+  for (const double x : values) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
+  for (plan_variant& v : plans) {
+    if (most > largest(v.o.store)) v.o.store = o.element_format();
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
+
+verdict combined(const plan_report& report) {
+  if (!report.adequacy.adequate || report.conforms == verdict::refuted) return verdict::refuted;
+  return report.conforms;
+}
+
+plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
+                       const std::vector<bool>& skip_state, const referee_options& options) {
+  require_valid(options);
+  const path_kind path = path_of(r);
+  const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
+  std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
+  store_o_as_found(arithmetics, r.o);
+  const std::optional<result> own = path == path_kind::chunk ? as_the_plan_stores(r, arithmetics.front()) : std::nullopt;
+  trial t{p, own ? *own : r, declared, truth, options, path, chunk, arithmetics, lanes_of(p, r, skip_o, skip_state),
+          path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
+  plan_report out;
+  out.plan = declared.name;
+  out.false_alarm = options.false_alarm;
+  for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
+  plan_runs(t);
+  out.slice = slice_text(t);
+
+  const drawn runs = enough_runs(t);
+  out.runs = t.runs;
+  stage_draws stages;
+  stage_roundings roundings;
+  const bool has_stages = path == path_kind::chunk && !r.stages.empty();
+  const auto begins = [&options](const char* what) {
+    if (options.progress) options.progress(what, 0);
+  };
+  if (has_stages && !t.stopped()) {
+    begins("stages of emulated runs");
+    roundings = roundings_of(declared, p, path, chunk);
+    if (r.stages.count("Aqk") != 0) roundings.output_span = 1;  // of one chunk, so o is
+    stages = draw_stages_beside(t, roundings, runs);
+  }
+  const std::size_t tests = runs.statistics.size() + stages.rms.size() + stages.bias.size() + fault_tests(t);
+  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, tests)};
+  out.tests = alarm.statistics;
+  out.argument = budget_argument(alarm);
+  const auto limits = thresholds(runs.statistics, alarm);
+  if (t.stopped()) {
+    out.stopped = true;
+    out.conforms = verdict::undecided;
+    out.reason = "stopped before the plan was emulated";
+    return out;
+  }
+  judge_statistics(runs, limits, out);
+  if (has_stages) {
+    begins("stages of the result");
+    judge_stage_list(t, roundings, stages, alarm, out);
+  }
+  if (options.power) {
+    begins("runs beside the planted faults");
+    const fault_draws draws = draw_faults(t, runs, limits);
+    if (!t.stopped()) judge_faults(draws, alarm, out);
+  }
+  begins("adequacy");
+  out.adequacy = judge_adequacy(t, runs, limits);
+  out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
+  find_first_bad(t, out);
+  order_suspects(out);
+  conclude(t, out);
+  return out;
+}
+
+}  // namespace deltaproof

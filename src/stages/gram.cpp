@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+
+#include "stages/parts.hpp"
+
+namespace deltaproof::stages_detail {
+
+namespace {
+
+struct gram_call {
+  const balls& x;
+  std::span<const std::size_t> row_of;
+  const balls& k;
+  chunk_decays& decays;
+  const balls& multiplier;
+  std::size_t extra;
+  bool strict;
+  const gram_rounding& how;
+  const arithmetic_errors& errors;
+
+  [[nodiscard]] double roundoff() const { return std::max(how.accumulate, errors.elementwise); }
+  [[nodiscard]] std::size_t columns(std::size_t i) const { return row_of[i] + (strict ? 0 : 1); }
+};
+
+// K products and their additions, the decay, the multiplier: K + 2 roundings and what the multiplier costs.
+void on_finished_product(const gram_call& call, balls& out) {
+  const product dot = multiply(narrow(call.x, call.how.operand), narrow(call.k.transposed(), call.how.operand));
+  for (std::size_t i = 0; i < call.x.rows; ++i) {
+    const ball m = call.multiplier.at(i, 0);
+    for (std::size_t j = 0; j < call.columns(i); ++j) {
+      const ball e = call.decays.between(call.row_of[i], j, 0);
+      const std::size_t at = i * dot.cols + j;
+      const double factor = std::fabs(m.value) * e.value;
+      const double error = call.errors.bound(dot.terms[at], dot.upper[at], factor, m.upper() * e.upper(),
+                                             call.x.cols + 2 + call.extra, call.roundoff());
+      out.set(i, j, {m.value * e.value * dot.value[at], error});
+    }
+  }
+}
+
+// In each term the decay, the multiplier (before or after the sum), the product; K - 1 additions: K + 3 at most.
+void term_by_term(const gram_call& call, std::size_t i, std::size_t j, balls& out) {
+  const ball m = call.multiplier.at(i, 0);
+  double value = 0;
+  double terms = 0;
+  double upper = 0;
+  const ball* const decays = call.decays.channels_between(call.row_of[i], j);
+  for (std::size_t c = 0; c < call.x.cols; ++c) {
+    const ball x = call.x.at(i, c);
+    const ball k = call.k.at(j, c);
+    const ball e = decays[c];
+    value += x.value * k.value * e.value;
+    terms += std::fabs(x.value * k.value) * e.value;
+    upper += x.upper() * k.upper() * e.upper();
+  }
+  const double error =
+      call.errors.bound(terms, upper, std::fabs(m.value), m.upper(), call.x.cols + 3 + call.extra, call.errors.elementwise);
+  out.set(i, j, {m.value * value, error});
+}
+
+/// x times the decay, one elementwise rounding, narrowed.
+ball gated_operand(ball x, ball e, const gram_call& call) {
+  const double value = x.value * e.value;
+  const double above = x.upper() * e.upper() * (1 + call.errors.elementwise);
+  return narrow(ball{value, (above - std::fabs(value)) + 4 * own_roundoff * above}, call.how.operand);
+}
+
+struct block_range {
+  std::size_t begin, end;   // queries
+  std::size_t first, last;  // columns
+  std::size_t reference;    // the row whose G both factors are relative to
+};
+
+/// x e^{G_i - R} times k e^{R - G_j}, both narrowed; false where a gate is not finite.
+bool by_reference(const gram_call& call, const block_range& at, balls& out) {
+  const std::size_t columns = at.last - at.first;
+  if (columns == 0) return true;
+  const std::size_t channels = call.x.cols;
+  balls left(at.end - at.begin, channels);
+  balls right(columns, channels);
+  ball e;
+  for (std::size_t i = at.begin; i < at.end; ++i) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e)) return false;
+      left.set(i - at.begin, c, gated_operand(call.x.at(i, c), e, call));
+    }
+  }
+  for (std::size_t j = at.first; j < at.last; ++j) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (!call.decays.signed_between(at.reference, j, c, e)) return false;
+      right.set(j - at.first, c, gated_operand(call.k.at(j, c), e, call));
+    }
+  }
+  const product dot = multiply(left, right.transposed());
+  for (std::size_t i = at.begin; i < at.end; ++i) {
+    const ball m = call.multiplier.at(i, 0);
+    for (std::size_t j = at.first; j < std::min(at.last, call.columns(i)); ++j) {
+      const std::size_t cell = (i - at.begin) * columns + j - at.first;
+      const double error = call.errors.bound(dot.terms[cell], dot.upper[cell], std::fabs(m.value), m.upper(),
+                                             channels + 1 + call.extra, call.roundoff());
+      out.set(i, j, {m.value * dot.value[cell], error});
+    }
+  }
+  return true;
+}
+
+void by_blocks(const gram_call& call, balls& out) {
+  std::size_t begin = 0;
+  while (begin < call.x.rows) {
+    const std::size_t first = call.row_of[begin] / call.how.block * call.how.block;
+    const std::size_t last = std::min(first + call.how.block, call.k.rows);
+    std::size_t end = begin;
+    while (end < call.x.rows && call.row_of[end] < last) ++end;
+    const bool past = by_reference(call, {begin, end, 0, first, first}, out);
+    const std::size_t middle = std::min(first + call.how.block / 2, call.k.rows - 1);
+    const bool inside = call.how.form == gram_form::middle_blocks && by_reference(call, {begin, end, first, last, middle}, out);
+    for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t j = past ? first : 0; j < (inside ? std::min(first, call.columns(i)) : call.columns(i)); ++j) {
+        term_by_term(call, i, j, out);
+      }
+    }
+    begin = end;
+  }
+}
+
+}  // namespace
+
+balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
+                   const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
+                   const arithmetic_errors& errors) {
+  const gram_call call{x, row_of, k, decays, multiplier, extra, strict, how, errors};
+  balls out(x.rows, k.rows);
+  out.radius.assign(out.value.size(), 0);
+  if (!(how.accumulate < std::numeric_limits<double>::infinity())) {
+    out.value.assign(out.value.size(), std::numeric_limits<double>::quiet_NaN());
+  } else if (!in_sum) {
+    on_finished_product(call, out);
+  } else if (how.form != gram_form::difference) {
+    by_blocks(call, out);
+  } else {
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      for (std::size_t j = 0; j < call.columns(i); ++j) term_by_term(call, i, j, out);
+    }
+  }
+  return out;
+}
+
+// beta x is rounded once to its format, exactly as declared where both are given; the decay is one more rounding.
+balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,
+                  const arithmetic_errors& errors) {
+  balls out(x.rows, x.cols);
+  const narrowing first{how.beta_product, false};
+  const bool gated = decays != nullptr && decays->channels() > 0;
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    const ball b = step.at(i, 0);
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      const ball from = x.at(i, c);
+      const double value = b.value * from.value;
+      ball scaled =
+          narrow(ball{value, b.radius == 0 && from.radius == 0 ? 0 : b.upper() * from.upper() - std::fabs(value)}, first);
+      if (gated) {
+        const ball e = decays->since_start(i, decays->channels() == 1 ? 0 : c);
+        const double product = scaled.value * e.value;
+        if (e.radius == 0 && e.value == 1) {
+          out.set(i, c, narrow(scaled, how.operand));
+          continue;
+        }
+        const double above = scaled.upper() * e.upper() * (1 + errors.elementwise);
+        scaled = {product, (above - std::fabs(product)) + 4 * own_roundoff * above + (product == 0 ? 0 : errors.underflow)};
+      }
+      out.set(i, c, narrow(scaled, how.operand));
+    }
+  }
+  return out;
+}
+
+}  // namespace deltaproof::stages_detail

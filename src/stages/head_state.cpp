@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "stages/head_measurement.hpp"
+
+namespace deltaproof::stages_detail {
+
+void head_measurement::judge_states(std::string_view stage, const tensor& t, std::size_t first) {
+  const balls got = load_rows(t, first, keys(), values(), 0, values());
+  for (std::size_t a = 0; a < states_.size(); ++a) {
+    for (std::size_t c = 0; c < keys(); ++c) {
+      stage_place here = at(c);
+      if (stage == "final_state") here.chunk = 0;
+      judge_row(stage, a, here, got, c, states_[a], c, values());
+    }
+  }
+}
+
+void head_measurement::settle(balls& state, const balls& stored, const format& f) {
+  if (state.exact()) state.radius.assign(state.value.size(), 0);
+  for (std::size_t i = 0; i < state.value.size(); ++i) {
+    const double copy = stored.value[i];
+    if (!std::isfinite(copy)) continue;
+    const double ulp = 2 * half_ulp(copy, f);
+    const double low = state.value[i] - state.radius[i];
+    const double high = state.value[i] + state.radius[i];
+    if (low >= copy - ulp && high <= copy + ulp) continue;
+    double from = std::max(low, copy - ulp);
+    double to = std::min(high, copy + ulp);
+    if (!(from <= to)) {
+      from = copy - ulp;
+      to = copy + ulp;
+    }
+    state.value[i] = from + (to - from) / 2;
+    state.radius[i] = (to - from) / 2 + 4 * own_roundoff * std::max(std::fabs(from), std::fabs(to));
+  }
+}
+
+bool head_measurement::holds_state(double accumulate) const {
+  return stored_.h != nullptr && unit_roundoff(stored_.h->element_format()) <= accumulate;
+}
+
+balls head_measurement::state_near(const balls& h) const {
+  balls near = h;
+  near.radius.assign(near.value.size(), 0);
+  for (std::size_t i = 0; i < near.value.size(); ++i) near.radius[i] = 2 * half_ulp(near.value[i], stored_.h->element_format());
+  return near;
+}
+
+balls head_measurement::any_state() const {
+  balls hull = states_.front();
+  if (hull.exact()) hull.radius.assign(hull.value.size(), 0);
+  for (std::size_t a = 1; a < states_.size(); ++a) {
+    for (std::size_t i = 0; i < hull.value.size(); ++i) {
+      const ball other = states_[a].at(i / values(), i % values());
+      // About the first centre: what both allow, and a little more. Nothing is known where one of them is not.
+      const double reach = (std::fabs(other.value - hull.value[i]) + other.radius) * (1 + 4 * own_roundoff);
+      if (!(reach <= hull.radius[i])) hull.radius[i] = std::isnan(reach) ? std::numeric_limits<double>::infinity() : reach;
+    }
+  }
+  return hull;
+}
+
+void head_measurement::run_states(chunk_decays& decays) {
+  std::optional<balls> h;
+  std::optional<balls> v_new;
+  if (stored_.h != nullptr) {
+    const std::size_t chunks = stored_.h->dim(1);
+    const std::size_t first = ((place_.sequence.batch * chunks + place_.first_chunk + chunk_) * heads() + place_.head) * keys();
+    judge_states("h", *stored_.h, first);
+    h = load_rows(*stored_.h, first, keys(), values(), 0, values());
+  }
+  if (stored_.v_new != nullptr) v_new = rows_of(*stored_.v_new, values(), values());
+  const bool o_reads_computed = std::any_of(r_.output.begin(), r_.output.end(),
+                                            [](const output_rounding& how) { return how.reads == state_source::computed; });
+  if (!stored_.has_state()) {
+    if (v_new) judge_unknown("v_new", *v_new);
+    if (h && v_new) {
+      const balls near = state_near(*h);
+      add_output(0, *h, o_reads_computed ? &near : nullptr, *v_new);
+      finish_output(decays);
+      return;
+    }
+    const reading here = read(begin_, rows_);
+    const balls got = rows_of_output(here);
+    const balls want = unknown(1, values());
+    for (std::size_t i = 0; i < got.rows; ++i) judge_row("o", 0, at_output(here, i), got, i, want, 0, values());
+    return;
+  }
+  const balls u = rows_of(*stored_.u, values(), values());
+  const balls w = rows_of(*stored_.w, keys(), keys());
+  for (std::size_t a = 0; a < states_.size() && h; ++a) settle(states_[a], *h, stored_.h->element_format());
+  // o that reads a stored h says nothing about which alternative the state itself is.
+  std::optional<balls> of_all;
+  if (o_reads_computed && span_h_.size() == 1) of_all = any_state();
+  for (std::size_t a = 0; a < states_.size(); ++a) {
+    const state_rounding& how = r_.state[a];
+    const balls copy = h ? *h : narrow(states_[a], how.copy.value_or(how.operand));
+    const bool computed = how.reads == state_source::computed && !holds_state(how.accumulate);
+    const balls fresh = new_values(u, w, narrow(computed ? states_[a] : copy, how.operand), how);
+    if (v_new) {
+      for (std::size_t i = 0; i < rows_; ++i) judge_row("v_new", a, at(i), *v_new, i, fresh, i, values());
+    }
+    if (a < span_h_.size()) {
+      const balls itself = o_reads_computed ? holds_state(how.accumulate) ? *h : of_all ? *of_all : states_[a] : balls();
+      add_output(a, copy, o_reads_computed ? &itself : nullptr, v_new ? *v_new : copy_of_values(fresh, how));
+    }
+    update(states_[a], decays, fresh, v_new ? &*v_new : nullptr, how);
+  }
+  finish_output(decays);
+}
+
+balls head_measurement::copy_of_values(const balls& fresh, const state_rounding& how) {
+  return narrow(fresh, how.value_copy ? narrowing{*how.value_copy, false} : how.operand);
+}
+
+balls head_measurement::new_values(const balls& u, const balls& w, const balls& state, const state_rounding& how) const {
+  const product sum = multiply(narrow(w, how.operand), state);
+  balls fresh(rows_, values());
+  fresh.radius.assign(fresh.value.size(), 0);
+  for (std::size_t i = 0; i < fresh.value.size(); ++i) {
+    const double size = std::fabs(u.value[i]);
+    fresh.value[i] = u.value[i] - sum.value[i];
+    fresh.radius[i] =
+        errors_.bound(size + sum.terms[i], size + sum.upper[i], 1, 1, keys() + 1, std::max(how.accumulate, errors_.elementwise));
+  }
+  return fresh;
+}
+
+ball head_measurement::decayed(ball x, ball e, const narrowing& to) const {
+  if (e.value == 1 && e.radius == 0) return narrow(x, to);
+  const double value = x.value * e.value;
+  const double above = x.upper() * e.upper() * (1 + errors_.elementwise);
+  return narrow(ball{value, (above - std::fabs(value)) + 4 * own_roundoff * above + (value == 0 ? 0 : errors_.underflow)}, to);
+}
+
+void head_measurement::update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new,
+                              const state_rounding& how) const {
+  const narrowing to = how.update_operand.value_or(how.operand), of_key = how.key_operand.value_or(to);
+  const std::size_t last = rows_ - 1;
+  const std::size_t channels = decays.channels();
+  const bool on_keys = how.update == update_kind::key || how.update == update_kind::stored_key;
+  const bool from_stored = how.update == update_kind::stored_value || how.update == update_kind::stored_key;
+  std::optional<balls> rebuilt;
+  if (from_stored && v_new == nullptr) rebuilt = copy_of_values(fresh, how);
+  const balls& values_written = !from_stored ? fresh : v_new != nullptr ? *v_new : *rebuilt;
+  const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == to.to && !to.toward_zero;
+  balls right(rows_, values());
+  balls left(rows_, keys());
+  for (std::size_t i = 0; i < rows_; ++i) {
+    const ball e = channels == 1 && !on_keys ? decays.between(last, i, 0) : ball{1, 0};
+    const bool plain = e.value == 1 && e.radius == 0;
+    for (std::size_t j = 0; j < values(); ++j) {
+      ball x = decayed(values_written.at(i, j), e, to);
+      // The stored v_new is the outcome of this very rounding, if it is one that could have come out.
+      if (plain && same_rounding && x.radius > 0 && std::fabs(v_new->at(i, j).value - x.value) <= x.radius) x = v_new->at(i, j);
+      right.set(i, j, x);
+    }
+    for (std::size_t c = 0; c < keys(); ++c) {
+      const ball e_key = on_keys && channels > 0 ? decays.between(last, i, channels == 1 ? 0 : c) : ball{1, 0};
+      left.set(i, c, decayed(k_.at(i, c), e_key, of_key));
+    }
+  }
+  const product sum = multiply(left.transposed(), right);
+  balls next(keys(), values());
+  next.radius.assign(next.value.size(), 0);
+  for (std::size_t c = 0; c < keys(); ++c) {
+    const ball e = channels == 0 ? ball{1, 0} : decays.since_start(last, channels == 1 ? 0 : c);
+    for (std::size_t j = 0; j < values(); ++j) {
+      // The decay of the state, one rounding a row and one for joining the two parts.
+      const std::size_t i = c * values() + j;
+      const ball s = state.at(c, j);
+      const double kept = std::fabs(s.value) * e.value;
+      next.value[i] = s.value * e.value + sum.value[i];
+      next.radius[i] = errors_.bound(kept + sum.terms[i], s.upper() * e.upper() + sum.upper[i], 1, 1, rows_ + 2,
+                                     std::max(how.accumulate, errors_.elementwise));
+    }
+  }
+  state = how.between_chunks ? narrow(next, narrowing{*how.between_chunks, false}) : next;
+}
+
+void head_measurement::add_output(std::size_t state, const balls& h, const balls* computed, const balls& v_new) {
+  if (span_.rows == 0) {
+    span_h_[state] = h;
+    if (computed != nullptr) span_state_[state] = *computed;
+    span_v_[state] = v_new;
+  } else {
+    span_v_[state] = span_v_[state].followed_by(v_new);
+  }
+}
+
+void head_measurement::finish_output(chunk_decays& decays) {
+  if (span_.rows == 0) span_.begin = begin_;
+  span_.rows += rows_;
+  if ((chunk_ + 1) % r_.output_span == 0) judge_output(r_.output_span == 1 ? &decays : nullptr);
+}
+
+balls head_measurement::rows_of_output(const reading& span) const {
+  const std::size_t first = place_.sequence.batch * p_.tokens() + place_.sequence.first_token + span.begin / p_.num_householder;
+  return load_rows(*stored_.o, first, span.q.rows, heads() * values(), place_.head * values(), values());
+}
+
+stage_place head_measurement::at_output(const reading& span, std::size_t query) const {
+  const std::size_t row = span.begin + span.row_of[query];
+  stage_place here = at(row % c_);
+  here.chunk = row / c_;
+  return here;
+}
+
+void head_measurement::judge_output(chunk_decays* decays) {
+  const reading span = read(span_.begin, span_.rows);
+  span_.rows = 0;
+  std::optional<chunk_decays> of_span;
+  if (decays == nullptr) decays = &of_span.emplace(in_.log_gates.slice(span.begin, span.rows), nullptr, errors_);
+  const balls got = rows_of_output(span);
+  const std::size_t grams = gram_choices(stored_.aqk != nullptr, r_);
+  for (std::size_t g = 0; g < grams; ++g) {
+    const balls weights = stored_.aqk != nullptr ? read_rows_of(lower_of(*stored_.aqk, false), span.row_of)
+                                                 : query_gram(span, *decays, r_.gram[g], false);
+    for (std::size_t s = 0; s < span_h_.size(); ++s) {
+      for (std::size_t a = 0; a < r_.output.size(); ++a) {
+        const balls want = output(span, *decays, weights, s, r_.output[a]);
+        const std::size_t alternative = (s * grams + g) * r_.output.size() + a;
+        for (std::size_t i = 0; i < got.rows; ++i) judge_row("o", alternative, at_output(span, i), got, i, want, i, values());
+      }
+    }
+  }
+}
+
+balls head_measurement::read_rows_of(const balls& x, const std::vector<std::size_t>& rows) {
+  balls out(rows.size(), x.cols);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = 0; j < x.cols; ++j) out.set(i, j, x.at(rows[i], j));
+  }
+  return out;
+}
+
+// K + rows products and additions in one or two accumulators, the gate, the scale, the scale's own rounding, the join. Where
+// q S is rounded on its own, what it was before that is known within the bound of its K products.
+balls head_measurement::output(const reading& span, const chunk_decays& decays, const balls& weights, std::size_t state,
+                               const output_rounding& how) const {
+  const std::size_t channels = decays.channels();
+  const narrowing of_query = how.query_operand.value_or(how.operand);
+  balls q = span.q;
+  if (how.query_gated && channels > 0) {
+    for (std::size_t i = 0; i < q.rows; ++i) {
+      for (std::size_t c = 0; c < keys(); ++c) {
+        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c), of_query));
+      }
+    }
+  }
+  const balls& of_state = how.reads == state_source::computed ? span_state_[state] : span_h_[state];
+  product past = multiply(narrow(q, of_query), narrow(of_state, how.state_operand.value_or(how.operand)));
+  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
+  const double outside_scale = std::fabs(p_.scale);
+  const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
+  const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;
+  const double u = std::max(how.accumulate, errors_.elementwise);
+  if (how.read_store) {
+    for (std::size_t k = 0; k < past.value.size(); ++k) {
+      const ball x = narrow(ball{past.value[k], errors_.bound(past.terms[k], past.upper[k], 1, 1, keys(), u)}, {*how.read_store, false});
+      past.value[k] = x.value;
+      past.terms[k] = std::fabs(x.value);
+      past.upper[k] = x.upper();
+    }
+  }
+  balls want(q.rows, values());
+  want.radius.assign(want.value.size(), 0);
+  for (std::size_t i = 0; i < q.rows; ++i) {
+    const ball e = !how.query_gated && channels == 1 ? decays.since_start(span.row_of[i], 0) : ball{1, 0};
+    for (std::size_t k = i * values(); k < (i + 1) * values(); ++k) {
+      want.value[k] = p_.scale * e.value * past.value[k] + sign * inside_scale * inside.value[k];
+      want.radius[k] = errors_.bound(outside_scale * e.value * past.terms[k] + inside_scale * inside.terms[k],
+                                     outside_scale * e.upper() * past.upper[k] + inside_scale * inside.upper[k], 1, 1,
+                                     keys() + span.rows + 4, u);
+    }
+  }
+  return want;
+}
+
+}  // namespace deltaproof::stages_detail

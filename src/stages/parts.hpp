@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The pieces `measure_stages` is made of: values with a radius, roundings chosen at run time, products that carry the sum
+// of their terms' magnitudes, decays inside a chunk, and the inputs of one head.
+//
+// Every bound here is a majorant: where a value is a sum of products of quantities x, each known within r, computed with
+// relative errors of at most e_1, e_2 ..., then |computed - exact| <= M(|x| + r) (1 + e_1)(1 + e_2)... - M(|x|), M the
+// same expression in absolute values. n roundings with unit roundoff u cost 1 + gamma(n, u), whatever their order.
+// Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Lemma 3.1 and section 3.1.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "deltaproof/algebra/tensor.hpp"
+#include "deltaproof/stages/stages.hpp"
+
+namespace deltaproof::stages_detail {
+
+inline constexpr double own_roundoff = 0x1p-53;
+
+/// n u / (1 - n u), infinite where that is no bound.
+inline double gamma(std::size_t n, double u) {
+  const double nu = static_cast<double>(n) * u;
+  return nu < 1 ? nu / (1 - nu) : std::numeric_limits<double>::infinity();
+}
+
+/// Half a unit in the last place of f at x: what rounding any value of at most that magnitude to nearest may cost.
+double half_ulp(double x, const format& f);
+
+double narrow(double x, const narrowing& how);
+
+struct ball {
+  double value = 0;
+  double radius = 0;
+  [[nodiscard]] double upper() const { return std::fabs(value) + radius; }
+};
+
+/// The roundings that values within the radius may take, around that of the centre.
+ball narrow(ball x, const narrowing& how);
+
+/// A row-major matrix of values with radii; no radii: exact.
+struct balls {
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::vector<double> value;
+  std::vector<double> radius;
+
+  balls() = default;
+  balls(std::size_t row_count, std::size_t col_count) : rows(row_count), cols(col_count), value(row_count * col_count, 0.0) {}
+
+  [[nodiscard]] bool exact() const { return radius.empty(); }
+  [[nodiscard]] ball at(std::size_t i, std::size_t j) const {
+    return {value[i * cols + j], radius.empty() ? 0 : radius[i * cols + j]};
+  }
+  void set(std::size_t i, std::size_t j, ball x) {
+    value[i * cols + j] = x.value;
+    if (radius.empty() && x.radius == 0) return;
+    if (radius.empty()) radius.assign(value.size(), 0);
+    radius[i * cols + j] = x.radius;
+  }
+  [[nodiscard]] balls slice(std::size_t first, std::size_t count) const;
+  [[nodiscard]] balls transposed() const;
+  [[nodiscard]] balls followed_by(const balls& below) const;
+};
+
+balls narrow(balls x, const narrowing& how);
+
+/// value = a b, terms = |a| |b|, upper = (|a| + radius) (|b| + radius). Of row i of a, limits[i]
+/// columns are read; all of them where `limits` is empty.
+struct product {
+  std::size_t cols = 0;
+  std::vector<double> value, terms, upper;
+};
+product multiply(const balls& a, const balls& b, std::span<const std::size_t> limits = {});
+
+/// Everything a bound needs to know about elementwise arithmetic.
+struct arithmetic_errors {
+  double elementwise;
+  double exp2_relative;
+  double gate;       ///< relative error of a stored G, as the decays formed it
+  double underflow;  ///< what a result below the normal range may lose, flushed or not
+
+  explicit arithmetic_errors(const stage_roundings& r);
+  /// `factor` times a sum of `terms`, computed within `factor` (upper) times a sum of `upper` and n roundings in `u`. A flushed sum
+  /// loses at most one `underflow` for each of its leaves, which are more than n where sums are added to each other.
+  [[nodiscard]] double bound(double terms, double upper, double factor, double factor_upper, std::size_t n, double u, std::size_t leaves = 0) const {
+    const double above = factor_upper * upper;
+    return (above * (1 + gamma(n, u)) - factor * terms) + static_cast<double>(n + 8) * own_roundoff * above +
+           static_cast<double>(std::max(n, leaves) + 8) * underflow * std::max(1.0, factor_upper);
+  }
+};
+
+/// G of one chunk in log2 (channels = 1 for a gate per head, 0 without a gate) and the decays formed from it. Where G is
+/// -inf on both sides of a difference, the decay is what the given gates between the rows make it.
+class chunk_decays {
+ public:
+  /// `log_gates`: natural logs, rows x channels. `stored`: G as the kernel stored it, or nothing.
+  chunk_decays(const balls& log_gates, const balls* stored, const arithmetic_errors& errors);
+
+  [[nodiscard]] std::size_t channels() const { return channels_; }
+  /// The cumulative sum from the given gates, and what computing it in the elementwise arithmetic may cost.
+  [[nodiscard]] ball cumulative(std::size_t row, std::size_t channel) const;
+  /// e^{G_i - G_j}, i >= j, with the errors of the difference and of the exponential.
+  [[nodiscard]] ball between(std::size_t i, std::size_t j, std::size_t channel) const;
+  /// between(i, j, c) of every channel c, kept for rows that are near each other.
+  const ball* channels_between(std::size_t i, std::size_t j);
+  /// e^{G_i}: the decay since the chunk began.
+  [[nodiscard]] ball since_start(std::size_t i, std::size_t channel) const;
+  /// e^{G_i - G_j} where either may come first; false where G is not finite.
+  bool signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result) const;
+
+ private:
+  [[nodiscard]] ball power(double exponent, double argument_error) const;
+  [[nodiscard]] std::size_t index(std::size_t i, std::size_t c) const { return i * channels_ + c; }
+
+  arithmetic_errors errors_;
+  std::size_t channels_;
+  balls g_;
+  std::vector<double> sum_, magnitude_;  // of the finite gates so far
+  std::vector<ball> kept_;
+  std::vector<bool> is_kept_;
+  std::vector<std::size_t> reset_;  // 1 + the last row up to here whose decay is 0; 0: none
+};
+
+/// What one head of one sequence reads, rows of k in order; the step is the effective one.
+struct head_inputs {
+  std::size_t rows = 0;
+  std::size_t tokens = 0;
+  balls q, k, v, step, log_gates;
+};
+head_inputs load_head(const problem& p, const sequence_range& sequence, std::size_t head, const stage_roundings& roundings);
+
+/// `rows` rows of `width` elements; row r starts at element (first + r) * stride + offset.
+balls load_rows(const tensor& t, std::size_t first, std::size_t rows, std::size_t stride, std::size_t offset, std::size_t width);
+
+/// m_i x_i k_j e^{G_r(i) - G_j} for j < r(i) (`strict`) or j <= r(i), r = `row_of`, m the multiplier of row i, which
+/// costs `extra` roundings more than one. Elsewhere 0. `in_sum`: the decays belong to the channels, be it one, and stand in the
+/// sum; otherwise one decay is multiplied into the finished product.
+balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
+                   const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
+                   const arithmetic_errors& errors);
+
+/// (I + L)^-1 for the strictly lower part of L as the declared algorithm gives it, and how far that may be off.
+balls inverse_of(const balls& l, const inverse_rounding& how, const arithmetic_errors& errors);
+
+/// x_i scaled by step and, for channels or one gate, by e^{G_i}; narrowed.
+balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,
+                  const arithmetic_errors& errors);
+
+}  // namespace deltaproof::stages_detail
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.rounding.nearest_rounding, float.rounding.toward_zero_rounding, float.rounding.flushed_rounding,
+// proved: float.standard_model.gamma_bound, float.sum_trees.tree_error, float.sum_trees.dot_error_gamma,
+// proved: float.sum_trees.flushed_tree_error

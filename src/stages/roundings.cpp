@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "deltaproof/stages/stages.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof {
+
+namespace {
+
+constexpr double no_bound = std::numeric_limits<double>::infinity();
+
+/// The smallest format of the table that holds both.
+format wider(format a, format b) {
+  if (is_lossless(a, b)) return b;
+  return is_lossless(b, a) ? a : fp32;
+}
+
+std::string text_of(const narrowing& n) {
+  if (n.to == tf32) return n.toward_zero ? "tf32 rz" : "tf32 rna";
+  return std::string(name_of(n.to));
+}
+
+double unit(const narrowing& n) { return unit_roundoff(n.to) * (n.toward_zero ? 2 : 1); }
+
+/// Bounds of the inverse take what falls below the normal range to be as small as in fp32.
+bool has_range(format f) { return f.emin <= fp32.emin; }
+
+/// One alternative: what it is named after, and what it is.
+template <class Rounding>
+struct option {
+  narrowing operand;
+  std::string more;  ///< beside the operand
+  Rounding value;
+};
+
+/// Each once, operands of more bits first, which are the tighter; named by what tells them apart.
+template <class Rounding>
+std::vector<Rounding> listed(const std::vector<option<Rounding>>& all, const std::string& after = "") {
+  std::vector<option<Rounding>> distinct;
+  for (const option<Rounding>& one : all) {
+    const auto same = [&](const option<Rounding>& other) { return other.operand == one.operand && other.more == one.more; };
+    if (std::any_of(distinct.begin(), distinct.end(), same)) continue;
+    const auto before = [](const auto& a, const auto& b) {
+      return std::pair{-a.operand.to.precision, a.operand.toward_zero} <
+             std::pair{-b.operand.to.precision, b.operand.toward_zero};
+    };
+    distinct.insert(std::upper_bound(distinct.begin(), distinct.end(), one, before), one);
+  }
+  const bool operands_differ =
+      std::any_of(distinct.begin(), distinct.end(), [&](const auto& one) { return !(one.operand == distinct[0].operand); });
+  const bool rest_differs =
+      std::any_of(distinct.begin(), distinct.end(), [&](const auto& one) { return one.more != distinct[0].more; });
+  std::vector<Rounding> out;
+  for (option<Rounding>& one : distinct) {
+    std::string& name = one.value.name;
+    if (name.empty() && (operands_differ || !after.empty())) name = text_of(one.operand) + after;
+    if (rest_differs && !one.more.empty() && name != one.more) name += (name.empty() ? "" : ", ") + one.more;
+    out.push_back(std::move(one.value));
+  }
+  return out;
+}
+
+option<gram_rounding> gram_of(const plan_variant& v, bool channels, const std::string& step_text) {
+  gram_rounding g{"", gram_form::difference, v.A.operand, v.gate_block, unit_roundoff(v.A.accumulate), std::nullopt};
+  if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
+  if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
+  if (channels && v.form == gate_form::middle_block) g.form = gram_form::middle_blocks;
+  // A decay that each factor carries on its own is rounded with it; the checker knows that form only where gates have channels.
+  const bool on_factors = v.form == gate_form::factored || (!channels && v.form != gate_form::difference);
+  if (on_factors && (v.form == gate_form::factored || v.A.operand.to.precision < v.A.accumulate.precision))
+    g.accumulate = no_bound;
+  g.step = v.beta;
+  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + step_text, g};
+}
+
+option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {
+  const auto& i = v.inverse;
+  const std::size_t block = i.method.block == 0 ? chunk : i.method.block;
+  inverse_rounding r{"", block, unit_roundoff(i.accumulate), i.merge_operand, unit_roundoff(i.merge_accumulate), i.association};
+  if (i.operand.to.precision < i.accumulate.precision) r.substitute_operand = unit(i.operand);
+  if (i.between) r.between = unit_roundoff(*i.between);
+  const bool ranges = has_range(i.operand.to) && has_range(i.accumulate) && (!i.between || has_range(*i.between)) &&
+                      has_range(i.merge_operand.to) && has_range(i.merge_accumulate);
+  if (i.method.diagonal != diagonal_kind::forward || !ranges) r.substitute = no_bound;
+  if (block >= chunk) r.name = name_of(inverse_method{i.method.diagonal, 0, i.method.merge});
+  return {i.merge_operand, name_of(i.method), r};
+}
+
+option<scaled_rounding> scaled_of(const plan_variant::transform& t, format step, format x) {
+  const format beta_product = wider(step, x);
+  return {t.operand, std::string(name_of(beta_product)), {"", beta_product, t.operand, unit_roundoff(t.accumulate), step}};
+}
+
+/// "more" with one thing more.
+std::string joined(const std::string& more, const std::string& word) {
+  return more.empty() || word.empty() ? more + word : more + ", " + word;
+}
+
+/// Whether the two products of the state share a format, which is what one card does, decides the list it goes to.
+void add_states(const plan_variant& v, std::vector<option<state_rounding>>& uniform, std::vector<option<state_rounding>>& mixed) {
+  const bool stored = v.v_new.update == update_source::stored;
+  const double accumulate = unit_roundoff(v.state.accumulate);
+  const auto state = [&](const narrowing& operand, const std::optional<narrowing>& of_update) {
+    const std::string more = joined(stored ? "stored v_new" : "", of_update ? "update " + text_of(*of_update) : "");
+    const update_kind update = stored ? update_kind::stored_value : update_kind::value;
+    return option<state_rounding>{operand, more, {"", update, operand, v.state.between_tokens, accumulate, of_update}};
+  };
+  if (v.state.store == v.v_new.update_operand) {
+    uniform.push_back(state(v.state.store, std::nullopt));
+  } else {
+    mixed.push_back(state(v.state.store, v.v_new.update_operand));
+  }
+}
+
+/// The values that the variants give one of their keys, each once.
+template <class Read>
+auto values_of(const std::vector<plan_variant>& all, const Read& read) {
+  std::vector<std::decay_t<decltype(read(all.front()))>> out;
+  for (const plan_variant& v : all) {
+    if (std::find(out.begin(), out.end(), read(v)) == out.end()) out.push_back(read(v));
+  }
+  return out;
+}
+
+/// Every option with each of these values, since each key may be chosen whatever the others are; `set` changes the option
+/// and says how, "" for what is the usual.
+template <class Rounding, class Value, class Set>
+void with_each(std::vector<option<Rounding>>& options, const std::vector<Value>& values, const Set& set) {
+  std::vector<option<Rounding>> out;
+  for (const option<Rounding>& one : options) {
+    for (const Value& value : values) {
+      option<Rounding> with = one;
+      with.more = joined(with.more, set(with.value, value));
+      out.push_back(std::move(with));
+    }
+  }
+  options = std::move(out);
+}
+
+/// What the update and w h may do beside formats. Where gates have channels k carries their decay.
+void with_ways_of_state(std::vector<option<state_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
+  const bool channels = p.gate_per_channel();
+  const auto of_decay = [&](const plan_variant& v) { return channels ? write_decay::k : p.g ? v.v_new.decay : write_decay::v_new; };
+  with_each(options, values_of(all, of_decay),
+            [&](state_rounding& r, write_decay decay) {
+              const bool on_keys = decay == write_decay::k;
+              if (on_keys) r.update = r.update == update_kind::stored_value ? update_kind::stored_key : update_kind::key;
+              return std::string(on_keys && !channels ? "decay on k" : "");
+            });
+  const std::vector<format> stored = values_of(all, [](const plan_variant& v) { return v.v_new.store; });
+  with_each(options, stored, [&](state_rounding& r, const format& f) {
+    r.value_copy = f;
+    return stored.size() > 1 ? "v_new in " + std::string(name_of(f)) : std::string();
+  });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.v_new.key_operand; }),
+            [](state_rounding& r, const std::optional<narrowing>& of_keys) {
+              r.key_operand = of_keys;
+              return of_keys ? "k " + text_of(*of_keys) : std::string();
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.v_new.state_operand; }),
+            [](state_rounding& r, const std::optional<narrowing>& of_state) {
+              if (!of_state) return std::string();
+              r.update_operand = r.update_operand.value_or(r.operand);
+              r.copy = r.operand;
+              r.operand = *of_state;
+              r.reads = state_source::computed;
+              return "the state itself in w h, " + text_of(*of_state);
+            });
+}
+
+/// Likewise of the read-out.
+void with_ways_of_output(std::vector<option<output_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
+  const bool channels = p.gate_per_channel();
+  const auto of_decay = [&](const plan_variant& v) { return channels ? read_decay::q : p.g ? v.o.decay : read_decay::product; };
+  with_each(options, values_of(all, of_decay),
+            [&](output_rounding& r, read_decay decay) {
+              r.query_gated = decay == read_decay::q;
+              return std::string(r.query_gated && !channels ? "decay on q" : "");
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.state_operand; }),
+            [](output_rounding& r, const std::optional<narrowing>& of_state) {
+              if (!of_state) return std::string();
+              r.state_operand = of_state;
+              r.reads = state_source::computed;
+              return "the state itself in q h, " + text_of(*of_state);
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.value_operand; }),
+            [](output_rounding& r, const std::optional<narrowing>& of_values) {
+              r.value_operand = of_values;
+              return of_values ? "v_new " + text_of(*of_values) : std::string();
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.read_store; }),
+            [](output_rounding& r, const std::optional<format>& to) {
+              r.read_store = to;
+              return to ? "q h stored in " + std::string(name_of(*to)) : std::string();
+            });
+}
+
+void add_l2norms(const std::vector<plan_variant>& all, stage_roundings& r) {
+  r.l2norm_store = all.front().l2norm_store;
+  r.l2norm_epsilon = all.front().l2norm_epsilon;
+  for (const auto& [store, epsilon] : values_of(all, [](const plan_variant& v) { return std::pair(v.l2norm_store, v.l2norm_epsilon); })) {
+    if (store == r.l2norm_store && epsilon == r.l2norm_epsilon) continue;
+    const std::string name = store ? std::string(name_of(*store)) : "not rounded";
+    r.other_l2norms.push_back({"l2norm " + name + ", epsilon " + detail::general(epsilon, 3), store, epsilon});
+  }
+}
+
+}  // namespace
+
+stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path, std::size_t chunk) {
+  if (path != path_kind::chunk) {
+    throw domain_error("roundings_of: the path is " + std::string(name_of(path)) + "; stages are those of a chunk kernel");
+  }
+  const std::vector<plan_variant> all = variants(plan, p, path, chunk);
+  const bool channels = p.gate_per_channel();
+  const format x = p.q.element_format();
+  stage_roundings r;
+  r.exp2_ulps = plan.hardware.exp2_ulps + 0.5;
+  r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
+  r.output_span = p.num_householder;
+  if (p.qk_l2norm) add_l2norms(all, r);
+  r.elementwise = unit_roundoff(all.front().cumsum);
+  std::vector<option<gram_rounding>> gram;
+  std::vector<option<inverse_rounding>> inverse;
+  std::vector<option<scaled_rounding>> u, w;
+  std::vector<option<state_rounding>> uniform, mixed;
+  std::vector<option<output_rounding>> output;
+  const bool steps_differ = std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
+  for (const plan_variant& v : all) {
+    r.elementwise = std::max(r.elementwise, unit_roundoff(v.cumsum));
+    gram.push_back(gram_of(v, channels, steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));
+    inverse.push_back(inverse_of(v, chunk));
+    u.push_back(scaled_of(v.u, v.beta, x));
+    w.push_back(scaled_of(v.w, v.beta, x));
+    add_states(v, uniform, mixed);
+    output.push_back({v.o.operand, "", {"", channels, v.o.operand, unit_roundoff(v.o.accumulate)}});
+  }
+  // A list allows each of its formats for each product; what one card does to all of them is not among single changes.
+  if (!uniform.empty()) {
+    const option<state_rounding> first = uniform.front();
+    for (const option<state_rounding>& one : mixed) {
+      for (const narrowing& operand : {one.operand, *one.value.update_operand}) {
+        option<state_rounding> alike = first;
+        alike.operand = alike.value.operand = operand;
+        uniform.push_back(std::move(alike));
+      }
+    }
+  }
+  for (auto* options : {&uniform, &mixed}) with_ways_of_state(*options, all, p);
+  with_ways_of_output(output, all, p);
+  r.gram = listed(gram);
+  for (const inverse_rounding& one : listed(inverse, " merges")) {
+    r.inverse.push_back(one);
+    // Without narrowed operands the order is within the bound.
+    for (const merge_order order : plan.inverse.association) {
+      if (order == one.order || !(one.merge_operand.to.precision < fp32.precision)) continue;
+      r.inverse.push_back(one);
+      r.inverse.back().order = order;
+      r.inverse.back().name += ", " + std::string(detail::name_in(merge_order_names, order));
+    }
+  }
+  r.u = listed(u);
+  r.w = listed(w);
+  r.state = listed(uniform);
+  for (state_rounding& one : listed(mixed)) r.state.push_back(std::move(one));
+  r.output = listed(output);
+  return r;
+}
+
+}  // namespace deltaproof

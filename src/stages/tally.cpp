@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "stages/tally.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "stages/parts.hpp"
+
+namespace deltaproof {
+
+void ratio_histogram::add(double ratio) {
+  ++counts_[bin_of(ratio)];
+  ++count_;
+}
+
+void ratio_histogram::merge(const ratio_histogram& other) {
+  for (std::size_t i = 0; i < bins; ++i) counts_[i] += other.counts_[i];
+  count_ += other.count_;
+}
+
+std::size_t ratio_histogram::bin_of(double ratio) {
+  if (ratio <= 2) return ratio <= 0 ? 0 : static_cast<std::size_t>(std::ceil(ratio * 64)) - 1;
+  if (!std::isfinite(ratio)) return bins - 1;
+  return std::min(linear_bins + static_cast<std::size_t>(std::ilogb(ratio)) - 1, bins - 1);
+}
+
+double ratio_histogram::upper_edge(std::size_t bin) {
+  if (bin < linear_bins) return static_cast<double>(bin + 1) / 64;
+  return bin + 1 == bins ? std::numeric_limits<double>::infinity() : std::ldexp(1.0, static_cast<int>(bin - linear_bins) + 2);
+}
+
+double ratio_histogram::quantile(double probability) const {
+  if (count_ == 0) return 0;
+  const double due = probability * static_cast<double>(count_);
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    seen += counts_[i];
+    if (seen > 0 && static_cast<double>(seen) >= due) return upper_edge(i);
+  }
+  return upper_edge(bins - 1);
+}
+
+double ratio_histogram::share_above(double edge) const {
+  std::size_t above = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    if (i > 0 && upper_edge(i - 1) >= edge) above += counts_[i];
+  }
+  return count_ == 0 ? 0 : static_cast<double>(above) / static_cast<double>(count_);
+}
+
+namespace stages_detail {
+
+namespace {
+
+bool earlier(const stage_place& a, const stage_place& b) {
+  return std::tie(a.sequence, a.head, a.chunk, a.row, a.element) < std::tie(b.sequence, b.head, b.chunk, b.row, b.element);
+}
+
+}  // namespace
+
+void tally::add(stage_place place, std::span<const double> got, std::span<const double> want, std::span<const double> error) {
+  const std::size_t first = place.element;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    place.element = first + i;
+    place.got = got[i];
+    place.want = want[i];
+    add_one(place, error[i]);
+  }
+}
+
+// A value computed within `error` of want is at most |want| + error, and storing it costs half an ulp there.
+void tally::add_one(const stage_place& place, double error) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const bool unknown = std::isnan(place.want) || !(error < infinity);
+  if (unknown && std::isfinite(place.got)) {
+    ++measured_.unbounded;
+    return;
+  }
+  // The inputs of a problem are finite: that the value cannot be recomputed does not excuse NaN or inf.
+  if (unknown) error = infinity;
+  ++measured_.judged;
+  stage_place here = place;
+  const double most = std::fabs(place.want) + error;
+  const double storing = unknown ? 0 : half_ulp(most, stored_);
+  here.bound = storing + error;
+  const double distance = std::fabs(place.got - place.want);
+  const bool may_overflow = !unknown && most >= largest(stored_) + half_ulp(largest(stored_), stored_);
+  const bool overflowed = may_overflow && std::isinf(place.got) && std::signbit(place.got) == std::signbit(place.want);
+  if (!unknown && (place.got == place.want || overflowed)) {
+    here.ratio = 0;
+  } else if (!std::isfinite(distance)) {
+    here.ratio = infinity;
+    measured_.nonfinite += std::isfinite(place.got) ? 0 : 1;
+  } else {
+    here.ratio = distance / here.bound;
+  }
+  measured_.ratios.add(here.ratio);
+  if (std::isfinite(here.ratio)) {
+    const double square = here.ratio * here.ratio;
+    ratio_squares_ += square;
+    ratio_fourths_ += square * square;
+  }
+  if (!unknown && here.bound > 0) {
+    const double open = error / here.bound, stored = (narrow(place.want, narrowing{stored_, false}) - place.want) / here.bound;
+    open_squares_ += open * open;
+    expected_squares_ += open * open + (std::isfinite(stored) ? stored * stored : 0);
+  }
+  if (!measured_.worst || here.ratio > measured_.worst->ratio) measured_.worst = here;
+  if (here.ratio > 1) {
+    ++measured_.bad;
+    if (!measured_.first_bad || earlier(here, *measured_.first_bad)) measured_.first_bad = here;
+  }
+  if (std::isfinite(place.got) && place.got != 0 && stored_.precision > bf16.precision) {
+    ++nonzero_;
+    bf16_values_ += narrow(place.got, narrowing{bf16, false}) == place.got ? 1 : 0;
+  }
+  add_bias(here, error, storing);
+}
+
+// A value the format holds is stored without error by any rounding and says nothing.
+void tally::add_bias(const stage_place& place, double error, double storing) {
+  if (!(16 * error <= storing) || !std::isfinite(place.got) || !std::isfinite(place.want)) return;
+  if (std::fabs(narrow(place.want, narrowing{stored_, false}) - place.want) <= error) return;
+  const double ulps = (place.want < 0 ? place.want - place.got : place.got - place.want) / (2 * storing);
+  ++measured_.bias.count;
+  bias_sum_ += ulps;
+  bias_squares_ += ulps * ulps;
+}
+
+void tally::merge(const tally& later) {
+  measured_.judged += later.measured_.judged;
+  measured_.unbounded += later.measured_.unbounded;
+  measured_.skipped += later.measured_.skipped;
+  measured_.nonfinite += later.measured_.nonfinite;
+  measured_.bad += later.measured_.bad;
+  measured_.ratios.merge(later.measured_.ratios);
+  measured_.bias.count += later.measured_.bias.count;
+  ratio_squares_ += later.ratio_squares_;
+  ratio_fourths_ += later.ratio_fourths_;
+  open_squares_ += later.open_squares_;
+  expected_squares_ += later.expected_squares_;
+  bias_sum_ += later.bias_sum_;
+  bias_squares_ += later.bias_squares_;
+  nonzero_ += later.nonzero_;
+  bf16_values_ += later.bf16_values_;
+  if (later.measured_.worst && (!measured_.worst || later.measured_.worst->ratio > measured_.worst->ratio)) {
+    measured_.worst = later.measured_.worst;
+  }
+  if (later.measured_.first_bad && (!measured_.first_bad || earlier(*later.measured_.first_bad, *measured_.first_bad))) {
+    measured_.first_bad = later.measured_.first_bad;
+  }
+}
+
+// Rounding to nearest inside a cell of one ulp h around c, where the values have density f: the mean error is
+// -f'(c)/f(c) h^2/12. With |x f'/f| <= 4 on average and h <= 2^(1-p) |x| that is at most 2^(1-p)/3 ulps.
+stage_measurement tally::finish() const {
+  stage_measurement result = measured_;
+  if (result.judged > 0) result.rms_ratio = std::sqrt(ratio_squares_ / static_cast<double>(result.judged));
+  if (ratio_squares_ > 0) {
+    const double around = ratio_fourths_ - ratio_squares_ * ratio_squares_ / static_cast<double>(result.judged);
+    result.rms_scatter = std::sqrt(std::max(0.0, around)) / (2 * ratio_squares_);
+  }
+  if (result.judged > 0) result.rms_expected = std::sqrt(expected_squares_ / static_cast<double>(result.judged));
+  if (result.judged > 0) result.open_share = std::sqrt(open_squares_ / static_cast<double>(result.judged));
+  const auto n = static_cast<double>(result.bias.count);
+  if (result.bias.count > 0) {
+    result.bias.mean = bias_sum_ / n;
+    result.bias.standard_error = std::sqrt(std::max(1.0 / 12, bias_squares_ / n - result.bias.mean * result.bias.mean) / n);
+    result.bias.allowance = std::ldexp(1.0, 1 - stored_.precision) / 3;
+  }
+  if (nonzero_ > 0) result.exactly_bf16 = static_cast<double>(bf16_values_) / static_cast<double>(nonzero_);
+  return result;
+}
+
+}  // namespace stages_detail
+}  // namespace deltaproof

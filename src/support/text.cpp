@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "support/text.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+namespace deltaproof::detail {
+namespace {
+
+std::string written(const char* pattern, int digits, double x) {
+  if (std::isnan(x)) return "nan";  // printf may write "-nan"
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, pattern, digits, x);
+  return buffer;
+}
+
+}  // namespace
+
+std::string general(double x, int digits) { return written("%.*g", digits, x); }
+std::string scientific(double x, int digits) { return written("%.*e", digits, x); }
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string share_text(std::size_t part, std::size_t all) {
+  return general(100 * static_cast<double>(part) / static_cast<double>(all), 3) + " %";
+}
+
+}  // namespace deltaproof::detail

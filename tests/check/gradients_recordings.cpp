@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Gradients of recorded kernels: the certified adjoint finds the errors that automatic differentiation of a float64 token loop found
+// (tests/recordings/fla-0.6/README.md, and the index beside the external recordings), and the gradients of fp64 references.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/oracle/gradients.hpp"
+#include "support/recordings.hpp"
+
+namespace deltaproof {
+namespace {
+
+std::map<std::string, double> errors_of(const std::filesystem::path& problem_file, const std::filesystem::path& result_file) {
+  notes_list notes;
+  const safetensors_file file = read_safetensors(problem_file);
+  const problem p = parse_problem(file, notes);
+  const check_report report = check(p, read_result(result_file, p, sha256_hex(file.bytes()), notes), {});
+  std::map<std::string, double> out;
+  for (const tensor_report& t : report.tensors) {
+    EXPECT_LE(t.errors.rel_fro.upper - t.errors.rel_fro.lower, 1e-6 * t.errors.rel_fro.value + 1e-9) << t.name;
+    out[t.name] = t.errors.rel_fro.value;
+  }
+  return out;
+}
+
+/// The cells of "| a | b |".
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> out;
+  std::istringstream in(line.substr(1));
+  for (std::string cell; std::getline(in, cell, '|');) {
+    const auto from = cell.find_first_not_of(' '), to = cell.find_last_not_of(' ');
+    out.push_back(from == std::string::npos ? "" : cell.substr(from, to - from + 1));
+  }
+  return out;
+}
+
+TEST(recorded_gradients, have_the_errors_that_differentiation_of_a_token_loop_finds) {
+  const auto folder = testing::carried_recordings() / "fla-0.6";
+  std::ifstream page(folder / "README.md");
+  std::vector<std::string> header;
+  std::size_t compared = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (line.empty() || line.front() != '|' || line.starts_with("|-")) continue;
+    const auto cells = cells_of(line);
+    if (header.empty()) {
+      header = cells;
+      continue;
+    }
+    const std::string name = cells[0].substr(0, cells[0].find('.'));
+    const auto errors = errors_of(folder / (name + ".problem.safetensors"), folder / (cells[0] + ".safetensors"));
+    for (std::size_t i = 3; i < header.size() && i < cells.size(); ++i) {
+      if (cells[i].empty()) continue;
+      const double want = std::stod(cells[i]);
+      EXPECT_NEAR(errors.at(header[i]), want, 0.06 * std::pow(10, std::floor(std::log10(want)))) << cells[0] << " " << header[i];
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 46U);
+}
+
+std::filesystem::path backward_recordings() {
+  const auto folder = testing::external_recordings();
+  return folder.empty() || !std::filesystem::exists(folder.parent_path() / "backward/index.json") ? std::filesystem::path() : folder.parent_path() / "backward";
+}
+
+TEST(recorded_gradients, of_the_external_recordings_have_the_errors_of_their_index) {
+  const auto folder = backward_recordings();
+  if (folder.empty()) GTEST_SKIP() << "no recordings of backward passes beside the checkout";
+  std::size_t compared = 0;
+  for (const auto& row : nlohmann::json::parse(std::ifstream(folder / "index.json"))) {
+    const std::string name = row.at("case");
+    const auto errors = errors_of(folder / row.at("problem").get<std::string>(), folder / row.at("result").get<std::string>());
+    for (const auto& [tensor, stated] : row.at("errors").items()) {
+      if (errors.count(tensor) == 0) continue;  // dq_hat, dk_hat
+      const double want = stated.at("rel_fro");  // four digits
+      EXPECT_NEAR(errors.at(tensor), want, 6e-4 * want) << name << " " << tensor;
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 80U);
+}
+
+TEST(recorded_gradients, agree_with_independent_fp64_gradients) {
+  const auto folder = backward_recordings();
+  if (folder.empty()) GTEST_SKIP() << "no recordings of backward passes beside the checkout";
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string();
+    if (file.find(".ref64.") == std::string::npos) continue;
+    ++files;
+    notes_list notes;
+    const problem p = read_problem(folder / (file.substr(0, file.find('.')) + ".problem.safetensors"), notes);
+    const reference_gradients truth = solve_gradients(p);
+    const safetensors_file given = read_safetensors(entry.path());
+    for (const auto& [name, want] : truth.tensors) {
+      const safetensors_entry* found = given.find(name);
+      if (found == nullptr) continue;
+      const std::vector<double> got = given.load(*found).to_doubles();
+      double error = 0, size = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        error += (got[i] - want.value[i]) * (got[i] - want.value[i]);
+        size += want.value[i] * want.value[i];
+      }
+      EXPECT_LE(std::sqrt(error), 1e-12 * std::sqrt(size)) << file << " " << name;
+    }
+  }
+  EXPECT_GE(files, 6U);
+}
+
+}  // namespace
+}  // namespace deltaproof

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// A golden file that is written as it is decided: the bytes of one that is written from memory, and memory that does not grow
+// with the number of tokens.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "deltaproof/files/golden.hpp"
+#include "deltaproof/files/safetensors.hpp"
+#include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/support/errors.hpp"
+#include "deltaproof/support/write_file.hpp"
+
+namespace deltaproof {
+namespace {
+
+using ::testing::IsEmpty;
+
+std::string read_all(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class golden_file : public ::testing::Test {
+ protected:
+  golden_file() : folder_{std::filesystem::temp_directory_path() / ("deltaproof-golden-file-" + std::to_string(::getpid()))} {
+    std::filesystem::create_directories(folder_);
+  }
+  ~golden_file() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) out.push_back(entry.path().filename().string());
+    return out;
+  }
+
+  void expect_same_file(const problem& p, golden_request asked) {
+    asked.threads = 1;
+    const golden want = make_golden(p, asked);
+    result r = result_of(want, asked);
+    r.problem_sha256 = "of the problem";
+    const std::string bytes = result_bytes(r, {}, low_parts_of(want));
+    for (const unsigned threads : {1U, 3U}) {
+      asked.threads = threads;
+      const golden got = write_golden(folder_ / "r", p, asked, r.problem_sha256);
+      EXPECT_TRUE(read_all(folder_ / "r") == bytes);
+      EXPECT_EQ(got.o.undecided, want.o.undecided);
+      EXPECT_EQ(got.tiers, want.tiers);
+      EXPECT_THAT(names(), ::testing::ElementsAre("r"));
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+golden_request asked_for(const format& round, std::size_t bits = 0) {
+  golden_request asked;
+  asked.round = round;
+  asked.bits = bits;
+  return asked;
+}
+
+problem of(const char* regime, op_kind op) {
+  generation g;
+  g.regime = regime;
+  g.op = op;
+  if (g.regime != "varlen") g.tokens = 600;  // more than a block
+  g.key_dim = 5;
+  g.value_dim = 3;
+  g.key_heads = 1;
+  g.value_heads = 2;
+  g.batch = g.regime == "varlen" ? 1 : 2;
+  if (op == op_kind::gated_delta_product) g.num_householder = 3;
+  return generate(g);
+}
+
+TEST_F(golden_file, holds_the_bytes_of_one_written_from_memory) {
+  for (const char* regime : {"typical", "varlen"}) {
+    for (const op_kind op : {op_kind::delta_rule, op_kind::gated_delta_rule, op_kind::kda, op_kind::gated_delta_product}) {
+      SCOPED_TRACE(std::string(regime) + " " + std::string(name_of(op)));
+      const problem p = of(regime, op);
+      expect_same_file(p, asked_for(bf16));
+      expect_same_file(p, asked_for(fp64));
+      expect_same_file(p, asked_for(fp64, 106));
+    }
+  }
+}
+
+TEST_F(golden_file, lists_what_is_open) {
+  const problem p = of("typical", op_kind::kda);
+  golden_request asked = asked_for(fp64);
+  asked.max_bits = 53;
+  expect_same_file(p, asked);
+  EXPECT_GT(make_golden(p, asked).o.undecided, 0U);
+  asked = asked_for(fp64, 212);
+  asked.max_bits = 212;
+  expect_same_file(p, asked);
+}
+
+TEST_F(golden_file, leaves_nothing_behind_where_it_is_not_finished) {
+  const problem p = of("typical", op_kind::delta_rule);
+  EXPECT_THROW((void)write_golden(folder_ / "r", p, asked_for(bf16), "", [] { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THAT(names(), IsEmpty());
+  std::atomic<bool> stop = true;
+  golden_request asked = asked_for(bf16);
+  asked.stop = &stop;
+  EXPECT_TRUE(write_golden(folder_ / "r", p, asked, "").stopped);
+  EXPECT_THAT(names(), IsEmpty());
+  EXPECT_THROW((void)write_golden(folder_ / "no" / "r", p, asked_for(bf16), ""), format_error);
+}
+
+TEST_F(golden_file, is_of_the_problem_that_was_mapped) {
+  const problem p = of("typical", op_kind::kda);
+  write_problem(folder_ / "p", p);
+  const safetensors_file read = read_safetensors(folder_ / "p"), mapped = map_safetensors(folder_ / "p");
+  EXPECT_EQ(mapped.sha256(), sha256_hex(read.bytes()));
+  notes_list notes;
+  const problem from = parse_problem(mapped, notes);
+  EXPECT_TRUE(same_bits(from.v, p.v) && same_bits(*from.g, *p.g));
+  from.v.forget(0, from.v.size());
+  p.v.forget(0, p.v.size());  // of memory nothing is forgotten
+  EXPECT_TRUE(same_bits(from.v, p.v));
+  EXPECT_FALSE(mapped.changed());
+  std::filesystem::last_write_time(folder_ / "p", std::filesystem::last_write_time(folder_ / "p") + std::chrono::seconds(2));
+  EXPECT_TRUE(mapped.changed());
+  EXPECT_FALSE(read.changed());
+}
+
+TEST_F(golden_file, of_any_kind_is_there_as_a_whole_or_not_at_all) {
+  write_file(folder_ / "x", "before");
+  {
+    file_writer out(folder_ / "x");
+    out.write("half");
+    EXPECT_EQ(read_all(folder_ / "x"), "before");
+  }
+  EXPECT_EQ(read_all(folder_ / "x"), "before");
+  file_writer out(folder_ / "x");
+  out.write("af");
+  out.write("ter");
+  out.finish();
+  EXPECT_EQ(read_all(folder_ / "x"), "after");
+  const scratch_file scratch(folder_ / "y");
+  const std::vector<std::byte> bytes(3, std::byte{7});
+  scratch.write(5, bytes);
+  std::vector<std::byte> got(3);
+  scratch.read(5, got);
+  EXPECT_EQ(got, bytes);
+  EXPECT_THROW(scratch.read(6, got), format_error);
+  EXPECT_THAT(names(), ::testing::ElementsAre("x"));
+}
+
+/// Peak resident memory of a process of its own that runs `work`, in kB.
+template <class Work>
+long peak_of(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      work();
+    } catch (...) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  rusage use{};
+  EXPECT_EQ(wait4(child, &status, 0, &use), child);
+  EXPECT_EQ(status, 0);
+  return use.ru_maxrss;
+}
+
+/// One number a token and column in fp64 is 25 MB more; pages of the mapped file, of 2 MB where the system likes, are not.
+TEST_F(golden_file, takes_memory_that_does_not_grow_with_its_tokens) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's memory is its own";
+#endif
+  const auto peak = [&](std::size_t tokens) {
+    const auto make = [&] {
+      generation g;
+      g.op = op_kind::gated_delta_rule;
+      g.tokens = tokens;
+      g.key_dim = g.value_dim = 64;
+      g.key_heads = g.value_heads = 1;
+      write_problem(folder_ / "p", generate(g));
+    };
+    EXPECT_GT(peak_of(make), 0);  // elsewhere, so that it does not count
+    return peak_of([&] {
+      notes_list notes;
+      golden_request asked = asked_for(fp32);
+      asked.threads = 1;
+      const golden got = write_golden(folder_ / "r", parse_problem(map_safetensors(folder_ / "p"), notes), asked, "");
+      if (got.o.undecided != 0) throw std::runtime_error("open");
+    });
+  };
+  const long few = peak(16384), many = peak(65536);
+  EXPECT_LT(many - few, 16000) << few << " and " << many << " kB";
+}
+
+}  // namespace
+}  // namespace deltaproof

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/inputs/regimes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/support/errors.hpp"
+
+namespace deltaproof {
+namespace {
+
+using ::testing::HasSubstr;
+
+generation small(std::string_view regime) {
+  generation g;
+  g.regime = regime;
+  g.tokens = 20;
+  g.key_dim = 16;
+  g.value_dim = 8;
+  return g;
+}
+
+std::string hash_of(const problem& p) {
+  const std::string bytes = problem_bytes(p);
+  return sha256_hex(std::as_bytes(std::span(bytes)));
+}
+
+/// What others may name, in the order of the table; its bytes stay what they are.
+const std::vector<std::string_view> published{"typical",  "slow-decay", "no-decay",  "strong-decay",  "collinear", "elu1",
+                                              "silu",     "repeated",   "mqar",      "mad-copy",      "regbench",  "alternating",
+                                              "beta-two", "tiny-keys",  "huge-keys", "model-gates",   "tails",     "varlen",
+                                              "gva",      "k-ne-v",     "exact",     "near-repeated", "correlated"};
+
+TEST(regimes, has_the_published_names_in_their_order) {
+  std::vector<std::string_view> names;
+  std::set<std::string_view> distinct;
+  for (const regime_info& r : regimes()) {
+    EXPECT_TRUE(distinct.insert(r.name).second) << r.name;
+    if (std::find(published.begin(), published.end(), r.name) != published.end()) names.push_back(r.name);
+    EXPECT_FALSE(r.what.empty() || r.why.empty()) << r.name;
+    EXPECT_EQ(&regime_named(r.name), &regime_named(r.name));
+  }
+  EXPECT_EQ(names, published);
+}
+
+TEST(regimes, completes_once_and_for_all) {
+  for (const regime_info& r : regimes()) {
+    generation wanted;
+    wanted.regime = r.name;
+    const generation completed = complete(wanted);
+    EXPECT_EQ(complete(completed), completed) << r.name;
+    EXPECT_THAT(options_text(completed), ::testing::StartsWith("--regime " + std::string(r.name) + " --op "));
+  }
+}
+
+TEST(regimes, prints_the_options_that_make_the_problem_again) {
+  generation wanted;
+  wanted.regime = "varlen";
+  wanted.seed = 7;
+  EXPECT_EQ(options_text(complete(wanted)),
+            "--regime varlen --op gated_delta_rule --rule euler --B 1 --T 300 --K 64 --V 64 --H 1 --HV 1 --num-householder 1 "
+            "--dtype bf16 --beta sigmoid --gate typical --initial-state normal --cu-seqlens 0,0,1,16,80,208,300 --seed 7");
+}
+
+TEST(regimes, names_regime_and_seed_in_the_note) {
+  generation wanted = small("collinear");
+  wanted.seed = 11;
+  EXPECT_EQ(generate(wanted).note, "regime collinear, seed 11");
+}
+
+// The hash covers every byte: it is the same for every compiler, optimisation level and machine.
+TEST(regimes, gives_the_same_bytes_everywhere) {
+  std::string all;
+  for (const std::string_view name : published) all += hash_of(generate(small(name)));
+  for (const law_info& law : beta_laws()) {
+    generation g = small(law.name == "regime" ? "mqar" : "typical");
+    g.beta = law.name;
+    g.dtype = fp16;
+    all += hash_of(generate(g));
+  }
+  for (const law_info& law : gate_laws()) {
+    generation g = small("typical");
+    g.op = op_kind::kda;
+    g.gate = law.name;
+    g.dtype = fp64;
+    all += hash_of(generate(g));
+  }
+  EXPECT_EQ(sha256_hex(std::as_bytes(std::span(all))), "049e3335a992b3e8a3cc2fa46fbeed9929ab926123833ea0fc8850b8199d5c24");
+}
+
+TEST(regimes, changes_every_tensor_with_the_seed) {
+  generation a = small("typical");
+  a.op = op_kind::kda;
+  generation b = a;
+  b.seed = 1;
+  const problem p = generate(a);
+  const problem r = generate(b);
+  EXPECT_FALSE(same_bits(p.q, r.q) || same_bits(p.k, r.k) || same_bits(p.v, r.v) || same_bits(p.beta, r.beta) ||
+               same_bits(*p.g, *r.g) || same_bits(*p.initial_state, *r.initial_state));
+}
+
+TEST(regimes, leaves_the_keys_alone_when_another_law_changes) {
+  generation a = small("typical");
+  generation b = a;
+  b.beta = "near-two";
+  b.op = op_kind::kda;
+  b.initial_state = "none";
+  const problem p = generate(a);
+  const problem r = generate(b);
+  EXPECT_TRUE(same_bits(p.q, r.q) && same_bits(p.k, r.k) && same_bits(p.v, r.v));
+  EXPECT_FALSE(same_bits(p.beta, r.beta) || r.initial_state.has_value());
+}
+
+TEST(regimes, take_a_decimal_for_a_constant_law) {
+  generation g = small("typical");
+  g.op = op_kind::gated_delta_rule;
+  g.beta = "1.5";
+  g.gate = "-inf";
+  const problem p = generate(g);
+  EXPECT_THAT(p.beta.to_doubles(), ::testing::Each(1.5));
+  EXPECT_THAT(p.g->to_doubles(), ::testing::Each(-std::numeric_limits<double>::infinity()));
+}
+
+TEST(regimes, are_what_their_names_say) {
+  const auto zeros = [](const tensor& t) {
+    const std::vector<double> x = t.to_doubles();
+    return static_cast<std::size_t>(std::count(x.begin(), x.end(), 0.0));
+  };
+  EXPECT_EQ(zeros(*generate(small("no-decay")).g), generate(small("no-decay")).g->size());
+  EXPECT_THAT(generate(small("strong-decay")).g->to_doubles(),
+              ::testing::Each(::testing::AllOf(::testing::Le(-5), ::testing::Ge(-25))));
+  EXPECT_THAT(generate(small("beta-two")).beta.to_doubles(), ::testing::Contains(2.0));
+  EXPECT_GT(zeros(generate(small("mqar")).beta), 10U);
+  EXPECT_GT(zeros(generate(small("mad-copy")).beta), 10U);
+  EXPECT_TRUE(generate(small("tiny-keys")).qk_l2norm);
+  EXPECT_EQ(generate(small("huge-keys")).rule, rule_kind::exact);
+  EXPECT_NE(generate(small("k-ne-v")).key_dim(), generate(small("k-ne-v")).value_dim());
+  generation tails;
+  tails.regime = "tails";
+  std::set<std::size_t> lengths;
+  for (tails.seed = 0; tails.seed < 63; ++tails.seed) lengths.insert(*complete(tails).tokens % 64);
+  EXPECT_EQ(lengths.size(), 63U);
+  EXPECT_FALSE(lengths.contains(0));
+  generation gva;
+  gva.regime = "gva";
+  EXPECT_EQ(*complete(gva).value_heads, 4U);
+  EXPECT_EQ(*complete(gva).key_heads, 2U);
+}
+
+TEST(regimes, asks_for_activations_with_logits) {
+  generation g = small("typical");
+  g.beta = "logit";
+  EXPECT_EQ(generate(g).beta_activation, activation_kind::sigmoid);
+  g.beta = "two-logit";
+  EXPECT_EQ(generate(g).beta_activation, activation_kind::two_sigmoid);
+}
+
+template <class Error>
+std::string refusal(const generation& g) {
+  try {
+    (void)generate(g);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing thrown";
+}
+
+TEST(regimes, refuse_what_does_not_fit_and_say_why) {
+  const auto with = [](auto change) {
+    generation g = small("typical");
+    change(g);
+    return g;
+  };
+  EXPECT_THAT(refusal<format_error>(small("nice")), HasSubstr("unknown regime \"nice\"; there are typical, "));
+  EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.beta = "big"; })), HasSubstr("beta law \"big\""));
+  EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.beta = "nan"; })), HasSubstr("beta law \"nan\""));
+  EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.gate = "big"; })), HasSubstr("gate law \"big\""));
+  EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.initial_state = "1"; })), HasSubstr("initial state \"1\""));
+  EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.dtype = e4m3; })), HasSubstr("e4m3 cannot hold"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "regime"; })), HasSubstr("no task"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.op = op_kind::delta_rule, g.gate = "slow"; })),
+              HasSubstr("has no decay"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "inf"; })), HasSubstr("tensor beta: +inf"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.key_dim = 0; })), HasSubstr("K = 0"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.num_householder = 0; })), HasSubstr("num-householder = 0"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.key_heads = 2, g.value_heads = 3; })), HasSubstr("not a multiple"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.tokens = std::size_t{1} << 40; })), HasSubstr("2^33"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 5, 4, 20}; })), HasSubstr("without decreasing"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 21}; })), HasSubstr("T = 20"));
+  EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.batch = 2, g.cu_seqlens = {0, 20}; })), HasSubstr("B = 2"));
+  generation exact = small("exact");
+  exact.key_dim = 32;
+  EXPECT_THAT(refusal<shape_error>(exact), HasSubstr("4, 16, 64"));
+}
+
+TEST(regimes, counts_tokens_by_the_offsets) {
+  generation g;
+  g.cu_seqlens = {0, 3, 10};
+  EXPECT_EQ(*complete(g).tokens, 10U);
+}
+
+}  // namespace
+}  // namespace deltaproof

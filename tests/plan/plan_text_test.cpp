@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/plan_cases.hpp"
+
+namespace deltaproof {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::names_of;
+using testing::plan_lines;
+using testing::small;
+using ::testing::ThrowsMessage;
+
+void expect_refused(const plan_lines& t, const std::vector<std::string>& all_of) {
+  try {
+    (void)t.read();
+    ADD_FAILURE() << "read:\n" << t.str();
+  } catch (const format_error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("mine.toml"));
+    for (const std::string& part : all_of) EXPECT_THAT(e.what(), HasSubstr(part));
+  }
+}
+
+TEST(plan_text, has_every_key) {
+  const plan p = plan_lines::full().read();
+  EXPECT_EQ(p.name, "mine");
+  EXPECT_THAT(p.kernels, ElementsAre("my kernel"));
+  EXPECT_EQ(p.gate.block, 16U);
+  EXPECT_EQ(*p.gate.contract, (std::pair{-5.0, 0.0}));
+  const plan_variant v = variants(p, small(op_kind::kda, bf16, bf16), path_kind::chunk, 64).front();
+  EXPECT_EQ(v.order, sum_order::tensor_core);
+  EXPECT_EQ(v.accumulator_bits, 25);
+  EXPECT_EQ(v.core_block, 8U);
+  EXPECT_TRUE(v.flush_to_zero);
+  EXPECT_EQ(v.exp2_ulps, 2);
+  EXPECT_EQ(v.rsqrt_ulps, 1.5);
+  EXPECT_EQ(v.A.operand, (narrowing{tf32, true}));
+  EXPECT_EQ(v.beta, bf16);
+}
+
+TEST(plan_text, misspelt_keys_and_sections_are_refused_with_the_nearest) {
+  const plan_lines full = plan_lines::full();
+  for (const auto& [section, keys] : full.lines()) {
+    for (const auto& [key, value] : keys) {
+      plan_lines t = full;
+      t.drop(section, key).set(section, key + "z", value);
+      expect_refused(t, {"\"" + key + "z\"", "did you mean \"" + key + "\"?"});
+    }
+    if (section.empty()) continue;
+    plan_lines t = full;
+    t.drop(section).append("[" + section + "x]\naccumulate = \"fp32\"\n");
+    expect_refused(t, {"section \"" + section + "x\"", "did you mean \"" + section + "\"?"});
+  }
+}
+
+TEST(plan_text, leaves_nothing_implicit) {
+  const std::set<std::string> optional{".what",
+                                       ".source",
+                                       ".kernels",
+                                       "gate.contract",
+                                       "l2norm.epsilon",
+                                       "v_new.state_operand",
+                                       "v_new.key_operand",
+                                       "v_new.decay",
+                                       "o.decay",
+                                       "o.state_operand",
+                                       "o.value_operand",
+                                       "o.read_store",
+                                       "inverse.association",
+                                       "hardware.exp2_ulps",
+                                       "hardware.rsqrt_ulps",
+                                       "hardware.flush_to_zero",
+                                       "hardware.truncation",
+                                       "hardware.block"};
+  const plan_lines full = plan_lines::full();
+  for (const auto& [section, keys] : full.lines()) {
+    for (const auto& [key, value] : keys) {
+      plan_lines t = full;
+      t.drop(section, key);
+      if (optional.count(section + "." + key) > 0) {
+        EXPECT_NO_THROW((void)t.read()) << section << "." << key;
+      } else {
+        expect_refused(t, {key, "is not stated"});
+      }
+    }
+  }
+  // Every preset too.
+  for (const plan& preset : plans()) {
+    const std::string all(plan_text(preset.name));
+    for (std::size_t at = all.find("\naccumulate = "); at != std::string::npos; at = all.find("\naccumulate = ", at + 1)) {
+      const std::string less = all.substr(0, at) + all.substr(all.find('\n', at + 1));
+      EXPECT_THAT([&] { (void)parse_plan(less, "less"); }, ThrowsMessage<format_error>(HasSubstr("accumulate is not stated")))
+          << preset.name;
+    }
+  }
+}
+
+TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
+  const plan_lines full = plan_lines::full();
+  for (const auto& [section, keys] : full.lines()) {
+    for (const auto& [key, value] : keys) {
+      const bool format_key = !section.empty() && section != "hardware" && key != "form" && key != "order" && key != "method" &&
+                              key != "block" && key != "contract" && key != "association" && key != "decay" && key != "epsilon";
+      if (!format_key) continue;
+      for (const std::string list : {"[\"fp32\", \"bf16\"]", "[\"X\", \"fp16\"]", "[\"given\"]"}) {
+        plan_lines t = full;
+        EXPECT_NO_THROW((void)t.set(section, key, list).read()) << section << "." << key;
+      }
+      plan_lines t = full;
+      expect_refused(t.set(section, key, "\"bf17\""), {key, "\"bf17\"", "did you mean \"bf16\"?"});
+      expect_refused(t.set(section, key, "[]"), {key, "empty"});
+      expect_refused(t.set(section, key, "32"), {key, "= 32", "must be text"});
+      expect_refused(t.set(section, key, "[\"X\", \"X\"]"), {key, "twice"});
+    }
+  }
+}
+
+TEST(plan_text, refuses_values_that_mean_nothing) {
+  const auto refused = [](const char* section, const char* key, const char* value, const std::vector<std::string>& why) {
+    plan_lines t = plan_lines::full();
+    expect_refused(t.set(section, key, value), why);
+  };
+  refused("", "ops", "\"kdaa\"", {"ops", "did you mean \"kda\"?"});
+  refused("", "path", "\"reference\"", {"path", "did you mean \"recurrent\"?"});
+  refused("", "dtypes", "\"tf32\"", {"dtypes", "bf16, fp16, fp32, fp64"});
+  refused("", "chunk", "0", {"chunk = 0", "at least one row"});
+  refused("", "chunk", "\"all\"", {"chunk = \"all\"", "\"any\""});
+  refused("", "chunk", "-64", {"chunk = -64"});
+  refused("", "name", "\"\"", {"name", "empty"});
+  refused("gate", "contract", "[0, -5]", {"contract", "below"});
+  refused("gate", "contract", "[0.0, 0.0]", {"contract", "below"});
+  refused("gate", "contract", "-5", {"contract", "two numbers"});
+  refused("gate", "block", "0", {"block", "at least one row"});
+  refused("gate", "form", "\"factor\"", {"form", "did you mean \"factored\"?"});
+  refused("A", "order", "\"block-of-16\"", {"order", "did you mean \"blocks-of-16\"?"});
+  refused("A", "accumulate", "\"tf32\"", {"accumulate", "operands only"});
+  refused("A", "operand", "\"none\"", {"operand", "nothing is rounded"});
+  refused("u", "operand_store", "\"x\"", {"operand_store", "did you mean \"X\"?"});
+  refused("inverse", "method", "\"newton\"", {"method", "did you mean \"neumann\"?"});
+  refused("inverse", "block", "\"all\"", {"block", "\"chunk\""});
+  refused("hardware", "tf32", "\"rn\"", {"tf32", "rz, rna"});
+  refused("hardware", "exp2_ulps", "-1", {"exp2_ulps", "ulps"});
+  refused("hardware", "exp2_ulps", "inf", {"exp2_ulps", "ulps"});
+  refused("hardware", "flush_to_zero", "1", {"flush_to_zero", "true or false"});
+  refused("hardware", "accumulator_bits", "60", {"accumulator_bits", "52"});
+  refused("hardware", "truncation", "false", {"truncation", "tensor-core"});
+  EXPECT_THAT([] { (void)parse_plan("name = \"x\"\nops = [\n", "mine.toml"); },
+              ThrowsMessage<format_error>(AllOf(HasSubstr("mine.toml: line "), HasSubstr("no TOML"))));
+  // A line of the file is named.
+  EXPECT_THAT([] { (void)parse_plan("name = \"x\"\n\nkernel = \"y\"\n", "mine.toml"); },
+              ThrowsMessage<format_error>(AllOf(HasSubstr("line 3"), HasSubstr("did you mean \"kernels\"?"))));
+}
+
+TEST(plan_text, refuses_keys_that_can_mean_nothing) {
+  plan_lines t = plan_lines::full();
+  expect_refused(t.set("", "path", "\"recurrent\""), {"\"chunk\" can mean nothing", "path is recurrent"});
+  expect_refused(t.drop("", "chunk"), {"[gate] form can mean nothing", "path is recurrent"});
+  t.drop("gate", "form").drop("gate", "block");
+  expect_refused(t, {"[A] operand can mean nothing"});
+  t.drop("A", "operand").drop("A", "accumulate").drop("A", "store");
+  expect_refused(t, {"[inverse] method can mean nothing"});
+  t.drop("inverse").drop("u").drop("w");
+  for (const char* key : {"state_operand", "key_operand", "decay"}) {
+    expect_refused(t, {std::string("[v_new] ") + key + " can mean nothing", "path is recurrent"});
+    t.drop("v_new", key);
+  }
+  for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) {
+    expect_refused(t, {std::string("[o] ") + key + " can mean nothing", "path is recurrent"});
+    t.drop("o", key);
+  }
+  EXPECT_NO_THROW((void)t.read());
+  t = plan_lines::full().set("", "ops", "\"delta_rule\"");
+  expect_refused(t, {"[gate] cumsum can mean nothing", "no op"});
+  expect_refused(t.drop("gate"), {"[v_new] decay can mean nothing", "no op"});
+  expect_refused(t.drop("v_new", "decay"), {"[o] decay can mean nothing", "no op"});
+  EXPECT_NO_THROW((void)t.drop("o", "decay").read());
+  t = plan_lines::full().set("inverse", "block", "\"chunk\"");
+  expect_refused(t, {"merge_operand can mean nothing", "whole chunk"});
+  t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate");
+  expect_refused(t, {"association can mean nothing"});
+  EXPECT_NO_THROW((void)t.drop("inverse", "association").read());
+  t = plan_lines::full().set("gate", "form", "\"difference\"");
+  expect_refused(t, {"[gate] block can mean nothing"});
+  EXPECT_NO_THROW((void)t.drop("gate", "block").read());
+}
+
+TEST(plan_text, states_what_hardware_its_words_need) {
+  plan_lines t = plan_lines::full();
+  expect_refused(t.drop("hardware", "tf32"), {"[hardware] tf32 is not stated"});
+  EXPECT_NO_THROW((void)t.set("A", "operand", "\"X\"").read());
+  expect_refused(t.append("[[when]]\nchunk = 64\nA.operand = \"tf32\"\n"), {"[hardware] tf32 is not stated"});
+  t = plan_lines::full().drop("hardware", "accumulator_bits");
+  expect_refused(t, {"accumulator_bits is not stated"});
+  EXPECT_NO_THROW((void)t.set("A", "order", "[\"pairwise\", \"sequential\"]").read());
+}
+
+TEST(plan_text, an_exception_replaces_lists_where_it_holds) {
+  plan_lines t = plan_lines::full().set("", "chunk", "[32, 64]").set("", "dtypes", "[\"bf16\", \"fp32\"]");
+  t.append(
+      "[[when]]\nchunk = 64\ndtypes = \"fp32\"\ninverse.merge_operand = [\"tf32\", \"fp32\"]\nv_new.update_operand = "
+      "\"stored\"\n");
+  t.append("[[when]]\nops = \"kda\"\nchunk = 64\n[when.o]\noperand = \"fp32\"\n");
+  const plan p = t.read();
+  const auto merges = [&](format x, std::size_t chunk) {
+    return variants(p, small(op_kind::kda, x), path_kind::chunk, chunk).front().inverse.merge_operand;
+  };
+  EXPECT_EQ(merges(fp32, 64), (narrowing{tf32, true}));
+  EXPECT_EQ(merges(fp32, 32), (narrowing{fp32, false}));
+  EXPECT_EQ(merges(bf16, 64), (narrowing{fp32, false}));
+  const plan_variant both = variants(p, small(op_kind::kda, fp32), path_kind::chunk, 64).front();
+  EXPECT_EQ(both.v_new.update, update_source::stored);
+  EXPECT_EQ(both.o.operand.to, fp32);
+  EXPECT_EQ(variants(p, small(op_kind::kda, bf16), path_kind::chunk, 32).front().o.operand.to, bf16);
+
+  const auto refused = [](const std::string& exception, const std::vector<std::string>& why) {
+    plan_lines wrong = plan_lines::full();
+    expect_refused(wrong.append("[[when]]\n" + exception), why);
+  };
+  refused("A.store = \"X\"\n", {"no condition"});
+  refused("chunk = 32\nA.store = \"X\"\n", {"chunk can never hold"});
+  refused("dtypes = \"fp64\"\nA.store = \"X\"\n", {"dtypes can never hold"});
+  refused("chunks = 64\n", {"did you mean \"chunk\"?"});
+  refused("chunk = 64\nA.stor = \"X\"\n", {"did you mean \"store\"?"});
+  refused("chunk = 64\ngate.block = 8\n", {"there is no key \"block\""});
+}
+
+TEST(plan_text, the_stored_v_new_can_carry_the_update) {
+  plan_lines t = plan_lines::full();
+  const problem p = small(op_kind::kda, bf16);
+  auto all = variants(t.set("v_new", "update_operand", "\"stored\"").read(), p, path_kind::chunk, 64);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].v_new.update, update_source::stored);
+  EXPECT_EQ(all[0].v_new.update_operand.to, bf16);
+  all = variants(t.set("v_new", "update_operand", "[\"fp32\", \"stored\"]").read(), p, path_kind::chunk, 64);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].v_new.update, update_source::computed);
+  EXPECT_EQ(all[0].v_new.update_operand.to, fp32);
+  EXPECT_EQ(all[1].v_new.update, update_source::stored);
+  EXPECT_EQ(all[1].v_new.update_operand.to, bf16);
+}
+
+TEST(plan_text, says_what_carries_a_decay_and_which_state_is_multiplied) {
+  plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]");
+  t.drop("hardware", "accumulator_bits").set("A", "order", "\"pairwise\"");
+  t.set("v_new", "decay", "[\"v_new\", \"k\"]").set("o", "decay", "[\"q\", \"product\"]").set("l2norm", "epsilon", "[\"given\", 1e-5]");
+  t.set("v_new", "state_operand", "[\"stored\", \"fp32\"]").set("o", "state_operand", "\"none\"");
+  t.set("o", "read_store", "[\"none\", \"X\"]");
+  const auto all = variants(t.read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
+  EXPECT_THAT(names_of(all), ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)",
+                                         "mine (update with the decay on k)", "mine (decay on the product q h)",
+                                         "mine ([o] read_store bf16)"));
+  EXPECT_EQ(all[0].v_new.decay, write_decay::v_new);
+  EXPECT_EQ(all[0].o.decay, read_decay::q);
+  EXPECT_FALSE(all[0].v_new.state_operand);
+  EXPECT_EQ(all[0].o.state_operand, (narrowing{fp32, false}));
+  EXPECT_EQ(all[0].v_new.key_operand, (narrowing{bf16, false}));
+  EXPECT_EQ(all[0].l2norm_epsilon, 1e-6);
+  EXPECT_FALSE(all[0].o.read_store);
+  EXPECT_EQ(all[1].l2norm_epsilon, 1e-5);
+  EXPECT_EQ(all[2].v_new.state_operand, (narrowing{fp32, false}));
+  EXPECT_EQ(all[3].v_new.decay, write_decay::k);
+  EXPECT_EQ(all[4].o.decay, read_decay::product);
+  EXPECT_EQ(all[5].o.read_store, bf16);
+  // A gate of channels leaves no choice; without the norm its epsilon is none.
+  EXPECT_THAT(names_of(variants(t.read(), small(op_kind::kda, bf16, fp32, false), path_kind::chunk, 64)),
+              ElementsAre("mine", "mine ([v_new] state_operand fp32)", "mine ([o] read_store bf16)"));
+  // What is left out is what the public kernels do.
+  for (const char* key : {"state_operand", "key_operand", "decay"}) t.drop("v_new", key);
+  for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) t.drop("o", key);
+  const auto usual = variants(t.drop("l2norm", "epsilon").read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
+  ASSERT_EQ(usual.size(), 1U);
+  EXPECT_EQ(usual[0].l2norm_epsilon, 1e-6);
+  EXPECT_EQ(usual[0].v_new.decay, write_decay::v_new);
+  EXPECT_EQ(usual[0].o.decay, read_decay::product);
+  EXPECT_FALSE(usual[0].v_new.state_operand || usual[0].v_new.key_operand);
+  EXPECT_FALSE(usual[0].o.state_operand || usual[0].o.value_operand || usual[0].o.read_store);
+}
+
+TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
+  const auto refused = [](const char* section, const char* key, const char* value, const std::vector<std::string>& why) {
+    plan_lines t = plan_lines::full();
+    expect_refused(t.set(section, key, value), why);
+  };
+  refused("v_new", "decay", "\"key\"", {"[v_new] decay = \"key\"", "v_new, k"});
+  refused("o", "decay", "\"query\"", {"[o] decay = \"query\"", "product, q"});
+  refused("v_new", "decay", "true", {"[v_new] decay = true", "must be text"});
+  refused("v_new", "decay", "\"v_new\"", {"[v_new] decay = \"v_new\"", "contradicts ops = \"kda\"", "state \"k\""});
+  refused("o", "decay", "[\"q\", \"product\"]", {"[o] decay = \"product\"", "contradicts ops = \"kda\"", "state \"q\""});
+  refused("v_new", "state_operand", "\"store\"", {"[v_new] state_operand = \"store\"", "did you mean \"stored\"?"});
+  refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "no format of this key"});
+  refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "no format of this key"});
+  refused("o", "read_store", "\"tf32\"", {"[o] read_store = \"tf32\"", "operands only"});
+  refused("o", "read_store", "\"stored\"", {"[o] read_store = \"stored\""});
+  for (const char* value : {"0", "-1e-6", "1", "inf", "nan", "\"1e-6\"", "true", "[1e-6, 2]"}) {
+    refused("l2norm", "epsilon", value, {"[l2norm] epsilon", "above 0 and below 1", "\"given\""});
+  }
+  refused("l2norm", "epsilon", "[1e-6, 1e-6]", {"[l2norm] epsilon", "twice"});
+  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon", "empty"});
+  // In an exception too, where the ops it holds for have channels alone.
+  plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]").drop("v_new", "decay");
+  EXPECT_NO_THROW((void)plan_lines(t).append("[[when]]\nops = \"gated_delta_rule\"\nv_new.decay = \"v_new\"\n").read());
+  expect_refused(plan_lines(t).append("[[when]]\nops = \"kda\"\nv_new.decay = \"v_new\"\n"), {"[v_new] decay", "contradicts"});
+  // tf32 says how it is rounded, here too.
+  t = plan_lines::full().drop("hardware", "tf32").set("A", "operand", "\"X\"");
+  expect_refused(t.set("v_new", "state_operand", "\"tf32\""), {"[hardware] tf32 is not stated"});
+}
+
+TEST(plan_text, words_are_formats_of_the_problem) {
+  plan_lines t = plan_lines::full()
+                     .set("", "dtypes", "[\"bf16\", \"fp16\"]")
+                     .set("beta", "format", "[\"given\", \"X\"]")
+                     .set("gate", "cumsum", "\"given\"");
+  t.set("A", "store", "\"none\"").set("state", "store", "\"none\"").set("state", "accumulate", "\"fp64\"");
+  const auto all = variants(t.read(), small(op_kind::kda, fp16, fp32), path_kind::chunk, 64);
+  EXPECT_EQ(all[0].beta, fp32);
+  EXPECT_EQ(all[1].beta, fp16);
+  EXPECT_EQ(all[1].name, "mine ([beta] format fp16)");
+  EXPECT_EQ(all[0].cumsum, fp32);
+  EXPECT_EQ(all[0].A.store, fp32);
+  EXPECT_EQ(all[0].state.store.to, fp64);
+  EXPECT_EQ(all[0].u.operand.to, fp16);
+  // One format by two words is one choice.
+  EXPECT_EQ(variants(t.read(), small(op_kind::kda, fp16, fp16), path_kind::chunk, 64).size(), 1U);
+}
+
+TEST(plan_text, tf32_that_only_an_alternative_has_is_tried_in_both_directions) {
+  plan_lines t = plan_lines::full().set("A", "operand", "[\"X\", \"tf32\"]").set("hardware", "tf32", "[\"rz\", \"rna\"]");
+  const auto all = variants(t.read(), small(op_kind::kda, bf16), path_kind::chunk, 64);
+  EXPECT_THAT(names_of(all), ElementsAre("mine", "mine ([A] operand tf32)", "mine ([A] operand tf32, tf32 rna)"));
+  EXPECT_EQ(all[1].A.operand, (narrowing{tf32, true}));
+  EXPECT_EQ(all[2].A.operand, (narrowing{tf32, false}));
+}
+
+}  // namespace
+}  // namespace deltaproof

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// A sample of what the deep test counts, in every run; how near limits lie to what is typical; and errors that limits many
+// times the typical would let pass.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "referee/false_alarm_cases.hpp"
+#include "support/multiplier.hpp"
+
+namespace deltaproof {
+namespace {
+
+using testing::build;
+using testing::native_style;
+
+const plan& preset(std::string_view name) {
+  return *std::find_if(plans().begin(), plans().end(), [&](const plan& x) { return x.name == name; });
+}
+
+class correct_runs : public ::testing::TestWithParam<std::string> {};
+
+// Small shapes, stages, another build or a native kernel, a rounding left out: all at once.
+TEST_P(correct_runs, are_not_refuted) {
+  const testing::alarm_count found = testing::alarms_in(GetParam(), build::any, 0, scaled(4));
+  EXPECT_EQ(found.alarms, 0U);
+  EXPECT_EQ(found.inadequate, 0U);
+}
+INSTANTIATE_TEST_SUITE_P(presets, correct_runs, ::testing::ValuesIn(testing::preset_names()), testing::preset_as_test_name);
+
+// fp32 inputs, three tokens, operands of A and w not rounded: refuted while inputs were moved by units of fp32, which leave each
+// rounding to tf32 as it is, so that the runs hardly scattered.
+TEST(a_correct_run, that_was_refuted_once_is_not) {
+  EXPECT_EQ(testing::alarms_in("fla-chunk-gdn", build::any, 14, 1).alarms, 0U);
+}
+
+// One key throughout: roundings of w lean by 0.02 ulp in every run of the plan, and by less in this kernel.
+TEST(a_correct_run, that_leans_less_than_its_plan_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fla-chunk-gdp", build::any, 559, 1).alarms, 0U); }
+
+// Gates of 0 and -20: every sum of logarithms times ln 2 is a whole number, from which a way back to base 2 ends where it began.
+TEST(a_correct_run, that_uses_natural_exponents_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 765, 1).alarms, 0U); }
+
+// Its state ends at exactly 0: some runs err there and some do not, and no error is small beside 0.
+TEST(a_correct_run, whose_state_cancels_is_adequate) {
+  for (const char* name : {"decode-fp32", "fla-chunk-delta", "fp64"}) EXPECT_EQ(testing::alarms_in(name, build::any, 664, 1).inadequate, 0U);
+}
+
+// fp64 inputs: this kernel converts v and beta to fp32 before it multiplies them, the emulator rounds their product.
+TEST(a_correct_run, that_converts_its_inputs_first_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp32", build::any, 297, 1).alarms, 0U); }
+
+// Two channels: no order of summation differs from another, so that runs scatter less than 4096 roundings to fp16 thrown anew do.
+TEST(a_correct_run, whose_roundings_alone_scatter_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("bf16-between-steps", build::any, 592, 1).alarms, 0U);
+}
+
+// fp64, two channels: the plan's own runs make no error there, a kernel that fuses its products does.
+TEST(a_correct_run, where_no_other_run_errs_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 40, 1).alarms, 0U); }
+
+// Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
+TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
+  for (const std::size_t run : {9, 235, 611}) EXPECT_EQ(testing::alarms_in("flashkda-repaired", build::any, run, 1).inadequate, 0U);
+}
+
+problem drawn_problem(op_kind op, const std::string& regime, std::size_t tokens, std::uint64_t seed, const std::string& gate = "") {
+  generation g;
+  g.regime = regime;
+  g.op = op;
+  g.tokens = tokens;
+  g.key_dim = g.value_dim = 32;
+  g.key_heads = g.value_heads = 1;
+  g.seed = seed;
+  if (!gate.empty()) g.gate = gate;
+  return generate(g);
+}
+
+check_report judged(const problem& p, const result& r, std::string_view name, bool power = false) {
+  check_options options;
+  options.plans = {preset(name)};
+  options.threads = 1;
+  options.referee.power = power;
+  return check(p, r, options);
+}
+
+// Of a sum of one term there is no other order: another build leaves it as it is, and every stage within its bound.
+TEST(stages_of_another_build, are_within_their_bounds) {
+  for (const auto& [op, tokens] : {std::pair{op_kind::gated_delta_rule, 2}, {op_kind::delta_rule, 70}, {op_kind::kda, 33},
+                                   {op_kind::gated_delta_product, 1}}) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const problem p = drawn_problem(op, "typical", static_cast<std::size_t>(tokens), seed);
+      emulation_options another;
+      another.noise_ulps = 1;
+      another.stages = true;
+      another.seed = seed;
+      const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 16).front();
+      const stage_report report = measure_stages(p, emulate(p, v, another, 1), roundings_of(preset("fp32"), p, path_kind::chunk, 16));
+      const stage_measurement* const bad = first_bad_stage(report);
+      EXPECT_EQ(bad, nullptr) << (bad != nullptr ? describe(*bad) : "") << ", seed " << seed;
+    }
+  }
+}
+
+// A gate per channel is one where there is a single channel too: its decay stands in the sum and is rounded with its operands.
+TEST(stages_of_keys_of_one_number, are_judged_by_the_form_of_their_gate) {
+  generation g;
+  g.op = op_kind::kda;
+  g.tokens = 20;
+  g.key_dim = 1;
+  g.value_dim = 5;
+  g.key_heads = g.value_heads = 1;
+  g.dtype = fp32;
+  const problem p = generate(g);
+  for (const char* const name : {"fla-chunk-kda-safe-gate", "fla-chunk-kda", "fp32"}) {
+    emulation_options stages;
+    stages.stages = true;
+    const stage_report report = measure_stages(p, emulate(p, variants(preset(name), p, path_kind::chunk, 32).front(), stages, 1),
+                                               roundings_of(preset(name), p, path_kind::chunk, 32));
+    const stage_measurement* const bad = first_bad_stage(report);
+    EXPECT_EQ(bad, nullptr) << name << ": " << (bad != nullptr ? describe(*bad) : "");
+  }
+}
+
+// The largest terms first: nothing the emulator runs is as rough, and the plan says "in any order".
+TEST(an_order_of_sums_that_no_run_has, is_no_fault) {
+  for (const auto& [op, name, rows] : {std::tuple{op_kind::gated_delta_rule, "fp32", 64}, {op_kind::kda, "fp32", 24},
+                                       {op_kind::delta_rule, "fla-recurrent-delta", 0}, {op_kind::kda, "fla-chunk-kda", 32}}) {
+    for (const native_style::order order : {native_style::order::by_size, native_style::order::backward, native_style::order::lanes}) {
+      const problem p = drawn_problem(op, "typical", 72, 3);
+      native_style style;
+      style.sums = order;
+      const path_kind path = rows == 0 ? path_kind::recurrent : path_kind::chunk;
+      const plan_variant v = variants(preset(name), p, path, static_cast<std::size_t>(rows)).front();
+      const check_report report = judged(p, testing::native_run(p, v, style, path == path_kind::chunk), name);
+      EXPECT_EQ(report.judged, verdict::holds) << name << ", " << style.text() << ": " << report.reason;
+    }
+  }
+}
+
+// A decay between two rows that is off by 1e-5 leaves the state ten times as far off as a sound kernel does.
+TEST(a_decay_that_is_off_by_1e_5, is_refuted_from_the_outputs_alone) {
+  for (const auto& [op, gate] : {std::pair{op_kind::gated_delta_rule, "slow"}, {op_kind::kda, "typical"}}) {
+    const problem p = drawn_problem(op, "typical", 192, 5, gate);
+    native_style style;
+    for (const double factor : {1.0, 1 + 1e-5}) {
+      style.decay_factor = factor;
+      const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 64).front();
+      const check_report report = judged(p, testing::native_run(p, v, style, false), "fp32");
+      EXPECT_EQ(report.judged, factor == 1 ? verdict::holds : verdict::refuted) << report.reason;
+    }
+  }
+}
+
+// `holds` of an fp32 tensor means within a few times what is typical.
+TEST(limits_of_fp32_tensors, are_a_few_times_what_is_typical) {
+  double rms = 0, max = 0;
+  std::string worst;
+  for (const auto& [name, op] : {std::pair{"fp32", op_kind::gated_delta_rule}, {"fp32", op_kind::kda},
+                                 {"fla-chunk-gdn", op_kind::gated_delta_rule}, {"fla-chunk-delta", op_kind::delta_rule},
+                                 {"fla-recurrent-gdn", op_kind::gated_delta_rule}, {"fla-recurrent-kda", op_kind::kda}}) {
+    for (const char* const regime : {"typical", "strong-decay", "collinear", "tails", "repeated"}) {
+      const problem p = drawn_problem(op, regime, 96, 11);
+      const path_kind path = preset(name).path.front();
+      const std::size_t chunk = path == path_kind::chunk ? 32 : 0;
+      const check_report report = judged(p, emulate(p, variants(preset(name), p, path, chunk).front(), {}, 1), name);
+      EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+      for (const judged_statistic& s : report.conformance->statistics) {
+        if (s.tensor != "final_state" || s.limit.at_floor) continue;
+        double& most = s.norm == norm_kind::rms ? rms : max;
+        const double times = s.limit.value / s.limit.typical;
+        if (times > most) worst += std::string(name) + ", " + regime + ": " + std::to_string(times) + ", " + s.limit.provenance + "\n";
+        most = std::max(most, times);
+      }
+    }
+  }
+  std::printf("largest limit / typical of a final_state: rms %.3g, max %.3g\n", rms, max);
+  // A spread with 64 degrees of freedom and its skewness cost a factor of five or six, any order of summation 1.75.
+  EXPECT_LE(rms, 12) << worst;
+  EXPECT_LE(max, 12) << worst;
+}
+
+// What a user gets is o and final_state. An inverse that is eight times as far off as another, and shows in neither, is no loss.
+TEST(adequacy, is_judged_in_what_the_user_gets) {
+  generation g;
+  g.regime = "collinear";
+  g.op = op_kind::gated_delta_rule;
+  g.beta = "1.99";
+  g.gate = "zero";
+  g.tokens = 128;
+  g.key_dim = g.value_dim = 64;
+  g.key_heads = g.value_heads = 1;
+  g.seed = 2;
+  const problem p = generate(g);
+  const result r = emulate(p, variants(preset("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), {}, 1);
+  const check_report report = judged(p, r, "fla-chunk-gdn");
+  EXPECT_TRUE(report.conformance->adequacy.judged && report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
+  EXPECT_LT(report.conformance->adequacy.worst_ratio, 4);
+  // The second chunk amplifies its roundings until limits are no smaller than the exact values: it may say nothing, not refuse.
+  EXPECT_TRUE(report.judged == verdict::holds || report.judged == verdict::vacuous) << report.reason;
+}
+
+// Rounded to bf16 after each of many tokens it forgets small writes, which no format of one rounding does.
+TEST(adequacy, of_a_state_rounded_after_each_token_is_missing) {
+  generation g;
+  g.regime = "no-decay";
+  g.op = op_kind::gated_delta_rule;
+  g.beta = "near-zero";
+  g.tokens = 1024;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "normal";
+  g.seed = 3;
+  const problem p = generate(g);
+  plan rounded = preset("fla-recurrent-gdn");
+  rounded.state.between_tokens = {format_choice{format_choice::kind::fixed, bf16}};
+  const result r = emulate(p, variants(rounded, p, path_kind::recurrent, 1).front(), {}, 1);
+  check_options options;
+  options.plans = {rounded};
+  options.threads = 1;
+  options.referee.power = false;
+  const check_report report = check(p, r, options);
+  EXPECT_FALSE(report.conformance->adequacy.adequate);
+  EXPECT_GT(report.conformance->adequacy.worst_ratio, 16);
+}
+
+}  // namespace
+}  // namespace deltaproof
