@@ -44,7 +44,7 @@ void time_check(const std::string& name, bool power, double goal, Make make) {
     check_options options;
     const double errors = seconds_of(x, options);
     options.plans = plans_of(x.r, x.p);
-    options.referee.power = power;
+    options.judge.power = power;
     for (auto _ : state) state.SetIterationTime(seconds_of(x, options));
     state.counters["goal_s"] = goal;
     state.counters["errors_s"] = errors;

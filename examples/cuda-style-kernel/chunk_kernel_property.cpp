@@ -12,5 +12,5 @@ using namespace deltaproof::testing;
 RC_GTEST_PROP(chunk_delta_rule, keeps_its_plan_on_any_problem, ()) {
   const auto c = *problem_cases(
       {.regimes = {"typical", "repeated", "collinear", "alternating"}, .ops = {op_kind::delta_rule}, .most_group = 1});
-  require_accepted(against_plan(c.given, run_kernel(c.given, c.chunk_size), "fla-chunk-delta", {.power = false}));
+  require_accepted(against_plan(c.given, run_kernel(c.given, c.chunk_size), "fla-chunk-delta", {.judge = {.power = false}}));
 }

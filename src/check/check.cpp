@@ -149,37 +149,6 @@ double first_radius(const result& r) {
 
 }  // namespace
 
-tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
-  const auto fail = [&](const std::string& why) -> format_error {
-    return format_error("--max-error " + std::string(text) + ": " + why +
-                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: max_abs, rel_fro, fla_ratio, ulps)");
-  };
-  const auto equals = text.find('=');
-  if (equals == std::string_view::npos) throw fail("there is no '='");
-  std::string_view left = text.substr(0, equals), right = text.substr(equals + 1);
-  std::string tensor_name;
-  if (const auto colon = left.find(':'); colon != std::string_view::npos) {
-    tensor_name = left.substr(0, colon);
-    left = left.substr(colon + 1);
-    const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), tensor_name) != gradient_names.end();
-    if (tensor_name != "o" && tensor_name != "final_state" && !gradient) {
-      throw fail("tensor '" + tensor_name + "' is neither o nor final_state nor a gradient (dq, dk, dv, dbeta, dg, dinitial_state)");
-    }
-  }
-  double limit = 0;
-  const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
-  if (error != std::errc{} || end != right.data() + right.size() || !(limit >= 0) || std::isinf(limit)) {
-    throw fail("'" + std::string(right) + "' is no limit >= 0");
-  }
-  metric which{};
-  try {
-    which = metric_named(left);
-  } catch (const format_error& e) {
-    throw fail(e.what());
-  }
-  return {std::move(tensor_name), {which, bound(limit, reason)}};
-}
-
 std::vector<plan> plans_of(const result& r, const problem& p) {
   std::vector<plan> out;
   if (!r.has_outputs() && !r.gradients.empty()) return out;  // no plan says yet what a backward pass may cost
@@ -198,9 +167,7 @@ namespace {
 /// The plan the kernel keeps, or the one that says most about why it keeps none.
 void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
                  const check_options& options, check_report& out) {
-  referee_options referee = options.referee;
-  referee.threads = options.threads;
-  referee.stop = options.stop;
+  const referee_options referee{options.judge, options.threads, options.stop, options.progress, options.memory};
   std::vector<plan_report> reports;
   for (const plan& one : options.plans) {
     reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee));
@@ -228,10 +195,12 @@ question question_of(const result& r, const check_options& options) {
   ask.range.output = largest(r.o.element_format());
   // The state lives in fp32 unless the result says wider.
   ask.range.state = largest(r.final_state && r.final_state->element_format() == fp64 ? fp64 : fp32);
-  ask.max_bits = options.max_bits;
+  ask.max_bits = options.judge.max_bits;
   ask.threads = options.threads;
   ask.stop = options.stop;
-  ask.progress = options.progress;
+  if (options.progress) {
+    ask.progress = [&](std::size_t done, std::size_t all) { options.progress("reference", static_cast<double>(done) / static_cast<double>(all)); };
+  }
   return ask;
 }
 
@@ -295,11 +264,11 @@ reference compare(const problem& p, const result& r, std::vector<pairing>& pairs
     out.tiers = ref.tiers;
     out.stopped = ref.stopped;
     mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
-    for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.bounds));
-    out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+    for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.judge.bounds));
+    out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
     const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
-                                    [&](const auto& tier) { return tier.first == "exact" || is_finest(tier.first, options.max_bits); });
-    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.max_bits)) return ref;
+                                    [&](const auto& tier) { return tier.first == "exact" || is_finest(tier.first, options.judge.max_bits); });
+    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.judge.max_bits)) return ref;
     ask.relative_radius *= 0x1p-60;
   }
 }
@@ -405,9 +374,9 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   out.tensors = std::move(tensors);
   out.gradients_diverge = std::move(divergences);
   out.stopped = stopped;
-  out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.bounds);
+  out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
   out.reason = reason_for(out);
-  out.remedy = remedy_for(out, options.max_bits);
+  out.remedy = remedy_for(out, options.judge.max_bits);
   return out;
 }
 
@@ -422,14 +391,15 @@ void refute_unread(check_report& out) {
 }  // namespace
 
 check_report check(const problem& p, const result& r, const check_options& options) {
-  require_valid(options);
+  require_valid(options.judge);
+  require_threads(options.threads);
   return check_detail::judge(p, r, options);
 }
 
 check_report check_detail::judge(const problem& p, const result& r, const check_options& options) {
   if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
     throw domain_error("check: a chunk_size of 0; the chunk length is at least 1 row of k");
-  for (const tensor_bound& b : options.bounds) {
+  for (const tensor_bound& b : options.judge.bounds) {
     if (b.tensor == "o" && !r.has_outputs()) {
       throw domain_error("check: a bound on o, but the result holds gradients alone; drop the bound or record o");
     }
@@ -468,8 +438,8 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   judge_coverage(out);
   add_gradients(p, r, options, out);
   out.unread = find_unread(p, r);
-  if (options.strict_padding) refute_unread(out);
-  out.remedy = remedy_for(out, options.max_bits);
+  if (options.judge.strict_padding) refute_unread(out);
+  out.remedy = remedy_for(out, options.judge.max_bits);
   return out;
 }
 

@@ -102,7 +102,7 @@ tensor_report report_of(const problem& p, const std::string& name, const tensor&
   t.name = name;
   t.dtype = stored.dtype();
   t.shape = stored.shape();
-  for (const tensor_bound& b : options.bounds) {
+  for (const tensor_bound& b : options.judge.bounds) {
     if (b.tensor.empty() || b.tensor == name) t.bounds.push_back(b.limit);
   }
   const std::vector<double> got = stored.to_doubles();
@@ -144,7 +144,7 @@ judged_gradients judge_gradients(const problem& p, const result& r, const check_
   }
   ask.relative_radius = std::ldexp(1.0, -precision - 4);
   ask.range.state = largest(wide ? fp64 : fp32);
-  ask.max_bits = options.max_bits;
+  ask.max_bits = options.judge.max_bits;
   ask.threads = options.threads;
   ask.stop = options.stop;
   const reference_gradients want = solve_gradients(p, ask);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "check/check_parts.hpp"
+#include "check/record_json.hpp"
 #include "deltaproof/check/check.hpp"
 #include "support/json_number.hpp"
 #include "support/printable.hpp"
@@ -251,23 +252,16 @@ void conformance_json(const check_report& report, json& j) {
   j["false_alarm"] = {{"family", plan.false_alarm}, {"tests", plan.tests}, {"runs", plan.runs}, {"heads", plan.slice}, {"argument", plan.argument}};
 }
 
-std::string sha256_of(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
+using check_detail::sha256_of;
 
 /// The options, and beside the name of the judged plan its text.
 void record_json(const check_record& record, json& j) {
-  json bounds = json::array(), plans = json::array();
-  for (const tensor_bound& b : record.bounds) {
-    bounds.push_back({{"tensor", b.tensor}, {"metric", name_of(b.limit.which)}, {"limit", b.limit.limit.value}, {"because", b.limit.limit.provenance.text()}});
-  }
   for (const plan_source& source : record.plans) {
-    plans.push_back({{"name", source.name}, {"path", source.path.empty() ? json(nullptr) : json(source.path)}, {"sha256", sha256_of(source.text)}, {"text", source.text}});
     if (!j["plan"].is_object() || j["plan"]["name"] != source.name || j["plan"].contains("text")) continue;
     j["plan"]["sha256"] = sha256_of(source.text);
     j["plan"]["text"] = source.text;
   }
-  j["options"] = {{"no_plan", record.no_plan}, {"power", record.power}, {"false_alarm", record.false_alarm}, {"seconds", record.seconds},
-                  {"accuracy", record.accuracy ? json(*record.accuracy) : json(nullptr)}, {"seed", record.seed}, {"max_bits", record.max_bits},
-                  {"strict_padding", record.strict_padding}, {"bounds", std::move(bounds)}, {"plans", std::move(plans)}};
+  j["options"] = check_detail::json_of(record);
 }
 
 }  // namespace

@@ -303,11 +303,11 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
 void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options, invariant_report& out) {
   const auto asked = questions(out.kind, whole, parts);
   check_options how = options.check;
-  how.referee.false_alarm /= static_cast<double>(asked.size());
+  how.judge.false_alarm /= static_cast<double>(asked.size());
   std::optional<verdict> judged;
   for (const question_to_judge& q : asked) {
     // Which faults would show is asked of the whole question: its cuts could show fewer, and that says nothing.
-    how.referee.power = options.check.referee.power && (q.parts == 0 || q.against_whole);
+    how.judge.power = options.check.judge.power && (q.parts == 0 || q.against_whole);
     how.plans = plans_for(q.run, options);
     out.runs.push_back({q.what, q.parts, check_detail::judge(q.run.given, q.run.gave, how)});
     judged = judged ? combine(*judged, out.runs.back().report.judged) : out.runs.back().report.judged;
@@ -352,7 +352,8 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
 }
 
 invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options) {
-  require_valid(options.check);
+  require_valid(options.check.judge);
+  require_threads(options.check.threads);
   if (parts.empty()) throw format_error("invariant " + std::string(name_of(kind)) + ": no part; give the whole with --whole and each part with --part");
   invariant_report out;
   out.kind = kind;

@@ -171,24 +171,16 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   if (r.path) identity.path = name_of(*r.path);
   if (options.reproduce) identity.reproduce = options.reproduce(c);
 
-  check_options how = options.each;
-  how.bounds.clear();
+  check_options how;
+  how.judge = options.judge;
+  how.judge.bounds.clear();
+  how.judge.accuracy = c.accuracy;
   how.plans = plans_for(c, p, r);
-  how.referee.accuracy = c.accuracy;
-  how.referee.memory = oracle.runs_of(how.plans, r, c);
+  how.memory = oracle.runs_of(how.plans, r, c);
   how.threads = threads;
   how.stop = options.stop;
-  how.progress = nullptr;
   how.solver = [&oracle](const problem& asked, const question& q) { return oracle(asked, q); };
-  check_record record;
-  record.no_plan = c.no_plan;
-  record.power = how.referee.power;
-  record.false_alarm = how.referee.false_alarm;
-  record.seconds = how.referee.seconds;
-  record.accuracy = c.accuracy;
-  record.seed = how.referee.seed;
-  record.max_bits = how.max_bits;
-  record.strict_padding = how.strict_padding;
+  check_record record{c.no_plan, how.judge, {}};
   for (const plan& one : how.plans) record.plans.push_back(source_of(c.plan.empty() ? one.name : c.plan));
   const std::vector<plan_source> sources = record.plans;
   identity.record = std::move(record);
@@ -228,14 +220,15 @@ std::size_t suite_report::unexpected() const {
 }
 
 suite_report run_suite(const suite& s, const suite_options& options) {
-  require_valid(options.each);
+  require_valid(options.judge);
+  require_threads(options.threads);
   suite_report out;
   out.file = s.file.string();
   out.version = options.version;
-  out.false_alarm = options.each.referee.false_alarm;
-  out.drawn = "seed " + std::to_string(options.each.referee.seed) + (options.each.referee.power ? ", with" : ", without") +
+  out.false_alarm = options.judge.false_alarm;
+  out.drawn = "seed " + std::to_string(options.judge.seed) + (options.judge.power ? ", with" : ", without") +
               " power, false alarm " + detail::general(out.false_alarm, 17) + ", at most " +
-              std::to_string(options.each.max_bits) + " bits, version " + options.version;
+              std::to_string(options.judge.max_bits) + " bits, version " + options.version;
   out.cases.resize(s.cases.size());
   const std::vector<same_problem> groups = look_before(s, options, out.cases);
   out.problems = groups.size();

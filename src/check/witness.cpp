@@ -275,15 +275,8 @@ small_failure shrunk(const problem& p, const result& r, const check_report& foun
 
 check_options options_of(const check_record& record) {
   check_options out;
-  out.bounds = record.bounds;
-  out.max_bits = record.max_bits;
-  out.strict_padding = record.strict_padding;
+  out.judge = record.judge;
   for (const plan_source& source : record.plans) out.plans.push_back(parse_plan(source.text, source.path.empty() ? source.name : source.path));
-  out.referee.false_alarm = record.false_alarm;
-  out.referee.seconds = record.seconds;
-  out.referee.accuracy = record.accuracy;
-  out.referee.power = record.power;
-  out.referee.seed = record.seed;
   return out;
 }
 

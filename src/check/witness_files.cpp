@@ -7,6 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "check/record_json.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/witness.hpp"
 #include "deltaproof/support/errors.hpp"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> witness_files{"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json", "README.txt"};
 
-std::string sha256_of(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
+using check_detail::sha256_of;
 
 json json_of(std::string_view text, const fs::path& file) {
   detail::require_shallow_json(text, file.string());
@@ -109,38 +110,6 @@ void move_into_place(const fs::path& finished, const fs::path& folder) {
 
 std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-/// A key of the file, or a format_error that says it lacks it.
-const json& key_of(const json& j, const char* key, const fs::path& file) {
-  if (!j.is_object() || !j.contains(key)) throw format_error(file.string() + ": it has no \"" + key + "\"; give a verdict.json that `deltaproof check --json` or `--witness` wrote");
-  return j[key];
-}
-
-check_record record_of(const json& o, const fs::path& file) {
-  check_record out;
-  out.no_plan = key_of(o, "no_plan", file).get<bool>();
-  out.power = key_of(o, "power", file).get<bool>();
-  out.false_alarm = key_of(o, "false_alarm", file).get<double>();
-  out.seconds = key_of(o, "seconds", file).get<double>();
-  if (const json& a = key_of(o, "accuracy", file); !a.is_null()) out.accuracy = a.get<double>();
-  out.seed = key_of(o, "seed", file).get<std::uint64_t>();
-  out.max_bits = key_of(o, "max_bits", file).get<int>();
-  if (o.contains("strict_padding")) out.strict_padding = o["strict_padding"].get<bool>();
-  for (const json& b : key_of(o, "bounds", file)) {
-    const auto tensor = b.at("tensor").get<std::string>(), metric = b.at("metric").get<std::string>(), reason = b.at("because").get<std::string>();
-    try {
-      out.bounds.push_back({tensor, {metric_named(metric), bound(b.at("limit").get<double>(), because(reason))}});
-    } catch (const error& e) {
-      throw format_error(file.string() + ": a bound of " + in_quotes(tensor) + ": " + e.what());
-    }
-  }
-  for (const json& p : key_of(o, "plans", file)) {
-    const plan_source source{p.at("name").get<std::string>(), p.at("path").is_null() ? "" : p.at("path").get<std::string>(), p.at("text").get<std::string>()};
-    if (sha256_of(source.text) != p.at("sha256").get<std::string>()) throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) + " does not have its sha256; the file has changed");
-    out.plans.push_back(source);
-  }
-  return out;
-}
-
 /// A file as recorded: beside the verdict, else where it was. Throws: format_error if it is not there.
 fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   const fs::path beside = verdict_file.parent_path() / recorded;
@@ -221,7 +190,7 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     gave.problem_sha256 = identity.problem_sha256;
     write_result(part / identity.result_path, gave);
     identity.result_sha256 = read_safetensors(part / identity.result_path).sha256();
-    if (!gave.final_state) std::erase_if(identity.record->bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
+    if (!gave.final_state) std::erase_if(identity.record->judge.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
     for (plan_source& source : identity.record->plans) {
       if (!source.path.empty()) source.path = "plan.toml";
     }
@@ -261,20 +230,20 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   out.file = file;
   const json j = json_of(text, file);
   if (j.is_discarded()) throw format_error(out.file.string() + ": no JSON");
-  if (const json& schema = key_of(j, "schema", out.file); schema != "deltaproof.verdict/1") throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) + "; only deltaproof.verdict/1 is replayed");
+  if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1") throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) + "; only deltaproof.verdict/1 is replayed");
   try {
-    out.judged = key_of(j, "verdict", out.file).get<std::string>();
-    out.reason = key_of(j, "reason", out.file).get<std::string>();
-    const json& stage = key_of(j, "first_bad_stage", out.file);
+    out.judged = check_detail::key_of(j, "verdict", out.file).get<std::string>();
+    out.reason = check_detail::key_of(j, "reason", out.file).get<std::string>();
+    const json& stage = check_detail::key_of(j, "first_bad_stage", out.file);
     out.first_bad_stage = stage.is_null() ? "" : stage.get<std::string>();
-    out.version = key_of(j, "version", out.file).get<std::string>();
+    out.version = check_detail::key_of(j, "version", out.file).get<std::string>();
     out.identity.version = out.version;
-    out.identity.problem_path = key_of(j, "problem", out.file).at("path").get<std::string>();
-    out.identity.problem_sha256 = key_of(j, "problem", out.file).at("sha256").get<std::string>();
-    out.identity.result_path = key_of(j, "result", out.file).at("path").get<std::string>();
-    out.identity.result_sha256 = key_of(j, "result", out.file).at("sha256").get<std::string>();
-    out.identity.reproduce = key_of(j, "reproduce", out.file).get<std::string>();
-    out.identity.record = record_of(key_of(j, "options", out.file), out.file);
+    out.identity.problem_path = check_detail::key_of(j, "problem", out.file).at("path").get<std::string>();
+    out.identity.problem_sha256 = check_detail::key_of(j, "problem", out.file).at("sha256").get<std::string>();
+    out.identity.result_path = check_detail::key_of(j, "result", out.file).at("path").get<std::string>();
+    out.identity.result_sha256 = check_detail::key_of(j, "result", out.file).at("sha256").get<std::string>();
+    out.identity.reproduce = check_detail::key_of(j, "reproduce", out.file).get<std::string>();
+    out.identity.record = check_detail::record_of(check_detail::key_of(j, "options", out.file), out.file);
     if (j.contains("witness") && j["witness"].is_object()) {
       out.witness = dumped(j["witness"]);
       out.of = origin_of(j["witness"]);
@@ -319,7 +288,6 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
   out.options.threads = how.threads;
   out.options.stop = how.stop;
   out.options.progress = how.progress;
-  out.options.referee.progress = how.referee.progress;
   out.report = check(out.given, out.gave, out.options);
 
   const std::string stage = out.report.conformance ? out.report.conformance->first_bad_stage : "";

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include "cli/judging.hpp"
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
@@ -17,14 +18,10 @@ struct check_arguments {
   std::string reason;
   bool no_plan = false;
   std::string plan;
-  double false_alarm = 1e-4;
-  std::optional<double> accuracy;
-  bool no_power = false;
-  int max_bits = 1024;
+  judging judge;
   std::string baseline;
   bool skip_missing = false;
   std::string witness;
-  bool strict_padding = false;
 };
 
 std::string markdown(const check_report& report, const check_identity& identity) {
@@ -33,17 +30,15 @@ std::string markdown(const check_report& report, const check_identity& identity)
 
 int run_suite_of(const check_arguments& args, const common_options& common) {
   if (!args.witness.empty()) throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
-  if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.accuracy) {
+  if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.judge.accuracy) {
     throw format_error("check: " + args.problem + " is a suite: plan, no_plan and accuracy stand with each case; it has no --max-error");
   }
   suite_arguments suite;
   suite.file = args.problem;
   suite.baseline = args.baseline;
   suite.skip_missing = args.skip_missing;
-  suite.false_alarm = args.false_alarm;
-  suite.no_power = args.no_power;
-  suite.max_bits = args.max_bits;
-  suite.strict_padding = args.strict_padding;
+  suite.judge = args.judge;
+  suite.judge.seed = common.seed;
   return run_suite_file(suite, common);
 }
 
@@ -62,15 +57,11 @@ int run(const check_arguments& args, const common_options& common) {
     files.require_apart();
   }
   check_request asked;
-  for (const std::string& limit : args.limits) asked.bounds.push_back(parse_tensor_bound(limit, because(args.reason)));
+  asked.judge = args.judge;
+  asked.judge.seed = common.seed;
+  for (const std::string& limit : args.limits) asked.judge.bounds.push_back(parse_tensor_bound(limit, because(args.reason)));
   asked.plan = args.plan;
   asked.no_plan = args.no_plan;
-  asked.false_alarm = args.false_alarm;
-  asked.accuracy = args.accuracy;
-  asked.power = !args.no_power;
-  asked.max_bits = args.max_bits;
-  asked.strict_padding = args.strict_padding;
-  asked.seed = common.seed;
   asked.threads = common.threads;
   asked.witness = args.witness;
 
@@ -88,14 +79,7 @@ int run(const check_arguments& args, const common_options& common) {
   answered_check answered;
   {
     progress_line line("reference");
-    check_options how;
-    how.stop = &stop_requested();
-    how.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
-    how.referee.progress = [&line](const char* what, double done) {
-      line.stage(what);
-      line.update(done);
-    };
-    answered = answer(p, r, asked, std::move(identity), how, [&line](std::size_t, const head_slice& at) {
+    answered = answer(p, r, asked, std::move(identity), watched(common, line), [&line](std::size_t, const head_slice& at) {
       line.stage("witness: head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
       line.update(0);
     });
@@ -124,12 +108,8 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
   files.reads_plan(command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN"));
-  command->add_option("--false-alarm", args->false_alarm, "Probability that a kernel which keeps the plan is refuted, for the whole check")->type_name("P")->check(number_within(1e-12, 0.1));
-  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket (default: 8 times what its formats alone cost, three bits, in o and final_state)")->type_name("E")->check(positive_number());
-  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
+  add_judging_options(*command, args->judge);
   command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR")->check(not_empty());
-  command->add_option("--max-bits", args->max_bits, "Highest precision of the reference")->type_name("N")->check(integer_within(53, 1024));
-  command->add_flag("--strict-padding", args->strict_padding, "Refute what is not 0 in entries of A, Ai and Aqk that nobody reads; otherwise it is noted");
   files.reads(command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE"));
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/numbers.hpp"
+#include "cli/judging.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
 
@@ -20,9 +20,7 @@ struct invariant_arguments {
   std::string directory;
   std::vector<std::string> plans;
   bool no_plan = false;
-  double false_alarm = 1e-4;
-  std::optional<double> accuracy;
-  bool no_power = false;
+  judging judge;
 };
 
 /// Every NAME.problem.safetensors of the folder with its NAME.result.safetensors, by name.
@@ -88,24 +86,13 @@ int run(const invariant_arguments& args, const common_options& common) {
   identity.version = DELTAPROOF_VERSION;
   identity.reproduce = command_line(common);
 
-  invariant_options options;
-  options.no_plan = args.no_plan;
-  for (const std::string& name : args.plans) options.check.plans.push_back(plan_named(name));
-  options.check.threads = common.threads;
-  options.check.stop = &stop_requested();
-  options.check.referee.false_alarm = args.false_alarm;
-  options.check.referee.accuracy = args.accuracy;
-  options.check.referee.power = !args.no_power;
-  options.check.referee.seed = common.seed;
-
   invariant_report report;
   {
     progress_line line("reference");
-    options.check.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
-    options.check.referee.progress = [&line](const char* what, double done) {
-      line.stage(what);
-      line.update(done);
-    };
+    invariant_options options{watched(common, line), args.no_plan};
+    for (const std::string& name : args.plans) options.check.plans.push_back(plan_named(name));
+    options.check.judge = args.judge;
+    options.check.judge.seed = common.seed;
     report = check_invariant(kind, whole, parts, options);
   }
   say_why_stopped(report, common);
@@ -143,15 +130,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
       ->type_name("PLAN")
       ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
-  command
-      ->add_option("--false-alarm", args->false_alarm,
-                   "Probability that kernels which keep the plan are refuted, for all results together")
-      ->type_name("P")
-      ->check(number_within(1e-12, 0.1));
-  command->add_option("--accuracy", args->accuracy, "Relative error the plan itself may have in any horizon bucket")
-      ->type_name("E")
-      ->check(positive_number());
-  command->add_flag("--no-power", args->no_power, "Do not run the planted faults: no power, no diagnosis, and no limits on their shapes, so that one as small as rounding may hold");
+  add_judging_options(*command, args->judge);
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "cli/numbers.hpp"
-#include "cli/page.hpp"
+
 #include "cli/problem_report.hpp"
 
 #include <cctype>
 #include <filesystem>
 #include <thread>
 
+#include "cli/judging.hpp"
+#include "cli/numbers.hpp"
+#include "cli/page.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/study/problem_report.hpp"
@@ -45,13 +47,9 @@ verdict verdict_of(const finding& f) {
 
 /// Judges one result alone as the report does.
 std::string check_command(const problem_report_arguments& args, const std::string& result, const common_options& common) {
-  std::string command = "deltaproof check " + shell_quoted(args.problem) + " " + shell_quoted(result);
-  if (!args.plan.empty()) command += " --plan " + shell_quoted(args.plan);
-  if (args.no_plan) command += " --no-plan";
-  if (args.no_power) command += " --no-power";
-  if (args.false_alarm != problem_report_arguments{}.false_alarm) command += " --false-alarm " + detail::general(args.false_alarm, 17);
-  if (common.seed_given) command += " --seed " + std::to_string(common.seed);
-  return command;
+  check_request asked{args.plan, args.no_plan, args.judge};
+  asked.judge.seed = common.seed;
+  return "deltaproof check " + shell_quoted(args.problem) + " " + shell_quoted(result) + options_text(asked);
 }
 
 }  // namespace
@@ -60,8 +58,7 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
   auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN");
   common.files.reads_plan(plan);
   command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
-  command.add_flag("--no-power", args.no_power, "With PROBLEM: do not run the planted faults");
-  command.add_option("--false-alarm", args.false_alarm, "With PROBLEM: probability that a kernel which keeps its plan is refuted")->type_name("P")->check(number_within(1e-12, 0.1));
+  add_judging_options(command, args.judge, "With PROBLEM: ");
   command.add_option("--chunk", args.chunk, "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")->type_name("C")->check(integer_within(1, 1024));
 }
 
@@ -88,12 +85,11 @@ int run_problem_report(const problem_report_arguments& args, const common_option
     results.push_back(std::move(r));
   }
   problem_report_options options;
-  options.run.seed = common.seed;
+  options.judge = args.judge;
+  options.judge.seed = common.seed;
   options.run.threads = common.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : common.threads;
   options.run.interrupted = &stop_requested();
   options.chunk = args.chunk;
-  options.power = !args.no_power;
-  options.false_alarm = args.false_alarm;
   report r;
   {
     progress_line line("report");

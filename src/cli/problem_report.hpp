@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "deltaproof/referee/judging.hpp"
 
 namespace deltaproof::cli {
 
@@ -18,8 +19,7 @@ struct problem_report_arguments {
   std::string output;
   std::string plan;
   bool no_plan = false;
-  bool no_power = false;
-  double false_alarm = 1e-4;
+  judging judge;
   std::size_t chunk = 0;
 };
 

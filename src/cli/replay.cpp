@@ -3,24 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/judging.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
 #include "deltaproof/check/witness.hpp"
 
 namespace deltaproof::cli {
 namespace {
-
-check_options replay_options(const common_options& common, progress_line& line) {
-  check_options how;
-  how.threads = common.threads;
-  how.stop = &stop_requested();
-  how.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
-  how.referee.progress = [&line](const char* what, double done) {
-    line.stage(what);
-    line.update(done);
-  };
-  return how;
-}
 
 void require_no_seed(const common_options& common, const char* verb) {
   if (common.seed_given) throw format_error(std::string(verb) + ": the seed is the recorded one; leave --seed out");
@@ -34,7 +23,7 @@ int run_replay(const std::string& where, const common_options& common) {
   replayed again;
   {
     progress_line line("replay");
-    again = replay(where, replay_options(common, line), DELTAPROOF_VERSION);
+    again = replay(where, watched(common, line), DELTAPROOF_VERSION);
   }
   if (!again.reproduced && stop_requested() && ended_early(again.report)) {
     // Not judged again is not judged otherwise.
@@ -54,7 +43,7 @@ int run_shrink(const std::string& folder, const common_options& common) {
   std::size_t before = 0;
   {
     progress_line line("replay");
-    again = replay(folder, replay_options(common, line), DELTAPROOF_VERSION);
+    again = replay(folder, watched(common, line), DELTAPROOF_VERSION);
     if (again.report.stopped) throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
     if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
     before = again.given.tokens();

@@ -3,6 +3,7 @@
 
 #include "cli/suite.hpp"
 
+#include "deltaproof/check/request.hpp"
 #include "deltaproof/check/suite.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "support/text.hpp"
@@ -12,18 +13,11 @@ namespace {
 
 /// The command that judges one case alone, with what the suite was asked to do for all.
 std::string command_of(const suite_case& c, const suite_arguments& args, const common_options& common) {
+  check_request asked{c.plan, c.no_plan, args.judge};
+  asked.judge.accuracy = c.accuracy;
   common_options alone;
   alone.arguments = {"check", c.problem.string(), c.result.string()};
-  const auto add = [&](std::initializer_list<std::string> words) { alone.arguments.insert(alone.arguments.end(), words); };
-  if (!c.plan.empty()) add({"--plan", c.plan});
-  if (c.no_plan) add({"--no-plan"});
-  if (c.accuracy) add({"--accuracy", detail::general(*c.accuracy, 17)});
-  if (args.false_alarm != suite_arguments{}.false_alarm) add({"--false-alarm", detail::general(args.false_alarm, 17)});
-  if (args.no_power) add({"--no-power"});
-  if (args.max_bits != suite_arguments{}.max_bits) add({"--max-bits", std::to_string(args.max_bits)});
-  if (args.strict_padding) add({"--strict-padding"});
-  if (common.seed_given) add({"--seed", std::to_string(common.seed)});
-  return command_line(alone);
+  return command_line(alone) + options_text(asked);
 }
 
 junit_case junit_of(const case_report& c, const std::string& command) {
@@ -59,11 +53,7 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
   if (!args.baseline.empty()) (void)compare_baseline({}, baseline, args.baseline);
 
   suite_options options;
-  options.each.max_bits = args.max_bits;
-  options.each.strict_padding = args.strict_padding;
-  options.each.referee.false_alarm = args.false_alarm;
-  options.each.referee.power = !args.no_power;
-  options.each.referee.seed = common.seed;
+  options.judge = args.judge;
   options.skip_missing = args.skip_missing;
   options.threads = common.threads;
   options.stop = &stop_requested();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cli/program.hpp"
+#include "deltaproof/referee/judging.hpp"
 
 namespace deltaproof::cli {
 
@@ -14,10 +15,7 @@ struct suite_arguments {
   std::string file;
   std::string baseline;  ///< a suite's JSON; empty: none
   bool skip_missing = false;
-  double false_alarm = 1e-4;
-  bool no_power = false;
-  int max_bits = 1024;
-  bool strict_padding = false;
+  judging judge;
 };
 
 /// The exit code: 2 where a case could not be judged. Throws: format_error where the suite or the baseline cannot be read.

@@ -303,7 +303,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   const std::string key = "adequacy " + t.lanes_key() + (limits.empty() ? "" : " " + detail::general(limits.front().alpha, 17));
   if (const auto kept = recall<adequacy_report>(t.options, key)) return *kept;
   adequacy_report out;
-  out.accuracy = t.options.accuracy;
+  out.accuracy = t.options.judge.accuracy;
   judge_ranges(t, runs, out);
 
   // What the formats alone cost in the same places, from runs of the same heads, on the given inputs and on moved ones.
@@ -376,7 +376,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
       places.push_back(cost);
     }
   }
-  const double each = t.options.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  const double each = t.options.judge.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
   for (const place_cost& c : places) {
     const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
     const double ratio = c.ratio();

@@ -135,7 +135,7 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
   };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(novelty(a), a) < std::pair(novelty(b), b); });
   const double each = static_cast<double>(faults + runs);
-  const double allowed = t.options.seconds * 0.5;
+  const double allowed = t.options.judge.seconds * 0.5;
   double spent = 0;
   std::vector<choice> out;
   for (const std::size_t i : order) {
@@ -224,7 +224,7 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     if (job % 2 == 0) {
       emulation_options options;
       options.noise_ulps = 1;
-      options.seed = seed;
+      options.judge.seed = seed;
       const head_output other = emulate_head(in, t.variants[v], options);
       out.parts[0].same[v][run] = difference(other.o.data(), plain.o.data(), o_count);
       if (state) out.parts[1].same[v][run] = difference(other.final_state.data(), plain.final_state.data(), state_count);

@@ -72,7 +72,7 @@ struct trial {
   [[nodiscard]] bool order_is_open() const { return declared.A.order.size() > 1; }
   [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
-    return (options.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
+    return (options.judge.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
   }
 };
 

@@ -50,7 +50,7 @@ void plan_runs(trial& t) {
     cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws_of_runs(t.variants.size())));
     total += cost.back();
   }
-  const double allowed = t.options.seconds * (t.options.power ? 0.35 : 0.7);
+  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
   const std::size_t usual = enough(all_buckets, all_states);
   t.slice.clear();
   if (total * static_cast<double>(usual) <= allowed) {
@@ -267,7 +267,7 @@ drawn enough_runs(trial& t) {
   drawn runs = draw_runs(t);
   if (leave_out_overflow(t, runs)) runs = draw_runs(t);
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const auto limits = thresholds(runs.statistics, {t.options.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    const auto limits = thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
     if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; })) break;
     t.runs *= 2;
     runs = draw_runs(t);
@@ -291,7 +291,7 @@ stage_draws draw_stages_beside(const trial& t, const stage_roundings& roundings,
 
 /// The number of faults is known before any is run; each is tested in at most two tensors.
 std::size_t fault_tests(const trial& t) {
-  if (!t.options.power) return 0;
+  if (!t.options.judge.power) return 0;
   const auto planted = std::count_if(faults().begin(), faults().end(), [&](const fault& f) { return applies(f, t.p, t.path); });
   return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
 }
@@ -428,7 +428,8 @@ verdict combined(const plan_report& report) {
 
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
                        const std::vector<bool>& skip_state, const referee_options& options) {
-  require_valid(options);
+  require_valid(options.judge);
+  require_threads(options.threads);
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
   std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
@@ -438,7 +439,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
   plan_report out;
   out.plan = declared.name;
-  out.false_alarm = options.false_alarm;
+  out.false_alarm = options.judge.false_alarm;
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);
   out.slice = slice_text(t);
@@ -458,7 +459,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
     stages = draw_stages_beside(t, roundings, runs);
   }
   const std::size_t tests = runs.statistics.size() + stages.rms.size() + stages.bias.size() + fault_tests(t);
-  const false_alarm alarm{options.false_alarm, std::max<std::size_t>(1, tests)};
+  const false_alarm alarm{options.judge.false_alarm, std::max<std::size_t>(1, tests)};
   out.tests = alarm.statistics;
   out.argument = budget_argument(alarm);
   const auto limits = thresholds(runs.statistics, alarm);
@@ -473,14 +474,14 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
     begins("stages of the result");
     judge_stage_list(t, roundings, stages, alarm, out);
   }
-  if (options.power) {
+  if (options.judge.power) {
     begins("runs beside the planted faults");
     const fault_draws draws = draw_faults(t, runs, limits);
     if (!t.stopped()) judge_faults(draws, alarm, out);
   }
   begins("adequacy");
   out.adequacy = judge_adequacy(t, runs, limits);
-  out.stopped = !out.adequacy.judged || (options.power && !out.power.ran);
+  out.stopped = !out.adequacy.judged || (options.judge.power && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
   conclude(t, out);

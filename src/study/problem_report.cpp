@@ -62,7 +62,7 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
   r.parameters = {{"batch", p.batch()},          {"tokens", p.tokens()},           {"sequences", sequences},
                   {"key_heads", p.key_heads()},  {"value_heads", p.value_heads()}, {"key_dim", p.key_dim()},
                   {"value_dim", p.value_dim()},  {"chunk", of.chunk},              {"rule", std::string(name_of(p.rule))},
-                  {"seed", options.run.seed}};
+                  {"seed", options.judge.seed}};
   validate(r);
   return r;
 }

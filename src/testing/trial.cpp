@@ -19,11 +19,9 @@ namespace {
 std::string hash_of(const std::string& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); }
 
 trial_answer checked(const problem& p, const result& r, const trial_options& options, check_request asked) {
-  asked.false_alarm = options.false_alarm;
-  asked.accuracy = options.accuracy;
-  asked.power = options.power;
-  asked.max_bits = options.max_bits;
-  asked.seed = options.seed;
+  const std::vector<tensor_bound> bounds = std::move(asked.judge.bounds);
+  asked.judge = options.judge;
+  asked.judge.bounds.insert(asked.judge.bounds.end(), bounds.begin(), bounds.end());
   asked.threads = options.threads;
   asked.witness = options.witness.value_or("");
   asked.replace_witness = true;
@@ -85,14 +83,12 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
 }
 
 trial_answer rounded_correctly(const problem& p, const result& r, const trial_options& options) {
-  check_options asked;
-  asked.max_bits = options.max_bits;
-  asked.threads = options.threads;
-  require_valid(asked);
+  require_valid(options.judge);
+  require_threads(options.threads);
   question ask;
   ask.round_output = r.o.element_format();
   if (r.final_state) ask.round_state = r.final_state->element_format();
-  ask.max_bits = options.max_bits;
+  ask.max_bits = options.judge.max_bits;
   ask.threads = options.threads;
   const reference truth = solve(p, ask);
   const auto line = [](std::string label, const std::string& text) {
@@ -175,7 +171,7 @@ trial bound_trial(problem p, std::string_view limit, const because& reason, tria
   return {std::move(p), std::move(options), "is " + what, "is not " + what,
           [bound](const problem& given, const result& got, const trial_options& how) {
             check_request asked;
-            asked.bounds = {bound};
+            asked.judge.bounds = {bound};
             asked.no_plan = true;
             return checked(given, got, how, std::move(asked));
           }};

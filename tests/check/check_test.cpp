@@ -47,7 +47,7 @@ void change(tensor& t, std::size_t index, double value) {
 
 check_options with(const char* limit) {
   check_options options;
-  options.bounds.push_back(parse_tensor_bound(limit, because("a test")));
+  options.judge.bounds.push_back(parse_tensor_bound(limit, because("a test")));
   return options;
 }
 
@@ -74,7 +74,7 @@ TEST(check, where_the_reference_knows_no_digit_no_exact_value_is_stated) {
   r.final_state = tensor::from_doubles(fp64, {1, 1, 1, 1}, std::vector<double>{std::exp(150.0)}, "final_state");
   r.path = path_kind::recurrent;
   check_options options;
-  options.max_bits = 53;
+  options.judge.max_bits = 53;
   const check_report report = check(p, r, options);
   ASSERT_TRUE(report.tensors[0].first_nonfinite);
   const element_location& at = *report.tensors[0].first_nonfinite;
@@ -87,7 +87,7 @@ TEST(check, where_the_reference_knows_no_digit_no_exact_value_is_stated) {
   EXPECT_EQ(blank.judged, verdict::undecided);
   EXPECT_NE(blank.reason.find("knows no digit of o"), std::string::npos) << blank.reason;
   EXPECT_NE(blank.remedy.find("--max-bits"), std::string::npos) << blank.remedy;
-  options.max_bits = 1024;
+  options.judge.max_bits = 1024;
   const check_report known = check(p, r, options);
   EXPECT_EQ(known.judged, verdict::measured) << known.reason;
   EXPECT_LT(known.tensors[0].errors.rel_fro.upper, 1e-12);
@@ -155,7 +155,7 @@ TEST(check, is_undecided_when_the_precision_allowed_is_too_small) {
   r.o = tensor::from_doubles(fp64, r.o.shape(), solve(p).o.value, "o");
   r.final_state.reset();
   check_options options = with("o:max_abs=1e-25");
-  options.max_bits = 53;
+  options.judge.max_bits = 53;
   const check_report report = check(p, r, options);
   EXPECT_EQ(report.judged, verdict::undecided);
   EXPECT_FALSE(report.remedy.empty());

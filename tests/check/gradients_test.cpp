@@ -48,7 +48,7 @@ result true_result(const problem& p) {
 
 check_report checked(const problem& p, const result& r, const std::string& bound = "") {
   check_options options;
-  if (!bound.empty()) options.bounds.push_back(parse_tensor_bound(bound, because("a test")));
+  if (!bound.empty()) options.judge.bounds.push_back(parse_tensor_bound(bound, because("a test")));
   return check(p, r, options);
 }
 

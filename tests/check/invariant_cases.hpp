@@ -84,7 +84,7 @@ inline recorded_run run_of(const problem& p, std::string_view plan_name, std::si
 
 inline invariant_options quick() {
   invariant_options out;
-  out.check.referee.power = false;
+  out.check.judge.power = false;
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,9 @@
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/suite.hpp"
+#include "deltaproof/files/view.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/support/write_file.hpp"
 #include "deltaproof/testing/trial.hpp"
 #include "support/thrown.hpp"
 
@@ -54,7 +57,7 @@ result emulated(const problem& p, const plan& declared, bool stages = false) {
 check_options by(const plan& declared, bool power = false) {
   check_options out;
   out.plans = {declared};
-  out.referee.power = power;
+  out.judge.power = power;
   out.threads = 1;
   return out;
 }
@@ -84,17 +87,16 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
     std::function<void(check_options&)> spoil;
   };
   std::vector<spoilt> all;
-  for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5}) all.push_back({"accuracy", [x](check_options& o) { o.referee.accuracy = x; }});
+  for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5}) all.push_back({"accuracy", [x](check_options& o) { o.judge.accuracy = x; }});
   for (const double x : {nan, inf, -1.0, 0.0, 1e-13, 0.5, 1.0})
-    all.push_back({"false-alarm probability", [x](check_options& o) { o.referee.false_alarm = x; }});
-  for (const double x : {nan, inf, -30.0, 0.0}) all.push_back({"seconds", [x](check_options& o) { o.referee.seconds = x; }});
-  for (const int x : {-1, 0, 52, 1025}) all.push_back({"bits", [x](check_options& o) { o.max_bits = x; }});
+    all.push_back({"false-alarm probability", [x](check_options& o) { o.judge.false_alarm = x; }});
+  for (const double x : {nan, inf, -30.0, 0.0}) all.push_back({"seconds", [x](check_options& o) { o.judge.seconds = x; }});
+  for (const int x : {-1, 0, 52, 1025}) all.push_back({"bits", [x](check_options& o) { o.judge.max_bits = x; }});
   for (const unsigned x : {static_cast<unsigned>(-1), 40000U}) {
     all.push_back({"threads", [x](check_options& o) { o.threads = x; }});
-    all.push_back({"threads", [x](check_options& o) { o.referee.threads = x; }});
   }
-  all.push_back({"bound", [](check_options& o) { o.bounds.push_back({"o", {metric::max_abs, bound(inf, because("a test"))}}); }});
-  all.push_back({"bound", [](check_options& o) { o.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
+  all.push_back({"bound", [](check_options& o) { o.judge.bounds.push_back({"o", {metric::max_abs, bound(inf, because("a test"))}}); }});
+  all.push_back({"bound", [](check_options& o) { o.judge.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
   for (const spoilt& one : all) {
     check_options options = by(declared);
     one.spoil(options);
@@ -104,12 +106,12 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
       asked.check = options;
       EXPECT_THAT(thrown([&] { (void)check_invariant(kind, whole, std::vector{part}, asked); }), HasSubstr(one.says));
     }
-    if (!options.bounds.empty()) continue;
+    if (!options.judge.bounds.empty()) continue;
     suite_options suites;
-    suites.each = options;
+    suites.judge = options.judge;
+    suites.threads = options.threads;
     EXPECT_THAT(thrown([&] { (void)run_suite({}, suites); }), HasSubstr(one.says));
-    if (options.max_bits != 1024 || options.threads != 1) continue;
-    EXPECT_THAT(thrown([&] { (void)judge_plan(p, whole.gave, declared, reference{}, {}, {}, options.referee); }), HasSubstr(one.says));
+    EXPECT_THAT(thrown([&] { (void)judge_plan(p, whole.gave, declared, reference{}, {}, {}, {.judge = options.judge, .threads = options.threads}); }), HasSubstr(one.says));
   }
 }
 
@@ -117,13 +119,13 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   const recorded_run run = run_of(gated_problem(16, 1), "fla-chunk-gdn");
   check_request asked;
   asked.plan = "fla-chunk-gdn";
-  asked.accuracy = nan;
+  asked.judge.accuracy = nan;
   EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("accuracy of nan"));
-  asked.accuracy.reset();
-  asked.max_bits = 7;
+  asked.judge.accuracy.reset();
+  asked.judge.max_bits = 7;
   EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("7 bits"));
   check_record record;
-  record.false_alarm = nan;
+  record.judge.false_alarm = nan;
   EXPECT_THAT(thrown([&] { (void)check(run.given, run.gave, options_of(record)); }), HasSubstr("false-alarm probability of nan"));
   result no_chunk = run.gave;
   no_chunk.stages.clear();
@@ -138,11 +140,39 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   }
 }
 
-TEST(sound_options, one_seed_at_every_door) {
-  EXPECT_EQ(referee_options{}.seed, check_request{}.seed);
-  EXPECT_EQ(check_options{}.referee.seed, check_record{}.seed);
-  EXPECT_EQ(check_request{}.seed, check_record{}.seed);
-  EXPECT_EQ(emulation_options{}.seed, check_request{}.seed);
+// The same question through `answer`, a suite and a replay: but for where the files lie, the verdicts are one text.
+TEST(sound_options, one_question_has_one_answer_at_every_door) {
+  EXPECT_EQ(emulation_options{}.seed, judging{}.seed);
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "doors";
+  std::filesystem::create_directories(folder);
+  const recorded_run run = run_of(gated_problem(16, 1), "fla-chunk-gdn");
+  const auto files = record(folder / "one", run.given, run.gave);
+  check_request asked;
+  asked.plan = "fla-chunk-gdn";
+  asked.judge = {.false_alarm = 1e-5, .accuracy = 0.1, .power = false, .seed = 7, .seconds = 30, .max_bits = 512, .strict_padding = true};
+  const auto said = [](const std::string& text) {
+    nlohmann::json j = nlohmann::json::parse(text);
+    for (const char* where : {"problem", "result", "notes", "reproduce", "version"}) j.erase(where);
+    return j;
+  };
+  notes_list notes;
+  recorded_run read = read_run(files.first, files.second, notes);
+  const answered_check answered = answer(read.given, read.gave, asked, {.problem_path = files.first.string(), .problem_sha256 = read.problem_sha256, .result_path = files.second.string(), .result_sha256 = read.result_sha256});
+  const std::string first = to_json(answered.report, answered.identity);
+  EXPECT_EQ(said(first)["options"]["seed"], 7);
+
+  suite_options suites;
+  suites.judge = asked.judge;
+  suite cases{folder / "suite.toml", {{.name = "one", .problem = files.first, .result = files.second, .plan = asked.plan, .accuracy = 0.1}}};
+  const suite_report suite_said = run_suite(cases, suites);
+  ASSERT_EQ(suite_said.cases.front().state, case_state::judged) << suite_said.cases.front().reason;
+  EXPECT_EQ(said(suite_said.cases.front().verdict_json), said(first));
+
+  write_file(folder / "verdict.json", first);
+  const replayed again = replay(folder / "verdict.json", {}, "1");
+  EXPECT_TRUE(again.reproduced);
+  EXPECT_EQ(said(to_json(again.report, again.identity)), said(first));
+  std::filesystem::remove_all(folder);
 }
 
 // ---- limits that zeros would pass ----
@@ -225,7 +255,7 @@ TEST(sound_limits, a_bound_that_zeros_would_keep_says_nothing) {
   result r = emulated(p, plan_named("fla-recurrent-delta"));
   const auto judged = [&](const result& of, const char* limit) {
     check_options options;
-    options.bounds.push_back(parse_tensor_bound(limit, because("a test")));
+    options.judge.bounds.push_back(parse_tensor_bound(limit, because("a test")));
     return check(p, of, options);
   };
   EXPECT_EQ(judged(r, "rel_fro=0.05").judged, verdict::holds);
@@ -239,7 +269,7 @@ TEST(sound_limits, a_bound_that_zeros_would_keep_says_nothing) {
   EXPECT_EQ(judged(zeros, "o:rel_fro=0.5").judged, verdict::refuted);
   // Beside a plan that says something such a bound takes nothing away.
   check_options both = by(plan_named("fla-recurrent-delta"));
-  both.bounds.push_back(parse_tensor_bound("o:max_abs=1e9", because("a test")));
+  both.judge.bounds.push_back(parse_tensor_bound("o:max_abs=1e9", because("a test")));
   EXPECT_EQ(check(p, r, both).judged, verdict::holds);
 }
 
@@ -252,7 +282,7 @@ TEST(sound_limits, zeros_where_zeros_are_right_show_nothing) {
   const check_report planned = check(p, r, by(declared));
   EXPECT_EQ(planned.judged, verdict::vacuous) << planned.reason;
   check_options options;
-  options.bounds.push_back(parse_tensor_bound("rel_fro=0.01", because("a test")));
+  options.judge.bounds.push_back(parse_tensor_bound("rel_fro=0.01", because("a test")));
   EXPECT_EQ(check(p, r, options).judged, verdict::vacuous);
   // Something else than zeros is wrong all the same.
   result wrong = r;
@@ -281,7 +311,7 @@ TEST(sound_limits, correctly_rounded_zeros_show_nothing) {
   EXPECT_EQ(judged(p), verdict::vacuous);
   EXPECT_EQ(judged(delta_problem(0, 4, 4, 1)), verdict::vacuous);
   trial_options wrong;
-  wrong.max_bits = 7;
+  wrong.judge.max_bits = 7;
   EXPECT_THAT(thrown([&] { (void)rounding_trial(p, wrong)(emulated(p, plan_named("fla-recurrent-delta"))); }), HasSubstr("7 bits"));
 }
 
@@ -397,7 +427,7 @@ TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
   const problem p = delta_problem(70, 8, 8, 1, 1, "typical", op_kind::kda);
   const result clean = emulated(p, declared, true);
   check_options options = by(declared), strict = options;
-  options.referee.memory = strict.referee.memory = make_referee_memory();
+  options.memory = strict.memory = make_referee_memory();
   strict.strict_padding = true;
   EXPECT_TRUE(check(p, clean, options).unread.empty());
   EXPECT_EQ(check(p, clean, strict).judged, verdict::holds);
@@ -427,7 +457,7 @@ TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
 
 TEST(sound_padding, a_request_carries_it_into_command_and_record) {
   check_request asked;
-  asked.strict_padding = true;
+  asked.judge.strict_padding = true;
   asked.plan = "fla-chunk-gdn";
   EXPECT_THAT(options_text(asked), HasSubstr("--strict-padding"));
   const recorded_run run = run_of(gated_problem(16, 1), "fla-chunk-gdn");

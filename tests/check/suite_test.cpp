@@ -57,7 +57,7 @@ class suites : public testing::Test {
   }
   static suite_options quick() {
     suite_options options;
-    options.each.referee.power = false;
+    options.judge.power = false;
     options.threads = 1;
     return options;
   }
@@ -308,7 +308,7 @@ TEST_F(suites, a_baseline_shows_what_moved_and_decides_nothing) {
   EXPECT_NE(to_text(now).find("drift    moves o "), std::string::npos) << to_text(now);
 
   suite_options seeded = quick();
-  seeded.each.referee.seed = 5;
+  seeded.judge.seed = 5;
   const suite_drift otherwise = compare_baseline(judged(a_case("b", "b"), seeded), old, "old.json");
   EXPECT_NE(otherwise.drawn_then.find("seed 1"), std::string::npos);
   EXPECT_EQ(otherwise.compared, 0U) << "ratios to limits that were drawn otherwise say nothing";

@@ -52,7 +52,7 @@ recorded_run broken_head(const problem& p, std::string_view fault, std::size_t f
 check_options options_for(std::string_view plan) {
   check_options out;
   out.plans = {plan_named(plan)};
-  out.referee.power = false;
+  out.judge.power = false;
   return out;
 }
 
@@ -62,7 +62,7 @@ check_identity identity_for(const check_options& options, const std::string& pla
   out.problem_path = "p.safetensors";
   out.result_path = "r.safetensors";
   out.record = check_record{};
-  out.record->power = options.referee.power;
+  out.record->judge.power = options.judge.power;
   out.record->plans = {source_of(plan)};
   return out;
 }
@@ -181,7 +181,7 @@ TEST(Witness, AFinalStateKeepsAllTokensAndWhatNoTriedHeadShowsIsKeptWhole) {
   const recorded_run run = run_of(gated_problem(40), "fla-chunk-gdn");
   check_options options;
   const double whole = check(run.given, run.gave, options).tensors.at(1).errors.max_abs.value;
-  options.bounds.push_back({"final_state", {metric::max_abs, bound(whole / 2, because("a test"))}});
+  options.judge.bounds.push_back({"final_state", {metric::max_abs, bound(whole / 2, because("a test"))}});
   const check_report found = check(run.given, run.gave, options);
   ASSERT_EQ(found.judged, verdict::refuted);
   const small_failure kept = smallest_failure(run.given, run.gave, found, options);

@@ -45,7 +45,7 @@ struct bench {
     chunk = path() == path_kind::chunk ? 32 : 0;
     options.plans = {declared};
     options.threads = 1;
-    options.referee.memory = make_referee_memory();
+    options.memory = make_referee_memory();
   }
   [[nodiscard]] path_kind path() const { return declared.path.front(); }
   [[nodiscard]] result run(const fault* planted = nullptr, bool stages = false) const {

@@ -35,9 +35,9 @@ inline void judge_one(const std::string& name, const plan& declared, build how, 
   check_options options;
   options.plans = {declared};
   options.threads = 1;
-  options.referee.seed = index;
+  options.judge.seed = index;
   // Looking for each planted fault takes most of the time, and most of what is tested besides does not depend on it.
-  options.referee.power = philox(index, 0x70).below(4) == 0;  // not in step with what a run draws from its number
+  options.judge.power = philox(index, 0x70).below(4) == 0;  // not in step with what a run draws from its number
   const check_report report = check(run.p, run.r, options);
   if (!report.conformance) {
     ++out.undecided;

@@ -84,7 +84,7 @@ check_report judged(const problem& p, const result& r, std::string_view name, bo
   check_options options;
   options.plans = {preset(name)};
   options.threads = 1;
-  options.referee.power = power;
+  options.judge.power = power;
   return check(p, r, options);
 }
 
@@ -222,7 +222,7 @@ TEST(adequacy, of_a_state_rounded_after_each_token_is_missing) {
   check_options options;
   options.plans = {rounded};
   options.threads = 1;
-  options.referee.power = false;
+  options.judge.power = false;
   const check_report report = check(p, r, options);
   EXPECT_FALSE(report.conformance->adequacy.adequate);
   EXPECT_GT(report.conformance->adequacy.worst_ratio, 16);

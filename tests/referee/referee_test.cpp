@@ -59,7 +59,7 @@ struct bench {
     chunk = path == path_kind::chunk ? rows : 0;
     options.plans = {declared};
     options.threads = 1;
-    options.referee.memory = make_referee_memory();
+    options.memory = make_referee_memory();
   }
   [[nodiscard]] result run(const fault* planted = nullptr, bool stages = true) const {
     emulation_options how;
@@ -109,7 +109,7 @@ TEST(referee, holds_for_a_kernel_that_rounds_less_than_its_plan) {
     p.qk_l2norm = true;
     p.rule = op == op_kind::delta_rule ? rule_kind::exact : rule_kind::euler;
     bench b(std::move(p), name, preset(name).chunk.empty() ? 32 : preset(name).chunk.front());
-    b.options.referee.power = false;
+    b.options.judge.power = false;
     for (const testing::rounding_left_out& one : testing::roundings_to_leave_out()) {
       plan_variant v = variants(b.declared, b.p, b.path, b.chunk).front();
       if (!one.leave_out(v)) continue;
@@ -127,7 +127,7 @@ TEST(referee, holds_for_a_kernel_that_rounds_less_than_its_plan) {
 TEST(referee, holds_for_every_order_of_merging_that_its_plan_leaves_open) {
   for (const auto& [op, name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"}, {op_kind::kda, "fla-chunk-kda"}}) {
     bench b(small(op, "correlated", 128), name, 64);
-    b.options.referee.power = false;
+    b.options.judge.power = false;
     plan one_order = b.declared;
     one_order.inverse.association = {merge_order::neighbours_left};
     std::size_t told_apart = 0;
@@ -153,7 +153,7 @@ TEST(referee, holds_for_every_order_of_merging_that_its_plan_leaves_open) {
 // What a coarser state leaves in its values is beyond chance, whatever its error. A state that is bf16 of itself is none.
 TEST(referee, refutes_an_fp32_state_that_has_only_values_of_bf16) {
   bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
-  b.options.referee.power = false;
+  b.options.judge.power = false;
   result r = b.run(nullptr, false);
   std::vector<double> values = r.final_state->to_doubles();
   emulation::narrow(std::span<double>(values), {bf16, false});
@@ -172,7 +172,7 @@ TEST(referee, refutes_an_fp32_state_that_has_only_values_of_bf16) {
   g.key_dim = 16;
   g.value_dim = 16;
   bench exact(generate(g), "fla-chunk-delta");
-  exact.options.referee.power = false;
+  exact.options.judge.power = false;
   EXPECT_EQ(exact.judge(exact.run(nullptr, false)).judged, verdict::holds);
 }
 
@@ -358,11 +358,11 @@ TEST(referee, fp16_powers_of_collinear_keys_are_inadequate_and_their_repair_is_n
 TEST(referee, the_accuracy_asked_for_decides_adequacy) {
   bench b(small(op_kind::delta_rule, "typical", 70), "fla-chunk-delta");
   const result r = b.run(nullptr, false);
-  b.options.referee.power = false;
-  b.options.referee.accuracy = 0.1;
+  b.options.judge.power = false;
+  b.options.judge.accuracy = 0.1;
   EXPECT_EQ(b.judge(r).judged, verdict::holds);
-  b.options.referee.memory = make_referee_memory();
-  b.options.referee.accuracy = 1e-5;
+  b.options.memory = make_referee_memory();
+  b.options.judge.accuracy = 1e-5;
   const check_report report = b.judge(r);
   EXPECT_EQ(report.judged, verdict::refuted);
   EXPECT_EQ(report.conformance->conforms, verdict::holds);
@@ -473,7 +473,7 @@ TEST(referee, is_asked_only_before_the_recurrence_leaves_its_formats) {
 TEST(referee, of_several_plans_the_one_that_is_kept_is_reported) {
   bench b(small(op_kind::kda, "typical", 70), "fla-chunk-kda");
   b.options.plans = {preset("fla-chunk-kda-safe-gate"), preset("fla-chunk-kda")};
-  b.options.referee.power = false;
+  b.options.judge.power = false;
   const check_report report = b.judge(b.run());
   EXPECT_EQ(report.judged, verdict::holds) << report.reason;
   // Under `typical` gates the contract of the first is kept too, unless one gate is exactly 0.
@@ -496,11 +496,11 @@ TEST(referee, holds_nothing_it_had_no_time_for) {
   bench b(small(op_kind::delta_rule), "fla-chunk-delta");
   const result faulty = b.run(&fault_named("o-truncated"), false);
   bench inaccurate(small(op_kind::delta_rule), "fla-chunk-delta");
-  inaccurate.options.referee.accuracy = 1e-9;
-  inaccurate.options.referee.power = false;
+  inaccurate.options.judge.accuracy = 1e-9;
+  inaccurate.options.judge.power = false;
   const std::array<std::pair<bench*, result>, 2> cases{{{&b, faulty}, {&inaccurate, inaccurate.run()}}};
   for (const auto& [judge, r] : cases) {
-    judge->options.referee.memory = nullptr;
+    judge->options.memory = nullptr;
     const auto began = std::chrono::steady_clock::now();
     ASSERT_EQ(judge->judge(r).judged, verdict::refuted);
     const auto whole = std::chrono::steady_clock::now() - began;
@@ -508,7 +508,7 @@ TEST(referee, holds_nothing_it_had_no_time_for) {
     for (int part = 0; part < 16; ++part) {
       std::atomic<bool> stop{false};
       judge->options.stop = &stop;
-      judge->options.referee.memory = make_referee_memory();
+      judge->options.memory = make_referee_memory();
       std::thread timer([&] {
         std::this_thread::sleep_for(whole * part / 16);
         stop = true;
@@ -588,8 +588,8 @@ TEST(referee, inputs_special_by_less_than_they_are_moved_are_judged_by_runs_on_t
   check_options options;
   options.plans = {preset("fla-chunk-delta")};
   options.threads = 1;
-  options.referee.seed = 234;
-  options.referee.power = false;
+  options.judge.seed = 234;
+  options.judge.power = false;
   const check_report report = check(run.p, run.r, options);
   EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
 }
@@ -601,8 +601,8 @@ TEST(referee, stages_are_compared_on_whole_chunks) {
   check_options options;
   options.plans = {preset("fla-chunk-kda-safe-gate")};
   options.threads = 1;
-  options.referee.seed = 798;
-  options.referee.power = false;
+  options.judge.seed = 798;
+  options.judge.power = false;
   const check_report report = check(run.p, run.r, options);
   EXPECT_EQ(report.conformance->conforms, verdict::holds) << report.conformance->reason;
 }
@@ -615,7 +615,7 @@ TEST(referee, a_plan_that_amplifies_its_roundings_has_projections_as_unsteady_as
   check_options options;
   options.plans = {preset("flashkda-fp16-neumann")};
   options.threads = 1;
-  options.referee.seed = 352;
+  options.judge.seed = 352;
   const check_report report = check(run.p, run.r, options);
   // Somewhere it is farther from the truth than zeros, as the plan allows: that is no reason to refuse the kernel, and none to hold.
   EXPECT_EQ(report.conformance->conforms, verdict::vacuous) << report.conformance->reason;

@@ -330,7 +330,7 @@ check_report judged(const problem& p, const result& r, const plan& declared, boo
   check_options options;
   options.plans = {declared};
   options.threads = 1;
-  options.referee.power = power;
+  options.judge.power = power;
   return check(p, r, options);
 }
 

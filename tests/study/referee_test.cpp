@@ -49,7 +49,7 @@ TEST(referee, memory_changes_no_report) {
   check_options plain;
   plain.plans = {plan_named("fla-chunk-gdn")};
   check_options remembering = plain;
-  remembering.referee.memory = make_referee_memory();
+  remembering.memory = make_referee_memory();
   const plan_variant v = variants(plain.plans.front(), p, path_kind::chunk, 16).front();
   for (const char* name : {"", "w-beta-missing", "gate-rounded-to-bf16"}) {
     emulation_options how;

@@ -97,7 +97,7 @@ TEST(keeps_plan, says_the_first_bad_stage_the_fault_and_the_command_that_judges_
   EXPECT_EQ(again.report.judged, verdict::refuted);
   EXPECT_LT(again.given.tokens(), p.tokens());
   // A test that fails again replaces what it left.
-  EXPECT_THAT(bad, Not(keeps_plan(p, "fla-chunk-delta", {.power = false, .witness = witness})));
+  EXPECT_THAT(bad, Not(keeps_plan(p, "fla-chunk-delta", {.judge = {.power = false}, .witness = witness})));
   EXPECT_TRUE(replay(witness, {}, "this one").reproduced);
 }
 
@@ -116,7 +116,7 @@ TEST(keeps_plan, writes_no_witness_where_told_so_and_says_how_to_record_the_case
   const witness_folder place;
   const problem p = repeated_keys();
   const result bad = emulated(p, "inverse-bf16-between-steps");
-  const std::string text = explanation(bad, keeps_plan(p, "fla-chunk-delta", {.false_alarm = 1e-6, .seed = 3, .witness = ""}));
+  const std::string text = explanation(bad, keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 1e-6, .seed = 3}, .witness = ""}));
   EXPECT_THAT(
       text,
       HasSubstr("again        deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors "
@@ -128,7 +128,7 @@ TEST(keeps_plan, writes_no_witness_where_told_so_and_says_how_to_record_the_case
 TEST(keeps_plan, accepts_the_words_it_is_told_to) {
   const problem p = repeated_keys();
   const result bad = emulated(p, "inverse-bf16-between-steps");
-  const trial_options caught{.power = false, .accept = {verdict::refuted}, .witness = ""};
+  const trial_options caught{.judge = {.power = false}, .accept = {verdict::refuted}, .witness = ""};
   EXPECT_THAT(bad, keeps_plan(p, "fla-chunk-delta", caught));
   EXPECT_THAT(emulated(p), Not(keeps_plan(p, "fla-chunk-delta", caught)));
 }
@@ -138,10 +138,10 @@ TEST(keeps_plan, takes_views_with_the_state_in_either_order) {
   const result r = emulated(p);
   result_view view{.o = tensor_view(r.o), .final_state = tensor_view(*r.final_state), .chunk_size = 32};
   for (const auto& [name, stage] : r.stages) view.stages.emplace(name, tensor_view(stage));
-  EXPECT_THAT(view, keeps_plan(p, "fla-chunk-delta", {.power = false}));
+  EXPECT_THAT(view, keeps_plan(p, "fla-chunk-delta", {.judge = {.power = false}}));
   // The same bits read as (V, K): the state is then transposed, and that is seen.
   view.state_layout = layout_kind::vk;
-  EXPECT_THAT(view, Not(keeps_plan(p, "fla-chunk-delta", {.power = false, .witness = ""})));
+  EXPECT_THAT(view, Not(keeps_plan(p, "fla-chunk-delta", {.judge = {.power = false}, .witness = ""})));
 }
 
 TEST(keeps_plan, refuses_what_is_no_result_of_the_problem) {
@@ -150,7 +150,7 @@ TEST(keeps_plan, refuses_what_is_no_result_of_the_problem) {
   EXPECT_THAT(thrown([&] { explanation(emulated(repeated_keys(64)), matcher); }),
               HasSubstr("result: tensor o: shape [1, 64, 1, 16] should be [1, 70, 1, 16], [B, T, HV, V]"));
   EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-detla")); }), HasSubstr("fla-chunk-delta"));
-  EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-delta", {.false_alarm = 2})); }),
+  EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 2}})); }),
               HasSubstr("a false-alarm probability of 2; use a number within [1e-12, 0.1]"));
 }
 
@@ -171,7 +171,7 @@ TEST(keeps_plan, asks_once_for_one_result) {
 TEST(keeps_plan, leaves_properties_for_the_xml_report) {
   const witness_folder place;
   const problem p = repeated_keys();
-  EXPECT_THAT(emulated(p, "inverse-bf16-between-steps"), Not(keeps_plan(p, "fla-chunk-delta", {.power = false})));
+  EXPECT_THAT(emulated(p, "inverse-bf16-between-steps"), Not(keeps_plan(p, "fla-chunk-delta", {.judge = {.power = false}})));
   const ::testing::TestResult& self = *::testing::UnitTest::GetInstance()->current_test_info()->result();
   std::map<std::string, std::string> found;
   for (int i = 0; i < self.test_property_count(); ++i) found[self.GetTestProperty(i).key()] = self.GetTestProperty(i).value();

@@ -38,7 +38,7 @@ result emulated(const problem_case& c, const char* fault = nullptr) {
 }
 
 trial_answer judged(const problem_case& c, const char* fault = nullptr) {
-  return against_plan(c.given, emulated(c, fault), "fla-chunk-delta", {.power = false, .threads = 1});
+  return against_plan(c.given, emulated(c, fault), "fla-chunk-delta", {.judge = {.power = false}, .threads = 1});
 }
 
 /// What RapidCheck found: the command of the smallest case, and the length of the way to it.

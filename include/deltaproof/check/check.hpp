@@ -25,30 +25,16 @@
 
 namespace deltaproof {
 
-/// A limit on one metric of one tensor, or of every tensor where `tensor` is empty.
-struct tensor_bound {
-  std::string tensor;
-  metric_bound limit;
-};
-
-/// "[TENSOR:]METRIC=E" with the reason for E. Throws: format_error naming the part that is wrong.
-[[nodiscard]] tensor_bound parse_tensor_bound(std::string_view text, const because& reason);
-
 struct check_options {
-  std::vector<tensor_bound> bounds;
+  judging judge;
   std::vector<plan> plans;   ///< any of which the kernel may keep: the first that it keeps is reported, else the first
-  referee_options referee;   ///< threads, stop and progress are those below
-  int max_bits = 1024;
-  bool strict_padding = false;  ///< refute what is not 0 in entries of the stages that nobody reads; otherwise it is noted
-  unsigned threads = 0;
+  unsigned threads = 0;      ///< 0: one for each core
   const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
-  std::function<void(std::size_t, std::size_t)> progress;
+  std::function<void(const char*, double)> progress = {};  ///< what is done, and the share of it
   /// Answers in solve's place, where many results share a problem.
   std::function<reference(const problem&, const question&)> solver = {};
+  std::shared_ptr<referee_memory> memory = {};  ///< as in referee_options
 };
-
-/// Throws: format_error that names the first option which is no number, or outside what it may be.
-void require_valid(const check_options& options);
 
 /// Where an element lies. `token` is the index along T of the tensor, null for a state; `element` is [v] or [k, v].
 struct element_location {
@@ -149,14 +135,7 @@ struct plan_source {
 /// What makes the same verdict again, beside the two files.
 struct check_record {
   bool no_plan = false;
-  bool power = true;
-  double false_alarm = 1e-4;
-  double seconds = 30;
-  std::optional<double> accuracy;
-  std::uint64_t seed = 1;
-  int max_bits = 1024;
-  bool strict_padding = false;
-  std::vector<tensor_bound> bounds;
+  judging judge;
   std::vector<plan_source> plans;
 };
 

@@ -22,18 +22,12 @@ namespace deltaproof {
 [[nodiscard]] std::string_view library_version();
 
 struct check_request {
-  std::string plan;      ///< a preset or a file ending in .toml; empty: the presets that list the result's kernel
-  bool no_plan = false;  ///< judge by `bounds` alone, or measure
-  std::vector<tensor_bound> bounds;
-  double false_alarm = 1e-4;       ///< of the whole check, for a kernel that keeps the plan
-  std::optional<double> accuracy;  ///< relative error the plan itself may have; nothing: 8 times that of its formats alone
-  bool power = true;               ///< run the planted faults; without them no limits on their shapes
-  int max_bits = 1024;
-  bool strict_padding = false;  ///< refute what is not 0 in entries of the stages that nobody reads
-  std::uint64_t seed = 1;
-  unsigned threads = 0;           ///< 0: one for each core
-  std::filesystem::path witness;  ///< of what is refuted; empty: none
-  bool replace_witness = false;   ///< one that is there already, as a test does that fails again; otherwise it is refused
+  std::string plan = {};  ///< a preset or a file ending in .toml; empty: the presets that list the result's kernel
+  bool no_plan = false;   ///< judge by bounds alone, or measure
+  judging judge = {};
+  unsigned threads = 0;                ///< 0: one for each core
+  std::filesystem::path witness = {};  ///< of what is refuted; empty: none
+  bool replace_witness = false;        ///< one that is there already, as a test does that fails again; otherwise it is refused
 };
 
 /// A verdict and what goes with it.
@@ -48,13 +42,10 @@ struct answered_check {
 [[nodiscard]] std::string options_text(const check_request& asked);
 
 /// check() as asked. `identity`: paths, hashes, notes and the command that reproduces it; what the result and the request say
-/// is filled in. Without paths the text names the witness, or `record`. `how`: stop, progress, solver and referee memory alone
-/// are taken from it. Throws: format_error for a plan that is not there or does not fit, for options as require_valid, or for
+/// is filled in. Without paths the text names the witness, or `record`. `how`: stop, progress, solver and memory alone
+/// are taken from it. Throws: format_error for a plan that is not there or does not fit, for options as require_valid has it, or for
 /// a place where no witness can be; as check.
 [[nodiscard]] answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
                                     const check_options& how = {}, const trial_progress& shrinking = {});
-
-/// `word` as a POSIX shell reads it back.
-[[nodiscard]] std::string shell_quoted(const std::string& word);
 
 }  // namespace deltaproof

@@ -48,8 +48,7 @@ struct suite {
 [[nodiscard]] suite read_suite(const std::filesystem::path& file);
 
 struct suite_options {
-  /// Of every case: max_bits, strict_padding, referee.false_alarm, .power, .seed; its bounds and plans are not read.
-  check_options each;
+  judging judge;              ///< of every case; accuracy is that of the case, bounds are not read
   bool skip_missing = false;  ///< a case whose result file is not there is counted and left out
   unsigned threads = 0;       ///< of the whole suite
   const std::atomic<bool>* stop = nullptr;

@@ -26,6 +26,7 @@
 #include "deltaproof/oracle/verdict.hpp"
 #include "deltaproof/plan/plan.hpp"
 #include "deltaproof/referee/budget.hpp"
+#include "deltaproof/referee/judging.hpp"
 #include "deltaproof/stages/stages.hpp"
 
 namespace deltaproof {
@@ -35,26 +36,14 @@ struct referee_memory;
 [[nodiscard]] std::shared_ptr<referee_memory> make_referee_memory();
 
 struct referee_options {
-  double false_alarm = 1e-4;        ///< of the whole check
-  std::optional<double> accuracy;   ///< relative error a plan may have in any bucket; nothing: 8 times that of its formats alone
-  std::uint64_t seed = 1;
-  bool power = true;
-  double seconds = 30;              ///< of CPU, about: larger problems are emulated on fewer heads and tokens, and it is said
-  unsigned threads = 0;
+  judging judge;
+  unsigned threads = 0;  ///< 0: one for each core
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(const char*, double)> progress;
+  std::function<void(const char*, double)> progress;  ///< what is done, and the share of it
   /// For further results of the same problem and plan with the same options otherwise: the same reports, in a fraction of the
   /// time. Several threads may share one. Nothing: each call draws its own runs.
   std::shared_ptr<referee_memory> memory;
 };
-
-/// Throws: format_error that names the first option of judging which is no number, or outside what it may be. Every way to a
-/// verdict passes here.
-void require_valid(const referee_options& options);
-/// Throws: format_error for more threads than a machine has.
-void require_threads(unsigned threads);
-/// Why this is no accuracy that can be asked of a plan; nothing where it is one.
-[[nodiscard]] std::optional<std::string> wrong_accuracy(double accuracy);
 
 /// The largest share of a tensor's elements that may go unjudged where a verdict is `holds`.
 inline constexpr double most_not_judged = 0.05;

@@ -27,10 +27,9 @@ struct named_result {
 };
 
 struct problem_report_options {
-  run_options run;          ///< seed, threads, progress and interruption; the rest is not read
+  run_options run;          ///< threads, progress and interruption; the rest is not read
   std::size_t chunk = 0;    ///< rows of a chunk for what an inverse forms; 0: that of the first result that states one, else 64
-  bool power = true;        ///< run the planted faults too
-  double false_alarm = 1e-4;
+  judging judge;
 };
 
 /// What the page says of where it comes from.

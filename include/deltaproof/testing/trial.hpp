@@ -18,15 +18,12 @@
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/oracle/problem.hpp"
 #include "deltaproof/oracle/verdict.hpp"
+#include "deltaproof/referee/judging.hpp"
 
 namespace deltaproof::testing {
 
 struct trial_options {
-  double false_alarm = 1e-4;            ///< probability that a kernel which keeps the plan fails, for the whole trial
-  std::optional<double> accuracy = {};  ///< relative error the plan itself may have; nothing: 8 times that of its formats alone
-  bool power = true;                    ///< run the planted faults: without them there is no diagnosis and nothing is vacuous
-  int max_bits = 1024;
-  std::uint64_t seed = 1;
+  judging judge = {};
   unsigned threads = 0;                         ///< 0: one for each core
   std::vector<verdict> accept{verdict::holds};  ///< what passes; with vacuous: on inputs that need not show faults
   /// Folder for what is refuted, "" for none. Nothing: the matchers name one after the test, a trial of its own writes none.

@@ -36,7 +36,7 @@ check_report judged(const problem& p, const result& r, const plan& by, const run
   check_options how;
   how.plans = {by};
   how.stop = options.interrupted;
-  how.referee.power = false;
+  how.judge.power = false;
   return check(p, r, how);
 }
 

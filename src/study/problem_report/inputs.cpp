@@ -162,7 +162,7 @@ void add_memory(const subject& of, report& to) {
     const auto& s = h.in.scan;
     if (s.tokens == 0) continue;
     // A random row through the transitions of all tokens, normalised at each.
-    philox random(of.options.run.seed, h.head);
+    philox random(of.options.judge.seed, h.head);
     std::vector<double> x(s.key_dim);
     for (double& e : x) e = random.normal();
     const auto normalise = [&] {
@@ -196,7 +196,7 @@ void add_memory(const subject& of, report& to) {
   if (t.rows.empty()) return;
   finding f{"forgetting",
             "",
-            evidence::sampled(t.rows.size(), of.options.run.seed, "one random start for each head"),
+            evidence::sampled(t.rows.size(), of.options.judge.seed, "one random start for each head"),
             {},
             "growth of a random row under the product of all transitions"};
   const double half = slowest < 0 ? std::log(2.0) / -slowest : infinity;

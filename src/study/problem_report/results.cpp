@@ -105,12 +105,10 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
   std::optional<reference> truth;
   question asked;
   check_options options;
-  options.threads = options.referee.threads = of.options.run.threads;
+  options.judge = of.options.judge;
+  options.threads = of.options.run.threads;
   options.stop = of.options.run.interrupted;
-  options.referee.power = of.options.power;
-  options.referee.false_alarm = of.options.false_alarm;
-  options.referee.seed = of.options.run.seed;
-  options.referee.memory = make_referee_memory();
+  options.memory = make_referee_memory();
   // Results share the problem, and nearly always the question.
   options.solver = [&](const problem& p, const question& q) {
     const bool same = truth && q.relative_radius == asked.relative_radius && q.round_output == asked.round_output && q.round_state == asked.round_state &&

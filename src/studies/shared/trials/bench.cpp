@@ -41,7 +41,7 @@ bench make_bench(const trial_case& c) {
   b.state_error = rms_error(*b.correct.final_state, b.truth.final_state);
   b.options.plans = {b.declared};
   b.options.threads = 1;
-  b.options.referee.memory = make_referee_memory();
+  b.options.memory = make_referee_memory();
   // The inputs are the same for every result, so is the truth.
   b.options.solver = [kept = std::make_shared<std::map<double, reference>>(), lock = std::make_shared<std::mutex>()](
                          const problem& p, const question& q) {
