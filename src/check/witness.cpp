@@ -63,7 +63,7 @@ class slicer {
   slicer(const problem& p, const result& r, const check_report& found, const check_options& options, const trial_progress& progress)
       : p_(p), r_(r), options_(options), wanted_(failure_of(found)), progress_(progress) {
     // What was remembered of runs belongs to another problem.
-    options_.referee.memory.reset();
+    options_.memory.reset();
     options_.solver = {};
     kept.given = p;
     kept.gave = r;
@@ -87,7 +87,7 @@ class slicer {
     const problem p = slice(p_, at);
     const result r = slice(r_, p_, at);
     check_options how = options_;
-    if (!r.final_state) std::erase_if(how.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
+    if (!r.final_state) std::erase_if(how.judge.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
     ++kept.judged;
     check_report report = check(p, r, how);
     const bool same = same_failure(failure_of(report), wanted_);

@@ -49,7 +49,6 @@ int run_shrink(const std::string& folder, const common_options& common) {
     before = again.given.tokens();
     check_options quiet = again.options;
     quiet.progress = {};
-    quiet.referee.progress = {};
     kept = shrunk(again.given, again.gave, again.report, quiet, [&line](std::size_t, const head_slice& at) {
       line.stage("head " + std::to_string(at.value_head) + ", " + std::to_string(at.tokens) + " tokens");
       line.update(0);

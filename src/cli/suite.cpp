@@ -12,7 +12,7 @@ namespace deltaproof::cli {
 namespace {
 
 /// The command that judges one case alone, with what the suite was asked to do for all.
-std::string command_of(const suite_case& c, const suite_arguments& args, const common_options& common) {
+std::string command_of(const suite_case& c, const suite_arguments& args) {
   check_request asked{c.plan, c.no_plan, args.judge};
   asked.judge.accuracy = c.accuracy;
   common_options alone;
@@ -58,7 +58,7 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
   options.threads = common.threads;
   options.stop = &stop_requested();
   options.version = DELTAPROOF_VERSION;
-  options.reproduce = [&](const suite_case& c) { return command_of(c, args, common); };
+  options.reproduce = [&](const suite_case& c) { return command_of(c, args); };
 
   suite_report report;
   {
@@ -79,7 +79,7 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
   if (!args.baseline.empty()) report.drift = compare_baseline(report, baseline, args.baseline);
 
   output out{"check", to_text(report), to_json(report), to_markdown(report), {}};
-  for (const case_report& c : report.cases) out.cases.push_back(junit_of(c, command_of(c.what, args, common)));
+  for (const case_report& c : report.cases) out.cases.push_back(junit_of(c, command_of(c.what, args)));
   publish(common, out);
   return report.count(case_state::failed) > 0 ? bad_usage : exit_code(report.judged);
 }

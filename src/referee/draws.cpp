@@ -209,7 +209,7 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     emulation_options options;
     options.stages = true;
     options.noise_ulps = 1;
-    options.judge.seed = seed;
+    options.seed = seed;
     if (law % 2 == 1) {
       options.natural_exponents = true;
       const problem moved = problem_of(shuffled(perturbed(in, seed, narrowest_operand(t.variants[v])), seed), p);

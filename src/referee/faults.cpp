@@ -224,7 +224,7 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     if (job % 2 == 0) {
       emulation_options options;
       options.noise_ulps = 1;
-      options.judge.seed = seed;
+      options.seed = seed;
       const head_output other = emulate_head(in, t.variants[v], options);
       out.parts[0].same[v][run] = difference(other.o.data(), plain.o.data(), o_count);
       if (state) out.parts[1].same[v][run] = difference(other.final_state.data(), plain.final_state.data(), state_count);

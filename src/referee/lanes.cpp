@@ -112,7 +112,7 @@ lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const
                                    const reference& truth, const lane& at, range_seen* range) {
   emulation_options options;
   options.noise_ulps = 1;
-  options.judge.seed = seed;
+  options.seed = seed;
   const head_output run = emulate_head(in, variant, options);
   if (range != nullptr) *range = run.range;
   return errors_of_run(p, run, truth, at);
@@ -122,7 +122,7 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   const head_input moved = perturbed(in, seed, narrowest_operand(variant));
   emulation_options options;
   options.noise_ulps = 1;
-  options.judge.seed = seed;
+  options.seed = seed;
   const head_output run = emulate_head(moved, variant, options);
   if (range != nullptr) *range = run.range;
   if (!measured_by_fp64(variant)) {

@@ -428,7 +428,7 @@ TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
   const result clean = emulated(p, declared, true);
   check_options options = by(declared), strict = options;
   options.memory = strict.memory = make_referee_memory();
-  strict.strict_padding = true;
+  strict.judge.strict_padding = true;
   EXPECT_TRUE(check(p, clean, options).unread.empty());
   EXPECT_EQ(check(p, clean, strict).judged, verdict::holds);
   for (const char* stage : {"A", "Ai", "Aqk"}) {
@@ -463,7 +463,7 @@ TEST(sound_padding, a_request_carries_it_into_command_and_record) {
   const recorded_run run = run_of(gated_problem(16, 1), "fla-chunk-gdn");
   const answered_check answered = answer(run.given, run.gave, asked, {});
   ASSERT_TRUE(answered.identity.record);
-  EXPECT_TRUE(options_of(*answered.identity.record).strict_padding);
+  EXPECT_TRUE(options_of(*answered.identity.record).judge.strict_padding);
   EXPECT_TRUE(nlohmann::json::parse(to_json(answered.report, answered.identity))["options"]["strict_padding"]);
 }
 

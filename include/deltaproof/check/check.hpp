@@ -141,12 +141,12 @@ struct check_record {
 
 /// What a report needs to be a file of its own.
 struct check_identity {
-  std::string version;
-  std::string problem_path, problem_sha256;
-  std::string result_path, result_sha256;
-  std::string kernel, producer, path;
-  std::string reproduce;  ///< one command line
-  std::vector<std::string> notes;
+  std::string version = {};
+  std::string problem_path = {}, problem_sha256 = {};
+  std::string result_path = {}, result_sha256 = {};
+  std::string kernel = {}, producer = {}, path = {};
+  std::string reproduce = {};  ///< one command line
+  std::vector<std::string> notes = {};
   std::optional<check_record> record = {};  ///< written as `options` and `plan`, for `replay`
 };
 

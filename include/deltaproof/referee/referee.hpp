@@ -39,10 +39,10 @@ struct referee_options {
   judging judge;
   unsigned threads = 0;  ///< 0: one for each core
   const std::atomic<bool>* stop = nullptr;
-  std::function<void(const char*, double)> progress;  ///< what is done, and the share of it
+  std::function<void(const char*, double)> progress = {};  ///< what is done, and the share of it
   /// For further results of the same problem and plan with the same options otherwise: the same reports, in a fraction of the
   /// time. Several threads may share one. Nothing: each call draws its own runs.
-  std::shared_ptr<referee_memory> memory;
+  std::shared_ptr<referee_memory> memory = {};
 };
 
 /// The largest share of a tensor's elements that may go unjudged where a verdict is `holds`.
