@@ -55,35 +55,21 @@ std::string line(const std::string& name, const std::string& text) {
   return detail::padded(name, 13) + text + "\n";
 }
 
-int run(const inverse_arguments& args, const common_options& common) {
-  inverse_plan plan;
-  plan.method = inverse_named(args.method);
-  plan.operand = format_named(args.format_name);
-  plan.accumulate = args.accumulate.empty() ? plan.operand : format_named(args.accumulate);
-  plan.store = args.store.empty() ? plan.operand : format_named(args.store);
-  if (!args.merge.empty()) plan.merge = format_named(args.merge);
-  require_possible(plan);
-  inverse_problem problem;
-  problem.keys = key_law_named(args.keys);
-  problem.beta = step_law_named(args.beta);
-  problem.chunk = positive("--chunk", args.chunk);
-  problem.key_dim = positive("--d", args.key_dim);
-  problem.samples = positive("--samples", args.samples);
-  problem.seed = common.seed;
-  require_memory(problem, common.threads);
-  const inverse_trial trial = try_inverse(plan, problem, args.worst_case, common.threads, &stop_requested());
-  if (trial.stopped) {
-    say(common, "inverse: " + why_stopped(common) + "; stopped before there was a verdict\n");
-    return 3;
-  }
-  const inverse_verdict& v = trial.verdict;
+struct inverse_names {
+  std::string method, keys, beta, operand, accumulate, store, merge;
 
-  const std::string method = name_of(plan.method), keys = name_of(problem.keys), beta = name_of(problem.beta);
-  const std::string operand(name_of(plan.operand)), accumulate(name_of(plan.accumulate)), store(name_of(plan.store)),
-      merge(name_of(plan.merge.value_or(plan.operand)));
-  const std::string word = v.safe ? "safe" : "unsafe";
+  inverse_names(const inverse_plan& plan, const inverse_problem& problem)
+      : method(name_of(plan.method)), keys(name_of(problem.keys)), beta(name_of(problem.beta)), operand(name_of(plan.operand)),
+        accumulate(name_of(plan.accumulate)), store(name_of(plan.store)), merge(name_of(plan.merge.value_or(plan.operand))) {}
+};
+
+std::string word_of(const inverse_trial& trial) { return trial.verdict.safe ? "safe" : "unsafe"; }
+
+std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem, const std::string& again) {
+  const inverse_verdict& v = trial.verdict;
+  const auto [method, keys, beta, operand, accumulate, store, merge] = inverse_names(plan, problem);
   const double u = unit_roundoff(coarsest_operand(plan));
-  std::string text = line("verdict", word + ": " + v.reason);
+  std::string text = line("verdict", word_of(trial) + ": " + v.reason);
   text += line("inverse", method + " of " + std::to_string(problem.chunk) + " x " + std::to_string(problem.chunk) +
                               ": operands " + operand + (merge == operand ? "" : ", of merges " + merge) +
                               ", accumulated in " + accumulate + ", stored in " + store);
@@ -106,8 +92,13 @@ int run(const inverse_arguments& args, const common_options& common) {
                             " of " + store);
   text += line("", detail::scientific(trial.error_unrounded) + " against the inverse of L before it was rounded to " + operand);
   text += line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
-  text += line("again", command_line(common));
+  text += line("again", again);
+  return text;
+}
 
+json json_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem, bool worst_case, const std::string& again) {
+  const inverse_verdict& v = trial.verdict;
+  const auto [method, keys, beta, operand, accumulate, store, merge] = inverse_names(plan, problem);
   json j{{"schema", "deltaproof.inverse/1"},
          {"method", method},
          {"keys", keys},
@@ -120,7 +111,7 @@ int run(const inverse_arguments& args, const common_options& common) {
          {"store", store},
          {"samples", problem.samples},
          {"seed", problem.seed},
-         {"worst_case", args.worst_case},
+         {"worst_case", worst_case},
          {"safe", v.safe},
          {"reason", v.reason}};
   j["predicted_growth"] = detail::json_number(trial.predicted.largest);
@@ -132,7 +123,7 @@ int run(const inverse_arguments& args, const common_options& common) {
   j["error"] = detail::json_number(v.error);
   j["error_unrounded"] = detail::json_number(trial.error_unrounded);
   j["limit"] = detail::json_number(v.limit);
-  j["roundoff"] = u;
+  j["roundoff"] = unit_roundoff(coarsest_operand(plan));
   j["store_roundoff"] = unit_roundoff(plan.store);
   j["largest_entry"] = v.largest_entry;
   j["radius"] = v.radius;
@@ -140,12 +131,39 @@ int run(const inverse_arguments& args, const common_options& common) {
   j["correlation"] = correlation_of(problem.keys);
   j["left_format"] = v.left_format;
   j["beyond_limit"] = v.beyond_limit;
-  j["reproduce"] = command_line(common);
-  output out{"inverse", text, j.dump(2) + "\n", {}, {}};
+  j["reproduce"] = again;
+  return j;
+}
+
+int run(const inverse_arguments& args, const common_options& common) {
+  inverse_plan plan;
+  plan.method = inverse_named(args.method);
+  plan.operand = format_named(args.format_name);
+  plan.accumulate = args.accumulate.empty() ? plan.operand : format_named(args.accumulate);
+  plan.store = args.store.empty() ? plan.operand : format_named(args.store);
+  if (!args.merge.empty()) plan.merge = format_named(args.merge);
+  require_possible(plan);
+  inverse_problem problem;
+  problem.keys = key_law_named(args.keys);
+  problem.beta = step_law_named(args.beta);
+  problem.chunk = positive("--chunk", args.chunk);
+  problem.key_dim = positive("--d", args.key_dim);
+  problem.samples = positive("--samples", args.samples);
+  problem.seed = common.seed;
+  require_memory(problem, common.threads);
+  const inverse_trial trial = try_inverse(plan, problem, args.worst_case, common.threads, &stop_requested());
+  if (trial.stopped) {
+    say(common, "inverse: " + why_stopped(common) + "; stopped before there was a verdict\n");
+    return 3;
+  }
+  const inverse_verdict& v = trial.verdict;
+  const std::string again = command_line(common), text = text_of(trial, plan, problem, again);
+  const inverse_names name(plan, problem);
+  output out{"inverse", text, json_of(trial, plan, problem, args.worst_case, again).dump(2) + "\n", {}, {}};
   out.cases.push_back(
-      {method + " " + operand + (merge == operand ? "" : "+" + merge) + "/" + accumulate + "/" + store + " " + keys +
-           " beta " + beta + " chunk " + args.chunk,
-       v.safe ? "" : word + ": " + v.reason, text});
+      {name.method + " " + name.operand + (name.merge == name.operand ? "" : "+" + name.merge) + "/" + name.accumulate + "/" + name.store + " " + name.keys +
+           " beta " + name.beta + " chunk " + args.chunk,
+       v.safe ? "" : word_of(trial) + ": " + v.reason, text});
   publish(common, out);
   return v.safe ? 0 : 1;
 }

@@ -33,11 +33,7 @@ struct catalogue {
   std::vector<fault> faults;
 
   catalogue() {
-    for (auto* table : {input_faults, head_faults, gate_faults, chunk_faults, state_faults, output_faults, precision_faults,
-                        recurrent_faults}) {
-      fault_table part = table();
-      std::move(part.begin(), part.end(), std::back_inserter(rows));
-    }
+    rows = joined({input_faults, head_faults, gate_faults, chunk_faults, state_faults, output_faults, precision_faults, recurrent_faults});
     for (const fault_row& r : rows) {
       faults.push_back({r.name, r.stage, r.what, r.where != paths::recurrent, r.where != paths::chunk, &r.code});
     }
@@ -53,6 +49,16 @@ const catalogue& all() {
 }
 
 }  // namespace
+
+fault_table joined(std::initializer_list<table_maker> tables) {
+  fault_table all;
+  for (const table_maker table : tables) {
+    fault_table part = table();
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 }  // namespace emulation_detail
 
 std::span<const fault> faults() { return emulation_detail::all().faults; }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numbers>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,9 @@ struct fault_row {
   fault_code code;
 };
 using fault_table = std::vector<fault_row>;
+using table_maker = fault_table (*)();
+/// The rows of each, one table after the other.
+[[nodiscard]] fault_table joined(std::initializer_list<table_maker> tables);
 
 [[nodiscard]] fault_table input_faults();
 [[nodiscard]] fault_table head_faults();

@@ -124,7 +124,7 @@ fault_table summed_gates() {
   };
 }
 
-fault_table placed_gates() {
+fault_table gates_in_products() {
   return {
       {"gate-missing-in-A", "A", "A is formed without decay", paths::chunk,
        hooks(gated, {before(step_kind::A, [](auto& s) { zero_all(s.now.G); })})},
@@ -185,6 +185,11 @@ fault_table placed_gates() {
                                 }
                               }
                             })})},
+  };
+}
+
+fault_table gates_on_states() {
+  return {
       {"gate-missing-in-read", "o", "the state is read without its decay since the chunk began", paths::chunk,
        hooks(gated, {before(step_kind::output, [](auto& s) { zero_all(s.now.span_G); })})},
       {"gate-missing-on-state", "h", "the state is carried over a chunk without decay", paths::chunk,
@@ -255,13 +260,6 @@ fault_table placed_gates() {
 
 }  // namespace
 
-fault_table gate_faults() {
-  fault_table all = read_gates();
-  for (auto* table : {summed_gates, placed_gates}) {
-    fault_table part = table();
-    std::move(part.begin(), part.end(), std::back_inserter(all));
-  }
-  return all;
-}
+fault_table gate_faults() { return joined({read_gates, summed_gates, gates_in_products, gates_on_states}); }
 
 }  // namespace deltaproof::emulation_detail

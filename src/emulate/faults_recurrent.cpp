@@ -72,9 +72,7 @@ fault_code token(condition needs, Body) {
                        })});
 }
 
-}  // namespace
-
-fault_table recurrent_faults() {
+fault_table decays_and_reads() {
   return {
       {"token-decays-after-predict", "o", "the prediction is made from the state before its decay", paths::recurrent,
        token(gated,
@@ -134,6 +132,11 @@ fault_table recurrent_faults() {
                for (std::size_t row = x.t * x.n + 1; row < (x.t + 1) * x.n; ++row) x.step(row);
                if (x.s.plan.state.between_tokens) narrow_all(x.state, {*x.s.plan.state.between_tokens, false});
              })},
+  };
+}
+
+fault_table predictions_and_writes() {
+  return {
       {"token-predicts-nothing", "o", "b v is written, nothing predicted: linear attention", paths::recurrent,
        token(always,
              [](auto& x) {
@@ -178,6 +181,11 @@ fault_table recurrent_faults() {
                }
                x.read();
              })},
+  };
+}
+
+fault_table steps_and_roundings() {
+  return {
       {"token-steps-predict-together", "o", "all steps of a token predict from the state before the first", paths::recurrent,
        token(several_steps,
              [](auto& x) {
@@ -235,5 +243,9 @@ fault_table recurrent_faults() {
                             })})},
   };
 }
+
+}  // namespace
+
+fault_table recurrent_faults() { return joined({decays_and_reads, predictions_and_writes, steps_and_roundings}); }
 
 }  // namespace deltaproof::emulation_detail

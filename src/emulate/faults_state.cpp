@@ -69,6 +69,11 @@ fault_table updates() {
                                                     [](double x) { return static_cast<Real>(x); });
                                    }
                                  })})},
+  };
+}
+
+fault_table rows_of_updates() {
+  return {
       {"update-misses-first-row", "h", "the first row of each chunk is not written", paths::chunk,
        hooks(always, {before(step_kind::update, [](auto& s) { zero_row(s.now.k, 0); })})},
       {"update-misses-last-row", "h", "the last row of each chunk is not written", paths::chunk,
@@ -148,13 +153,6 @@ fault_table ends() {
 
 }  // namespace
 
-fault_table state_faults() {
-  fault_table all = corrections();
-  for (auto* table : {updates, ends}) {
-    fault_table part = table();
-    std::move(part.begin(), part.end(), std::back_inserter(all));
-  }
-  return all;
-}
+fault_table state_faults() { return joined({corrections, updates, rows_of_updates, ends}); }
 
 }  // namespace deltaproof::emulation_detail

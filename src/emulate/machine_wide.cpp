@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "emulate/machine_body.hpp"
+#include "emulate/machine_chunk.hpp"
 
 namespace deltaproof::emulation_detail {
 

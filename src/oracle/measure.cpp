@@ -121,6 +121,21 @@ double ulp_at(double x, const format& of) {
   return std::ldexp(1.0, exponent - of.precision + 1);
 }
 
+namespace {
+
+/// A number over the finite elements alone would make a broken kernel look like a good one.
+void widen_where_unknown(measurement& m) {
+  for (enclosure* e : {&m.max_abs, &m.rel_fro, &m.fla_ratio, &m.ulps, &m.worst_row}) {
+    if (m.nonfinite > 0) *e = {infinity, infinity, infinity};
+    if (m.unknown > 0) e->upper = infinity;
+    // What is not known may be most of the norm that an error is divided by.
+    if (m.unknown > 0 && m.nonfinite == 0 && e != &m.max_abs && e != &m.ulps) e->lower = 0;
+  }
+  if (m.nonfinite > 0) m.nmse = infinity;
+}
+
+}  // namespace
+
 measurement measure(std::span<const double> got, const reference_tensor& want, const format& of, const std::vector<bool>& skip) {
   const std::size_t n = want.value.size();
   if (got.size() != n || want.radius.size() != n || (!skip.empty() && skip.size() != n)) {
@@ -142,9 +157,9 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
   }
   const square_sums none(exponent_of(largest_error), exponent_of(largest_exact));
   measurement m;
+  double worst_error = -1;
   square_sums all = none, row = none;
   std::size_t in_row = 0;
-  double worst_error = -1;
   const auto close_row = [&] {
     if (in_row > 0 && row.exact_is_nonzero()) raise(m.worst_row, row.ratio(static_cast<double>(in_row), 0));
     row = none;
@@ -187,10 +202,8 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
     row.add(e, e_low, e_high, x, r);
     ++in_row;
     if (e > atol + rtol * std::fabs(x)) ++m.allclose_violations;
-    if (e > worst_error) {
-      worst_error = e;
-      m.worst = element_error{i, got[i], x};
-    }
+    if (e > worst_error) m.worst = element_error{i, got[i], x};
+    worst_error = std::max(worst_error, e);
   }
   close_row();
   if (m.elements > 0) {
@@ -199,14 +212,7 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
     m.fla_ratio = all.ratio(count, 1e-8);
     m.nmse = all.square_ratio();
   }
-  // A number over the finite elements alone would make a broken kernel look like a good one.
-  for (enclosure* e : {&m.max_abs, &m.rel_fro, &m.fla_ratio, &m.ulps, &m.worst_row}) {
-    if (m.nonfinite > 0) *e = {infinity, infinity, infinity};
-    if (m.unknown > 0) e->upper = infinity;
-    // What is not known may be most of the norm that an error is divided by.
-    if (m.unknown > 0 && m.nonfinite == 0 && e != &m.max_abs && e != &m.ulps) e->lower = 0;
-  }
-  if (m.nonfinite > 0) m.nmse = infinity;
+  widen_where_unknown(m);
   return m;
 }
 

@@ -297,6 +297,90 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   observed(formed::state, v.state.accumulate);
 }
 
+constexpr std::size_t alone_draws = 6;  // half on the given inputs
+
+/// What the formats alone cost, from runs of the same heads, on the given inputs and on moved ones: for each head of the slice.
+std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_variant& alone) {
+  std::mutex lock;
+  std::size_t done = 0;
+  std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(alone_draws));
+  const std::size_t jobs = t.slice.size() * alone_draws;
+  parallel_for(jobs, t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const lane& at = t.lanes[t.slice[job / alone_draws]];
+    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    const std::uint64_t seed = t.seed(4, t.slice[job / alone_draws], job % alone_draws);
+    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, in, alone, seed, t.truth, at) : errors_of_draw(in, alone, seed);
+    if (!at.state) e.state = matrix<double>();
+    samples[job / alone_draws][job % alone_draws] = norms(e, buckets(at.judged, t.unit), at.judged);
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("adequacy", static_cast<double>(++done) / static_cast<double>(jobs));
+  });
+  return samples;
+}
+
+/// The places of one head of the slice, `samples` those of its runs in the formats alone.
+void add_places(const trial& t, const drawn& runs, const std::vector<threshold>& limits, const plan_variant& alone, const lane& at,
+                const std::vector<lane_norms>& samples, std::vector<place_cost>& places) {
+  const auto where = buckets(at.judged, t.unit);
+  const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
+  std::size_t first_place = 0;
+  while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
+  double largest_output = 0;
+  for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
+  for (std::size_t b = 0; b < truth.size() && b < samples[0].rms.size(); ++b) {
+    const judged_statistic& place = runs.places[first_place + 2 * b];
+    place_cost cost;
+    const threshold& limit = limits[first_place + 2 * b];
+    // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
+    cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
+    // What is exactly 0 has cancelled: errors are relative to what such values are elsewhere in the head, or on moved inputs.
+    const double elsewhere = place.tensor == "o" ? largest_output : runs.range[static_cast<std::size_t>(formed::state)];
+    const double scale = std::isfinite(elsewhere) ? elsewhere : 0;
+    cost.magnitude = truth[b] > 0 ? truth[b] : scale;
+    // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
+    // exact: a state that is kept in bf16 between chunks is handed over in bf16.
+    const std::optional<format>& carried = t.variants.front().state.between_tokens;
+    const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
+    for (std::size_t i = 0; i < alone_draws; ++i) cost.alone[i % 2].push_back(samples[i].rms[b]);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
+      cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
+    }
+    cost.runs = &runs.statistics[first_place + 2 * b];
+    cost.first = place.first_token;
+    cost.tensor = place.tensor;
+    places.push_back(cost);
+  }
+}
+
+void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
+  const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
+  const double ratio = c.ratio();
+  const bool bad = out.accuracy ? error > *out.accuracy : ratio > allowed_ratio && (std::isinf(ratio) || c.surely_above(alpha));
+  out.worst_error = std::max(out.worst_error, error);
+  if (ratio > out.worst_ratio) {
+    out.worst_ratio = ratio;
+    out.worst_tensor = c.tensor;
+  }
+  // A final state says only that the end is inadequate.
+  if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
+  if (!bad || !out.adequate) return;
+  out.adequate = false;
+  out.stage = c.tensor;
+  out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
+                            : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
+}
+
+/// A range that is left is the reason, whatever else was found.
+void judge_violations(adequacy_report& out) {
+  const auto range = std::find_if(out.ranges.begin(), out.ranges.end(), [](const range_report& r) { return r.violated; });
+  if (range == out.ranges.end()) return;
+  out.adequate = false;
+  out.reason = range->says;
+  out.stage = range->what.starts_with("inverse") ? "Ai" : "";
+}
+
 }  // namespace
 
 adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
@@ -305,98 +389,22 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   adequacy_report out;
   out.accuracy = t.options.judge.accuracy;
   judge_ranges(t, runs, out);
-
-  // What the formats alone cost in the same places, from runs of the same heads, on the given inputs and on moved ones.
-  std::vector<place_cost> places;
   const plan_variant alone = formats_alone(t.variants.front());
-  std::mutex lock;
-  constexpr std::size_t draws = 6;  // half on the given inputs
-  std::size_t done = 0;
-  std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(draws));
-  const auto ran_one = [&] {
-    const std::lock_guard guard(lock);
-    if (t.options.progress) t.options.progress("adequacy", static_cast<double>(++done) / static_cast<double>(t.slice.size() * draws));
-  };
-  parallel_for(t.slice.size() * draws, t.options.threads, [&](std::size_t job) {
-    if (t.stopped()) return;
-    const lane& at = t.lanes[t.slice[job / draws]];
-    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
-    const std::uint64_t seed = t.seed(4, t.slice[job / draws], job % draws);
-    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, in, alone, seed, t.truth, at) : errors_of_draw(in, alone, seed);
-    if (!at.state) e.state = matrix<double>();
-    samples[job / draws][job % draws] = norms(e, buckets(at.judged, t.unit), at.judged);
-    ran_one();
-  });
-  const auto violate = [&] {
-    for (const range_report& range : out.ranges) {
-      if (!range.violated) continue;
-      out.adequate = false;
-      out.reason = range.says;
-      out.stage = range.what.starts_with("inverse") ? "Ai" : "";
-      break;
-    }
-  };
+  const auto samples = runs_of_formats(t, alone);
   if (t.stopped()) {  // with some of the samples only
-    violate();
+    judge_violations(out);
     out.judged = !out.adequate;
     return out;
   }
+  std::vector<place_cost> places;
   for (std::size_t s = 0; s < t.slice.size(); ++s) {
     const lane& at = t.lanes[t.slice[s]];
-    const auto where = buckets(at.judged, t.unit);
-    const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
-    std::size_t first_place = 0;
-    while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
     // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
-    if (at.judged < at.range.tokens) continue;
-    double largest_output = 0;
-    for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
-    for (std::size_t b = 0; b < truth.size() && b < samples[s][0].rms.size(); ++b) {
-      const judged_statistic& place = runs.places[first_place + 2 * b];
-      place_cost cost;
-      const threshold& limit = limits[first_place + 2 * b];
-      // A floor is the reference's radius, not an error: an empty sequence leaves its state as it was.
-      cost.plan = !limit.finite ? infinity : limit.at_floor ? 0 : limit.typical;
-      // What is exactly 0 has cancelled: errors are relative to what such values are elsewhere in the head, or on moved inputs.
-      const double elsewhere = place.tensor == "o" ? largest_output : runs.range[static_cast<std::size_t>(formed::state)];
-      const double scale = std::isfinite(elsewhere) ? elsewhere : 0;
-      cost.magnitude = truth[b] > 0 ? truth[b] : scale;
-      // An error of a fraction of an ulp of what the plan stores it in is nobody's loss, though the formats alone may happen to be
-      // exact: a state that is kept in bf16 between chunks is handed over in bf16.
-      const std::optional<format>& carried = t.variants.front().state.between_tokens;
-      const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
-      for (std::size_t i = 0; i < draws; ++i) cost.alone[i % 2].push_back(samples[s][i].rms[b]);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
-        cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
-      }
-      cost.runs = &runs.statistics[first_place + 2 * b];
-      cost.first = place.first_token;
-      cost.tensor = place.tensor;
-      places.push_back(cost);
-    }
+    if (at.judged == at.range.tokens) add_places(t, runs, limits, alone, at, samples[s], places);
   }
   const double each = t.options.judge.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
-  for (const place_cost& c : places) {
-    const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
-    const double ratio = c.ratio();
-    const bool bad = out.accuracy ? error > *out.accuracy
-                                  : ratio > allowed_ratio && (std::isinf(ratio) || c.surely_above(each));
-    out.worst_error = std::max(out.worst_error, error);
-    if (ratio > out.worst_ratio) {
-      out.worst_ratio = ratio;
-      out.worst_tensor = c.tensor;
-    }
-    // A final state says only that the end is inadequate.
-    if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
-    if (bad && out.adequate) {
-      out.adequate = false;
-      out.stage = c.tensor;
-      out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
-                                : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
-    }
-  }
-  violate();
+  for (const place_cost& c : places) judge_place(c, each, out);
+  judge_violations(out);
   out.judged = true;
   keep(t.options, key, out);
   return out;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
 #include <numeric>
@@ -90,6 +91,31 @@ void classify(const trial& t, drawn& runs) {
   }
 }
 
+/// The places of head `i` with what the result errs there, and room for `runs` errors of each law. `floors`: of o, of the state.
+void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs, const std::array<double, 2>& floors, drawn& out) {
+  const lane& at = t.lanes[i];
+  const auto where = buckets(at.judged, t.unit);
+  const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
+  for (std::size_t b = 0; b < got.rms.size(); ++b) {
+    const bool state = b == where.size();
+    const double radius = floors[state ? 1 : 0];
+    for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
+      judged_statistic place;
+      place.tensor = state ? "final_state" : "o";
+      place.sequence = at.sequence;
+      place.head = at.head;
+      place.first_token = state ? 0 : where[b].first;
+      place.last_token = state ? at.judged : where[b].last;
+      place.norm = norm;
+      place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
+      out.places.push_back(place);
+      statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
+      s.samples.assign(laws, std::vector<double>(runs, 0.0));
+      out.statistics.push_back(std::move(s));
+    }
+  }
+}
+
 }  // namespace
 
 drawn draw_runs(const trial& t) {
@@ -101,33 +127,13 @@ drawn draw_runs(const trial& t) {
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size());
   const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
-  const double floors[2] = {largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
+  const std::array<double, 2> floors{largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
-    const lane& at = t.lanes[i];
-    out.finite.push_back(at.judged);
-    const auto where = buckets(at.judged, t.unit);
-    const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
+    out.finite.push_back(t.lanes[i].judged);
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::size_t runs = often ? t.runs : 1;
     first_place[i] = out.places.size();
-    for (std::size_t b = 0; b < got.rms.size(); ++b) {
-      const bool state = b == where.size();
-      for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
-        judged_statistic place;
-        place.tensor = state ? "final_state" : "o";
-        place.sequence = at.sequence;
-        place.head = at.head;
-        place.first_token = state ? 0 : where[b].first;
-        place.last_token = state ? at.judged : where[b].last;
-        place.norm = norm;
-        place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
-        out.places.push_back(place);
-        const double radius = floors[state ? 1 : 0];
-        statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
-        s.samples.assign(laws, std::vector<double>(runs, 0.0));
-        out.statistics.push_back(std::move(s));
-      }
-    }
+    add_head(t, i, laws, runs, floors, out);
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
       for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
@@ -177,32 +183,17 @@ drawn draw_runs(const trial& t) {
   return out;
 }
 
-stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
-  stage_draws out;
-  if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
-  // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
-  const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
-  if (longest == t.lanes.end() || longest->judged == 0) return out;
-  const std::size_t n = t.p.num_householder;
-  // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
-  const std::size_t chunk = std::max<std::size_t>(1, t.chunk / n);
-  const std::size_t tokens = longest->judged < 5 * chunk ? longest->judged : 4 * chunk;
-  const head_slice at{longest->sequence, longest->head, tokens};
-  const problem p = slice(t.p, at);
-  const result r = slice(t.r, t.p, at);
-  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
-  const stage_report got = measure_stages(p, r, roundings);
+namespace {
 
+/// What runs of the plan measure on the stages of a slice: those of each law in turn, `runs` of them.
+std::vector<stage_report> draw_reports(const trial& t, const problem& p, const result& r, const stage_roundings& roundings, std::size_t runs,
+                                       const std::string& key) {
+  if (const auto kept = recall<std::vector<stage_report>>(t.options, key)) return *kept;
   const head_input in = take_head(p, 0, 0);
-  const std::size_t laws = laws_of_runs(t.variants.size());
-  const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
-  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
-  for (const auto& stage : r.stages) key += " " + stage.first;
-  const auto kept = recall<std::vector<stage_report>>(t.options, key);
-  std::vector<stage_report> reports = kept ? *kept : std::vector<stage_report>(laws * runs);
+  std::vector<stage_report> reports(laws_of_runs(t.variants.size()) * runs);
   std::mutex lock;
   std::size_t done = 0;
-  parallel_for(kept ? 0 : reports.size(), t.options.threads, [&](std::size_t job) {
+  parallel_for(reports.size(), t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const std::size_t law = job / runs, v = law / 2;
     const std::uint64_t seed = t.seed(2, law, job % runs);
@@ -221,7 +212,33 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     const double all = static_cast<double>(reports.size());
     if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / all);
   });
-  if (!kept && !t.stopped()) keep(t.options, key, reports);
+  if (!t.stopped()) keep(t.options, key, reports);
+  return reports;
+}
+
+}  // namespace
+
+stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
+  stage_draws out;
+  if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
+  // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
+  const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
+  if (longest == t.lanes.end() || longest->judged == 0) return out;
+  const std::size_t n = t.p.num_householder;
+  // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
+  const std::size_t chunk = std::max<std::size_t>(1, t.chunk / n);
+  const std::size_t tokens = longest->judged < 5 * chunk ? longest->judged : 4 * chunk;
+  const head_slice at{longest->sequence, longest->head, tokens};
+  const problem p = slice(t.p, at);
+  const result r = slice(t.r, t.p, at);
+  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
+  const stage_report got = measure_stages(p, r, roundings);
+
+  const std::size_t laws = laws_of_runs(t.variants.size());
+  const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
+  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
+  for (const auto& stage : r.stages) key += " " + stage.first;
+  const std::vector<stage_report> reports = draw_reports(t, p, r, roundings, runs, key);
   for (const stage_report& own : reports) {
     for (const stage_measurement& m : own.stages) {
       if (m.nonfinite > 0) out.overflowing.insert(m.name);

@@ -140,18 +140,12 @@ case_recipe draw_case(philox& random, const case_limits& limits) {
   throw domain_error("case_limits: nothing fits them in " + std::to_string(attempts) + " draws; the last reason: " + why);
 }
 
-std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& limits) {
-  std::vector<case_recipe> out;
-  const auto consider = [&](const std::function<void(case_recipe&)>& change) {
-    case_recipe next = from;
-    try {
-      change(next);
-    } catch (const error&) {
-      return;  // the regime does not come in this shape
-    }
-    fit_regime(next.wanted);
-    if (next != from && exists(next.wanted)) out.push_back(std::move(next));
-  };
+namespace {
+
+/// Takes one change of a recipe and keeps what comes of it where that can be made.
+using considering = std::function<void(const std::function<void(case_recipe&)>&)>;
+
+void consider_shapes(const case_recipe& from, const case_limits& limits, const considering& consider) {
   const generation& w = from.wanted;
   const auto smaller = [](std::size_t now, std::size_t least) {
     std::vector<std::size_t> list;
@@ -185,6 +179,9 @@ std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& lim
   for (const std::size_t d : earlier(limits.value_dims, *w.value_dim)) consider([&](case_recipe& c) { c.wanted.value_dim = d; });
   for (const std::size_t chunk : earlier(limits.chunk_sizes, from.chunk_size))
     consider([&](case_recipe& c) { c.chunk_size = chunk; });
+}
+
+void consider_laws(const generation& w, const case_limits& limits, const considering& consider) {
   for (const format& f : earlier(limits.dtypes, *w.dtype)) consider([&](case_recipe& c) { c.wanted.dtype = f; });
   if (w.op) {
     for (const op_kind op : earlier(limits.ops, *w.op)) {
@@ -217,6 +214,25 @@ std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& lim
     for (const std::string& state : earlier(limits.initial_states, *w.initial_state))
       consider([&](case_recipe& c) { c.wanted.initial_state = state; });
   }
+}
+
+}  // namespace
+
+std::vector<case_recipe> simpler(const case_recipe& from, const case_limits& limits) {
+  std::vector<case_recipe> out;
+  const auto consider = [&](const std::function<void(case_recipe&)>& change) {
+    case_recipe next = from;
+    try {
+      change(next);
+    } catch (const error&) {
+      return;  // the regime does not come in this shape
+    }
+    fit_regime(next.wanted);
+    if (next != from && exists(next.wanted)) out.push_back(std::move(next));
+  };
+  const generation& w = from.wanted;
+  consider_shapes(from, limits, consider);
+  consider_laws(w, limits, consider);
   for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, w.seed / 2}) {
     if (seed < w.seed) consider([&](case_recipe& c) { c.wanted.seed = seed; });
   }

@@ -131,13 +131,14 @@ void add_curves(const run_options& options, results& r) {
   r.table("crossings", std::move(crossings));
 }
 
-}  // namespace
+frame gated_steps(const run_options& options, const key_set& keys) {
+  const std::map<double, double> floors{{2.5, 0.98}, {3, 0.94}, {4, 0.85}};
+  return grid(
+      options, "gates", {"floor", "share", "largest", "mean", "error"},
+      [&](double x) { return run_gated(keys, x, floors.at(x), options.seed); }, grid_axis<double>{"x", {2.5, 3, 4}});
+}
 
-void add_exponents(const run_options& options, results& r) {
-  const std::size_t tokens = exponent_tokens(options);
-  const key_set keys = make_keys(key_kind::fresh, tokens, key_dim, options.seed + 1);
-  const key_set line{1, {1.0}, std::vector<std::uint32_t>(tokens, 0), {1.0}};
-  const grid_axis<double> xs{"x", {0.125, 0.25, 0.5, 1, 1.5, 1.9, 2.1, 2.5, 3, 8, 32}};
+frame fixed_steps(const run_options& options, const key_set& keys, const grid_axis<double>& xs) {
   frame fixed = grid(
       options, "exponents", {"largest", "expected", "mean", "error", "scaled"},
       [&](const std::string& rule, double x) -> frame_row {
@@ -149,7 +150,33 @@ void add_exponents(const run_options& options, results& r) {
       },
       grid_axis<std::string>{"rule", {"euler", "exact"}}, xs);
   fixed.derive("off", [](const auto& row) { return (row.number("mean") - row.number("expected")) / row.number("error"); });
+  return fixed;
+}
 
+frame all_exponents(const frame& fixed, const frame& varied, const frame& gated) {
+  frame table({"keys", "x", "floor", "share", "largest", "expected", "mean", "error"});
+  const auto append = [&](const frame& from, const char* name, const char* x) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const auto row = from[i];
+      const auto optional = [&](const char* column) { return from.has(column) ? row[column] : cell(); };
+      table.add({from.has(name) ? row[name] : cell(name), row[x], optional("floor"), optional("share"), row["largest"],
+                 optional("expected"), row["mean"], row["error"]});
+    }
+  };
+  append(fixed, "rule", "x");
+  append(varied, "law", "limit");
+  append(gated, "gated", "x");
+  return table;
+}
+
+}  // namespace
+
+void add_exponents(const run_options& options, results& r) {
+  const std::size_t tokens = exponent_tokens(options);
+  const key_set keys = make_keys(key_kind::fresh, tokens, key_dim, options.seed + 1);
+  const key_set line{1, {1.0}, std::vector<std::uint32_t>(tokens, 0), {1.0}};
+  const grid_axis<double> xs{"x", {0.125, 0.25, 0.5, 1, 1.5, 1.9, 2.1, 2.5, 3, 8, 32}};
+  frame fixed = fixed_steps(options, keys, xs);
   std::map<std::string_view, double> roots;
   for (const varying& law : laws.quick) roots[law.name] = crossing(law.exponent, law.low, law.high);
   const grid_axis<double> around{"around", {0.97, 1, 1.03}};
@@ -167,10 +194,7 @@ void add_exponents(const run_options& options, results& r) {
       },
       grid_axis<varying>{"law", {laws.quick.begin() + 1, laws.quick.end()}}, around);
 
-  const std::map<double, double> floors{{2.5, 0.98}, {3, 0.94}, {4, 0.85}};
-  const frame gated = grid(
-      options, "gates", {"floor", "share", "largest", "mean", "error"},
-      [&](double x) { return run_gated(keys, x, floors.at(x), options.seed); }, grid_axis<double>{"x", {2.5, 3, 4}});
+  const frame gated = gated_steps(options, keys);
 
   constexpr double norm = 4;
   const double at_four = fresh_exponent(1 - norm, key_dim);
@@ -216,19 +240,7 @@ void add_exponents(const run_options& options, results& r) {
                          {"uniform_mean", roots["uniform"] / 2},
                          {"rk3", leaves_one("rk3")},
                          {"rk4", leaves_one("rk4")}});
-  frame table({"keys", "x", "floor", "share", "largest", "expected", "mean", "error"});
-  const auto append = [&](const frame& from, const char* name, const char* x) {
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const auto row = from[i];
-      const auto optional = [&](const char* column) { return from.has(column) ? row[column] : cell(); };
-      table.add({from.has(name) ? row[name] : cell(name), row[x], optional("floor"), optional("share"), row["largest"],
-                 optional("expected"), row["mean"], row["error"]});
-    }
-  };
-  append(fixed, "rule", "x");
-  append(varied, "law", "limit");
-  append(gated, "gated", "x");
-  r.table("exponents", std::move(table));
+  r.table("exponents", all_exponents(fixed, varied, gated));
   r.table("measured", std::move(fixed));
   add_curves(options, r);
   add_pair(r);

@@ -50,6 +50,27 @@ chunk_values look_at(const matrix<double>& A, std::size_t first, std::size_t row
   return v;
 }
 
+/// `worst`: by chunk of a sequence, over heads; `all`: over these.
+void add_figure(const std::vector<chunk_values>& worst, const chunk_values& all, report& to) {
+  const double most = largest(fp16);
+  series entry{"entries of the inverse", {}, {}}, blocks{"powers on 16-row blocks", {}, {}},
+      powers{"powers on the chunk", {}, {}}, condition{"condition of I + L", {}, {}};
+  for (std::size_t c = 0; c < worst.size(); ++c) {
+    for (auto* line : {&entry, &blocks, &powers, &condition}) line->x.push_back(static_cast<double>(c));
+    entry.y.push_back(worst[c].entry);
+    blocks.y.push_back(worst[c].blocks);
+    powers.y.push_back(worst[c].powers);
+    condition.y.push_back(worst[c].condition);
+  }
+  if (worst.size() == 1) {
+    for (auto* line : {&entry, &blocks, &powers, &condition}) line->style = series_style::points;
+  }
+  panel p{"", {"chunk of its sequence"}, {"largest magnitude over heads", axis_scale::logarithmic}, {entry, blocks, powers, condition}};
+  if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
+  to.figures.push_back({"chunk-inverses", "What inverting each chunk forms", "The inverse's entries stay small; what powers of L reach on the way need not.",
+                        "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power algorithms, condition number.", {p}});
+}
+
 }  // namespace
 
 void add_chunks(const subject& of, report& to) {
@@ -118,22 +139,7 @@ void add_chunks(const subject& of, report& to) {
               {"powers_on_chunks", all.powers},
               {"chunk", of.chunk}};
   to.findings.push_back(std::move(f));
-  series entry{"entries of the inverse", {}, {}}, blocks{"powers on 16-row blocks", {}, {}},
-      powers{"powers on the chunk", {}, {}}, condition{"condition of I + L", {}, {}};
-  for (std::size_t c = 0; c < worst.size(); ++c) {
-    for (auto* line : {&entry, &blocks, &powers, &condition}) line->x.push_back(static_cast<double>(c));
-    entry.y.push_back(worst[c].entry);
-    blocks.y.push_back(worst[c].blocks);
-    powers.y.push_back(worst[c].powers);
-    condition.y.push_back(worst[c].condition);
-  }
-  if (worst.size() == 1) {
-    for (auto* line : {&entry, &blocks, &powers, &condition}) line->style = series_style::points;
-  }
-  panel p{"", {"chunk of its sequence"}, {"largest magnitude over heads", axis_scale::logarithmic}, {entry, blocks, powers, condition}};
-  if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
-  to.figures.push_back({"chunk-inverses", "What inverting each chunk forms", "The inverse's entries stay small; what powers of L reach on the way need not.",
-                        "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power algorithms, condition number.", {p}});
+  add_figure(worst, all, to);
 }
 
 }  // namespace deltaproof::problem_report_detail

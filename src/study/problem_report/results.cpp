@@ -97,6 +97,21 @@ void add_plan(const check_report& checked, table& t, std::vector<cell> row) {
   t.rows.push_back(std::move(row));
 }
 
+void add_figure(const panel& errors, const panel& budgets, report& to) {
+  const auto drawable = [](const series& s) { return std::any_of(s.y.begin(), s.y.end(), [](double y) { return std::isfinite(y) && y > 0; }); };
+  std::vector<panel> panels;
+  for (const panel* one : {&errors, &budgets}) {
+    if (std::any_of(one->curves.begin(), one->curves.end(), drawable)) panels.push_back(*one);
+  }
+  if (!panels.empty()) {
+    to.figures.push_back({"horizon", "Error against the horizon",
+                          "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel "
+                          "which keeps the plan stays below.",
+                          "Curves of the relative error of each result over tokens, and of its share of the plan's limit.",
+                          std::move(panels)});
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> add_results(const subject& of, std::span<const named_result> results, report& to) {
@@ -173,18 +188,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     }
   }
   to.tables.push_back(std::move(verdicts));
-  const auto drawable = [](const series& s) { return std::any_of(s.y.begin(), s.y.end(), [](double y) { return std::isfinite(y) && y > 0; }); };
-  std::vector<panel> panels;
-  for (panel* one : {&errors, &budgets}) {
-    if (std::any_of(one->curves.begin(), one->curves.end(), drawable)) panels.push_back(*one);
-  }
-  if (!panels.empty()) {
-    to.figures.push_back({"horizon", "Error against the horizon",
-                          "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel "
-                          "which keeps the plan stays below.",
-                          "Curves of the relative error of each result over tokens, and of its share of the plan's limit.",
-                          std::move(panels)});
-  }
+  add_figure(errors, budgets, to);
   return sentences;
 }
 

@@ -1,0 +1,367 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The stages of a chunk. Included by the two files that compile `machine`, one for each precision.
+#pragma once
+
+#include "emulate/machine_body.hpp"
+
+namespace deltaproof::emulation_detail {
+
+template <class Real>
+void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
+  auto& c = site_.now;
+  const auto& all = site_.all;
+  if (options_.planted != nullptr && first > 0) site_.before = c;
+  const std::size_t C = site_.plan.chunk;
+  c.index = first / C;
+  c.first = first;
+  c.rows = rows;
+  c.full_rows = C;
+  c.last = first + rows == all.k.rows();
+  c.k = rows_of(all.k, first, rows);
+  c.v = rows_of(all.v, first, rows);
+  c.step.assign(all.step.begin() + static_cast<std::ptrdiff_t>(first), all.step.begin() + static_cast<std::ptrdiff_t>(first + rows));
+  const std::size_t span = C * all.steps_per_token;
+  if (first % span == 0) {
+    c.span_first = first;
+    c.span_h = matrix<Real>();
+    c.span_v_new = matrix<Real>(0, all.v.cols());
+  }
+}
+
+// Inclusive, times 1/ln 2. Without noise one row after the other and then scaled, as fla's cumsum with its scale. A scan
+// (Hillis and Steele, Comm. ACM 29, 1986) associates the sum of each row otherwise, so that rows whose own gates are 0
+// differ too.
+template <class Real>
+void machine<Real>::gate(chunk_state<Real>& c) {
+  const auto& all = site_.all;
+  const std::size_t n = all.steps_per_token, width = all.g.cols();
+  constexpr Real log2_e = static_cast<Real>(std::numbers::log2e);
+  const narrowing to{site_.plan.cumsum, false};
+  // A sum in Real needs no second rounding where the format is Real's own.
+  const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
+  const auto kept = [&](Real x) { return own ? x : narrowed(x, to); };
+  const auto add_up = [&](std::vector<Real>& x) {
+    if (!scans_gates_) {
+      x[0] = kept(x[0]);
+      for (std::size_t r = 1; r < x.size(); ++r) x[r] = kept(x[r - 1] + x[r]);
+      return;
+    }
+    for (std::size_t step = 1; step < x.size(); step *= 2) {
+      for (std::size_t r = x.size(); r-- > step;) x[r] = kept(x[r] + x[r - step]);
+    }
+  };
+  const auto sums_from = [&](std::size_t first, std::size_t rows) {
+    matrix<Real> G(rows, width, Real(0));
+    std::vector<Real> sums(rows);
+    if (rows == 0) return G;
+    for (std::size_t ch = 0; ch < width; ++ch) {
+      for (std::size_t r = 0; r < rows; ++r) {
+        const Real gate = (first + r) % n == 0 ? Real(0) + all.g((first + r) / n, ch) : Real(0);  // no -0
+        sums[r] = scales_gates_first_ ? kept(gate * log2_e) : gate;
+      }
+      add_up(sums);
+      for (std::size_t r = 0; r < rows; ++r) G(r, ch) = scales_gates_first_ ? sums[r] : kept(sums[r] * log2_e);
+    }
+    return G;
+  };
+  c.G = sums_from(c.first, c.rows);
+  const std::size_t span_rows = c.first + c.rows - c.span_first;
+  c.span_G = c.span_first == c.first ? c.G : sums_from(c.span_first, span_rows);
+}
+
+template <class Real>
+matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
+                                             const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
+                                             const narrowing& operand, format accumulate) {
+  const std::size_t rows = x.rows(), cols = k.rows(), channels = x.cols();
+  matrix<Real> out(rows, cols, Real(0));
+  const bool gated = G.cols() > 0;
+  const auto place = [&](const matrix<Real>& part, std::size_t first_row, std::size_t first_col) {
+    for (std::size_t i = 0; i < part.rows(); ++i) {
+      for (std::size_t j = 0; j < part.cols() && first_col + j < columns[first_row + i]; ++j) out(first_row + i, first_col + j) = part(i, j);
+    }
+  };
+  if (!site_.all.channels || !gated) {
+    if (gated && site_.plan.form == gate_form::factored) {
+      matrix<Real> left = x, right = k;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const Real e = exp2_of(G(row_of[i], 0));
+        for (Real& value : left.row(i)) value *= e;
+      }
+      for (std::size_t j = 0; j < cols; ++j) {
+        const Real e = exp2_of(-G(j, 0));
+        for (Real& value : right.row(j)) value *= e;
+      }
+      place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate), 0, 0);
+      return out;
+    }
+    place(times(narrow_copy(x, operand), transpose(narrow_copy(k, operand)), operand.to, accumulate), 0, 0);
+    if (!gated) return out;
+    std::vector<Real> decays;
+    for (std::size_t i = 0; i < rows; ++i) {
+      decays.resize(columns[i]);
+      for (std::size_t j = 0; j < columns[i]; ++j) decays[j] = G(row_of[i], 0) - G(j, 0);
+      exp2_of_all(decays);
+      for (std::size_t j = 0; j < columns[i]; ++j) out(i, j) *= decays[j];
+    }
+    return out;
+  }
+
+  // Columns side by side: the sum of each stays in the order of the channels.
+  std::vector<Real> decays;
+  const matrix<Real> keys = transpose(k), gates = transpose(G);
+  const auto term_by_term = [&](std::size_t i, std::size_t first, std::size_t last) {
+    last = std::min(last, columns[i]);
+    if (first >= last) return;
+    const std::size_t width = last - first;
+    decays.resize(channels * width);
+    for (std::size_t ch = 0; ch < channels; ++ch) {
+      const Real own = G(row_of[i], ch);
+      const Real* const others = gates.row(ch).data() + first;
+      for (std::size_t j = 0; j < width; ++j) decays[ch * width + j] = own - others[j];
+    }
+    exp2_of_all(decays);
+    Real* const sums = out.row(i).data() + first;
+    for (std::size_t ch = 0; ch < channels; ++ch) {
+      const Real own = x(i, ch);
+      const Real* const others = keys.row(ch).data() + first;
+      const Real* const decay = decays.data() + ch * width;
+      for (std::size_t j = 0; j < width; ++j) sums[j] += own * others[j] * decay[j];
+    }
+  };
+  const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last, const std::vector<Real>& reference) {
+    if (begin == end || first >= last) return;
+    matrix<Real> left = rows_of(x, begin, end - begin), right = rows_of(k, first, last - first);
+    for (std::size_t i = begin; i < end; ++i) {
+      decay_row(left.row(i - begin), G.row(row_of[i]), reference);
+    }
+    for (std::size_t j = first; j < last; ++j) decay_row(right.row(j - first), reference, G.row(j));
+    place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate), begin, first);
+  };
+  const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
+  switch (site_.plan.form) {
+    case gate_form::difference:
+      for (std::size_t i = 0; i < rows; ++i) term_by_term(i, 0, cols);
+      break;
+    case gate_form::factored: by_reference(0, rows, 0, cols, std::vector<Real>(channels, Real(0))); break;
+    case gate_form::reference_block:
+    case gate_form::middle_block: {
+      const std::size_t block = site_.plan.gate_block;
+      std::size_t begin = 0;
+      while (begin < rows) {
+        const std::size_t first = row_of[begin] / block * block, last = std::min(first + block, cols);
+        std::size_t end = begin;
+        while (end < rows && row_of[end] < last) ++end;
+        by_reference(begin, end, 0, first, gate_of(first));
+        if (site_.plan.form == gate_form::middle_block) {
+          by_reference(begin, end, first, last, gate_of(std::min(first + block / 2, cols - 1)));
+        } else {
+          for (std::size_t i = begin; i < end; ++i) term_by_term(i, first, last);
+        }
+        begin = end;
+      }
+    }
+  }
+  return out;
+}
+
+template <class Real>
+void machine<Real>::overlaps(chunk_state<Real>& c) {
+  std::vector<std::size_t> row_of(c.rows), strict(c.rows);
+  for (std::size_t r = 0; r < c.rows; ++r) row_of[r] = strict[r] = r;
+  const matrix<Real> products = decayed_products(c.k, row_of, strict, c.k, c.G, site_.plan.A.operand, site_.plan.A.accumulate);
+  c.A = matrix<Real>(c.rows, c.full_rows, Real(0));
+  for (std::size_t r = 0; r < c.rows; ++r) {
+    for (std::size_t j = 0; j < r; ++j) c.A(r, j) = c.step[r] * products(r, j);
+  }
+  narrow(std::span<Real>(c.A.data(), c.A.size()), {site_.plan.A.store, false});
+}
+
+template <class Real>
+void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from) {
+  if (!site_.all.channels) {
+    const Real e = exp2_of(from.empty() ? to[0] : to[0] - from[0]);
+    for (Real& x : row) x *= e;
+    return;
+  }
+  std::vector<Real> decays(to.begin(), to.end());
+  for (std::size_t ch = 0; ch < from.size(); ++ch) decays[ch] -= from[ch];
+  exp2_of_all(decays);
+  for (std::size_t ch = 0; ch < row.size(); ++ch) row[ch] *= decays[ch];
+}
+
+// w = Ai (b e^G k).
+template <class Real>
+void machine<Real>::transform_keys(chunk_state<Real>& c) {
+  const auto& plan = site_.plan;
+  const format row_format = !site_.in.qk_l2norm ? site_.in.x : plan.l2norm_store.value_or(plan.l2norm_compute);
+  c.key_operand = c.k;
+  for (std::size_t r = 0; r < c.rows; ++r) {
+    for (Real& x : c.key_operand.row(r)) x *= c.step[r];
+  }
+  narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), {wider(plan.beta, row_format), false});
+  for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
+  narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
+  c.w = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate), {plan.w.store, false});
+}
+
+// u = Ai (b v).
+template <class Real>
+void machine<Real>::transform_values(chunk_state<Real>& c) {
+  const auto& plan = site_.plan;
+  c.value_operand = c.v;
+  for (std::size_t r = 0; r < c.rows; ++r) {
+    for (Real& x : c.value_operand.row(r)) x *= c.step[r];
+  }
+  narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), {wider(plan.beta, site_.in.x), false});
+  narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), plan.u.operand);
+  c.u = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate), {plan.u.store, false});
+}
+
+// v_new = u - w S, S its stored copy unless the plan says that w multiplies the state itself.
+template <class Real>
+void machine<Real>::correct(chunk_state<Real>& c) {
+  const auto& plan = site_.plan;
+  const narrowing& store = plan.state.store;
+  c.h = narrow_copy(c.state, as_stored(store));
+  const narrowing operand = plan.v_new.state_operand.value_or(store);
+  const matrix<Real> read = narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand);
+  c.change = times(narrow_copy(c.w, operand), read, operand.to, plan.state.accumulate);
+  for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
+  c.v_new = narrow_copy(c.change, {plan.v_new.store, false});
+  c.read_state = plan.o.state_operand ? c.state : c.h;
+}
+
+template <class Real>
+void machine<Real>::weigh(chunk_state<Real>& c) {
+  const auto& all = site_.all;
+  const auto& plan = site_.plan;
+  const std::size_t tokens = c.q.rows();
+  std::vector<std::size_t> columns(tokens);
+  for (std::size_t t = 0; t < tokens; ++t) columns[t] = c.last_row[t] + 1;
+  c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand, plan.o.accumulate);
+  if (!all.channels || !all.gated) return;
+  for (std::size_t i = 0; i < c.Aqk.size(); ++i) c.Aqk.data()[i] *= all.scale;
+  narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), as_stored(plan.o.operand));
+}
+
+template <class Real>
+void machine<Real>::read_out(chunk_state<Real>& c) {
+  const auto& all = site_.all;
+  const auto& plan = site_.plan;
+  const std::size_t tokens = c.q.rows();
+  matrix<Real> query = c.q;
+  const bool on_query = all.gated && (all.channels || plan.o.decay == read_decay::q);
+  for (std::size_t t = 0; t < tokens && on_query; ++t) decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
+  const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand), of_values = plan.o.value_operand.value_or(plan.o.operand);
+  const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
+  matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state),
+                            wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
+  if (plan.o.read_store) narrow(std::span<Real>(read.data(), read.size()), {*plan.o.read_store, false});
+  const matrix<Real> inside =
+      times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
+  const bool scaled = all.channels && all.gated;  // the weights are
+  c.o = matrix<Real>(tokens, all.v.cols());
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const Real decay = all.gated && !on_query ? exp2_of(c.span_G(c.last_row[t], 0)) : Real(1);
+    for (std::size_t j = 0; j < c.o.cols(); ++j) {
+      c.o(t, j) = scaled ? read(t, j) * all.scale + inside(t, j) : (read(t, j) * decay) * all.scale + inside(t, j) * all.scale;
+    }
+  }
+  see(formed::output, c.o);
+  narrow(std::span<Real>(c.o.data(), c.o.size()), {plan.o.store, false});
+}
+
+// S <- e^{G_C} S + k^T v_new, the decay to the end of the chunk on v_new where it is one number and the plan says no more,
+// else on the keys.
+template <class Real>
+void machine<Real>::update(chunk_state<Real>& c) {
+  const auto& plan = site_.plan;
+  const bool channels = site_.all.channels, on_keys = channels || plan.v_new.decay == write_decay::k;
+  const bool gated = c.G.cols() > 0;
+  const narrowing of_keys = plan.v_new.key_operand.value_or(plan.v_new.update_operand);
+  matrix<Real> keys = c.k;
+  matrix<Real> values = plan.v_new.update == update_source::stored ? c.v_new : c.change;
+  const std::size_t last = c.rows - 1;
+  for (std::size_t r = 0; r < c.rows && gated; ++r) decay_row(on_keys ? keys.row(r) : values.row(r), c.G.row(last), c.G.row(r));
+  narrow(std::span<Real>(keys.data(), keys.size()), of_keys);
+  narrow(std::span<Real>(values.data(), values.size()), plan.v_new.update_operand);
+  if (gated) {
+    for (std::size_t i = 0; i < c.state.rows(); ++i) {
+      const Real e = exp2_of(c.G(last, channels ? i : 0));
+      for (Real& x : c.state.row(i)) x *= e;
+    }
+  }
+  const matrix<Real> left = transpose(keys);
+  accumulate({left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(), values.cols()},
+             sums(wider(of_keys.to, plan.v_new.update_operand.to), plan.state.accumulate));
+  narrow(std::span<Real>(c.state.data(), c.state.size()), {plan.state.accumulate, false});
+  if (plan.state.between_tokens) narrow(std::span<Real>(c.state.data(), c.state.size()), {*plan.state.between_tokens, false});
+  see(formed::state, c.state);
+}
+
+template <class Real>
+void machine<Real>::keep_stages(const chunk_state<Real>& c) {
+  if (!options_.stages) return;
+  put_rows(out_.g_cumsum_log2, c.first, c.G);
+  put_rows(out_.A, c.first, c.A);
+  put_rows(out_.Ai, c.first, c.Ai);
+  put_rows(out_.w, c.first, c.w);
+  put_rows(out_.u, c.first, c.u);
+  put_rows(out_.v_new, c.first, c.v_new);
+  put_rows(out_.h, c.index * c.h.rows(), c.h);
+}
+
+template <class Real>
+void machine<Real>::run_chunks() {
+  const auto& all = site_.all;
+  auto& c = site_.now;
+  const std::size_t C = site_.plan.chunk, rows = all.k.rows(), n = all.steps_per_token, span = C * n;
+  for (std::size_t first = 0; first < rows; first += C) {
+    begin_chunk(first, std::min(C, rows - first));
+    using chunk = chunk_state<Real>;
+    stage(step_kind::gate, [&](chunk& x) { gate(x); }, [](chunk& to, chunk& from) { to.G = std::move(from.G); to.span_G = std::move(from.span_G); });
+    stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, chunk& from) { to.A = std::move(from.A); });
+    stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, chunk& from) { to.Ai = std::move(from.Ai); });
+    stage(step_kind::w, [&](chunk& x) { transform_keys(x); }, [](chunk& to, chunk& from) {
+      to.key_operand = std::move(from.key_operand);
+      to.w = std::move(from.w);
+    });
+    stage(step_kind::u, [&](chunk& x) { transform_values(x); }, [](chunk& to, chunk& from) {
+      to.value_operand = std::move(from.value_operand);
+      to.u = std::move(from.u);
+    });
+    stage(step_kind::v_new, [&](chunk& x) { correct(x); }, [](chunk& to, chunk& from) {
+      to.h = std::move(from.h);
+      to.change = std::move(from.change);
+      to.v_new = std::move(from.v_new);
+      to.read_state = std::move(from.read_state);
+    });
+    if (c.span_first == first) c.span_h = c.read_state;
+    matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
+    std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
+    std::copy(c.v_new.entries().begin(), c.v_new.entries().end(), span_v_new.data() + c.span_v_new.size());
+    c.span_v_new = std::move(span_v_new);
+    if (c.last || (first + C) % span == 0) {
+      const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
+      c.span_k = rows_of(all.k, c.span_first, end - c.span_first);
+      c.q = rows_of(all.q, first_token, tokens);
+      c.last_row.resize(tokens);
+      for (std::size_t t = 0; t < tokens; ++t) c.last_row[t] = (first_token + t + 1) * n - 1 - c.span_first;
+      stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });
+      stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, chunk& from) { to.o = std::move(from.o); });
+      std::copy(c.o.entries().begin(), c.o.entries().end(), site_.o.data() + first_token * c.o.cols());
+      if (options_.stages && n == 1) put_rows(out_.Aqk, first, c.Aqk.cols() == C ? c.Aqk : [&] {
+        matrix<Real> padded(c.Aqk.rows(), C, Real(0));
+        for (std::size_t i = 0; i < c.Aqk.rows(); ++i) std::copy(c.Aqk.row(i).begin(), c.Aqk.row(i).end(), padded.row(i).begin());
+        return padded;
+      }());
+    }
+    keep_stages(c);
+    stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+  }
+}
+
+}  // namespace deltaproof::emulation_detail
