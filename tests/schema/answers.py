@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""Validates what list, inspect, oracle, invariant and check of a suite write as JSON: answers.py PROGRAM SOURCE_DIR.
+"""Validates what every verb but check of one result, study and report writes as JSON: answers.py PROGRAM SOURCE_DIR.
 
 Then each answer is spoilt, and its schema must refuse it.
 """
@@ -114,6 +114,46 @@ with tempfile.TemporaryDirectory() as name:
             spoilt("suite", f"a case without {key}", judged, lambda a, key=key: a["cases"][0].pop(key))
         spoilt("suite", "a negative count", judged, lambda a: a["counts"].update(failed=-1))
         spoilt("suite", "a baseline without its file", again, lambda a: a["baseline"].pop("file"))
+
+    for name in ("fla-chunk-gdn", "euler", "mqar"):
+        explained = answer(box, "explanation", 0, "explain", name)
+    if explained:
+        spoilt("explanation", "no entry", explained, lambda a: a.update(entries=[]))
+        spoilt("explanation", "an entry without its axis", explained, lambda a: a["entries"][0].pop("axis"))
+
+    made = answer(box, "generation", 0, "gen", *small, "-o", "one.safetensors")
+    all_made = answer(box, "generation", 0, "gen", "--all", "all", "--regime", "typical", "--op", "delta_rule", "--dtype", "bf16")
+    if made and all_made:
+        spoilt("generation", "neither options nor cases", made, lambda a: a.pop("options"))
+        spoilt("generation", "a case without options", all_made, lambda a: a["cases"][0].pop("options"))
+        manifest = json.loads((box / "all" / "manifest.json").read_text())
+        for error in validators["manifest"].iter_errors(manifest):
+            failures.append(f"manifest.json: {error.message[:300]}")
+        spoilt("manifest", "a hash that is none", manifest, lambda a: a["files"].update({"suite.toml": "0"}))
+        spoilt("manifest", "no file", manifest, lambda a: a.update(files={}))
+
+    for path in (("--path", "chunk"), ("--path", "recurrent"), ("--fault", "scale-missing")):
+        emulated = answer(box, "emulation", 0, "emulate", "p.safetensors", "--plan", "fp32", *path, "-o", "emulated.safetensors")
+    if emulated:
+        spoilt("emulation", "an unknown path", emulated, lambda a: a.update(path="sideways"))
+        spoilt("emulation", "a negative chunk", emulated, lambda a: a.update(chunk_size=-1))
+
+    law = "--keys", "cos=0.5", "--beta", "1", "--chunk", 32, "--d", 32, "--samples", 2
+    answer(box, "inverse", 0, "inverse", "--method", "forward", "--format", "fp32", *law)
+    unsafe = answer(box, "inverse", 1, "inverse", "--method", "neumann", "--format", "fp16", *law)
+    if unsafe:
+        spoilt("inverse", "a verdict that is no truth value", unsafe, lambda a: a.update(safe="no"))
+        spoilt("inverse", "a negative roundoff", unsafe, lambda a: a.update(roundoff=-1))
+
+    run(box, 1, "check", "p.safetensors", "bad.safetensors", "--plan", "fp32", "--witness", "witness")
+    replayed = answer(box, "replay", 1, "replay", "witness")
+    if replayed:
+        for error in validators["verdict"].iter_errors(replayed["again"]):
+            failures.append(f"the verdict of replay: {error.message[:300]}")
+        spoilt("replay", "an unknown word", replayed, lambda a: a["recorded"].update(verdict="passed"))
+    shrunk = answer(box, "shrink", 0, "shrink", "witness")
+    if shrunk:
+        spoilt("shrink", "a negative count", shrunk, lambda a: a.update(judged=-1))
 
 print("\n".join(failures) or f"valid: {', '.join(validators)}")
 sys.exit(1 if failures else 0)
