@@ -19,8 +19,7 @@ namespace {
 std::string hash_of(const std::string& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); }
 
 trial_answer checked(const problem& p, const result& r, const trial_options& options, check_request asked) {
-  const std::vector<tensor_bound> bounds = std::move(asked.judge.bounds);
-  asked.judge = options.judge;
+  const std::vector<tensor_bound> bounds = std::exchange(asked.judge, options.judge).bounds;
   asked.judge.bounds.insert(asked.judge.bounds.end(), bounds.begin(), bounds.end());
   asked.threads = options.threads;
   asked.witness = options.witness.value_or("");
