@@ -56,4 +56,13 @@ struct judged_gradients {
 /// One line on such a stage.
 [[nodiscard]] std::string describe(const unread_entries& x);
 
+/// The share of its limit; negative where it has none.
+[[nodiscard]] double closeness(const judged_statistic& s);
+/// The statistic of a tensor closest to its limit, or nothing.
+[[nodiscard]] const judged_statistic* closest(const plan_report& plan, const std::string& tensor, norm_kind norm);
+/// The first bad stage of the kernel; of the plan where the kernel keeps one that is inadequate.
+[[nodiscard]] std::string first_bad_of(const plan_report& plan);
+[[nodiscard]] bool judged_without_faults(const check_report& report);
+inline constexpr std::string_view no_limits_on_faults = "without a search for planted faults (--no-power) no limit on their shapes is applied: one as small as rounding may hold";
+
 }  // namespace deltaproof::check_detail

@@ -12,6 +12,7 @@
 
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/errors.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace detail {
@@ -219,37 +220,6 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
   }
 }
 
-std::string decimal_text(double x) {
-  std::array<char, 32> text{};
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), x);
-  return {text.data(), end};
-}
-
-std::vector<tensor> problem_tensors(const problem& p) {
-  std::vector<tensor> tensors{p.q.named("q"), p.k.named("k"), p.v.named("v"), p.beta.named("beta")};
-  if (p.initial_state) tensors.push_back(p.initial_state->named("initial_state"));
-  if (p.g) tensors.push_back(p.g->named("g"));
-  if (p.d_o) tensors.push_back(p.d_o->named("do"));
-  if (p.d_final_state) tensors.push_back(p.d_final_state->named("dfinal_state"));
-  if (!p.cu_seqlens.empty()) {
-    tensors.push_back(tensor::from_integers({p.cu_seqlens.size()}, p.cu_seqlens, "cu_seqlens"));
-  }
-  return tensors;
-}
-
-safetensors_metadata problem_metadata(const problem& p, const safetensors_metadata& extra) {
-  safetensors_metadata metadata{{"format", std::string(problem_format)},
-                                {"op", std::string(name_of(p.op))},
-                                {"scale", decimal_text(p.scale)},
-                                {"qk_l2norm", p.qk_l2norm ? "true" : "false"},
-                                {"rule", std::string(name_of(p.rule))},
-                                {"beta_activation", std::string(name_of(p.beta_activation))},
-                                {"num_householder", std::to_string(p.num_householder)}};
-  if (!p.note.empty()) metadata.emplace_back("note", p.note);
-  metadata.insert(metadata.end(), extra.begin(), extra.end());
-  return metadata;
-}
-
 }  // namespace
 }  // namespace detail
 
@@ -333,7 +303,7 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
   validate(p, file.where());
   p.scale = scale ? *scale : default_scale(p.key_dim());
   if (!scale) {
-    notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::decimal_text(p.scale) + " is used");
+    notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
   }
 
   constexpr std::array<std::string_view, 9> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state"};
@@ -441,59 +411,6 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
 
 result read_result(const std::filesystem::path& path, const problem& p, std::string_view problem_sha256, notes_list& notes) {
   return parse_result(read_safetensors(path), p, problem_sha256, notes);
-}
-
-std::string problem_bytes(const problem& p, const safetensors_metadata& extra) {
-  validate(p, "problem to write");
-  return safetensors_bytes(detail::problem_metadata(p, extra), detail::problem_tensors(p));
-}
-
-void write_problem(const std::filesystem::path& path, const problem& p, const safetensors_metadata& extra) {
-  validate(p, path.string());
-  write_safetensors(path, detail::problem_metadata(p, extra), detail::problem_tensors(p));
-}
-
-safetensors_metadata result_metadata(const result& r, const safetensors_metadata& extra) {
-  safetensors_metadata metadata{{"format", std::string(result_format)}};
-  const auto add = [&](const char* key, const std::string& value) {
-    if (!value.empty()) metadata.emplace_back(key, value);
-  };
-  add("kernel", r.kernel);
-  if (r.path) add("path", std::string(name_of(*r.path)));
-  if (r.chunk_size) add("chunk_size", std::to_string(*r.chunk_size));
-  add("state_layout", std::string(name_of(r.state_layout)));
-  add("problem_sha256", r.problem_sha256);
-  add("producer", r.producer);
-  for (const auto& [key, value] : r.metadata) metadata.emplace_back(key, value);
-  metadata.insert(metadata.end(), extra.begin(), extra.end());
-  return metadata;
-}
-
-namespace {
-
-std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_tensors) {
-  std::vector<tensor> tensors;
-  if (r.has_outputs()) tensors.push_back(r.o.named("o"));
-  if (r.final_state) tensors.push_back(r.final_state->named("final_state"));
-  for (const std::string_view name : stage_names) {
-    if (const auto stage = r.stages.find(std::string(name)); stage != r.stages.end()) {
-      tensors.push_back(stage->second.named(stage->first));
-    }
-  }
-  for (const auto& [name, gradient] : r.gradients) tensors.push_back(gradient.named(name));
-  tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
-  return tensors;
-}
-
-}  // namespace
-
-std::string result_bytes(const result& r, const safetensors_metadata& extra, std::span<const tensor> extra_tensors) {
-  return safetensors_bytes(result_metadata(r, extra), tensors_of(r, extra_tensors));
-}
-
-void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra,
-                  std::span<const tensor> extra_tensors) {
-  write_safetensors(path, result_metadata(r, extra), tensors_of(r, extra_tensors));
 }
 
 }  // namespace deltaproof

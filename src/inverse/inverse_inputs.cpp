@@ -35,11 +35,7 @@ std::optional<double> decimal(std::string_view text) {
   return value;
 }
 
-std::string shortest(double x) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
-  return {buffer, end};
-}
+using detail::shortest;
 
 // cos(k_i, k_j), i > j, as exact unit keys have it: 1 for a key and itself, whatever the length of its rounded entries.
 matrix<double> draw_cosines(const inverse_problem& p, std::size_t sample, const std::atomic<bool>* stop) {

@@ -4,7 +4,6 @@
 #include "deltaproof/referee/judging.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -16,11 +15,6 @@
 
 namespace deltaproof {
 namespace {
-
-std::string number_text(double x) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
-}
 
 [[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& use) {
   throw format_error("check: " + what + " of " + value + "; use " + use);
@@ -95,12 +89,12 @@ std::string options_text(const judging& judge) {
   };
   for (const tensor_bound& b : judge.bounds) {
     add("--max-error",
-        (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" + number_text(b.limit.limit.value));
+        (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" + detail::shortest(b.limit.limit.value));
   }
   if (!judge.bounds.empty()) add("--because", judge.bounds.front().limit.limit.provenance.text());
   const judging usual;
-  if (judge.false_alarm != usual.false_alarm) add("--false-alarm", number_text(judge.false_alarm));
-  if (judge.accuracy) add("--accuracy", number_text(*judge.accuracy));
+  if (judge.false_alarm != usual.false_alarm) add("--false-alarm", detail::shortest(judge.false_alarm));
+  if (judge.accuracy) add("--accuracy", detail::shortest(*judge.accuracy));
   if (!judge.power) out += " --no-power";
   if (judge.max_bits != usual.max_bits) add("--max-bits", std::to_string(judge.max_bits));
   if (judge.strict_padding) out += " --strict-padding";

@@ -127,4 +127,9 @@ struct fault_draws {
 
 [[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 
+/// What the projections say: which faults would show, and which the error is like.
+void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out);
+/// The suspects of stages that can be the first bad one come first.
+void order_suspects(plan_report& out);
+
 }  // namespace deltaproof::referee_detail

@@ -2,29 +2,23 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <map>
 
 #include "study/gnuplot.hpp"
 #include "study/theme.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::detail {
 namespace {
 
 using enum role;
 
-std::string exact(double value) {
-  std::array<char, 32> buffer{};
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
-}
-
 /// A row of a data block.
 std::string line_of(std::initializer_list<double> values) {
   std::string text;
-  for (const double value : values) text += (text.empty() ? "" : " ") + exact(value);
+  for (const double value : values) text += (text.empty() ? "" : " ") + shortest(value);
   return text + "\n";
 }
 
@@ -111,7 +105,7 @@ class panel_script {
     for (const series& s : panel_.source->curves) add_curve(s);
     if (plot_.empty()) plot_ = "NaN with lines, ";  // everything lies outside the given range
     const auto range = [](const char* name, const axis_range& r) {
-      return std::string("set ") + name + "range [" + exact(r.low) + ":" + exact(r.high) + "]\n";
+      return std::string("set ") + name + "range [" + shortest(r.low) + ":" + shortest(r.high) + "]\n";
     };
     return text_ + range("x", panel_.x) + range("y", panel_.y) + "plot " + plot_.substr(0, plot_.size() - 2) + "\n";
   }
@@ -121,8 +115,8 @@ class panel_script {
 
   void add_axes() {
     const placed_panel& p = panel_;
-    const auto across = [](double v) { return exact(v / figure_width) + "\n"; };
-    const auto down = [&](double v) { return exact(1 - v / layout_.height) + "\n"; };
+    const auto across = [](double v) { return shortest(v / figure_width) + "\n"; };
+    const auto down = [&](double v) { return shortest(1 - v / layout_.height) + "\n"; };
     text_ += "set lmargin at screen " + across(p.left) + "set rmargin at screen " + across(p.left + p.width) +
              "set tmargin at screen " + down(p.top) + "set bmargin at screen " + down(p.top + p.height) + "unset logscale\n";
     if (p.x.scale == axis_scale::logarithmic) text_ += "set logscale x\n";
@@ -136,7 +130,7 @@ class panel_script {
       const bool level = m.direction == mark_direction::horizontal;
       const axis_range& r = level ? p.y : p.x;
       if (!r.shows(m.at) || r.fraction(m.at) < 0 || r.fraction(m.at) > 1) continue;
-      const std::string at = "first " + exact(m.at);
+      const std::string at = "first " + shortest(m.at);
       text_ += level ? "set arrow from graph 0, " + at + " to graph 1, " + at
                      : "set arrow from " + at + ", graph 0 to " + at + ", graph 1";
       text_ += " nohead back lw 1 lc rgb " + colour(mark_line, 0) + "\n";
@@ -146,7 +140,7 @@ class panel_script {
   void add_ticks(const std::string& axis_name, const std::vector<tick>& ticks, bool labelled) {
     std::string list;
     for (const tick& t : ticks) {
-      list += (list.empty() ? "" : ", ") + quoted(labelled ? t.label : std::string()) + " " + exact(t.at) +
+      list += (list.empty() ? "" : ", ") + quoted(labelled ? t.label : std::string()) + " " + shortest(t.at) +
               (t.label.empty() ? " 1" : " 0");
     }
     text_ += "set " + axis_name + "tics out nomirror scale 0,0.5 textcolor rgb " + colour(tick_label, 0) + " (" + list + ")\n";
@@ -272,7 +266,7 @@ class panel_script {
 }  // namespace
 
 std::string script_of(const layout& l) {
-  std::string text = "set terminal svg size " + exact(figure_width) + "," + exact(l.height) +
+  std::string text = "set terminal svg size " + shortest(figure_width) + "," + shortest(l.height) +
                      " noenhanced font 'sans-serif,11'\n"
                      "set encoding utf8\nset multiplot\nset clip one\nset clip two\nset key off\n"
                      "set style fill solid 1 noborder\n";

@@ -3,6 +3,8 @@
 
 #include "support/text.hpp"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -19,6 +21,11 @@ std::string written(const char* pattern, int digits, double x) {
 }  // namespace
 
 std::string general(double x, int digits) { return written("%.*g", digits, x); }
+std::string shortest(double x) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), x).ptr};
+}
+
 std::string scientific(double x, int digits) { return written("%.*e", digits, x); }
 
 std::string padded(std::string text, std::size_t width) {

@@ -12,6 +12,8 @@ namespace deltaproof::detail {
 
 /// x with `digits` significant digits, no trailing zeros: "0.0312", "1.6e+16".
 [[nodiscard]] std::string general(double x, int digits);
+/// The shortest decimal that reads back as x: "0.1", "1e-09".
+[[nodiscard]] std::string shortest(double x);
 /// x with `digits` digits after the point and an exponent: "3.125e-02".
 [[nodiscard]] std::string scientific(double x, int digits = 3);
 /// "12.5 %": part of all, all > 0.

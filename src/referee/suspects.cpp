@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "referee/parts.hpp"
+
+namespace deltaproof::referee_detail {
+namespace {
+
+/// Whether what is wrong in one stage can be in another. v_new and h take turns; Aqk reaches o alone, and o nothing else.
+bool reaches(std::string_view stage, std::string_view other) {
+  if (stage == "inputs" || stage == stage_names.front() || stage == other) return true;
+  if (stage == "o" || stage == "final_state") return false;
+  if (stage == "Aqk") return other == "o";
+  if (other == "o" || other == "final_state" || (stage == "v_new" && other == "h")) return true;
+  return other != "Aqk" && std::find(stage_names.begin(), stage_names.end(), stage) < std::find(stage_names.begin(), stage_names.end(), other);
+}
+
+bool is_refuted(const plan_report& report, const std::string& tensor) {
+  return std::any_of(report.statistics.begin(), report.statistics.end(),
+                     [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
+}
+
+/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding (in any
+/// where it is smaller in both), and nothing is refuted where it is.
+bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
+  bool fitting = false;
+  for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
+    const std::string& tensor = draws.sizes[k].tensor;
+    const auto x = std::find_if(draws.projections.begin(), draws.projections.end(), [&](const fault_draws::projection& p) {
+      return p.planted == &planted && p.tensor == tensor;
+    });
+    if (x == draws.projections.end()) {
+      if (is_refuted(report, tensor)) return false;
+      continue;
+    }
+    const bool fits = x->score >= least_score_named && std::fabs(x->got - x->of_fault) <= most_off_share;
+    const bool shows = x->fault_size > sizes[k].value;
+    fitting = fitting || fits;
+    if (!fits && (shows || is_refuted(report, tensor))) return false;
+  }
+  return fitting;
+}
+
+}  // namespace
+
+void order_suspects(plan_report& out) {
+  for (suspect& s : out.suspects) s.comes_later = !out.first_bad_stage.empty() && !reaches(s.planted->stage, out.first_bad_stage);
+  std::sort(out.suspects.begin(), out.suspects.end(), [](const suspect& a, const suspect& b) {
+    return std::tuple(a.comes_later, !a.explains, -a.score, a.planted->name, a.tensor) <
+           std::tuple(b.comes_later, !b.explains, -b.score, b.planted->name, b.tensor);
+  });
+}
+
+void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
+  std::vector<signed_statistic> same, moved;
+  for (const auto& x : draws.projections) {
+    same.push_back(x.same_inputs);
+    moved.push_back(x.draws);
+  }
+  const auto same_limits = signed_thresholds(same, alarm), moved_limits = signed_thresholds(moved, alarm);
+  const auto sizes = thresholds(draws.sizes, alarm);
+  std::set<const fault*> seen(draws.by_norm.begin(), draws.by_norm.end());
+  for (std::size_t i = 0; i < draws.projections.size(); ++i) {
+    const auto& x = draws.projections[i];
+    const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
+    // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
+    const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
+    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice that.
+    const double limit = std::max({0.5, projects / x.fault_size, 2 * x.finer});
+    if (x.of_fault > limit) seen.insert(x.planted);
+    // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
+    // unless the stage of that fault is refuted too.
+    const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
+      return s.name == x.planted->stage && s.judged == verdict::refuted;
+    });
+    if (!(x.got > limit || (x.score >= 0.5 && wrong))) continue;
+    const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
+    out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, named});
+  }
+  order_suspects(out);
+  out.power.ran = true;
+  out.power.slice = draws.slice;
+  for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
+}
+
+}  // namespace deltaproof::referee_detail
