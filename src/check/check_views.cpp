@@ -290,3 +290,6 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step

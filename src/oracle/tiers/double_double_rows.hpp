@@ -16,6 +16,8 @@
 
 namespace deltaproof::tiers {
 
+inline constexpr double pair_slack = 1 + 0x1p-30;  ///< lines F and P: over every term of second order
+
 /// What one step adds to the error of a row, in units of 2^-106, and what its prediction and read-out cost.
 struct double_double_coefficients {
   static constexpr std::size_t room = block_steps + 8;
