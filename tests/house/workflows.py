@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""workflows.py ROOT: the workflow runs `./run test` in debian:12 and nothing else, as .ci/run does; actions are pinned by commit and
-nothing may write. Then the same checks on workflows with one thing wrong each."""
+"""workflows.py ROOT: the workflows run verbs of `./run` in debian:12 and nothing else, ci.yml first what .ci/run does; actions are
+pinned by commit and nothing may write. Then the same checks on workflows with one thing wrong each."""
 
 import copy
 import pathlib
@@ -36,11 +36,35 @@ def complaints(workflow):
             yield "a checkout leaves its credentials"
 
 
-def complaints_of_ours(workflow):
+verbs = set(re.findall(r"^  ([a-z|]+)\)$", (root / "run").read_text(), re.M))
+
+
+def commands_of(workflow):
+    """Each command, with what a matrix puts into it."""
+    for job in workflow["jobs"].values():
+        of_matrix = job.get("strategy", {}).get("matrix", {}).get("verb", [""])
+        for step in job["steps"]:
+            if "run" in step:
+                yield from (step["run"].replace("${{ matrix.verb }}", verb) for verb in of_matrix)
+
+
+def verb_of(command):
+    return "".join(command.split()[1:2])
+
+
+def complaints_of_commands(workflow):
     yield from complaints(workflow)
-    commands = [step["run"] for step in steps_of(workflow) if "run" in step]
-    if commands != ["./run test --output-junit junit.xml"]:
-        yield f"runs {commands}, not ./run test alone"
+    for command in commands_of(workflow):
+        if command.split()[:1] != ["./run"] or verb_of(command) not in verbs:
+            yield f"runs {command}, which is no verb of ./run"
+
+
+def complaints_of_ours(workflow):
+    yield from complaints_of_commands(workflow)
+    commands = list(commands_of(workflow))
+    others = {verb_of(command) for command in commands[1:]}
+    if commands[:1] != ["./run test --output-junit junit.xml"] or others != {"clang", "sanitize", "python", "docs", "fuzz"}:
+        yield f"runs {commands}"
     uploads = [step["with"]["path"] for step in steps_of(workflow) if step.get("uses", "").startswith("actions/upload-artifact@")]
     if uploads != ["build/release/junit.xml"]:
         yield f"uploads {uploads}: ctest puts junit.xml into the build folder"
@@ -51,14 +75,20 @@ def complaints_of_ours(workflow):
 
 ours = yaml.safe_load((root / ".github/workflows/ci.yml").read_text())
 recipe = yaml.safe_load((root / "examples/ci/kernel-checks.yml").read_text())
-found = list(complaints_of_ours(ours)) + [f"recipe: {one}" for one in complaints(recipe)]
+nightly = yaml.safe_load((root / ".github/workflows/nightly.yml").read_text())
+found = list(complaints_of_ours(ours)) + list(complaints_of_commands(nightly))
+if {verb_of(command) for command in commands_of(nightly)} != {"proofs", "deep"}:
+    found.append(f"nightly.yml runs {list(commands_of(nightly))}")
+found += [f"recipe: {one}" for one in complaints(recipe)]
 if "./run test" not in (root / ".ci/run").read_text().splitlines():
     found.append(".ci/run does not run ./run test")
 
 planted = {
     "another image": lambda w: w["jobs"]["test"].update(container="debian:13"),
     "no container": lambda w: w["jobs"]["test"].pop("container"),
-    "another command": lambda w: w["jobs"]["test"]["steps"].append({"run": "./run deep"}),
+    "another command": lambda w: w["jobs"]["test"]["steps"].append({"run": "make"}),
+    "a verb that is none": lambda w: w["jobs"]["other"]["strategy"]["matrix"]["verb"].append("walk"),
+    "no sanitizers": lambda w: w["jobs"]["other"]["strategy"]["matrix"]["verb"].remove("sanitize"),
     "no command": lambda w: w["jobs"]["test"]["steps"].pop(1),
     "an action by its tag": lambda w: w["jobs"]["test"]["steps"][0].update(uses="actions/checkout@v4"),
     "another action": lambda w: w["jobs"]["test"]["steps"].append({"uses": "actions/cache@" + "0" * 40}),
