@@ -125,7 +125,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                       (invisible.empty() ? "" : "; not " + shortened(invisible, 160)));
   }
   line("false alarm", "a kernel that keeps this plan, its errors distributed as those of the emulated runs, is refuted with probability at most " + detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) +
-                          " tests; " + std::to_string(plan.runs) + " runs of each of " + std::to_string(plan.variants.size()) + " variants on these inputs and on moved ones; " + plan.slice + ")");
+                          " tests; " + std::to_string(plan.runs) + " runs of each of " + std::to_string(plan.variants.size()) + " variants on the given and on perturbed inputs; " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("not", other);
 }
 

@@ -164,7 +164,7 @@ class reader {
       for (const auto& [kind, word] : table) {
         if (word == value) return add(out, kind, name, one);
       }
-      fail(name, one, "is none of its values" + suggestion(value, names_in(table)));
+      fail(name, one, "is not a valid value" + suggestion(value, names_in(table)));
     });
     return out;
   }

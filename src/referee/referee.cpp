@@ -298,7 +298,7 @@ void conclude(const trial& t, plan_report& out) {
     out.reason = "nothing was left to judge";
   } else if (!out.judged) {
     out.conforms = verdict::undecided;
-    out.reason = "the plan's own emulated runs are not finite on these inputs: there is no budget";
+    out.reason = "emulating the plan overflows on these inputs, so no error limit can be derived";
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";

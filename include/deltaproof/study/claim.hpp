@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // After including this you can go over the ledger: every checkable claim of the source documents, restated, with a
-// verdict, its conditions and its evidence. The rows are data, src/claims/<subject>.toml: evidence is a theorem by its
+// verdict, its conditions and its evidence. The rows are data, src/claims/SUBJECT.toml: evidence is a theorem by its
 // conclusion, named values of a check that is evaluated here, of a study's finding, or as the source prints them, each
 // with the band that it must lie in and its rival, what it would be if the verdict were wrong. A test holds the bands to
 // the values and sees them refuse the rivals, so that no verdict stands on its author's word.
@@ -135,7 +135,7 @@ struct claim {
 };
 
 struct claim_subject {
-  std::string name;  ///< of src/claims/<name>.toml and of the page claims-<name>.md
+  std::string name;  ///< of src/claims/NAME.toml and of the page claims-NAME.md
   std::string title;
 };
 
@@ -184,7 +184,7 @@ struct claim_sources {
 /// How it decides; of a finding by the kind that its report gives it.
 [[nodiscard]] claim_method method_of(const claim_evidence&, const claim_sources&);
 
-/// The pages of a report by file name: claims.md, which answers and leads on, and claims-<subject>.md.
+/// The pages of a report by file name: claims.md, which answers and leads on, and claims-SUBJECT.md.
 [[nodiscard]] std::map<std::string, std::string> claims_pages();
 
 }  // namespace deltaproof
