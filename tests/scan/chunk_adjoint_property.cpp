@@ -8,11 +8,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iomanip>
 #include <iostream>
+#include <utility>
 #include <vector>
 
+#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "support/faulty_gradient.hpp"
@@ -129,6 +133,75 @@ void has_the_derivative_by_its_overlaps() {
   RC_ASSERT(by_stages == by_overlaps);
 }
 TEST(chunk_adjoint, has_the_derivative_by_its_overlaps) { testing::check_property(100, 2305, has_the_derivative_by_its_overlaps<modular>); }
+
+using bf16_operands = arithmetic<rounded<bf16>, float, float, sequential>;
+
+/// T tokens of K = V = 8 and cotangents of their outputs; `number` gives what is neither a step nor a decay.
+template <class Number>
+std::pair<sequence<double>, cotangents<double>> formats_case(std::size_t tokens, decay_kind decays, Number&& number) {
+  auto s = sequence<double>::zeros(tokens, 1, 8, 8, decays);
+  for (auto* list : {&s.q, &s.k, &s.v}) std::generate(list->begin(), list->end(), number);
+  std::generate(s.initial_state.entries().begin(), s.initial_state.entries().end(), number);
+  cotangents<double> with{matrix<double>(tokens, 8), matrix<double>(8, 8)};
+  std::generate(with.o.entries().begin(), with.o.entries().end(), number);
+  std::generate(with.final_state.entries().begin(), with.final_state.entries().end(), number);
+  return {std::move(s), std::move(with)};
+}
+chunk_adjoint_stages<rounded<bf16>, float> in_bf16(const sequence<double>& s, const cotangents<double>& with) {
+  const auto round = [](double x) { return round_to<rounded<bf16>>(x); };
+  const auto rounded_matrix = [&](const matrix<double>& m) {
+    matrix<rounded<bf16>> out(m.rows(), m.cols());
+    std::transform(m.entries().begin(), m.entries().end(), out.entries().begin(), round);
+    return out;
+  };
+  const auto x = convert<rounded<bf16>>(s, round);
+  return chunk_adjoint(x, chunkwise<bf16_operands>(x, 16, inverse_named("forward16+block")),
+                       {rounded_matrix(with.o), rounded_matrix(with.final_state)});
+}
+
+// Orthogonal keys, small integers and halves: every number of every stage is one of bf16, so that nothing rounds.
+TEST(chunk_adjoint, in_formats_that_hold_every_number_is_exact) {
+  for (const decay_kind decays : {decay_kind::per_token, decay_kind::per_channel}) {
+    testing::recipe_stream stream(2310);
+    auto [s, with] = formats_case(12, decays, [&] { return static_cast<double>(stream.between(-1, 1)); });
+    for (std::size_t t = 0; t < s.tokens; ++t) {
+      for (std::size_t c = 0; c < 8; ++c) s.k[t * 8 + c] = c == t % 8 ? 1 : 0;
+      s.step[t] = 1;
+    }
+    for (std::size_t i = 0; i < s.decay.size(); ++i) s.decay[i] = i % 7 == 3 ? 0.5 : 1;
+    const auto got = numbers(in_bf16(s, with).gradient);
+    const auto want = numbers(adjoint(s, with));
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i], want[i]) << i;
+  }
+}
+
+// Inputs that bf16 holds: what differs is what storing stages in bf16 costs, near its unit roundoff of 2^-8 and not of another size.
+TEST(chunk_adjoint, in_bf16_errs_by_roundings_of_bf16) {
+  for (const decay_kind decays : {decay_kind::none, decay_kind::per_token, decay_kind::per_channel}) {
+    testing::recipe_stream stream(2311);
+    auto [s, with] = formats_case(60, decays, [&] { return static_cast<double>(stream.between(-127, 127)) / 128; });
+    for (double& k : s.k) k = std::floor(k * 64) / 128;
+    for (double& b : s.step) b = static_cast<double>(stream.between(1, 127)) / 128;
+    for (double& a : s.decay) a = static_cast<double>(stream.between(200, 256)) / 256;
+    const auto got = in_bf16(s, with).gradient;
+    const auto want = adjoint(s, with);
+    const auto error = [](const auto& g, const std::vector<double>& w) {
+      double difference = 0, size = 0;
+      for (std::size_t i = 0; i < w.size(); ++i) {
+        difference += (static_cast<double>(g[i]) - w[i]) * (static_cast<double>(g[i]) - w[i]);
+        size += w[i] * w[i];
+      }
+      return std::sqrt(difference / size);
+    };
+    for (const double e : {error(got.q, want.q), error(got.k, want.k), error(got.v, want.v), error(got.step, want.step)}) {
+      EXPECT_GT(e, 0x1p-12);
+      EXPECT_LT(e, 0x1p-6);
+    }
+    if (decays == decay_kind::none) continue;
+    EXPECT_LT(error(got.decay, want.decay), 0x1p-6);
+  }
+}
 
 TEST(chunk_adjoint, refuses_stages_of_another_sequence) {
   const auto s = sequence<rational>::zeros(4, 1, 3, 2), other = sequence<rational>::zeros(5, 1, 3, 2);
