@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "deltaproof/number/format.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+#include "studies/gradients/parts.hpp"
+#include "studies/gradients/runs.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::gradients;
+namespace shared = detail::shared;
+namespace chunks = detail::chunks;
+
+constexpr std::size_t wide_dim = 128;  // of the sum of <h, dh>
+constexpr std::size_t shortest = 64;
+constexpr std::size_t growth_span = 8;  // exponents are taken over the last such factor of the horizon
+
+/// Relative errors that the tests of flash-linear-attention for the gated delta rule allow.
+constexpr std::array<std::pair<std::string_view, double>, 5> test_limits{
+    {{"dq", 0.008}, {"dk", 0.008}, {"dv", 0.008}, {"dbeta", 0.02}, {"dg", 0.02}}};
+
+std::size_t horizon_of(const run_options& options) { return options.size(4096, 32768); }
+std::size_t wide_tokens_of(const run_options& options) { return options.size(2048, 8192); }
+grid_axis<std::size_t> runs() { return draws(2, 8); }
+
+cell root_of_squares(std::span<const double> x) {
+  double squares = 0;
+  for (const double one : x) squares += squared(one);
+  return std::sqrt(squares / static_cast<double>(x.size()));
+}
+double log2_of(double x) { return shared::ln(x) / shared::ln(2); }
+cell name(std::size_t kind) { return std::string(gradient_names[kind]); }
+
+/// Root mean squares of the states of the first `at` tokens, for each of the horizons.
+std::map<std::size_t, double> sizes_of_states(const head& in) {
+  std::map<std::size_t, double> found;
+  double squares = 0;
+  recurrence<double> machine(in.tokens.start());
+  run_tokens(in.tokens, machine, [&](std::size_t t, const recurrence<double>& now) {
+    squares += shared::squared_norm(now.state().entries());
+    found[t + 1] = std::sqrt(squares / static_cast<double>((t + 1) * dim * dim));
+  });
+  return found;
+}
+
+/// A strong decay levels everything at once; clustered keys near two grow as random ones do.
+grid_axis<law> growing() {
+  grid_axis<law> axis{"law", {laws.begin(), laws.end()}};
+  std::erase_if(axis.quick, [](const law& one) { return one.name == "fast-gate" || one.name == "clustered-near-two"; });
+  return axis;
+}
+
+/// Root mean squares of every gradient, and of the states, over the horizon.
+frame sizes(const run_options& options) {
+  const frame all = grid(
+      options, "horizons", {"gradient", "at", "size", "radius"},
+      [&](const law& which, std::size_t draw) {
+        const head whole = make_head(which, horizon_of(options), dim, seed_of(options, draw));
+        const auto states = sizes_of_states(whole);
+        std::vector<frame_row> rows;
+        for (std::size_t at = shortest; at <= horizon_of(options); at *= 2) {
+          const head part = first_tokens(whole, at);
+          const certified_gradients exact = exact_gradients(part);
+          for (std::size_t kind = 0; kind < kinds; ++kind) {
+            rows.push_back({name(kind), at, root_mean_square(exact.value[kind]), exact.radius[kind]});
+          }
+          rows.push_back({"state", at, states.at(at), cell()});
+        }
+        return rows;
+      },
+      growing(), runs());
+  return all.by({"law", "gradient", "at"}, {{"size", "size", root_of_squares}, {"radius", "radius", greatest}});
+}
+
+void add_growth(const run_options& options, results& r) {
+  const frame& growth = r.table("growth", sizes(options));
+  const std::size_t last = horizon_of(options), first = last / growth_span;
+  const auto size = growth.finder({"law", "gradient", "at"});
+  frame exponents({"law", "gradient", "exponent", "size"});
+  for (const law& which : growing().quick) {
+    const auto add = [&](const cell& of) {
+      const double end = size(std::string(which.name), of, last, "size");
+      const double ratio = end / size(std::string(which.name), of, first, "size");
+      exponents.add({std::string(which.name), of, log2_of(ratio) / log2_of(growth_span), end});
+    };
+    add("state");
+    for (std::size_t kind = 0; kind < kinds; ++kind) add(name(kind));
+  }
+  const frame& found = r.table("exponents", exponents);
+  const auto exponent = [&](const char* which, const char* of) {
+    return found.find({{"law", which}, {"gradient", of}}, "exponent");
+  };
+  const double largest = found.over("exponent", greatest);
+  const frame worst_one = found.where("exponent", largest);
+  r.values("reference", evidence::certified(), {{"radius", growth.over("radius", greatest)}});
+  r.values("stable",
+           {{"largest", largest}, {"law", worst_one[0]["law"]}, {"gradient", worst_one[0]["gradient"]}});
+  std::map<std::string, cell> at_two, of_one_key;
+  for (const char* of : {"state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
+    at_two[of] = exponent("reflecting", of);
+    of_one_key[of] = exponent("repeated", of);
+  }
+  const auto times = [&](const char* of) {
+    return size("near-two", of, last, "size") / size("ordinary", of, last, "size");
+  };
+  r.values("at-two", std::move(at_two));
+  r.values("near-two", {{"dk", times("dk")}, {"dg", times("dg")}, {"dq", times("dq")}});
+  r.values("one-key", std::move(of_one_key));
+  constexpr double left = 2 - near_two.low;
+  r.values("horizon", {{"first", first},
+                       {"last", last},
+                       {"span", growth_span},
+                       {"shortest", shortest},
+                       // A step forgets b (2 - b) / K of the squares, b = 2 - x with x uniform below `left`.
+                       {"memory", dim / (left - left * left / 3)},
+                       {"one_key_start", size("repeated", "dinitial_state", last, "size")},
+                       {"one_key_state", size("repeated", "state", last, "size")},
+                       {"dk_at_two", size("reflecting", "dk", last, "size")},
+                       {"dg_at_two", size("reflecting", "dg", last, "size")}});
+}
+
+/// dg at the first token of each chunk is <h, dh>: how much of it cancels, in all and in one channel of the key, and how far it is
+/// off where both are rounded to bf16.
+frame cancellation(const run_options& options) {
+  const frame all = grid(
+      options, "cancellation", {"terms", "sum", "off", "channel_terms", "channel_sum"},
+      [&](const law& which, std::size_t draw) {
+        const backward_run run = run_backward("fp64", make_head(which, tokens_of(options), dim, seed_of(options, draw)));
+        std::vector<frame_row> rows;
+        for (std::size_t c = 1; c < run.h.size(); ++c) {
+          const auto &h = run.h[c], &dh = run.dh[c - 1];
+          double terms = 0, sum = 0, channel_terms = 0, channel_sums = 0;
+          for (std::size_t i = 0; i < dim; ++i) {
+            double row_terms = 0, row = 0;
+            for (std::size_t j = 0; j < dim; ++j) {
+              row_terms += std::fabs(h(i, j) * dh(i, j));
+              row += h(i, j) * dh(i, j);
+            }
+            terms += row_terms;
+            sum += row;
+            channel_terms += squared(row_terms);
+            channel_sums += squared(row);
+          }
+          const double off = product_of_states(h, dh).exact - sum;
+          rows.push_back({terms, sum, off, std::sqrt(channel_terms / dim), std::sqrt(channel_sums / dim)});
+        }
+        return rows;
+      },
+      all_laws, runs());
+  frame by_law = all.by({"law"}, {{"terms", "terms", root_of_squares},
+                                  {"sum", "sum", root_of_squares},
+                                  {"off", "off", root_of_squares},
+                                  {"channel_terms", "channel_terms", root_of_squares},
+                                  {"channel_sum", "channel_sum", root_of_squares}});
+  const double u = unit_roundoff(bf16);
+  by_law.derive("condition", [](const auto& row) { return row.number("terms") / row.number("sum"); });
+  by_law.derive("once", [](const auto& row) { return row.number("off") / row.number("sum"); });
+  by_law.derive("channel", [](const auto& row) { return row.number("channel_terms") / row.number("channel_sum"); });
+  by_law.derive("bits", [u](const auto& row) { return -log2_of(u * row.number("condition")); });
+  by_law.derive("bits_once", [](const auto& row) { return -log2_of(row.number("once")); });
+  return by_law;
+}
+
+void add_cancellation(const run_options& options, results& r) {
+  const frame& found = r.table("cancellation", cancellation(options));
+  const auto at = found.finder({"law"});
+  r.values("cancels",
+           {{"least", found.over("condition", least)},
+            {"greatest", found.over("condition", greatest)},
+            {"ordinary", at("ordinary", "condition")},
+            {"one_key", at("repeated", "condition")},
+            {"once_ordinary", at("ordinary", "once")},
+            {"once_one_key", at("repeated", "once")},
+            {"once_two", at("repeated-near-two", "once")},
+            {"bits_ordinary", at("ordinary", "bits_once")},
+            {"bits_one_key", at("repeated", "bits_once")},
+            {"channel_greatest", found.over("channel", greatest)}});
+}
+
+/// dg with <h, dh> of each chunk summed in bf16.
+std::vector<double> narrowly_summed(const backward_run& run) {
+  std::vector<double> result = run.gradient[dg];
+  for (std::size_t c = 0; c < run.h.size(); ++c) {
+    const state_product p = product_of_states(run.h[c], run.dh[c]);
+    const std::size_t end = std::min(result.size(), (c + 1) * chunk_length);
+    for (std::size_t t = c * chunk_length; t < end; ++t) result[t] += run.kept[c] * (p.narrow - p.wide);
+  }
+  return result;
+}
+
+/// Errors of every gradient: of a backward pass in each format, of bf16 with <h, dh> summed in bf16, and what it changes that the
+/// inputs were rounded to bf16.
+frame errors_of_formats(const run_options& options) {
+  const frame all = grid(
+      options, "formats", {"format", "gradient", "error", "radius"},
+      [&](const law& which, std::size_t draw) {
+        const head in = make_head(which, tokens_of(options), dim, seed_of(options, draw));
+        const certified_gradients exact = exact_in_pairs(in);
+        std::vector<frame_row> rows;
+        const auto add = [&](std::string_view format, const gradient_set& got) {
+          for (std::size_t kind = 0; kind < kinds; ++kind) {
+            rows.push_back({std::string(format), name(kind), error_of(got[kind], exact, kind), exact.radius[kind]});
+          }
+        };
+        add("inputs", exact_gradients(before_rounding(in, seed_of(options, draw))).value);
+        for (const std::string_view format : stage_formats) {
+          const backward_run run = run_backward(format, in);
+          add(format, run.gradient);
+          if (format != "bf16") continue;
+          rows.push_back({"narrow", name(dg), error_of(narrowly_summed(run), exact, dg), exact.radius[dg]});
+        }
+        return rows;
+      },
+      all_laws, runs());
+  frame found =
+      all.by({"law", "format", "gradient"}, {{"error", "error", root_of_squares}, {"radius", "radius", greatest}});
+  const frame errors = found;
+  const auto inputs = errors.finder({"law", "gradient", "format"});
+  found.derive("of_inputs", [&](const auto& row) {
+    return row.number("error") / inputs(row["law"], row["gradient"], "inputs", "error");
+  });
+  found.derive("bits", [](const auto& row) { return -log2_of(row.number("error")); });
+  return found;
+}
+
+void add_formats(const run_options& options, results& r) {
+  const frame& errors = r.table("errors", errors_of_formats(options));
+  const auto found = errors.finder({"law", "format", "gradient"});
+  const auto one_key = [](const auto& row) { return row["law"].text().starts_with("repeated"); };
+  const auto keys = [&](const auto& row) { return !one_key(row); };
+  const frame of_keys = errors.where(keys).by({"format", "gradient"}, {{"error", "error", greatest}});
+  frame worst_errors = errors.by({"format", "gradient"}, {{"error", "error", greatest}, {"bits", "bits", least}});
+  worst_errors.derive("many_keys", [&](const auto& row) {
+    return of_keys.find({{"format", row["format"]}, {"gradient", row["gradient"]}}, "error");
+  });
+  const frame& worsts = r.table("worst", std::move(worst_errors));
+  const auto worst_of = worsts.finder({"format", "gradient"});
+  r.values("pairs", evidence::certified(), {{"radius", errors.over("radius", greatest)}});
+  std::map<std::string, cell> values;
+  for (const std::string_view format : stage_formats) {
+    const frame of_format = worsts.where("format", std::string(format));
+    values[std::string(format)] = of_format.over("error", greatest);
+    values[std::string(format) + "_gradient"] = of_format.where("error", of_format.over("error", greatest))[0]["gradient"];
+  }
+  const frame bf16_errors = errors.where("format", "bf16");
+  const frame many_keys = bf16_errors.where(keys);
+  values["many_keys"] = many_keys.over("error", greatest);
+  r.values("formats", values);
+  r.values("inputs",
+           {{"least", errors.where("format", "inputs").over("error", least)},
+            {"many_keys", errors.where("format", "inputs").where(keys).over("error", greatest)},
+            {"one_key", found("repeated", "inputs", "dg", "error")},
+            {"dg_bits", worst_of("inputs", "dg", "bits")},
+            {"bf16_ratio", many_keys.over("of_inputs", greatest)},
+            {"bf16_ratio_one_key", bf16_errors.where(one_key).over("of_inputs", greatest)},
+            {"fp16_ratio", errors.where("format", "fp16").over("of_inputs", greatest)}});
+  std::map<std::string, cell> dg_values, beyond;
+  dg_values["bf16"] = found("repeated", "bf16", "dg", "error");
+  dg_values["fp16"] = found("repeated", "fp16", "dg", "error");
+  dg_values["two_bf16"] = found("repeated-near-two", "bf16", "dg", "error");
+  dg_values["two_bf16_dbeta"] = found("repeated-near-two", "bf16", "dbeta", "error");
+  dg_values["two_fp16"] = found("repeated-near-two", "fp16", "dg", "error");
+  dg_values["two_fp32"] = found("repeated-near-two", "fp32", "dg", "error");
+  r.values("one-key-in-bf16", std::move(dg_values));
+  for (const auto& [of, limit] : test_limits) {
+    const auto above = [limit = limit](const auto& row) { return row.number("error") > limit; };
+    beyond[std::string(of)] = bf16_errors.where("gradient", std::string(of)).where(above).size();
+  }
+  const frame in_fp16 = errors.where("format", "fp16").where("gradient", "dq");
+  beyond["limit"] = test_limits[dq].second;
+  beyond["wide_limit"] = test_limits[dg].second;
+  beyond["fp16_room"] = test_limits[dq].second / as_number(median(in_fp16.numbers("error")));
+  beyond["laws"] = laws.size();
+  r.values("limits-of-tests", std::move(beyond));
+}
+
+/// The term <h, dh> of each chunk and the whole of dg, errors relative to the size of dg, at the size of real heads. once: of
+/// exact states, rounded to bf16; the others of the states that the backward pass has.
+frame sums_of_states(const run_options& options) {
+  grid_axis<law> wide{"law", {}};
+  for (const char* of : {"ordinary", "slow-gate", "clustered", "near-two", "clustered-near-two"}) {
+    wide.quick.push_back(law_named(of));
+  }
+  const std::vector<std::string> terms{"once", "once_narrow", "exact", "wide", "narrow"};
+  std::vector<std::string> columns = terms;
+  columns.insert(columns.end(), {"dg_wide", "dg_narrow"});
+  frame found = grid(
+      options, "sums of states", columns,
+      [&](const law& which) -> frame_row {
+        const head in = make_head(which, wide_tokens_of(options), wide_dim, seed_of(options, 0));
+        const certified_gradients exact = exact_gradients(in);
+        const backward_run run = run_backward("bf16", in), precise = run_backward("fp64", in);
+        std::vector<double> squares(terms.size());
+        for (std::size_t c = 0; c < run.h.size(); ++c) {
+          const auto &h = precise.h[c], &dh = precise.dh[c];
+          const double truth = std::inner_product(h.data(), h.data() + h.size(), dh.data(), 0.0);
+          const state_product once = product_of_states(h, dh), p = product_of_states(run.h[c], run.dh[c]);
+          const std::array<double, 5> sums{once.wide, once.narrow, p.exact, p.wide, p.narrow};
+          for (std::size_t i = 0; i < sums.size(); ++i) squares[i] += squared(run.kept[c] * (sums[i] - truth));
+        }
+        frame_row row;
+        const double size = root_mean_square(exact.value[dg]);
+        for (const double one : squares) row.push_back(std::sqrt(one / static_cast<double>(run.h.size())) / size);
+        row.push_back(error_of(run.gradient[dg], exact, dg));
+        row.push_back(error_of(narrowly_summed(run), exact, dg));
+        return row;
+      },
+      wide);
+  found.derive("once_times", [](const auto& row) { return row.number("once_narrow") / row.number("once"); });
+  found.derive("term_times", [](const auto& row) { return row.number("narrow") / row.number("wide"); });
+  found.derive("dg_times", [](const auto& row) { return row.number("dg_narrow") / row.number("dg_wide"); });
+  found.derive("fp32_times", [](const auto& row) { return row.number("wide") / row.number("exact"); });
+  return found;
+}
+
+void add_sums(const run_options& options, results& r) {
+  const frame& sums = r.table("sums", sums_of_states(options));
+  const auto ordinary = [&](const char* column) { return sums.find({{"law", "ordinary"}}, column); };
+  r.values("sum-in-bf16", {{"once_least", sums.over("once_times", least)},
+                           {"once_greatest", sums.over("once_times", greatest)},
+                           {"once_ordinary", ordinary("once_times")},
+                           {"term_least", sums.over("term_times", least)},
+                           {"term_greatest", sums.over("term_times", greatest)},
+                           {"dg_least", sums.over("dg_times", least)},
+                           {"dg_greatest", sums.over("dg_times", greatest)},
+                           {"dg_ordinary", ordinary("dg_times")},
+                           {"fp32_greatest", sums.over("fp32_times", greatest) - 1}});
+  r.values("sum", {{"once", ordinary("once")},
+                   {"once_narrow", ordinary("once_narrow")},
+                   {"wide", ordinary("wide")},
+                   {"narrow", ordinary("narrow")},
+                   {"tile", tile},
+                   {"threads", threads},
+                   {"vector", vector_length}});
+}
+
+results run(const run_options& options) {
+  results r = in_parts(options, {{"growth", &add_growth},
+                                 {"cancellation", &add_cancellation},
+                                 {"formats", &add_formats},
+                                 {"sums", &add_sums},
+                                 {"l2norm", &add_norm}});
+  r.values("laws", {{"cosine", chunks::cosine_of(chunks::key_kind::cosine_90)}, {"low", near_two.low}, {"number", laws.size()}});
+  r.parameters = {{"dim", dim},
+                  {"wide_dim", wide_dim},
+                  {"norm_dim", norm_dim},
+                  {"tokens", tokens_of(options)},
+                  {"wide_tokens", wide_tokens_of(options)},
+                  {"horizon_tokens", horizon_of(options)},
+                  {"chunk", chunk_length},
+                  {"draws", runs().values(options).size()},
+                  {"vectors", vectors_of(options)}};
+  return r;
+}
+
+}  // namespace
+
+extern const study gradients_study{"gradients", &run};
+
+}  // namespace deltaproof
