@@ -12,7 +12,8 @@
 #include "oracle/gradients/chain.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/pair_field.hpp"
-#include "support/widest_vectors.hpp"
+#include "oracle/tiers/adjoint_columns.hpp"
+#include "oracle/tiers/lower_double_double.hpp"
 
 namespace deltaproof {
 namespace {
@@ -156,11 +157,16 @@ class group_run {
     const std::size_t keys = p_.key_dim(), rows = range_.tokens * p_.num_householder;
     std::vector<number> dq(range_.tokens * keys, arithmetic_.zero()), dk(rows * keys, arithmetic_.zero());
     for (const std::size_t h : heads_) {
-      const lowered<value> in = lower_head(h);
-      if (in.underflowed) return false;
-      const auto factors = factors_of(p_, sequence_, h, bits_);
-      auto raw = adjoint_of(in, cotangents_at(h), stop);
+      lowered<value> in;
+      certified_adjoint<Field> raw;
+      if (!by_columns(h, stop, in, raw)) {
+        if (stop && stop->load()) return false;
+        in = lower_head(h);
+        if (in.underflowed) return false;
+        raw = adjoint_of(in, cotangents_at(h), stop);
+      }
       if (stop && stop->load()) return false;
+      const auto factors = factors_of(p_, sequence_, h, bits_);
       const std::vector<number> dbeta = through_rule(in, factors, raw);
       add_rows(dq, in.scan.q, in.error.query, factors.query_scale, raw.q);
       add_rows(dk, in.scan.k, in.error.key, factors.key_scale, raw.k);
@@ -219,6 +225,93 @@ class group_run {
       for (const double one : x) out.state.push_back(given(one));
     }
     return out;
+  }
+
+  static constexpr bool has_columns = std::is_same_v<radius, double>;
+  static constexpr bool in_pairs = std::is_same_v<value, double_pair>;
+
+  /// The same cotangents for the columns' tier.
+  [[nodiscard]] tiers::column_cotangents column_cotangents_at(std::size_t h) const {
+    const std::size_t cols = p_.value_dim(), keys = p_.key_dim(), tokens = range_.tokens;
+    tiers::column_cotangents out;
+    std::vector<double> x(cols);
+    if (p_.d_o) {
+      out.o.resize(tokens * cols);
+      out.o_size.resize(tokens * cols);
+      if (in_pairs) out.o_low.resize(tokens * cols);
+    }
+    for (std::size_t t = 0; p_.d_o && t < tokens; ++t) {
+      p_.d_o->read(((range_.batch * p_.tokens() + range_.first_token + t) * p_.value_heads() + h) * cols, x);
+      for (std::size_t v = 0; v < cols; ++v) {
+        const double c = p_.scale * x[v];
+        out.o[t * cols + v] = c;
+        if (in_pairs) out.o_low[t * cols + v] = std::fma(p_.scale, x[v], -c);
+        // A product that underflows to 0 is none.
+        out.o_size[t * cols + v] = c == 0 && x[v] != 0 && p_.scale != 0 ? std::numeric_limits<double>::denorm_min() : std::fabs(c);
+      }
+    }
+    if (p_.d_final_state) out.state.resize(keys * cols);
+    for (std::size_t i = 0; p_.d_final_state && i < keys; ++i) {
+      p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
+      std::copy(x.begin(), x.end(), out.state.begin() + static_cast<std::ptrdiff_t>(i * cols));
+    }
+    return out;
+  }
+
+  /// The head by columns where its numbers are in their range; `in` is then the head that was run.
+  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, lowered<value>& in, certified_adjoint<Field>& out) const {
+    if constexpr (has_columns) {
+      auto head = tiers::lower_double_double(p_, sequence_, h);
+      tiers::column_gradients found;
+      if (!tiers::run_adjoint(head, column_cotangents_at(h), in_pairs, limit_, stop, found)) return false;
+      const auto& s = head.high.scan;
+      const double units = (in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit) / u_;
+      const auto take = [&](tiers::table& high, tiers::table& low, std::size_t count, const std::vector<double>& errors, certified_entries<Field>& to) {
+        to.value.resize(count);
+        to.error.resize(count);
+        const std::size_t each = errors.empty() ? 1 : count / errors.size();
+        for (std::size_t i = 0; i < count; ++i) {
+          if constexpr (in_pairs) to.value[i] = {high[i], low[i]};
+          else to.value[i] = high[i];
+          to.error[i] = errors[i / each] * units;
+        }
+        high = low = tiers::table();
+      };
+      const std::vector<double> of_states = by_entry(found.state_error, p_.key_dim());
+      take(found.q, found.q_low, s.q.size(), found.q_error, out.q);
+      take(found.k, found.k_low, s.k.size(), found.k_error, out.k);
+      take(found.v, found.v_low, s.v.size(), found.v_error, out.v);
+      take(found.step, found.step_low, s.step.size(), found.step_error, out.step);
+      take(found.decay, found.decay_low, s.decay.size(), found.decay_error, out.decay);
+      take(found.state, found.state_low, of_states.size(), of_states, out.initial_state);
+      out.states_until = s.tokens;
+      in = given_as_field(std::move(head));
+      return true;
+    }
+    return false;
+  }
+  [[nodiscard]] static std::vector<double> by_entry(const std::vector<double>& of_columns, std::size_t keys) {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < keys; ++i) out.insert(out.end(), of_columns.begin(), of_columns.end());
+    return out;
+  }
+  /// What the chain behind the recurrence reads of a head: keys and queries, with their errors in units of u.
+  [[nodiscard]] lowered<value> given_as_field(tiers::double_double_head head) const {
+    if constexpr (std::is_same_v<value, double>) {
+      return std::move(head.high);
+    } else if constexpr (in_pairs) {
+      lowered<value> out;
+      const auto join = [](const std::vector<double>& high, const std::vector<double>& low, std::vector<value>& to) {
+        for (std::size_t i = 0; i < high.size(); ++i) to.push_back({high[i], low.empty() ? 0 : low[i]});
+      };
+      join(head.high.scan.q, head.q_low, out.scan.q);
+      join(head.high.scan.k, head.k_low, out.scan.k);
+      out.error.query = head.error.query * (tiers::pair_unit / u_);
+      out.error.key = head.error.key * (tiers::pair_unit / u_);
+      return out;
+    } else {
+      return {};
+    }
   }
 
   /// Block of columns after block, so that a state stays near; what all columns add to is summed.
