@@ -54,6 +54,13 @@ bool is_answered(const group_gradients& g, std::size_t tokens, const question& q
   return all && is_answered(g.q, between(g.q, 0, until), q.round_output, q) && is_answered(g.k, between(g.k, from, until), q.round_output, q);
 }
 
+/// Whether fp64 may answer: many numbers to be rounded to 24 bits and more hold some whose radius contains a tie.
+bool is_worth_fp64(const problem& p, std::size_t tokens, const question& q) {
+  constexpr std::size_t many = 1 << 16;
+  const bool fine = q.round_output && q.round_output->precision >= 24 && q.max_bits > 53;
+  return !fine || tokens * p.num_householder * p.key_dim() < many;
+}
+
 /// Where runs of `width` elements of one group or head lie in a whole tensor: row r begins at first + r * stride.
 struct layout {
   std::size_t first, stride, width;
@@ -107,6 +114,7 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
     bool some = false, answered = false;
     for (const int bits : tiers) {
       if (answered || bits > q.max_bits || (q.stop && q.stop->load())) break;
+      if (bits == 53 && !is_worth_fp64(p, tokens, q)) continue;
       if (!run_group(p, n, h, bits, q.range.state, q.stop, now)) continue;
       best = std::move(now);
       some = true;

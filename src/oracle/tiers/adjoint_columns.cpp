@@ -20,7 +20,7 @@
 #define DELTAPROOF_TIERS_ADJOINT_SHARED
 namespace deltaproof::tiers {
 
-constexpr std::size_t norm_refresh = 8;        // rows
+constexpr std::size_t norm_refresh = 4;        // rows
 constexpr double adjoint_norm_floor = 0x1p-1000;
 constexpr double adjoint_largest = 0x1p450;
 
@@ -71,7 +71,7 @@ class column_block {
     tape_.resize((segment_ * n_ + 1) * state_size_);
     notes_.resize(segment_ * n_ * note_parts * B * width());
     cotangent_.resize(state_size_);
-    sums_.resize(2 * (K_ + 4) * width());
+    sums_.resize(4 * (K_ + 4) * width());
     std::fill(sums_.begin(), sums_.end(), 0.0);
   }
 
@@ -303,7 +303,7 @@ class column_block {
       none[r] = y_[r] = zero_number();
       c[r] = cotangent_of(T_ - 1, r);
     }
-    const reverse_rows rows{K_, tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1), sums_.data(), sums_.data()};
+    const reverse_rows rows{K_, tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1), sums_at(0), sums_at(1), sums_at(2), sums_at(3)};
     std::fill_n(tape_.data(), state_size_, 0.0);
     reverse_pass<P, B, true, 0>(rows, none, none, c, y_, total_);
   }
@@ -314,7 +314,9 @@ class column_block {
     const adjoint_step& s = job_.all.steps[row];
     const bool first = row % n_ == 0, outer = first && row > 0;
     number w[B], dv[B], c[B];
-    V of_step = hn::Zero(d), of_key = hn::Zero(d), of_decay = hn::Zero(d);
+    V of_step = hn::Zero(d);
+    row_radii of_key = no_radii(), of_gate = no_radii();
+    V all_written = hn::Zero(d);
     number db = zero_number();
     for (std::size_t r = 0; r < B; ++r) {
       const V size = hn::Abs(y_[r].high);
@@ -328,41 +330,61 @@ class column_block {
       put_columns(errors.write, out_.v_error.data() + row * s_.value_dim, r);
       add_product<P>(db, y_[r], left);
       of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high), hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
-      of_key = hn::Add(of_key, product_error(job_, gm_[r], ge_[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum));
-      of_key = hn::Add(of_key, product_error(job_, m, e, written, errors.write, job_.all.column_sum));
+      of_key.add(job_, gm_[r], ge_[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum, of_key.cotangent);
+      of_key.add(job_, m, e, written, errors.write, job_.all.column_sum, of_key.state);
+      all_written = hn::Add(all_written, written);
       step_bounds(s, size, written, hn::Zero(d), gm_[r], ge_[r]);
     }
     note_range(gm_);
     add_one<P>(db, out_.step.data() + row, P ? out_.step_low.data() + row : nullptr);
     out_.step_error[row] += hn::GetLane(hn::SumOfLanes(d, of_step));
-    out_.k_error[row] += hn::GetLane(hn::SumOfLanes(d, of_key));
     for (std::size_t r = 0; r < B; ++r) c[r] = outer ? cotangent_of(t - 1, r) : zero_number();
     const int decay = first ? decay_ : 0;
     if (decay != 0) {
-      decay_bounds(t, gm_, ge_, i, of_decay);
-      out_.decay_error[t] += hn::GetLane(hn::SumOfLanes(d, of_decay));
+      gate_radii(i, of_gate);
+      decay_bounds(t, gm_, ge_);
     }
     if (outer) outer_bounds(t - 1);
     run_reverse(row, i, decay, w, dv, c);
+    give_radii(row, decay, hn::GetLane(hn::SumOfLanes(d, all_written)), of_key, of_gate);
     if (row % norm_refresh == 0) refresh(cotangent_.data(), gm_);
   }
-  /// The radius of dg of token t, whose first row is on the tape at i; then line D.
-  void decay_bounds(std::size_t t, V (&m)[B], V (&e)[B], std::size_t i, V& of_decay) {
+  /// The radius of dg of a token whose first row is on the tape at i, from the bounds after that row's step.
+  void gate_radii(std::size_t i, row_radii& of_gate) {
     for (std::size_t r = 0; r < B; ++r) {
-      of_decay = hn::Add(of_decay, product_error(job_, m[r], e[r], hn::LoadU(d, note_at(i, norm, r)), hn::LoadU(d, note_at(i, error, r)), job_.all.gate_sum));
+      const V m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
+      of_gate.add_entries(job_, gm_[r], ge_[r], m, e, job_.all.gate_sum);
     }
-    decay_bounds(t, m, e);
   }
+  /// dk and dg by row: of pairs from the norms of columns; of doubles, where that is nearer, from the entries of the row.
+  void give_radii(std::size_t row, int decay, double written, const row_radii& of_key, const row_radii& of_gate) {
+    const std::size_t t = row / n_;
+    const double key = hn::GetLane(hn::SumOfLanes(d, of_key.whole));
+    if (P) {
+      out_.k_error[row] += key;
+    } else {
+      add_radii(sums_at(3), sums_at(2), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), key, out_.k_error.data() + row * K_);
+    }
+    if (decay == 0) return;
+    const double gate = hn::GetLane(hn::SumOfLanes(d, of_gate.whole));
+    if (P || decay == 1) {
+      out_.decay_error[t] += gate;
+      return;
+    }
+    // |G| after the step is at most |G| + |k dv|.
+    const double from_cotangent = of_gate.most(of_gate.cotangent), base = of_gate.rest() + from_cotangent * job_.all.steps[row].key * written * slack;
+    add_radii(sums_at(3), sums_at(2), K_, base, from_cotangent, of_gate.most(of_gate.state), gate, out_.decay_error.data() + t * K_);
+  }
+  [[nodiscard]] double* sums_at(std::size_t i) { return sums_.data() + i * (K_ + 4) * width(); }
   void run_reverse(std::size_t row, std::size_t i, int decay, const number (&w)[B], const number (&dv)[B], const number (&c)[B]) {
     const std::size_t t = row / n_;
     const bool first = row % n_ == 0;
-    double* gate_sums = sums_.data() + (K_ + 4) * width();
     const reverse_rows rows{K_, tape_.data() + i * state_size_, cotangent_.data(), key(row), decay != 0 ? decays(t) : nothing(),
-                            first && row > 0 ? query(t - 1) : nothing(), row > 0 ? key(row - 1) : nothing(), sums_.data(), gate_sums};
+                            first && row > 0 ? query(t - 1) : nothing(), row > 0 ? key(row - 1) : nothing(), sums_at(0), sums_at(1), sums_at(2), sums_at(3)};
     for (std::size_t r = 0; r < B; ++r) total_[r] = y_[r] = zero_number();
     reverse_any<P, B>(first, decay, rows, w, dv, c, y_, total_);
-    add_rows<P>(sums_.data(), K_, out_.k.data() + row * K_, P ? out_.k_low.data() + row * K_ : nullptr);
-    if (decay == 2) add_rows<P>(gate_sums, K_, out_.decay.data() + t * K_, P ? out_.decay_low.data() + t * K_ : nullptr);
+    add_rows<P>(sums_at(0), K_, out_.k.data() + row * K_, P ? out_.k_low.data() + row * K_ : nullptr);
+    if (decay == 2) add_rows<P>(sums_at(1), K_, out_.decay.data() + t * K_, P ? out_.decay_low.data() + t * K_ : nullptr);
     if (decay != 1) return;
     for (std::size_t r = 1; r < B; ++r) total_[0] = sum<P>(total_[0], total_[r]);
     add_one<P>(total_[0], out_.decay.data() + t, P ? out_.decay_low.data() + t : nullptr);
@@ -427,10 +449,10 @@ bool run_adjoint(const double_double_head& in, const column_cotangents& with, bo
   zeros(out.decay, out.decay_low, s.decay.size());
   zeros(out.state, out.state_low, s.key_dim * s.value_dim);
   out.q_error.assign(s.tokens, 0.0);
-  out.k_error.assign(s.rows(), 0.0);
+  out.k_error.assign(pairs ? s.rows() : s.k.size(), 0.0);
   out.v_error.assign(s.v.size(), 0.0);
   out.step_error.assign(s.rows(), 0.0);
-  out.decay_error.assign(s.decay.empty() ? 0 : s.tokens, 0.0);
+  out.decay_error.assign(pairs && !s.decay.empty() ? s.tokens : s.decay.size(), 0.0);
   out.state_error.assign(s.value_dim, 0.0);
   const std::vector<double> nothing(s.key_dim + 1, 0.0);
   const adjoint_job job{in, with, all, std::min(range, adjoint_largest), nothing.data(), stop};

@@ -21,6 +21,9 @@ double gamma_of(double n, bool pairs) {
   return (n * n + 12 * n + 64) / 64 * (1 + n * 0x1p-48);
 }
 
+/// What a term of a sum over K channels meets: the roundings of its chunk, and those of the chunks.
+double roundings_of(std::size_t K) { return static_cast<double>(std::min(K, sum_chunk) + (K + sum_chunk - 1) / sum_chunk); }
+
 /// A sum of squares and line N from it; NaN where the squares say nothing. A low part moves a number by 2^-52 of it at most.
 struct size_of {
   double square = 0, norm = 0;
@@ -52,7 +55,7 @@ adjoint_step step_of(const double* k, std::size_t K, double b, const lowering_er
   const size_of key(k, K);
   const double n = static_cast<double>(K), u = all.u, kappa = key.norm, beta = std::fabs(b) * (pairs ? 1 + 0x1p-52 : 1);
   const double beta_plus = (beta * (1 + le.step * u) + le.step_floor * u) * slack;
-  const double gamma = gamma_of(n, pairs) + (pairs ? 1 : 0), c2 = 2 * (1 + 4 * u);
+  const double gamma = gamma_of(roundings_of(K), pairs) + (pairs ? 1 : 0), c2 = 2 * (1 + 4 * u);
   s.acts = beta > 0 || le.step_floor > 0;
   s.key = kappa;
   s.write_size = (c2 + le.step * (1 + c2 * u)) * slack;
@@ -89,10 +92,11 @@ adjoint_factors factors_of_adjoint(const double_double_head& in, const column_co
     constexpr double unit = pair_unit / adjoint_pair_unit;  // a power of two
     for (double* e : {&le.key, &le.query, &le.step, &le.decay, &le.step_floor, &le.decay_floor}) *e *= unit;
   }
-  const double sums = static_cast<double>(s.value_dim) + 16, channels = static_cast<double>(K);
+  // Both products of each vector of a block, its lanes, the blocks.
+  const double sums = static_cast<double>((s.value_dim + 7) / 8) + 16;
   const bool per_channel = s.decay.size() != s.tokens;
   out.column_sum = gamma_of(sums, pairs);
-  out.gate_sum = gamma_of(per_channel ? sums : sums + channels, pairs);
+  out.gate_sum = gamma_of(per_channel ? sums : sums + roundings_of(K), pairs);
   out.decay_local = (le.decay / (1 - out.u) + 1) * slack;
   out.decay_floor = le.decay_floor;
   out.outer = 3 + 2 * le.query;

@@ -12,6 +12,9 @@
 
 namespace deltaproof::tiers {
 
+/// A sum over channels is made of sums of so many.
+inline constexpr std::size_t sum_chunk = 16;
+
 struct adjoint_step {
   double key = 0;                                                             ///< kappa
   double predicted = 0, key_plus = 0;                                         ///< of k^T S, times M and e
