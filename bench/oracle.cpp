@@ -6,7 +6,8 @@
 // in turn, round after round, by the processor time of its thread, and medians are printed, so that what else the machine
 // does falls on all rows alike. Then whole questions by wall clock, the goals beside what was measured, and the same rows as
 // ordinary benchmarks. MPFR and Arb run 2 of the d value rows; their time is printed times d/2. The peak is 3 d^2
-// multiply-adds a step without memory. `--page DIR` writes the report oracle-bench there; `--tables-only` ends after it.
+// multiply-adds a step without memory. `--page DIR` writes the report oracle-bench there; `--tables-only` ends after it, `--gradients-only`
+// after the first table.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -475,6 +476,65 @@ void add_program(const std::string& program, report& page, goals& wanted) {
   page.tables.push_back(std::move(t));
 }
 
+/// One run of the program with these arguments: processor time of the child in seconds, and its peak memory.
+struct child_use {
+  double seconds = 0;
+  long peak = 0;
+};
+child_use run_program(const std::string& program, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program);
+  std::vector<char*> words;
+  for (std::string& word : arguments) words.push_back(word.data());
+  words.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr) _exit(127);
+    execv(program.c_str(), words.data());
+    _exit(127);
+  }
+  int status = 0;
+  rusage use{};
+  wait4(child, &status, 0, &use);
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  return {seconds(use.ru_utime) + seconds(use.ru_stime), use.ru_maxrss};
+}
+
+/// Gradients beside outputs, B = 1, H = 4, T = 4096, K = V = 128: processor time of the program, in turns, and torch's autograd.
+void add_gradients(const std::string& program, bench::token_loop_worker& loops, report& page, goals& wanted) {
+  table t{"gradients", "deltaproof oracle --gradients, B = 1, H = 4, T = 4096, K = V = 128: processor time of all threads",
+          {"op", "rounded to", {"outputs, seconds", 3}, {"gradients, seconds", 3}, {"ratio", 3}, {"peak memory, MB", 4}}, {}};
+  const std::string folder = std::filesystem::temp_directory_path() / ("deltaproof-bench-gradients-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  for (const std::string op : {"gated_delta_rule", "kda"}) {
+    const std::string file = folder + "/p.safetensors";
+    run_program(program, {"gen", "--regime", "typical", "--op", op, "--T", "4096", "--K", "128", "--V", "128", "--H", "4", "--HV", "4", "--cotangents", "-o", file});
+    for (const std::string to : {"bf16", "fp32"}) {
+      std::vector<double> forward, backward;
+      long peak = 0;
+      for (int round = 0; round < 5; ++round) {
+        const std::vector<std::string> asked{"oracle", file, "--round", to, "-o", folder + "/r.safetensors", "--threads", "2"};
+        forward.push_back(run_program(program, asked).seconds);
+        auto gradients = asked;
+        gradients.push_back("--gradients");
+        const child_use use = run_program(program, gradients);
+        backward.push_back(use.seconds);
+        peak = std::max(peak, use.peak);
+      }
+      const double a = median(forward), b = median(backward), megabytes = static_cast<double>(peak) / 1e3;
+      t.rows.push_back({op, to, a, b, b / a, megabytes});
+      wanted.at_most("gradients against outputs, " + op + " to " + to, b / a, to == "bf16" ? 4 : 6);
+      wanted.at_most("gradients, " + op + " to " + to + ", peak MB", megabytes, 300);
+    }
+  }
+  if (loops.has("torch")) {
+    // A quarter of the tokens of one of the four heads: autograd keeps every state.
+    t.rows.push_back({"torch autograd, fp64 loop without gates", "", "", 16 * loops.seconds("torch_autograd", 128, 1024), "", ""});
+  }
+  std::filesystem::remove_all(folder);
+  print(t);
+  page.tables.push_back(std::move(t));
+}
+
 std::string processor() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -508,6 +568,7 @@ int main(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   std::string folder;
   const bool with_page = option(arguments, "--page", &folder), tables_only = option(arguments, "--tables-only", nullptr);
+  const bool gradients_only = option(arguments, "--gradients-only", nullptr);
   bench::token_loop_worker loops(DELTAPROOF_SOURCE_DIR "/bench/token_loop.py");
   std::printf("python loops: %s\n", loops.found().empty() ? "neither numpy nor torch is there; skipped" : loops.found().c_str());
 #ifndef DELTAPROOF_ARB
@@ -517,7 +578,11 @@ int main(int argc, char** argv) {
   goals wanted;
   // First: a child's peak memory counts that of the process it was forked from.
   const std::string program = (std::filesystem::path(argv[0]).parent_path() / "deltaproof").string();
-  if (std::filesystem::exists(program)) add_program(program, page, wanted);
+  if (std::filesystem::exists(program)) {
+    add_gradients(program, loops, page, wanted);
+    if (gradients_only) return 0;
+    add_program(program, page, wanted);
+  }
   std::vector<std::unique_ptr<bench_case>> cases;
   for (const std::size_t d : {64U, 128U, 256U}) {
     for (const std::size_t T : {1024U, 4096U}) {

@@ -66,7 +66,22 @@ def loop_torch_in_place(q, k, v, beta):
     return o
 
 
-loops = {"numpy": loop_numpy, "torch_naive": loop_torch_naive, "torch_in_place": loop_torch_in_place}
+def loop_torch_autograd(q, k, v, beta):
+    """Gradients of a sum over outputs, by autograd through the first of these loops."""
+    given = [x.clone().requires_grad_() for x in (q, k, v, beta)]
+    q, k, v, beta = given
+    S = torch.zeros(k.shape[1], v.shape[1], dtype=torch.float64)
+    o = []
+    for t in range(len(k)):
+        w = (v[t] - k[t] @ S) * beta[t]
+        S = S + k[t][:, None] * w[None, :]
+        o.append(q[t] @ S)
+    torch.stack(o).sum().backward()
+    return [x.grad for x in given]
+
+
+loops = {"numpy": loop_numpy, "torch_naive": loop_torch_naive, "torch_in_place": loop_torch_in_place,
+         "torch_autograd": loop_torch_autograd}
 kept = {}
 for line in sys.stdin:
     name, d, T = line.split()

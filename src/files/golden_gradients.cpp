@@ -3,42 +3,66 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "deltaproof/files/golden.hpp"
-#include "deltaproof/oracle/gradients.hpp"
+#include "oracle/gradients/by_group.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
 namespace {
 
-/// One gradient as it is written: rounded once, or the parts of a sum.
-golden_tensor as_written(const std::string& name, const reference_tensor& from, const golden_request& asked) {
-  const std::size_t parts = asked.bits == 0 ? 1 : parts_of(asked.bits), count = from.value.size();
-  std::vector<std::vector<double>> values(parts, std::vector<double>(count, std::numeric_limits<double>::quiet_NaN()));
-  golden_tensor out;
+/// One gradient while groups of heads are rounded into it: once, or to the parts of a sum; NaN where that is open.
+struct rounded_gradient {
+  std::vector<std::size_t> shape;
+  std::vector<std::vector<double>> values;
+  std::mutex lock;
   bool any = false;
-  std::vector<double> sum(parts);
-  for (std::size_t i = 0; i < count; ++i) {
-    double left = from.radius[i];
-    if (asked.bits == 0) {
-      if (const auto one = decided_rounding(from, i, asked.round)) values[0][i] = *one;
-    } else {
-      left = decided_parts(from, i, sum);
-      for (std::size_t c = 0; c < parts && !std::isnan(sum[c]); ++c) values[c][i] = sum[c];
-    }
-    if (std::isnan(values.back()[i])) {
-      ++out.undecided;
-      continue;
-    }
-    any = true;
-    out.radius = std::max(out.radius, left);
+  double radius = 0;
+
+  rounded_gradient(const tensor& like, const golden_request& asked) : shape(like.shape()) {
+    values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits), std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
   }
-  if (!any && count > 0) out.radius = std::numeric_limits<double>::infinity();
-  for (std::size_t c = 0; c < parts; ++c) out.parts.push_back(tensor::from_doubles(asked.round, from.shape, values[c], part_name(name, c)));
-  out.undecided_indices = nan_indices(out.parts.back()).text;
-  return out;
-}
+
+  void take(const solved_gradient& from, const golden_request& asked) {
+    const std::size_t parts = values.size();
+    std::vector<double> sum(parts);
+    double largest = 0;
+    bool some = false;
+    for (std::size_t i = 0; i < from.part.value.size(); ++i) {
+      const std::size_t at = from.first + i / from.width * from.stride + i % from.width;
+      double left = from.part.radius[i];
+      if (asked.bits == 0) {
+        if (const auto one = decided_rounding(from.part, i, asked.round)) values[0][at] = *one;
+      } else {
+        left = decided_parts(from.part, i, sum);
+        for (std::size_t c = 0; c < parts && !std::isnan(sum[c]); ++c) values[c][at] = sum[c];
+      }
+      if (std::isnan(values.back()[at])) continue;
+      some = true;
+      largest = std::max(largest, left);
+    }
+    const std::lock_guard guard(lock);
+    any = any || some;
+    radius = std::max(radius, largest);
+  }
+
+  /// What no group answered is open as well.
+  [[nodiscard]] golden_tensor written(const std::string& name, const golden_request& asked) {
+    golden_tensor out;
+    const std::size_t count = values[0].size();
+    out.radius = any || count == 0 ? radius : std::numeric_limits<double>::infinity();
+    out.undecided = static_cast<std::size_t>(std::count_if(values.back().begin(), values.back().end(), [](double x) { return std::isnan(x); }));
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      out.parts.push_back(tensor::from_doubles(asked.round, shape, values[c], part_name(name, c)));
+      values[c] = {};
+    }
+    out.undecided_indices = nan_indices(out.parts.back()).text;
+    return out;
+  }
+};
 
 }  // namespace
 
@@ -51,12 +75,21 @@ golden_gradients make_golden_gradients(const problem& p, const golden_request& a
   q.threads = asked.threads;
   q.stop = asked.stop;
   q.progress = asked.progress;
-  const reference_gradients from = solve_gradients(p, q);
+  std::map<std::string, rounded_gradient, std::less<>> rounded;
+  const auto add = [&](const char* name, const tensor& like) { rounded.try_emplace(name, like, asked); };
+  add("dq", p.q);
+  add("dk", p.k);
+  add("dv", p.v);
+  add("dbeta", p.beta);
+  if (p.g) add("dg", *p.g);
+  if (p.initial_state) add("dinitial_state", *p.initial_state);
+  const reference_gradients from =
+      solve_gradients_by_group(p, q, [&](const solved_gradient& part) { rounded.find(part.name)->second.take(part, asked); });
   golden_gradients out;
   out.stopped = from.stopped;
   if (out.stopped) return out;
   out.tiers = from.tiers;
-  for (const auto& [name, gradient] : from.tensors) out.tensors.emplace(name, as_written(name, gradient, asked));
+  for (auto& [name, gradient] : rounded) out.tensors.emplace(name, gradient.written(name, asked));
   return out;
 }
 

@@ -155,7 +155,7 @@ class group_run {
 
   [[nodiscard]] bool run(const std::atomic<bool>* stop, group_gradients& out) {
     const std::size_t keys = p_.key_dim(), rows = range_.tokens * p_.num_householder;
-    std::vector<number> dq(range_.tokens * keys, arithmetic_.zero()), dk(rows * keys, arithmetic_.zero());
+    std::vector<number> dq, dk;
     for (const std::size_t h : heads_) {
       lowered<value> in;
       certified_adjoint<Field> raw;
@@ -168,13 +168,16 @@ class group_run {
       if (stop && stop->load()) return false;
       const auto factors = factors_of(p_, sequence_, h, bits_);
       const std::vector<number> dbeta = through_rule(in, factors, raw);
-      add_rows(dq, in.scan.q, in.error.query, factors.query_scale, raw.q);
-      add_rows(dk, in.scan.k, in.error.key, factors.key_scale, raw.k);
-      out.heads.push_back({part_of(raw.v), part_of(dbeta), part_of(raw.decay), p_.initial_state ? part_of(raw.initial_state) : head_part{},
-                           raw.states_until, raw.cotangents_from});
+      // Nothing is kept twice for long: a head of many tokens is large.
+      if (heads_.size() == 1 && factors.query_scale.empty()) out.q = part_of(std::exchange(raw.q, {}));
+      else add_rows(dq, range_.tokens * keys, in.scan.q, in.error.query, factors.query_scale, std::exchange(raw.q, {}));
+      if (heads_.size() == 1 && factors.key_scale.empty()) out.k = part_of(std::exchange(raw.k, {}));
+      else add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
+      out.heads.push_back({part_of(std::exchange(raw.v, {})), part_of(dbeta), part_of(std::exchange(raw.decay, {})),
+                           p_.initial_state ? part_of(raw.initial_state) : head_part{}, raw.states_until, raw.cotangents_from});
     }
-    out.q = part_of(dq);
-    out.k = part_of(dk);
+    if (!dq.empty()) out.q = part_of(dq);
+    if (!dk.empty()) out.k = part_of(dk);
     return true;
   }
 
@@ -265,6 +268,7 @@ class group_run {
       tiers::column_gradients found;
       if (!tiers::run_adjoint(head, column_cotangents_at(h), in_pairs, limit_, stop, found)) return false;
       const auto& s = head.high.scan;
+      const std::size_t values = s.v.size(), decays = s.decay.size();
       const double units = (in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit) / u_;
       const auto take = [&](tiers::table& high, tiers::table& low, std::size_t count, const std::vector<double>& errors, certified_entries<Field>& to) {
         to.value.resize(count);
@@ -277,12 +281,13 @@ class group_run {
         }
         high = low = tiers::table();
       };
+      for (auto* done : {&head.high.scan.v, &head.high.scan.decay, &head.decay_low}) *done = {};
       const std::vector<double> of_states = by_entry(found.state_error, p_.key_dim());
       take(found.q, found.q_low, s.q.size(), found.q_error, out.q);
       take(found.k, found.k_low, s.k.size(), found.k_error, out.k);
-      take(found.v, found.v_low, s.v.size(), found.v_error, out.v);
+      take(found.v, found.v_low, values, found.v_error, out.v);
       take(found.step, found.step_low, s.step.size(), found.step_error, out.step);
-      take(found.decay, found.decay_low, s.decay.size(), found.decay_error, out.decay);
+      take(found.decay, found.decay_low, decays, found.decay_error, out.decay);
       take(found.state, found.state_low, of_states.size(), of_states, out.initial_state);
       out.states_until = s.tokens;
       in = given_as_field(std::move(head));
@@ -379,9 +384,10 @@ class group_run {
   }
 
   /// The head's part of dq or dk, through the normalisation if there is one, joins those of the other heads.
-  void add_rows(std::vector<number>& sum, const std::vector<value>& normalised, double relative_error, const std::vector<mpfr_ball>& scale,
-                const certified_entries<Field>& raw) const {
+  void add_rows(std::vector<number>& sum, std::size_t count, const std::vector<value>& normalised, double relative_error,
+                const std::vector<mpfr_ball>& scale, const certified_entries<Field>& raw) const {
     const std::size_t keys = p_.key_dim();
+    sum.resize(count, arithmetic_.zero());
     std::vector<number> row(keys, arithmetic_.zero());
     for (std::size_t first = 0; first < sum.size(); first += keys) {
       for (std::size_t i = 0; i < keys; ++i) row[i] = {raw.value[first + i], raw.error[first + i]};

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "deltaproof/oracle/gradients.hpp"
+#include "oracle/gradients/by_group.hpp"
 #include "oracle/gradients/group.hpp"
 #include "support/parallel.hpp"
 
@@ -28,7 +28,7 @@ bool is_answered(const head_part& part, const part_range& among, const std::opti
   for (std::size_t i = among.first; i < among.last; ++i) most = std::max(most, std::fabs(part.value[i]));
   for (std::size_t i = among.first; i < among.last; ++i) {
     if (!(part.radius[i] <= q.relative_radius * most) && q.relative_radius < std::numeric_limits<double>::infinity()) return false;
-    if (to && !decided_rounding(part, i, *to)) return false;
+    if (to && !rounded_far_from_a_tie(part, i, *to) && !decided_rounding(part, i, *to)) return false;
     if (!std::isfinite(part.radius[i])) return false;
   }
   return true;
@@ -61,33 +61,30 @@ bool is_worth_fp64(const problem& p, std::size_t tokens, const question& q) {
   return !fine || tokens * p.num_householder * p.key_dim() < many;
 }
 
-/// Where runs of `width` elements of one group or head lie in a whole tensor: row r begins at first + r * stride.
-struct layout {
-  std::size_t first, stride, width;
-};
-
-void place(reference_tensor& to, const head_part& part, const layout& at) {
+void place(reference_tensor& to, const solved_gradient& from) {
+  const reference_tensor& part = from.part;
   while (to.low.size() < part.low.size()) to.low.emplace_back(to.value.size(), 0.0);
   for (std::size_t i = 0; i < part.value.size(); ++i) {
-    const std::size_t where = at.first + i / at.width * at.stride + i % at.width;
+    const std::size_t where = from.first + i / from.width * from.stride + i % from.width;
     to.value[where] = part.value[i];
     to.radius[where] = part.radius[i];
     for (std::size_t c = 0; c < part.low.size(); ++c) to.low[c][where] = part.low[c][i];
   }
 }
 
-void place_group(reference_gradients& out, const problem& p, std::size_t sequence_index, std::size_t key_head, const group_gradients& g) {
+void give_group(const problem& p, std::size_t sequence_index, std::size_t key_head, const group_gradients& g,
+                const std::function<void(const solved_gradient&)>& sink) {
   const sequence_range range = sequence_at(p, sequence_index);
   const std::size_t H = p.key_heads(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), group = HV / H;
   const std::size_t token = range.batch * p.tokens() + range.first_token, row = range.batch * p.steps() + range.first_token * p.num_householder;
-  place(out.tensors.at("dq"), g.q, {(token * H + key_head) * K, H * K, K});
-  place(out.tensors.at("dk"), g.k, {(row * H + key_head) * K, H * K, K});
+  sink({"dq", g.q, (token * H + key_head) * K, H * K, K});
+  sink({"dk", g.k, (row * H + key_head) * K, H * K, K});
   for (std::size_t i = 0; i < g.heads.size(); ++i) {
     const std::size_t h = key_head * group + i, channels = p.gate_per_channel() ? K : 1;
-    place(out.tensors.at("dv"), g.heads[i].v, {(row * HV + h) * V, HV * V, V});
-    place(out.tensors.at("dbeta"), g.heads[i].beta, {row * HV + h, HV, 1});
-    if (p.g) place(out.tensors.at("dg"), g.heads[i].g, {(token * HV + h) * channels, HV * channels, channels});
-    if (p.initial_state) place(out.tensors.at("dinitial_state"), g.heads[i].initial_state, {(sequence_index * HV + h) * K * V, K * V, K * V});
+    sink({"dv", g.heads[i].v, (row * HV + h) * V, HV * V, V});
+    sink({"dbeta", g.heads[i].beta, row * HV + h, HV, 1});
+    if (p.g) sink({"dg", g.heads[i].g, (token * HV + h) * channels, HV * channels, channels});
+    if (p.initial_state) sink({"dinitial_state", g.heads[i].initial_state, (sequence_index * HV + h) * K * V, K * V, K * V});
   }
 }
 
@@ -98,13 +95,24 @@ reference_tensor zeros_like(const tensor& t) {
 }  // namespace
 
 reference_gradients solve_gradients(const problem& p, const question& q) {
+  std::map<std::string, reference_tensor, std::less<>> tensors;
+  tensors.emplace("dq", zeros_like(p.q));
+  tensors.emplace("dk", zeros_like(p.k));
+  tensors.emplace("dv", zeros_like(p.v));
+  tensors.emplace("dbeta", zeros_like(p.beta));
+  if (p.g) tensors.emplace("dg", zeros_like(*p.g));
+  if (p.initial_state) tensors.emplace("dinitial_state", zeros_like(*p.initial_state));
+  std::mutex lock;  // a new component changes the tensors themselves
+  reference_gradients out = solve_gradients_by_group(p, q, [&](const solved_gradient& part) {
+    const std::lock_guard guard(lock);
+    place(tensors.find(part.name)->second, part);
+  });
+  out.tensors = std::move(tensors);
+  return out;
+}
+
+reference_gradients solve_gradients_by_group(const problem& p, const question& q, const std::function<void(const solved_gradient&)>& sink) {
   reference_gradients out;
-  out.tensors.emplace("dq", zeros_like(p.q));
-  out.tensors.emplace("dk", zeros_like(p.k));
-  out.tensors.emplace("dv", zeros_like(p.v));
-  out.tensors.emplace("dbeta", zeros_like(p.beta));
-  if (p.g) out.tensors.emplace("dg", zeros_like(*p.g));
-  if (p.initial_state) out.tensors.emplace("dinitial_state", zeros_like(*p.initial_state));
   const std::size_t jobs = p.sequence_count() * p.key_heads();
   std::mutex lock;
   std::size_t done = 0;
@@ -120,10 +128,10 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
       some = true;
       answered = is_answered(best, tokens, q);
     }
-    const std::lock_guard guard(lock);
     if (q.stop && q.stop->load()) return;
+    if (some) give_group(p, n, h, best, sink);
+    const std::lock_guard guard(lock);
     if (some) {
-      place_group(out, p, n, h, best);
       for (std::size_t i = 0; i < best.heads.size(); ++i) {
         const auto& head = best.heads[i];
         if (head.states_until == tokens && head.cotangents_from == 0) continue;
