@@ -33,6 +33,8 @@ FLOORS = [
 # Headers of src that other rooms may read, beside all of src/support: what one room does for the others, and no user calls.
 SHARED = {
     "oracle/solve/stream.hpp",  # files: golden files are written block by block
+    "oracle/gradients/by_group.hpp",  # files: golden gradients are rounded group by group
+    "oracle/pair_field.hpp",  # studies: the exact adjoint in double-double
     "oracle/tiers/lower_double_double.hpp",  # check: the low-precision loop reads heads as the oracle does
     "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
     "emulate/products.hpp",  # referee, check, studies: rounding at run time

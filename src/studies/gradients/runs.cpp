@@ -12,10 +12,10 @@
 
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/kernel/plan.hpp"
+#include "deltaproof/plan/plan.hpp"
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "deltaproof/scan/chunk_adjoint.hpp"
 #include "oracle/pair_field.hpp"
