@@ -3,8 +3,6 @@
 //
 // The chunkwise backward pass equals the adjoint of the recurrence, with ==, in rationals and modulo a prime; its stages are what
 // their names say; and a kill table: planted faults of shipped backward kernels against identities that need no reference.
-#include "deltaproof/scan/chunk_adjoint.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -19,6 +17,7 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/scan/chunk_adjoint.hpp"
 #include "support/faulty_gradient.hpp"
 #include "support/gradient_cases.hpp"
 #include "support/multiplier.hpp"
@@ -69,7 +68,9 @@ TEST(chunk_adjoint, equals_the_adjoint_in_chunks_up_to_64) {
 template <class S>
 gradient_case<S> tail_of(const gradient_case<S>& c, std::size_t from, const matrix<S>& state) {
   gradient_case<S> out = c;
-  const auto drop = [](std::vector<S>& list, std::size_t count) { list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count)); };
+  const auto drop = [](std::vector<S>& list, std::size_t count) {
+    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count));
+  };
   const std::size_t width = c.s.decay.size() / c.s.tokens;
   out.s.tokens -= from;
   drop(out.s.q, from * c.s.key_dim);
@@ -97,7 +98,9 @@ void has_the_cotangents_of_its_states() {
   }
   if (!forward.h.empty()) RC_ASSERT(got.dh.back() == c.last_cotangent());
 }
-TEST(chunk_adjoint, has_the_cotangents_of_its_states) { testing::check_property(100, 2304, has_the_cotangents_of_its_states<modular>); }
+TEST(chunk_adjoint, has_the_cotangents_of_its_states) {
+  testing::check_property(100, 2304, has_the_cotangents_of_its_states<modular>);
+}
 
 // v_new is u and more: where u moves, the loss moves by dv2; where w moves, by dw. Here u and w are made anew from b v and b k of
 // moved inverses, so that dA is met too: <dv2, du> + <dw, dw'> = -<dA, A'> for a change A' of A.
@@ -122,7 +125,8 @@ void has_the_derivative_by_its_overlaps() {
         for (std::size_t i = 0; i <= r; ++i) {
           for (std::size_t j = 0; j < i; ++j) {
             const S entry = f.Ai(first + r, i) * moved(i, j);
-            for (std::size_t x = 0; x < stage.cols(); ++x) by_stages = by_stages - entry * stage(first + j, x) * slope(first + r, x);
+            for (std::size_t x = 0; x < stage.cols(); ++x)
+              by_stages = by_stages - entry * stage(first + j, x) * slope(first + r, x);
           }
         }
       }
@@ -132,7 +136,9 @@ void has_the_derivative_by_its_overlaps() {
   }
   RC_ASSERT(by_stages == by_overlaps);
 }
-TEST(chunk_adjoint, has_the_derivative_by_its_overlaps) { testing::check_property(100, 2305, has_the_derivative_by_its_overlaps<modular>); }
+TEST(chunk_adjoint, has_the_derivative_by_its_overlaps) {
+  testing::check_property(100, 2305, has_the_derivative_by_its_overlaps<modular>);
+}
 
 using bf16_operands = arithmetic<rounded<bf16>, float, float, sequential>;
 
@@ -176,7 +182,8 @@ TEST(chunk_adjoint, in_formats_that_hold_every_number_is_exact) {
   }
 }
 
-// Inputs that bf16 holds: what differs is what storing stages in bf16 costs, near its unit roundoff of 2^-8 and not of another size.
+// Inputs that bf16 holds: what differs is what storing stages in bf16 costs, near its unit roundoff of 2^-8 and not of another
+// size.
 TEST(chunk_adjoint, in_bf16_errs_by_roundings_of_bf16) {
   for (const decay_kind decays : {decay_kind::none, decay_kind::per_token, decay_kind::per_channel}) {
     testing::recipe_stream stream(2311);
@@ -214,9 +221,11 @@ TEST(chunk_adjoint, kills_every_planted_fault) {
   std::vector<gradient_case<modular>> drawn;
   for (std::size_t i = 0; i < cases; ++i) {
     testing::recipe_stream stream(i * 0x9e3779b97f4a7c15ULL + 7);
-    drawn.emplace_back(testing::draw_recipe(stream, {.tokens = 8, .steps_per_token = 3, .key_dim = 4, .value_dim = 4, .chunk = 8}));
+    drawn.emplace_back(
+        testing::draw_recipe(stream, {.tokens = 8, .steps_per_token = 3, .key_dim = 4, .value_dim = 4, .chunk = 8}));
   }
-  std::cout << "rows: faults; columns: the first of " << cases << " cases in which the gradient differs, and in which each identity fails\n";
+  std::cout << "rows: faults; columns: the first of " << cases
+            << " cases in which the gradient differs, and in which each identity fails\n";
   std::cout << std::left << std::setw(48) << "" << " differs";
   for (const auto& each : identities_of_gradients<modular>) std::cout << "  " << each.name;
   std::cout << "\n";
@@ -234,14 +243,16 @@ TEST(chunk_adjoint, kills_every_planted_fault) {
     }
     std::cout << std::left << std::setw(48) << fault.name << std::right << std::setw(8) << differs;
     for (std::size_t j = 0; j < first.size(); ++j) {
-      std::cout << std::setw(static_cast<int>(identities_of_gradients<modular>[j].name.size()) + 2) << (first[j] == 0 ? "." : std::to_string(first[j]));
+      std::cout << std::setw(static_cast<int>(identities_of_gradients<modular>[j].name.size()) + 2)
+                << (first[j] == 0 ? "." : std::to_string(first[j]));
       seen_by[j] += first[j] == 0 ? 0 : 1;
     }
     std::cout << "\n";
     EXPECT_NE(differs, 0U) << fault.name;
   }
   for (std::size_t j = 0; j < seen_by.size(); ++j) {
-    std::cout << identities_of_gradients<modular>[j].name << ": " << seen_by[j] << " of " << testing::gradient_faults.size() << "\n";
+    std::cout << identities_of_gradients<modular>[j].name << ": " << seen_by[j] << " of " << testing::gradient_faults.size()
+              << "\n";
     EXPECT_NE(seen_by[j], 0U) << identities_of_gradients<modular>[j].name << " sees no fault: is it vacuous?";
   }
 }

@@ -98,7 +98,8 @@ TEST(gradients_head, before_rounding_rounds_to_what_was_given) {
   EXPECT_TRUE(std::ranges::equal(before.tokens.k_row(0), before.tokens.k_row(29)));
 }
 
-// One column of 64 rows: row r is element r of the tile, and thread r / 8 has it. Each adds 1 and seven times 2^-9, which bf16 drops.
+// One column of 64 rows: row r is element r of the tile, and thread r / 8 has it. Each adds 1 and seven times 2^-9, which bf16
+// drops.
 TEST(gradients_sums, in_bf16_lose_what_is_small_beside_their_sum) {
   matrix<double> h(64, 1), ones(64, 1);
   for (std::size_t r = 0; r < 64; ++r) {

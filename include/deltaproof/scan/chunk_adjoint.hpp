@@ -32,7 +32,8 @@
 
 namespace deltaproof {
 
-/// What a chunkwise backward pass leaves, X the format of its stages and Y that of its sums. Rows are those of k, R = T n of them.
+/// What a chunkwise backward pass leaves, X the format of its stages and Y that of its sums. Rows are those of k, R = T n of
+/// them.
 template <class X, class Y = X>
 struct chunk_adjoint_stages {
   matrix<X> dv_local;         ///< R x V: what the outputs of the chunk give v_new
@@ -52,7 +53,10 @@ template <class X, class Y>
 class chunk_adjoint_machine {
  public:
   chunk_adjoint_machine(const sequence<X>& s, const chunkwise_stages<X, Y>& forward, const cotangents<X>& given)
-      : s_{s}, f_{forward}, width_{forward.cumulative_decay.cols()}, channels_{s.decays() == decay_kind::per_channel},
+      : s_{s},
+        f_{forward},
+        width_{forward.cumulative_decay.cols()},
+        channels_{s.decays() == decay_kind::per_channel},
         d_o_{cotangent_or_zeros(given.o, s.tokens, s.value_dim, "o")},
         d_state_{lifted(cotangent_or_zeros(given.final_state, s.key_dim, s.value_dim, "final_state"))} {
     out_.dv_local = out_.dv2 = matrix<X>(s.rows(), s.value_dim, zero<X>());
@@ -233,8 +237,7 @@ class chunk_adjoint_machine {
     for (std::size_t r = 0; r < rows_; ++r) {
       const span dw = std::as_const(out_.dw).row(first_ + r);
       for (std::size_t j = 0; j <= r; ++j) {
-        const Y by_inverse =
-            operand(sum_of(dw, std::as_const(kb_).row(j)) + sum_of(dv2(r), std::as_const(vb_).row(j)));
+        const Y by_inverse = operand(sum_of(dw, std::as_const(kb_).row(j)) + sum_of(dv2(r), std::as_const(vb_).row(j)));
         for (std::size_t i = 0; i <= r; ++i) left(i, j) = left(i, j) + lift<Y>(f_.Ai(first_ + r, i)) * by_inverse;
       }
     }
@@ -313,11 +316,12 @@ class chunk_adjoint_machine {
 /// chunk_adjoint_stages. Rounds: see the head of this file. Memory: C^2 decays. Throws: shape_error (sequence::validate, a
 /// cotangent of another shape, stages of another sequence).
 template <class X, class Y>
-[[nodiscard]] chunk_adjoint_stages<X, Y> chunk_adjoint(const sequence<X>& s, const chunkwise_stages<X, Y>& forward, const cotangents<X>& given) {
+[[nodiscard]] chunk_adjoint_stages<X, Y> chunk_adjoint(const sequence<X>& s, const chunkwise_stages<X, Y>& forward,
+                                                       const cotangents<X>& given) {
   s.validate();
   if (forward.w.rows() != s.rows() || forward.w.cols() != s.key_dim || forward.u.cols() != s.value_dim) {
-    throw shape_error("chunk_adjoint: the forward stages are of another sequence: w is " + shape_text(forward.w) + ", the keys are " +
-                      std::to_string(s.rows()) + " x " + std::to_string(s.key_dim));
+    throw shape_error("chunk_adjoint: the forward stages are of another sequence: w is " + shape_text(forward.w) +
+                      ", the keys are " + std::to_string(s.rows()) + " x " + std::to_string(s.key_dim));
   }
   return detail::chunk_adjoint_machine<X, Y>(s, forward, given).run();
 }

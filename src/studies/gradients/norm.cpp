@@ -61,20 +61,19 @@ double part_along_keys(const head& in, const std::vector<double>& by_key) {
 void add_norm(const run_options& options, results& r) {
   const grid_axis<double> radial{"radial", {0, 0.1, 0.3, 1, 3, mostly, 30, nearly_all, 300, infinity}};
   const grid_axis<double> lengths{"length", {1e-4, 1e-3, 3e-3, short_length, 3e-2, longer, 0.3, 3, usual_length, 30}};
-  const frame& found = r.table(
-      "norm", grid(
-                  options, "l2norm", {"rounded", "x"},
-                  [&](double length, double share) { return norm_errors(options, length, share); }, lengths, radial));
+  const frame& found =
+      r.table("norm", grid(
+                          options, "l2norm", {"rounded", "x"},
+                          [&](double length, double share) { return norm_errors(options, length, share); }, lengths, radial));
   const auto at = found.finder({"length", "radial"});
-  r.values("l2norm",
-           {{"across", at(usual_length, 0.0, "rounded")},
-            {"equal", at(usual_length, 1.0, "rounded")},
-            {"ten", at(usual_length, mostly, "rounded")},
-            {"hundred", at(usual_length, nearly_all, "rounded")},
-            {"hundredth_long", at(short_length, infinity, "rounded")},
-            {"tenth_long", at(longer, infinity, "rounded")},
-            {"ten_long", at(usual_length, infinity, "rounded")},
-            {"from_x", found.over("x", greatest)}});
+  r.values("l2norm", {{"across", at(usual_length, 0.0, "rounded")},
+                      {"equal", at(usual_length, 1.0, "rounded")},
+                      {"ten", at(usual_length, mostly, "rounded")},
+                      {"hundred", at(usual_length, nearly_all, "rounded")},
+                      {"hundredth_long", at(short_length, infinity, "rounded")},
+                      {"tenth_long", at(longer, infinity, "rounded")},
+                      {"ten_long", at(usual_length, infinity, "rounded")},
+                      {"from_x", found.over("x", greatest)}});
   r.values("norms", {{"length", usual_length},
                      {"hundredth", short_length},
                      {"tenth", longer},

@@ -12,11 +12,11 @@
 
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/support/errors.hpp"
+#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/plan/plan.hpp"
 #include "deltaproof/oracle/certify_adjoint.hpp"
+#include "deltaproof/plan/plan.hpp"
 #include "deltaproof/scan/chunk_adjoint.hpp"
 #include "oracle/pair_field.hpp"
 #include "studies/shared/chunks/instantiate.hpp"
@@ -38,8 +38,10 @@ certified_gradients certified(const head& in, double unit) {
   using value = typename Field::value;
   const auto as_value = [](double x) {
     value out{};
-    if constexpr (std::is_same_v<value, double>) out = x;
-    else out.hi = x;
+    if constexpr (std::is_same_v<value, double>)
+      out = x;
+    else
+      out.hi = x;
     return out;
   };
   lowered<value> given;
@@ -83,8 +85,8 @@ backward_run run_in(const head& in) {
     return numbers;
   };
   const auto& g = found.gradient;
-  out.gradient = {take(g.q, true), take(g.k, true), take(g.v, true), take(g.step, false), take(g.decay, false),
-                  take(g.initial_state.entries(), false)};
+  out.gradient = {take(g.q, true),     take(g.k, true),      take(g.v, true),
+                  take(g.step, false), take(g.decay, false), take(g.initial_state.entries(), false)};
   for (std::size_t c = 0; c < forward.h.size(); ++c) {
     out.h.push_back(chunks::in_double(forward.h[c]));
     out.dh.push_back(chunks::in_double(found.dh[c]));

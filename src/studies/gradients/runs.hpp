@@ -61,8 +61,8 @@ struct certified_gradients {
   gradient_set low;                  ///< of pairs: what value leaves; else empty
   std::array<double, kinds> radius;  ///< relative: |exact - value - low| <= radius |value| (Frobenius)
 };
-[[nodiscard]] certified_gradients exact_gradients(const head&);     ///< fp64 with its radius
-[[nodiscard]] certified_gradients exact_in_pairs(const head&);      ///< double-double with its radius
+[[nodiscard]] certified_gradients exact_gradients(const head&);  ///< fp64 with its radius
+[[nodiscard]] certified_gradients exact_in_pairs(const head&);   ///< double-double with its radius
 
 /// |x - exact| / |exact| over all entries (Frobenius); infinite where it is not a number.
 [[nodiscard]] double error_of(const std::vector<double>& x, const certified_gradients& exact, std::size_t kind);

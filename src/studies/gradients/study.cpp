@@ -110,16 +110,13 @@ void add_growth(const run_options& options, results& r) {
   const double largest = found.over("exponent", greatest);
   const frame worst_one = found.where("exponent", largest);
   r.values("reference", evidence::certified(), {{"radius", growth.over("radius", greatest)}});
-  r.values("stable",
-           {{"largest", largest}, {"law", worst_one[0]["law"]}, {"gradient", worst_one[0]["gradient"]}});
+  r.values("stable", {{"largest", largest}, {"law", worst_one[0]["law"]}, {"gradient", worst_one[0]["gradient"]}});
   std::map<std::string, cell> at_two, of_one_key;
   for (const char* of : {"state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
     at_two[of] = exponent("reflecting", of);
     of_one_key[of] = exponent("repeated", of);
   }
-  const auto times = [&](const char* of) {
-    return size("near-two", of, last, "size") / size("ordinary", of, last, "size");
-  };
+  const auto times = [&](const char* of) { return size("near-two", of, last, "size") / size("ordinary", of, last, "size"); };
   r.values("at-two", std::move(at_two));
   r.values("near-two", {{"dk", times("dk")}, {"dg", times("dg")}, {"dq", times("dq")}});
   r.values("one-key", std::move(of_one_key));
@@ -136,8 +133,8 @@ void add_growth(const run_options& options, results& r) {
                        {"dg_at_two", size("reflecting", "dg", last, "size")}});
 }
 
-/// dg at the first token of each chunk is <h, dh>: how much of it cancels, in all and in one channel of the key, and how far it is
-/// off where both are rounded to bf16.
+/// dg at the first token of each chunk is <h, dh>: how much of it cancels, in all and in one channel of the key, and how far it
+/// is off where both are rounded to bf16.
 frame cancellation(const run_options& options) {
   const frame all = grid(
       options, "cancellation", {"terms", "sum", "off", "channel_terms", "channel_sum"},
@@ -181,17 +178,16 @@ frame cancellation(const run_options& options) {
 void add_cancellation(const run_options& options, results& r) {
   const frame& found = r.table("cancellation", cancellation(options));
   const auto at = found.finder({"law"});
-  r.values("cancels",
-           {{"least", found.over("condition", least)},
-            {"greatest", found.over("condition", greatest)},
-            {"ordinary", at("ordinary", "condition")},
-            {"one_key", at("repeated", "condition")},
-            {"once_ordinary", at("ordinary", "once")},
-            {"once_one_key", at("repeated", "once")},
-            {"once_two", at("repeated-near-two", "once")},
-            {"bits_ordinary", at("ordinary", "bits_once")},
-            {"bits_one_key", at("repeated", "bits_once")},
-            {"channel_greatest", found.over("channel", greatest)}});
+  r.values("cancels", {{"least", found.over("condition", least)},
+                       {"greatest", found.over("condition", greatest)},
+                       {"ordinary", at("ordinary", "condition")},
+                       {"one_key", at("repeated", "condition")},
+                       {"once_ordinary", at("ordinary", "once")},
+                       {"once_one_key", at("repeated", "once")},
+                       {"once_two", at("repeated-near-two", "once")},
+                       {"bits_ordinary", at("ordinary", "bits_once")},
+                       {"bits_one_key", at("repeated", "bits_once")},
+                       {"channel_greatest", found.over("channel", greatest)}});
 }
 
 /// dg with <h, dh> of each chunk summed in bf16.
@@ -229,13 +225,11 @@ frame errors_of_formats(const run_options& options) {
         return rows;
       },
       all_laws, runs());
-  frame found =
-      all.by({"law", "format", "gradient"}, {{"error", "error", root_of_squares}, {"radius", "radius", greatest}});
+  frame found = all.by({"law", "format", "gradient"}, {{"error", "error", root_of_squares}, {"radius", "radius", greatest}});
   const frame errors = found;
   const auto inputs = errors.finder({"law", "gradient", "format"});
-  found.derive("of_inputs", [&](const auto& row) {
-    return row.number("error") / inputs(row["law"], row["gradient"], "inputs", "error");
-  });
+  found.derive("of_inputs",
+               [&](const auto& row) { return row.number("error") / inputs(row["law"], row["gradient"], "inputs", "error"); });
   found.derive("bits", [](const auto& row) { return -log2_of(row.number("error")); });
   return found;
 }
@@ -263,14 +257,13 @@ void add_formats(const run_options& options, results& r) {
   const frame many_keys = bf16_errors.where(keys);
   values["many_keys"] = many_keys.over("error", greatest);
   r.values("formats", values);
-  r.values("inputs",
-           {{"least", errors.where("format", "inputs").over("error", least)},
-            {"many_keys", errors.where("format", "inputs").where(keys).over("error", greatest)},
-            {"one_key", found("repeated", "inputs", "dg", "error")},
-            {"dg_bits", worst_of("inputs", "dg", "bits")},
-            {"bf16_ratio", many_keys.over("of_inputs", greatest)},
-            {"bf16_ratio_one_key", bf16_errors.where(one_key).over("of_inputs", greatest)},
-            {"fp16_ratio", errors.where("format", "fp16").over("of_inputs", greatest)}});
+  r.values("inputs", {{"least", errors.where("format", "inputs").over("error", least)},
+                      {"many_keys", errors.where("format", "inputs").where(keys).over("error", greatest)},
+                      {"one_key", found("repeated", "inputs", "dg", "error")},
+                      {"dg_bits", worst_of("inputs", "dg", "bits")},
+                      {"bf16_ratio", many_keys.over("of_inputs", greatest)},
+                      {"bf16_ratio_one_key", bf16_errors.where(one_key).over("of_inputs", greatest)},
+                      {"fp16_ratio", errors.where("format", "fp16").over("of_inputs", greatest)}});
   std::map<std::string, cell> dg_values, beyond;
   dg_values["bf16"] = found("repeated", "bf16", "dg", "error");
   dg_values["fp16"] = found("repeated", "fp16", "dg", "error");
