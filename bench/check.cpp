@@ -4,6 +4,8 @@
 // How long a verdict takes: `check` without options, and without a search for planted faults, on a head count and length that
 // kernel authors test with, and on each recording that is carried (or of the folder DELTAPROOF_RECORDINGS). Wall time, one
 // check each; `goal_s` beside it, and `errors_s`, what the reference and the measured errors alone take of it.
+#include "deltaproof/check/check.hpp"
+
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -15,7 +17,6 @@
 #include <string>
 #include <utility>
 
-#include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/inputs/regimes.hpp"
@@ -39,16 +40,17 @@ double seconds_of(const pair_to_judge& x, const check_options& options) {
 
 template <class Make>
 void time_check(const std::string& name, bool power, double goal, Make make) {
-  benchmark::RegisterBenchmark(("check/" + name + (power ? "" : "/no_power")).c_str(), [=](benchmark::State& state) {
-    const pair_to_judge x = make();
-    check_options options;
-    const double errors = seconds_of(x, options);
-    options.plans = plans_of(x.r, x.p);
-    options.judge.power = power;
-    for (auto _ : state) state.SetIterationTime(seconds_of(x, options));
-    state.counters["goal_s"] = goal;
-    state.counters["errors_s"] = errors;
-  })
+  benchmark::RegisterBenchmark(("check/" + name + (power ? "" : "/no_power")).c_str(),
+                               [=](benchmark::State& state) {
+                                 const pair_to_judge x = make();
+                                 check_options options;
+                                 const double errors = seconds_of(x, options);
+                                 options.plans = plans_of(x.r, x.p);
+                                 options.judge.power = power;
+                                 for (auto _ : state) state.SetIterationTime(seconds_of(x, options));
+                                 state.counters["goal_s"] = goal;
+                                 state.counters["errors_s"] = errors;
+                               })
       ->UseManualTime()
       ->MeasureProcessCPUTime()
       ->Iterations(1)
@@ -87,7 +89,8 @@ pair_to_judge recorded(const fs::path& folder, const std::string& name, const st
 int main(int argc, char** argv) {
   for (const bool power : {false, true}) {
     const double goal = power ? 60 : 15;
-    time_check("T4096_H4_K128_V128/gdn", power, goal, [] { return of_the_usual_size(op_kind::gated_delta_rule, "fla-chunk-gdn"); });
+    time_check("T4096_H4_K128_V128/gdn", power, goal,
+               [] { return of_the_usual_size(op_kind::gated_delta_rule, "fla-chunk-gdn"); });
     time_check("T4096_H4_K128_V128/kda", power, goal, [] { return of_the_usual_size(op_kind::kda, "fla-chunk-kda"); });
   }
   const char* const other = std::getenv("DELTAPROOF_RECORDINGS");

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The emulator's arithmetic beside what it could be at best: products in each order and accumulator, a float product by Eigen
-// and by a plain triple loop, and the rounding of an array beside its copy. Counter `per_step`: time over multiply-adds (or entries).
-// One thread; compare rows of one run only.
+// and by a plain triple loop, and the rounding of an array beside its copy. Counter `per_step`: time over multiply-adds (or
+// entries). One thread; compare rows of one run only.
 #include <benchmark/benchmark.h>
 
 #include <Eigen/Core>
@@ -92,9 +92,7 @@ void time_narrowing(const std::string& name, auto change) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto by_rule = [](const sum_rule& rule) {
-    return [rule](const product<float>& p) { emulation::multiply(p, rule); };
-  };
+  const auto by_rule = [](const sum_rule& rule) { return [rule](const product<float>& p) { emulation::multiply(p, rule); }; };
   for (const shape& s : shapes) {
     time_product("plain loop", s, plain_loop);
     time_product("eigen", s, eigen);

@@ -6,8 +6,8 @@
 // in turn, round after round, by the processor time of its thread, and medians are printed, so that what else the machine
 // does falls on all rows alike. Then whole questions by wall clock, the goals beside what was measured, and the same rows as
 // ordinary benchmarks. MPFR and Arb run 2 of the d value rows; their time is printed times d/2. The peak is 3 d^2
-// multiply-adds a step without memory. `--page DIR` writes the report oracle-bench there; `--tables-only` ends after it, `--gradients-only`
-// after the first table.
+// multiply-adds a step without memory. `--page DIR` writes the report oracle-bench there; `--tables-only` ends after it,
+// `--gradients-only` after the first table.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,13 +16,14 @@
 #include <arb.h>
 #endif
 
+#include <hwy/highway.h>
+
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <hwy/highway.h>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -80,7 +81,8 @@ double eigen_loop(const sequence<double>& s) {
   vector w(V), o(V);
   double sum = 0;
   for (std::size_t t = 0; t < s.tokens; ++t) {
-    const Eigen::Map<const vector> k(s.k.data() + t * s.key_dim, K), q(s.q.data() + t * s.key_dim, K), v(s.v.data() + t * s.value_dim, V);
+    const Eigen::Map<const vector> k(s.k.data() + t * s.key_dim, K), q(s.q.data() + t * s.key_dim, K),
+        v(s.v.data() + t * s.value_dim, V);
     w.noalias() = S * k;
     w = s.step[t] * (v - w);
     S.noalias() += w * k.transpose();
@@ -182,8 +184,13 @@ struct bench_case {
   double sink = 0;
 
   bench_case(std::size_t dim, std::size_t tokens)
-      : d(dim), T(tokens), plain(make_head(d, T, decay_kind::none)), gated(make_head(d, T, decay_kind::per_token)),
-        kda(make_head(d, T, decay_kind::per_channel)), few(make_head(d, 256, decay_kind::none)), columns(d) {
+      : d(dim),
+        T(tokens),
+        plain(make_head(d, T, decay_kind::none)),
+        gated(make_head(d, T, decay_kind::per_token)),
+        kda(make_head(d, T, decay_kind::per_channel)),
+        few(make_head(d, 256, decay_kind::none)),
+        columns(d) {
     std::iota(columns.begin(), columns.end(), std::size_t{0});
     pairs.high = pairs_low.high = plain;
     pairs_low.k_low.assign(plain.scan.k.size(), 0.0);
@@ -198,7 +205,8 @@ struct bench_case {
   /// keys and queries are fetched for the values too.
   void coefficients() {
     tiers::block_coefficients c;
-    for (std::size_t t = 0; t < T; t += tiers::block_steps) tiers::fp64_coefficients(plain, true, 0, std::min(T, tiers::block_steps), 0, c);
+    for (std::size_t t = 0; t < T; t += tiers::block_steps)
+      tiers::fp64_coefficients(plain, true, 0, std::min(T, tiers::block_steps), 0, c);
     sink += c.read;
   }
 
@@ -222,9 +230,12 @@ struct bench_case {
         here("fp64, its coefficients alone", [this] { coefficients(); }),
         here("fp64, scalar gate", [this] { tiers::run_fp64(gated, columns, rows); }),
         here("fp64, gate by channel", [this] { tiers::run_fp64(kda, columns, rows); }),
-        here("double-double", [this] { tiers::run_double_double(pairs, columns, rows); }, 1, 4),
-        here("double-double, normalised keys", [this] { tiers::run_double_double(pairs_low, columns, rows); }, 1, 4),
-        here("double-double, gate by channel", [this] { tiers::run_double_double(pairs_kda, columns, rows); }, 1, 4),
+        here(
+            "double-double", [this] { tiers::run_double_double(pairs, columns, rows); }, 1, 4),
+        here(
+            "double-double, normalised keys", [this] { tiers::run_double_double(pairs_low, columns, rows); }, 1, 4),
+        here(
+            "double-double, gate by channel", [this] { tiers::run_double_double(pairs_kda, columns, rows); }, 1, 4),
         here("Eigen fp64 loop", [this] { sink += eigen_loop(plain.scan); }, 1, 2)};
     if (loops != nullptr) {
       for (const char* loop : {"numpy", "torch_naive", "torch_in_place"}) {
@@ -236,7 +247,9 @@ struct bench_case {
     }
     if (T > 1024) return all;
     const double factor = static_cast<double>(d) / static_cast<double>(slow_rows);
-    all.push_back(here("MPFR 128 bits, radius", [this] { sink += certifier<mpfr_field>(mpfr_field{128}, 0x1p-128, mpfr).run({}).o_radius[0]; }, factor, 1000));
+    all.push_back(here(
+        "MPFR 128 bits, radius", [this] { sink += certifier<mpfr_field>(mpfr_field{128}, 0x1p-128, mpfr).run({}).o_radius[0]; },
+        factor, 1000));
 #ifdef DELTAPROOF_ARB
     all.push_back(here("Arb 128 bits", [this] { sink += arb_loop(plain.scan); }, factor, 20));
 #endif
@@ -308,7 +321,10 @@ void add_ratios(bench_case& c, bench::token_loop_worker& loops, int rounds, repo
   const auto rows = c.contenders(&loops);
   const auto times = timed(rows, rounds);
   const std::string d = std::to_string(c.d), T = std::to_string(c.T);
-  table t{"ratios-d" + d + "-t" + T, "One head, d = " + d + ", T = " + T, {"", {"ns a step", 4}, {"% of the peak", 3}, {"times fp64", 3}}, {}};
+  table t{"ratios-d" + d + "-t" + T,
+          "One head, d = " + d + ", T = " + T,
+          {"", {"ns a step", 4}, {"% of the peak", 3}, {"times fp64", 3}},
+          {}};
   const double peak = times[0], fp64 = of(rows, times, "fp64");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     t.rows.push_back({rows[i].name, times[i] / static_cast<double>(c.T) * 1e9, 100 * peak / times[i], times[i] / fp64});
@@ -321,11 +337,14 @@ void add_ratios(bench_case& c, bench::token_loop_worker& loops, int rounds, repo
     const auto percent = [&](const std::string& name) { return number(100 * peak / of(rows, times, name)); };
     wanted.at_least("fp64 with radius, % of the peak" + at, 100 * peak / fp64, 85,
                     "% of the peak: " + percent("fp64, its inner loop alone") + " the inner loop alone; without radius " +
-                        percent("fp64 without radius, 256 tokens over and over") + " in near caches and " + percent("fp64 without radius") +
-                        " here; with it " + percent("fp64, 256 tokens over and over") + " in near caches");
+                        percent("fp64 without radius, 256 tokens over and over") + " in near caches and " +
+                        percent("fp64 without radius") + " here; with it " + percent("fp64, 256 tokens over and over") +
+                        " in near caches");
     wanted.at_most("fp64: time with radius / without" + at, fp64 / plain, 1.05,
-                   "its coefficients alone take " + number(100 * coefficients / plain) + " % of the time without; in near caches the ratio is " +
-                       number(of(rows, times, "fp64, 256 tokens over and over") / of(rows, times, "fp64 without radius, 256 tokens over and over")));
+                   "its coefficients alone take " + number(100 * coefficients / plain) +
+                       " % of the time without; in near caches the ratio is " +
+                       number(of(rows, times, "fp64, 256 tokens over and over") /
+                              of(rows, times, "fp64 without radius, 256 tokens over and over")));
     wanted.at_most("fp64: scalar gate / none" + at, of(rows, times, "fp64, scalar gate") / fp64, 1.6);
     wanted.at_most("fp64: gate by channel / none" + at, of(rows, times, "fp64, gate by channel") / fp64, 1.6);
     wanted.at_most("double-double / fp64" + at, of(rows, times, "double-double") / fp64, 6);
@@ -359,8 +378,11 @@ void add_growth(int rounds, report& page) {
   print(t);
   page.tables.push_back(std::move(t));
   panel p{"", {"tokens T", axis_scale::logarithmic}, {"ns a step", axis_scale::logarithmic}, {fp64, pairs}};
-  page.figures.push_back({"growth", "Time a step against T", "A level line is time linear in T.",
-                          "Two curves, fp64 and double-double, of nanoseconds a step over T from 1024 to 32768.", {p}});
+  page.figures.push_back({"growth",
+                          "Time a step against T",
+                          "A level line is time linear in T.",
+                          "Two curves, fp64 and double-double, of nanoseconds a step over T from 1024 to 32768.",
+                          {p}});
 }
 
 /// Wall time, and the processor time of all threads.
@@ -397,7 +419,10 @@ double rows_by_two_threads(int rounds) {
 
 /// Heads and threads: one question, wall time, the median of rounds taken in turn.
 void add_threads(int rounds, report& page, goals& wanted) {
-  table t{"threads", "solve with any radius, T = 4096, K = V = 128: seconds of wall time", {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}}, {}};
+  table t{"threads",
+          "solve with any radius, T = 4096, K = V = 128: seconds of wall time",
+          {"heads", {"1 thread", 3}, {"2 threads", 3}, {"ratio", 3}},
+          {}};
   double one_head = 0, one_by_head = 0;
   const double of_rows = rows_by_two_threads(3 * rounds);
   for (const std::size_t heads : {1U, 2U, 4U, 8U}) {
@@ -428,11 +453,14 @@ void add_threads(int rounds, report& page, goals& wanted) {
       one_head = a;
       one_by_head = median(by_head);
     }
-    if (heads == 1 || heads == 8) wanted.at_least("two threads against one, " + std::to_string(heads) + (heads == 1 ? " head" : " heads"), a / b, 1.85,
-                                                  "processor time of both is " + number(median(work)) +
-                                                      " times that of one; the rows alone, half to a thread: " + number(of_rows));
-    if (heads == 8) wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1,
-                                   number(median(by_head) / (8 * one_by_head)) + " where each head is given away (solve_by_head) instead of put into one tensor");
+    if (heads == 1 || heads == 8)
+      wanted.at_least("two threads against one, " + std::to_string(heads) + (heads == 1 ? " head" : " heads"), a / b, 1.85,
+                      "processor time of both is " + number(median(work)) +
+                          " times that of one; the rows alone, half to a thread: " + number(of_rows));
+    if (heads == 8)
+      wanted.at_most("8 heads / (8 times one head), one thread", a / (8 * one_head), 1.1,
+                     number(median(by_head) / (8 * one_by_head)) +
+                         " where each head is given away (solve_by_head) instead of put into one tensor");
   }
   print(t);
   page.tables.push_back(std::move(t));
@@ -440,12 +468,16 @@ void add_threads(int rounds, report& page, goals& wanted) {
 
 /// The program itself on B = 1, H = 4, T = 4096, K = V = 128: wall time and peak memory of the child.
 void add_program(const std::string& program, report& page, goals& wanted) {
-  table t{"program", "deltaproof oracle, B = 1, H = 4, T = 4096, K = V = 128, two threads", {"op", "rounded to", {"seconds", 3}, {"peak memory, MB", 4}}, {}};
+  table t{"program",
+          "deltaproof oracle, B = 1, H = 4, T = 4096, K = V = 128, two threads",
+          {"op", "rounded to", {"seconds", 3}, {"peak memory, MB", 4}},
+          {}};
   const std::string folder = std::filesystem::temp_directory_path() / ("deltaproof-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   for (const char* op : {"delta_rule", "gated_delta_rule", "kda"}) {
     const std::string problem = folder + "/p.safetensors";
-    const std::string make = "'" + program + "' gen --regime typical --op " + op + " --T 4096 --K 128 --V 128 --H 4 --HV 4 -o '" + problem + "' > /dev/null 2>&1";
+    const std::string make = "'" + program + "' gen --regime typical --op " + op + " --T 4096 --K 128 --V 128 --H 4 --HV 4 -o '" +
+                             problem + "' > /dev/null 2>&1";
     if (std::system(make.c_str()) != 0) continue;
     for (const char* to : {"bf16", "fp32"}) {
       std::vector<double> seconds;
@@ -455,7 +487,8 @@ void add_program(const std::string& program, report& page, goals& wanted) {
         const pid_t child = fork();
         if (child == 0) {
           if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr) _exit(127);
-          execl(program.c_str(), program.c_str(), "oracle", problem.c_str(), "--round", to, "-o", (folder + "/r.safetensors").c_str(), "--threads", "2", nullptr);
+          execl(program.c_str(), program.c_str(), "oracle", problem.c_str(), "--round", to, "-o",
+                (folder + "/r.safetensors").c_str(), "--threads", "2", nullptr);
           _exit(127);
         }
         int status = 0;
@@ -501,13 +534,16 @@ child_use run_program(const std::string& program, std::vector<std::string> argum
 
 /// Gradients beside outputs, B = 1, H = 4, T = 4096, K = V = 128: processor time of the program, in turns, and torch's autograd.
 void add_gradients(const std::string& program, bench::token_loop_worker& loops, report& page, goals& wanted) {
-  table t{"gradients", "deltaproof oracle --gradients, B = 1, H = 4, T = 4096, K = V = 128: processor time of all threads",
-          {"op", "rounded to", {"outputs, seconds", 3}, {"gradients, seconds", 3}, {"ratio", 3}, {"peak memory, MB", 4}}, {}};
+  table t{"gradients",
+          "deltaproof oracle --gradients, B = 1, H = 4, T = 4096, K = V = 128: processor time of all threads",
+          {"op", "rounded to", {"outputs, seconds", 3}, {"gradients, seconds", 3}, {"ratio", 3}, {"peak memory, MB", 4}},
+          {}};
   const std::string folder = std::filesystem::temp_directory_path() / ("deltaproof-bench-gradients-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   for (const std::string op : {"gated_delta_rule", "kda"}) {
     const std::string file = folder + "/p.safetensors";
-    run_program(program, {"gen", "--regime", "typical", "--op", op, "--T", "4096", "--K", "128", "--V", "128", "--H", "4", "--HV", "4", "--cotangents", "-o", file});
+    run_program(program, {"gen", "--regime", "typical", "--op", op, "--T", "4096", "--K", "128", "--V", "128", "--H", "4", "--HV",
+                          "4", "--cotangents", "-o", file});
     for (const std::string to : {"bf16", "fp32"}) {
       std::vector<double> forward, backward;
       long peak = 0;
@@ -528,7 +564,8 @@ void add_gradients(const std::string& program, bench::token_loop_worker& loops, 
   }
   if (loops.has("torch")) {
     // A quarter of the tokens of one of the four heads: autograd keeps every state.
-    t.rows.push_back({"torch autograd, fp64 loop without gates", "", "", 16 * loops.seconds("torch_autograd", 128, 1024), "", ""});
+    t.rows.push_back(
+        {"torch autograd, fp64 loop without gates", "", "", 16 * loops.seconds("torch_autograd", 128, 1024), "", ""});
   }
   std::filesystem::remove_all(folder);
   print(t);
@@ -556,7 +593,8 @@ bool option(std::vector<char*>& arguments, const std::string& name, std::string*
     const std::size_t count = value != nullptr ? 2 : 1;
     if (i + count > arguments.size()) return false;
     if (value != nullptr) *value = arguments[i + 1];
-    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.begin() + static_cast<std::ptrdiff_t>(i + count));
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i),
+                    arguments.begin() + static_cast<std::ptrdiff_t>(i + count));
     return true;
   }
   return false;
@@ -594,16 +632,26 @@ int main(int argc, char** argv) {
   add_threads(7, page, wanted);
   print(wanted.t);
   if (with_page) {
-    const auto met = static_cast<std::size_t>(std::count_if(wanted.t.rows.begin(), wanted.t.rows.end(), [](const auto& row) { return row[3] == cell(true); }));
+    const auto met = static_cast<std::size_t>(
+        std::count_if(wanted.t.rows.begin(), wanted.t.rows.end(), [](const auto& row) { return row[3] == cell(true); }));
     page.study = "oracle-bench";
     page.question = "How fast is the certified oracle beside the loops it replaces?";
     page.answer = std::to_string(met) + " of " + std::to_string(wanted.t.rows.size()) + " goals are met on " + processor() + ".";
-    page.method = "Rows of one table were timed in turn, round after round, by the processor time of their thread; medians. One thread but where the table says otherwise. Python: " +
-                  (loops.found().empty() ? "not there" : loops.found()) + ".";
-    page.findings.push_back({"goals", page.answer, evidence::measured(), {{"met", met}, {"of", wanted.t.rows.size()}}, "the table of goals, one run on one machine", "./run bench page"});
+    page.method =
+        "Rows of one table were timed in turn, round after round, by the processor time of their thread; medians. One thread but "
+        "where the table says otherwise. Python: " +
+        (loops.found().empty() ? "not there" : loops.found()) + ".";
+    page.findings.push_back({"goals",
+                             page.answer,
+                             evidence::measured(),
+                             {{"met", met}, {"of", wanted.t.rows.size()}},
+                             "the table of goals, one run on one machine",
+                             "./run bench page"});
     page.tables.insert(page.tables.begin(), wanted.t);
-    page.not_claimed = {"Times are of one run on one machine; they are not compared with other machines, and no test depends on them.",
-                        "Rows of MPFR and Arb are two of d, scaled; they are entrywise enclosures, whose radius grows by a constant factor a step."};
+    page.not_claimed = {
+        "Times are of one run on one machine; they are not compared with other machines, and no test depends on them.",
+        "Rows of MPFR and Arb are two of d, scaled; they are entrywise enclosures, whose radius grows by a constant factor a "
+        "step."};
     page.command = "./run bench page";
     page.parameters = {{"processor", processor()}, {"cores", std::thread::hardware_concurrency()}, {"vectors", widest_vectors()}};
     write_report(page, folder);

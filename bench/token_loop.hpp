@@ -27,7 +27,8 @@ class token_loop_worker {
     const std::string pipe = (folder_ / "answers").string();
     if (mkfifo(pipe.c_str(), 0600) != 0) return;
     const char* python = std::getenv("DELTAPROOF_PYTHON");
-    const std::string command = std::string("exec ") + (python != nullptr ? python : "/usr/bin/python3") + " '" + script + "' > '" + pipe + "' 2> /dev/null";
+    const std::string command = std::string("exec ") + (python != nullptr ? python : "/usr/bin/python3") + " '" + script +
+                                "' > '" + pipe + "' 2> /dev/null";
     requests_ = popen(command.c_str(), "w");
     if (requests_ == nullptr) return;
     answers_.open(pipe);

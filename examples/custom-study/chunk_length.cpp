@@ -51,7 +51,8 @@ results run(const run_options& options) {
     return row.number("kept") / errors.find({{"keys", row["keys"]}, {"chunk", 16}}, "kept");
   });
   r.values("longer-chunks", evidence::worst_found(longest.size(), options.seed), {{"growth", longest.over("growth", greatest)}});
-  r.values("rounded-inverses", evidence::worst_found(errors.size(), options.seed), {{"penalty", errors.over("penalty", greatest)}});
+  r.values("rounded-inverses", evidence::worst_found(errors.size(), options.seed),
+           {{"penalty", errors.over("penalty", greatest)}});
   r.table("errors", errors);
   return r;
 }

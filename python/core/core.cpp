@@ -137,7 +137,8 @@ std::string command_for(const file& problem_file, const file& result_file, const
   const auto path = [](const file& f, const char* otherwise) { return shell_quoted(f.path.empty() ? otherwise : f.path); };
   const bool written = !problem_file.path.empty() && !result_file.path.empty();
   return (written ? "" : "deltaproof.record(\"case\", problem, result), then ") + std::string("deltaproof check ") +
-         path(problem_file, "case.problem.safetensors") + " " + path(result_file, "case.result.safetensors") + options_text(asked);
+         path(problem_file, "case.problem.safetensors") + " " + path(result_file, "case.result.safetensors") +
+         options_text(asked);
 }
 
 judgement judged(const file& problem_file, const file& result_file, const check_request& asked, const std::atomic<bool>& stop) {
@@ -428,9 +429,9 @@ PYBIND11_MODULE(_core, m) {
   m.def(
       "check",
       [](const file& problem_file, const file& result_file, const std::string& plan, bool no_plan,
-         const std::vector<std::string>& max_error, const std::string& reason, double false_alarm,
-         std::optional<double> accuracy, bool power, int max_bits, bool strict_padding, std::uint64_t seed, unsigned threads,
-         double max_seconds, const std::string& witness) {
+         const std::vector<std::string>& max_error, const std::string& reason, double false_alarm, std::optional<double> accuracy,
+         bool power, int max_bits, bool strict_padding, std::uint64_t seed, unsigned threads, double max_seconds,
+         const std::string& witness) {
         check_request asked;
         asked.plan = plan;
         asked.no_plan = no_plan;

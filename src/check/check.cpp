@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "check/check_parts.hpp"
 #include "deltaproof/check/check.hpp"
-#include "deltaproof/oracle/gradients.hpp"
-#include "support/text.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+
+#include "check/check_parts.hpp"
+#include "deltaproof/oracle/gradients.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 
@@ -110,26 +111,29 @@ std::string reason_for(const check_report& c) {
     if (t.first_nonfinite) {
       // A reference whose radius is as large as its value does not know the value.
       const bool known = t.first_nonfinite->radius == 0 || t.first_nonfinite->radius < std::fabs(t.first_nonfinite->want);
-      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) + " where the exact value is " +
-             (known ? digits(t.first_nonfinite->want) : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) +
+             " where the exact value is " +
+             (known ? digits(t.first_nonfinite->want)
+                    : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
              "; " + std::to_string(t.errors.nonfinite) + " such elements";
     }
     if (t.first_beyond_range) {
-      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) + " where the exact value is " +
-             digits(t.first_beyond_range->want) + ", more than twice the largest number of " + t.dtype +
-             ": infinity, NaN or that largest number is due; " + std::to_string(t.beyond_range) + " such elements";
+      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) +
+             " where the exact value is " + digits(t.first_beyond_range->want) + ", more than twice the largest number of " +
+             t.dtype + ": infinity, NaN or that largest number is due; " + std::to_string(t.beyond_range) + " such elements";
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();
-      return "nothing is outside, but zeros in place of " + t.name + " would keep every bound on it, " + std::string(name_of(b.which)) + " " +
-             digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+      return "nothing is outside, but zeros in place of " + t.name + " would keep every bound on it, " +
+             std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "nothing was left to judge: " + t.name + " has no elements";
-    if (c.judged == verdict::vacuous) return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
+    if (c.judged == verdict::vacuous)
+      return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
     if (c.judged == verdict::measured) return "no budget was given: errors only";
     if (t.errors.unknown > 0) {
-      return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " + t.name +
-             ": magnitudes beyond the range of fp64";
+      return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " +
+             t.name + ": magnitudes beyond the range of fp64";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
       return "the reference knows no digit of " + t.name + ": with radii of up to " + digits(t.errors.radius) +
@@ -156,8 +160,9 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
   if (!out.empty()) return out;
   std::string candidates;
   for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
-  throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) + " on the " +
-                     std::string(name_of(r.path.value_or(path_of(r)))) + " path in " + std::string(name_of(p.q.element_format())) +
+  throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) +
+                     " on the " + std::string(name_of(r.path.value_or(path_of(r)))) + " path in " +
+                     std::string(name_of(p.q.element_format())) +
                      "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
                      "), or ask for errors only with --no-plan, or give a budget with --max-error");
 }
@@ -165,8 +170,8 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
 namespace {
 
 /// The plan the kernel keeps, or the one that says most about why it keeps none.
-void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
-                 const check_options& options, check_report& out) {
+void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o,
+                 const std::vector<bool>& skip_state, const check_options& options, check_report& out) {
   const referee_options referee{options.judge, options.threads, options.stop, options.progress, options.memory};
   std::vector<plan_report> reports;
   for (const plan& one : options.plans) {
@@ -174,10 +179,13 @@ void judge_plans(const problem& p, const result& r, const reference& ref, const 
     if (combined(reports.back()) == verdict::holds) break;
   }
   const auto broken = [](const plan_report& x) {
-    return std::any_of(x.adequacy.ranges.begin(), x.adequacy.ranges.end(), [](const range_report& range) { return range.violated; });
+    return std::any_of(x.adequacy.ranges.begin(), x.adequacy.ranges.end(),
+                       [](const range_report& range) { return range.violated; });
   };
   auto chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) == verdict::holds; });
-  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return x.stopped && combined(x) != verdict::refuted; });
+  if (chosen == reports.end())
+    chosen = std::find_if(reports.begin(), reports.end(),
+                          [](const plan_report& x) { return x.stopped && combined(x) != verdict::refuted; });
   if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
   if (chosen == reports.end()) chosen = reports.begin();
   for (auto other = reports.begin(); other != reports.end(); ++other) {
@@ -199,7 +207,9 @@ question question_of(const result& r, const check_options& options) {
   ask.threads = options.threads;
   ask.stop = options.stop;
   if (options.progress) {
-    ask.progress = [&](std::size_t done, std::size_t all) { options.progress("reference", static_cast<double>(done) / static_cast<double>(all)); };
+    ask.progress = [&](std::size_t done, std::size_t all) {
+      options.progress("reference", static_cast<double>(done) / static_cast<double>(all));
+    };
   }
   return ask;
 }
@@ -220,9 +230,8 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
     // A bound says something where zeros in the place of these values would not keep it.
     const std::vector<double> nothing(pair.got.size(), 0.0);
     const measurement zeros = measure(nothing, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
-    t.bounds_are_blind = std::none_of(t.bounds.begin(), t.bounds.end(), [&](const metric_bound& b) {
-      return value_of(zeros, b.which).lower > b.limit.value;
-    });
+    t.bounds_are_blind = std::none_of(t.bounds.begin(), t.bounds.end(),
+                                      [&](const metric_bound& b) { return value_of(zeros, b.which).lower > b.limit.value; });
     if (t.bounds_are_blind) t.judged = verdict::vacuous;
     t.exact_is_zero = zeros.max_abs.upper == 0;
   }
@@ -242,7 +251,8 @@ verdict verdict_of(const std::vector<tensor_report>& tensors, const std::vector<
     const bool named = std::any_of(bounds.begin(), bounds.end(), [&](const tensor_bound& b) { return b.tensor == t.name; });
     const bool zeros_pass = t.bounds_are_blind && (t.name == "o" || !t.exact_is_zero);
     const bool no_outputs = t.name == "o" && t.errors.elements + t.errors.skipped == 0;
-    if (t.judged != verdict::vacuous || named || zeros_pass || no_outputs) judged = judged ? combine(*judged, t.judged) : t.judged;
+    if (t.judged != verdict::vacuous || named || zeros_pass || no_outputs)
+      judged = judged ? combine(*judged, t.judged) : t.judged;
   }
   return judged.value_or(verdict::vacuous);
 }
@@ -256,7 +266,8 @@ bool is_finest(std::string_view tier, int max_bits) {
 }
 
 /// Asks for a smaller radius until every tensor is decided or the last tier has answered.
-reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options, check_report& out) {
+reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options,
+                  check_report& out) {
   question ask = question_of(r, options);
   for (;;) {
     reference ref = options.solver ? options.solver(p, ask) : solve(p, ask);
@@ -266,9 +277,12 @@ reference compare(const problem& p, const result& r, std::vector<pairing>& pairs
     mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
     for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.judge.bounds));
     out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
-    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(),
-                                    [&](const auto& tier) { return tier.first == "exact" || is_finest(tier.first, options.judge.max_bits); });
-    if (out.stopped || out.judged != verdict::undecided || finest || ask.relative_radius < std::ldexp(1.0, -options.judge.max_bits)) return ref;
+    const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(), [&](const auto& tier) {
+      return tier.first == "exact" || is_finest(tier.first, options.judge.max_bits);
+    });
+    if (out.stopped || out.judged != verdict::undecided || finest ||
+        ask.relative_radius < std::ldexp(1.0, -options.judge.max_bits))
+      return ref;
     ask.relative_radius *= 0x1p-60;
   }
 }
@@ -285,7 +299,8 @@ std::optional<divergence_report> first_divergence(const problem& p, const refere
 }
 
 /// The errors of o as FlashAttention's and Attention-Gym's rules see them.
-void compare_with_eager(const problem& p, const reference& ref, const std::vector<bool>& skip, unsigned threads, check_report& out) {
+void compare_with_eager(const problem& p, const reference& ref, const std::vector<bool>& skip, unsigned threads,
+                        check_report& out) {
   const auto& errors = out.tensors[0].errors;
   const eager_errors eager = measure_eager(p, ref.o, skip, threads);
   const auto factor = [&](double eager_error) -> std::optional<double> {
@@ -300,19 +315,21 @@ void compare_with_eager(const problem& p, const reference& ref, const std::vecto
 void join_plan(check_report& out) {
   const plan_report& plan = *out.conformance;
   // Bounds that zeros would keep say nothing; limits of a plan beside them may.
-  const bool blind = out.judged == verdict::vacuous && std::all_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
-    return t.judged != verdict::vacuous || t.bounds_are_blind;
-  });
+  const bool blind = out.judged == verdict::vacuous &&
+                     std::all_of(out.tensors.begin(), out.tensors.end(),
+                                 [](const tensor_report& t) { return t.judged != verdict::vacuous || t.bounds_are_blind; });
   const verdict alone = out.judged == verdict::measured || blind ? verdict::holds : out.judged;
-  const bool nonfinite = alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
-    return t.first_nonfinite.has_value() || t.first_beyond_range.has_value();
-  });
+  const bool nonfinite =
+      alone == verdict::refuted && std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) {
+        return t.first_nonfinite.has_value() || t.first_beyond_range.has_value();
+      });
   out.judged = combine(alone, combined(plan));
   if (!plan.adequacy.adequate) {
     const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
     out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: "
                         : "the plan " + plan.plan + " is inadequate on these inputs: ") +
-                 plan.adequacy.reason + (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") +
+                 plan.adequacy.reason +
+                 (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") +
                  (nonfinite ? "; " + out.reason : "");
   } else if (nonfinite) {
     const bool earlier = plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o";
@@ -350,23 +367,29 @@ void add_gradients(const problem& p, const result& r, const check_options& optio
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
     if (out.stopped) return "let it finish: a larger --max-seconds, or none";
-    if (out.conformance && out.conformance->conforms == verdict::undecided) return "use inputs on which the plan stays in range, or judge by another plan";
+    if (out.conformance && out.conformance->conforms == verdict::undecided)
+      return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
                            : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
   }
   if (out.judged != verdict::vacuous) return "";
-  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0) return "use a problem with at least one token";
+  if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)
+    return "use a problem with at least one token";
   if (out.diverges) return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
-  return out.conformance && out.conformance->judged ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
-                                                    : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
+  return out.conformance && out.conformance->judged
+             ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
+             : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }
 
 check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
   if (!options.plans.empty()) {
-    throw domain_error("check: plan " + options.plans.front().name + ", and the result holds gradients alone, of which plans say nothing yet; use --max-error");
+    throw domain_error("check: plan " + options.plans.front().name +
+                       ", and the result holds gradients alone, of which plans say nothing yet; use --max-error");
   }
   if (!p.has_cotangents()) {
-    throw domain_error("check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record what the kernel was given");
+    throw domain_error(
+        "check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record what the kernel was "
+        "given");
   }
   check_report out;
   out.preconditions = inspect(p);
@@ -408,8 +431,9 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
     }
     if (b.tensor.starts_with('d') && (r.gradients.count(b.tensor) == 0 || !p.has_cotangents())) {
       throw domain_error("check: a bound on " + b.tensor + ", but " +
-                         (r.gradients.count(b.tensor) == 0 ? "the result holds none; drop the bound or record it"
-                                                           : "the problem has neither do nor dfinal_state; record what the kernel was given"));
+                         (r.gradients.count(b.tensor) == 0
+                              ? "the result holds none; drop the bound or record it"
+                              : "the problem has neither do nor dfinal_state; record what the kernel was given"));
     }
   }
   if (!r.has_outputs()) return judge_gradients_alone(p, r, options);
@@ -425,7 +449,8 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   out.diverges = first_divergence(p, ref, errors.skipped);
   if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
   out.reason = reason_for(out);
-  const bool known = std::any_of(out.tensors.begin(), out.tensors.end(), [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
+  const bool known = std::any_of(out.tensors.begin(), out.tensors.end(),
+                                 [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
   if (!options.plans.empty() && !out.stopped && known) {
     judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
     join_plan(out);

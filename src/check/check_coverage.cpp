@@ -13,7 +13,8 @@ namespace {
 
 using check_detail::pairing;
 
-/// A value beyond the format is stored as infinity or, by a kernel that saturates, as its largest number; NaN comes of infinities.
+/// A value beyond the format is stored as infinity or, by a kernel that saturates, as its largest number; NaN comes of
+/// infinities.
 bool is_due_beyond(double got, double exact, double most) {
   return !std::isfinite(got) || (std::fabs(got) == most && std::signbit(got) == std::signbit(exact));
 }
@@ -36,7 +37,8 @@ void look(const problem& p, const head_elements& head, const pairing& pair, tens
     if (!std::isfinite(x) || !(std::fabs(x) - head.exact.radius[i] > beyond)) continue;
     const std::size_t at = head.first + (i - head.begin) / head.row * head.stride + (i - head.begin) % head.row;
     if (is_due_beyond(pair.got[at], x, most)) continue;
-    if (out.beyond_range++ == 0) out.first_beyond_range = check_detail::locate(p, pair.name == "final_state", {at, pair.got[at], x});
+    if (out.beyond_range++ == 0)
+      out.first_beyond_range = check_detail::locate(p, pair.name == "final_state", {at, pair.got[at], x});
     out.judged = verdict::refuted;
   }
 }
@@ -55,8 +57,8 @@ std::string not_judged_text(const check_report& report) {
     const tensor_coverage& c = t.coverage;
     const auto add = [&](std::size_t count, const std::string& why) {
       if (count == 0) return;
-      text += (text.empty() ? "" : "; ") + std::to_string(count) + " of " + std::to_string(c.elements) + " elements of " + t.name + " (" +
-              detail::share_text(count, c.elements) + "): " + why;
+      text += (text.empty() ? "" : "; ") + std::to_string(count) + " of " + std::to_string(c.elements) + " elements of " +
+              t.name + " (" + detail::share_text(count, c.elements) + "): " + why;
     };
     add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
     add(c.blind, "the plan gives no limit there, or one that zeros would keep");
@@ -86,7 +88,8 @@ void check_detail::refute_finite_beyond_range(const problem& p, const reference&
     const std::size_t begin = d.token * cols, end = std::max(last, d.token) * cols;
     look(p, {wide.o, begin, end, cols, (row + d.token * heads) * cols, heads * cols}, pairs[0], out.tensors[0]);
     if (pairs.size() < 2 || leaves) continue;
-    look(p, {wide.final_state, 0, entries, entries, (d.sequence * heads + d.value_head) * entries, entries}, pairs[1], out.tensors[1]);
+    look(p, {wide.final_state, 0, entries, entries, (d.sequence * heads + d.value_head) * entries, entries}, pairs[1],
+         out.tensors[1]);
   }
   for (const tensor_report& t : out.tensors) {
     if (t.beyond_range > 0) out.judged = combine(out.judged, verdict::refuted);
@@ -127,8 +130,9 @@ void check_detail::judge_coverage(check_report& out) {
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;
-      out.reason = "nothing is outside, but the exact recurrence has left the range of its formats in " + std::to_string(beyond) + " of " +
-                   std::to_string(t.coverage.elements) + " elements of o (" + detail::share_text(beyond, t.coverage.elements) + ")";
+      out.reason = "nothing is outside, but the exact recurrence has left the range of its formats in " + std::to_string(beyond) +
+                   " of " + std::to_string(t.coverage.elements) + " elements of o (" +
+                   detail::share_text(beyond, t.coverage.elements) + ")";
     } else if (farther) {
       out.judged = verdict::vacuous;
       out.reason = "nothing is outside, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +

@@ -63,7 +63,9 @@ std::vector<bool> beyond_range(const problem& p, const result& r, const std::str
   for (const gradient_divergence& d : divergences) {
     if (skip.empty()) skip.assign(elements, false);
     const auto& range = sequences[d.sequence];
-    const auto fill = [&](std::size_t at, std::size_t count) { std::fill_n(skip.begin() + static_cast<std::ptrdiff_t>(at), count, true); };
+    const auto fill = [&](std::size_t at, std::size_t count) {
+      std::fill_n(skip.begin() + static_cast<std::ptrdiff_t>(at), count, true);
+    };
     judged_tokens judged = tokens_of(range, d, r, n);
     if (name == "dq") judged.from = 0;  // of states alone
     if (name == "dinitial_state") {
@@ -80,8 +82,8 @@ std::vector<bool> beyond_range(const problem& p, const result& r, const std::str
   return skip;
 }
 
-/// Elements whose exact value rounds to infinity in the format they are stored in; a finite one that is due above twice its largest
-/// number is wrong.
+/// Elements whose exact value rounds to infinity in the format they are stored in; a finite one that is due above twice its
+/// largest number is wrong.
 void look_beyond_format(const problem& p, const std::vector<double>& got, const reference_tensor& want, const format& stored,
                         std::vector<bool>& skip, tensor_report& t) {
   const double most = largest(stored);

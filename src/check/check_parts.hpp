@@ -23,8 +23,8 @@ struct pairing {
 /// "sequence 0, head 1, token 70, element 5".
 [[nodiscard]] std::string place(const element_location& at);
 
-/// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it is
-/// below 1.
+/// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it
+/// is below 1.
 [[nodiscard]] inline bool no_digit_known(const measurement& m) {
   return m.unknown == 0 && m.rel_fro.upper >= 1 && m.rel_fro.lower < m.rel_fro.upper / 2;
 }
@@ -42,8 +42,8 @@ void count_coverage(const std::vector<pairing>& pairs, check_report& out);
 /// Takes a `holds` or `measured` back that rests on too little, and says in the reason how much of which tensor is not judged.
 void judge_coverage(check_report& out);
 
-/// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32, or an
-/// element its own format, infinity or NaN is due and nothing else is judged.
+/// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32,
+/// or an element its own format, infinity or NaN is due and nothing else is judged.
 struct judged_gradients {
   std::vector<tensor_report> tensors;
   std::vector<gradient_divergence> divergences;
@@ -63,6 +63,7 @@ struct judged_gradients {
 /// The first bad stage of the kernel; of the plan where the kernel keeps one that is inadequate.
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
-inline constexpr std::string_view no_limits_on_faults = "without a search for planted faults (--no-power) no limit on their shapes is applied: one as small as rounding may hold";
+inline constexpr std::string_view no_limits_on_faults =
+    "without a search for planted faults (--no-power) no limit on their shapes is applied: one as small as rounding may hold";
 
 }  // namespace deltaproof::check_detail

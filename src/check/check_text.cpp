@@ -53,8 +53,9 @@ std::string where_text(const std::string& tensor, const element_location& at) {
   return text;
 }
 
-
-std::string shortened(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
+std::string shortened(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -82,17 +83,25 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       budgets += std::string(budgets.empty() ? "" : "; ") + tensor + ": no budget, the plan's own runs are not finite";
       continue;
     }
-    budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " + detail::general(closeness(*max), 3) + " of the limit";
+    budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " +
+               detail::general(closeness(*max), 3) + " of the limit";
   }
-  line("plan", plan.plan + ": " + (plan.conforms == verdict::refuted ? "not kept" : plan.conforms == verdict::holds ? "kept" : std::string(name_of(plan.conforms))) +
+  line("plan", plan.plan + ": " +
+                   (plan.conforms == verdict::refuted ? "not kept"
+                    : plan.conforms == verdict::holds ? "kept"
+                                                      : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", !plan.adequacy.judged ? "not known: stopped before it was" : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head is judged to its end" : plan.adequacy.adequate ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) + " times what its formats alone cost, relative error " +
-                                                detail::general(plan.adequacy.worst_error, 3)
-                                          : "no: " + plan.adequacy.reason);
+  line("adequate", !plan.adequacy.judged                                      ? "not known: stopped before it was"
+                   : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head is judged to its end"
+                   : plan.adequacy.adequate
+                       ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                             " times what its formats alone cost, relative error " + detail::general(plan.adequacy.worst_error, 3)
+                       : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }
-  if (std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) { return t.name == "dq" || t.name == "dv"; })) {
+  if (std::any_of(report.tensors.begin(), report.tensors.end(),
+                  [](const tensor_report& t) { return t.name == "dq" || t.name == "dv"; })) {
     line("gradients", "measured against the certified adjoint; no plan states a backward pass, so only --max-error limits them");
   }
   if (!plan.stages.empty()) {
@@ -101,7 +110,10 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       const stage_measurement& m = *plan.measured_stages->find(s.name);
       const bool within = s.judged == verdict::refuted && m.worst && m.worst->ratio <= 1;  // refuted by all its errors together
       text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") +
-              (within ? " BAD by its " + s.reason : s.judged == verdict::refuted ? " BAD" : s.judged == verdict::undecided ? " undecided" : "");
+              (within                           ? " BAD by its " + s.reason
+               : s.judged == verdict::refuted   ? " BAD"
+               : s.judged == verdict::undecided ? " undecided"
+                                                : "");
     }
     line("stages", "worst error in units of its bound: " + text);
   }
@@ -115,17 +127,24 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       for (const suspect& s : plan.suspects) {
         if (shown.size() == 3) break;
         if (!s.is_alike() || (s.comes_later && !shown.empty()) || !shown.insert(s.planted).second) continue;
-        text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) + "): " + std::string(s.planted->what);
+        text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) +
+                "): " + std::string(s.planted->what);
       }
       line("diagnosis", text.empty() ? "no planted fault fits" : text);
     }
     std::string invisible;
     for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);
-    line("power", std::to_string(plan.power.visible.size()) + " of " + std::to_string(plan.power.visible.size() + plan.power.invisible.size()) + " planted faults would show on these inputs" +
+    line("power", std::to_string(plan.power.visible.size()) + " of " +
+                      std::to_string(plan.power.visible.size() + plan.power.invisible.size()) +
+                      " planted faults would show on these inputs" +
                       (invisible.empty() ? "" : "; not " + shortened(invisible, 160)));
   }
-  line("false alarm", "a kernel that keeps this plan, its errors distributed as those of the emulated runs, is refuted with probability at most " + detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) +
-                          " tests; " + std::to_string(plan.runs) + " runs of each of " + std::to_string(plan.variants.size()) + " variants on the given and on perturbed inputs; " + plan.slice + ")");
+  line("false alarm",
+       "a kernel that keeps this plan, its errors distributed as those of the emulated runs, is refuted with probability at "
+       "most " +
+           detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " + std::to_string(plan.runs) +
+           " runs of each of " + std::to_string(plan.variants.size()) + " variants on the given and on perturbed inputs; " +
+           plan.slice + ")");
   for (const std::string& other : report.other_plans) line("not", other);
 }
 
@@ -133,56 +152,72 @@ void conformance_text(const plan_report& plan, const check_report& report, const
 
 std::string to_text(const check_report& report, const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + printable_line(text) + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) {
+    out += detail::padded(label, 13) + printable_line(text) + "\n";
+  };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
-  line("kernel", (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
+  line("kernel",
+       (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
   if (report.diverges) {
     const auto& d = *report.diverges;
     line("diverges", "the exact recurrence leaves its formats' range at token " + std::to_string(d.token) + " (sequence " +
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
-                         std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) + " outputs from there on, where infinity or NaN is due and finite values are not judged");
+                         std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) +
+                         " outputs from there on, where infinity or NaN is due and finite values are not judged");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();
-    line("diverges", "backward, in " + std::to_string(report.gradients_diverge.size()) + (report.gradients_diverge.size() == 1 ? " head" : " heads") +
-                         ": the exact state or its cotangent leaves fp32; of sequence " + std::to_string(d.sequence) + ", head " + std::to_string(d.value_head) +
+    line("diverges", "backward, in " + std::to_string(report.gradients_diverge.size()) +
+                         (report.gradients_diverge.size() == 1 ? " head" : " heads") +
+                         ": the exact state or its cotangent leaves fp32; of sequence " + std::to_string(d.sequence) + ", head " +
+                         std::to_string(d.value_head) +
                          (d.cotangents_from < d.states_until
-                              ? ", gradients are judged of tokens " + std::to_string(d.cotangents_from) + " to " + std::to_string(d.states_until - 1)
+                              ? ", gradients are judged of tokens " + std::to_string(d.cotangents_from) + " to " +
+                                    std::to_string(d.states_until - 1)
                               : ", nothing is judged but dq of the first " + std::to_string(d.states_until) + " tokens"));
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   std::size_t names = 12;
   for (const tensor_report& t : report.tensors) names = std::max(names, t.name.size());
-  out += detail::padded("", names + 1) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) + detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
+  out += detail::padded("", names + 1) + detail::padded("max_abs", 11) + detail::padded("rel_fro", 11) +
+         detail::padded("ulps", 11) + detail::padded("radius", 11) + "worst at\n";
   for (const tensor_report& t : report.tensors) {
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
-      out += detail::padded(t.name, names) + " " + printable_line("not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) + " not enclosed") + "\n";
+      out += detail::padded(t.name, names) + " " +
+             printable_line("not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) +
+                            " not enclosed") +
+             "\n";
       continue;
     }
-    out += detail::padded(t.name, names) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) + detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
-           detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) + (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
+    out += detail::padded(t.name, names) + " " + detail::padded(detail::scientific(m.max_abs.value), 11) +
+           detail::padded(check_detail::no_digit_known(m) ? "not known" : detail::scientific(m.rel_fro.value), 11) +
+           detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) +
+           (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
       line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(t.name, *t.first_nonfinite));
     }
   }
-  if (!report.tensors.empty() && report.tensors.front().name == "o" && report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
+  if (!report.tensors.empty() && report.tensors.front().name == "o" &&
+      report.tensors.front().errors.elements > report.tensors.front().errors.unknown) {
     const measurement& o = report.tensors.front().errors;
-    std::string text = "fla ratio " + detail::scientific(o.fla_ratio.value) + ", nmse " + detail::scientific(o.nmse) + ", allclose violations " +
-                       std::to_string(o.allclose_violations) + " of " + std::to_string(o.elements);
+    std::string text = "fla ratio " + detail::scientific(o.fla_ratio.value) + ", nmse " + detail::scientific(o.nmse) +
+                       ", allclose violations " + std::to_string(o.allclose_violations) + " of " + std::to_string(o.elements);
     if (report.flash_attention_factor) text += ", FlashAttention factor " + detail::scientific(*report.flash_attention_factor);
     line("known (o)", text);
   }
   if (report.conformance) conformance_text(*report.conformance, report, line);
   for (const precondition& p : report.preconditions) {
     if (p.level == remark::fine) continue;
-    line(std::string(name_of(p.level)), p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " + std::to_string(p.first->head) +
-                                                      ", its token " + std::to_string(p.first->token)
-                                                : ""));
+    line(std::string(name_of(p.level)),
+         p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " +
+                                 std::to_string(p.first->head) + ", its token " + std::to_string(p.first->token)
+                           : ""));
   }
   std::string tiers;
-  for (const auto& [name, heads] : report.tiers) tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
+  for (const auto& [name, heads] : report.tiers)
+    tiers += (tiers.empty() ? "" : ", ") + name + " for " + std::to_string(heads) + (heads == 1 ? " head" : " heads");
   if (!tiers.empty()) line("reference", tiers);
   for (const unread_entries& x : report.unread) line("note", check_detail::describe(x));
   for (const std::string& note : identity.notes) line("note", note);

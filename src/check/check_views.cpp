@@ -59,8 +59,9 @@ json tensor_json(const tensor_report& t) {
   j["first_beyond_range"] = location_json(t.first_beyond_range);
   j["beyond_range"] = t.beyond_range;
   const tensor_coverage& c = t.coverage;
-  j["coverage"] = {{"elements", c.elements}, {"out_of_range", c.out_of_range}, {"overflowed", c.overflowed}, {"blind", c.blind},
-                   {"zero", c.zero}, {"share_not_judged", c.share_not_judged()}};
+  j["coverage"] = {
+      {"elements", c.elements}, {"out_of_range", c.out_of_range},          {"overflowed", c.overflowed}, {"blind", c.blind},
+      {"zero", c.zero},         {"share_not_judged", c.share_not_judged()}};
   j["fla_ratio"] = metric_json(m.fla_ratio.value);
   j["nmse"] = metric_json(m.nmse);
   j["allclose_violations"] = measured ? json(m.allclose_violations) : json(nullptr);
@@ -85,7 +86,8 @@ json tensor_json(const tensor_report& t) {
 /// provenance says how they were measured.
 constexpr std::string_view stage_because =
     "derived (src/stages); the sums in it, of two numbers at a time rounded to nearest, in any order and with underflow, are "
-    "machine-checked: float.sum_trees.dot_error_gamma, where results are flushed float.sum_trees.flushed_tree_error; their composition is "
+    "machine-checked: float.sum_trees.dot_error_gamma, where results are flushed float.sum_trees.flushed_tree_error; their "
+    "composition is "
     "proved on paper; sums of whole blocks, as tensor cores make them, are not covered by either";
 
 // Text from files goes on one line: a control character could fake a line of ours.
@@ -102,11 +104,15 @@ std::string radius_because(const std::map<std::string, std::size_t>& tiers) {
   };
   std::string text = "proofs/notes/oracle-radius.md, proved on paper";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
-    text += "; of tier fp64 the error of steps, decays and read-outs of rows in vectors is machine-checked, with underflow: "
-            "float.tier_run.tier_output_radius; its lowered inputs, its norms, its factors, what is exact and adds nothing, "
-            "the arithmetic of its radius, and heads run whole are not";
+    text +=
+        "; of tier fp64 the error of steps, decays and read-outs of rows in vectors is machine-checked, with underflow: "
+        "float.tier_run.tier_output_radius; its lowered inputs, its norms, its factors, what is exact and adds nothing, "
+        "the arithmetic of its radius, and heads run whole are not";
   }
-  if (any("mpfr")) text += "; of tier mpfr the error of tokens with a decay is machine-checked, without underflow: float.oracle_radius.output_radius";
+  if (any("mpfr"))
+    text +=
+        "; of tier mpfr the error of tokens with a decay is machine-checked, without underflow: "
+        "float.oracle_radius.output_radius";
   return text;
 }
 
@@ -117,13 +123,23 @@ json largest_radius(const check_report& report) {
 }
 
 json threshold_json(const threshold& t) {
-  return {{"limit", detail::json_number(t.value)}, {"typical", detail::json_number(t.typical)}, {"spread", detail::json_number(t.spread)},
-          {"degrees", t.degrees}, {"alpha", t.alpha}, {"provenance", t.provenance}};
+  return {{"limit", detail::json_number(t.value)},
+          {"typical", detail::json_number(t.typical)},
+          {"spread", detail::json_number(t.spread)},
+          {"degrees", t.degrees},
+          {"alpha", t.alpha},
+          {"provenance", t.provenance}};
 }
 
 json statistic_json(const judged_statistic& s) {
-  json j{{"sequence", s.sequence}, {"head", s.head}, {"first_token", s.first_token}, {"last_token", s.last_token},
-         {"norm", name_of(s.norm)}, {"got", detail::json_number(s.got)}, {"truth", detail::json_number(s.truth)}, {"verdict", name_of(s.judged)}};
+  json j{{"sequence", s.sequence},
+         {"head", s.head},
+         {"first_token", s.first_token},
+         {"last_token", s.last_token},
+         {"norm", name_of(s.norm)},
+         {"got", detail::json_number(s.got)},
+         {"truth", detail::json_number(s.truth)},
+         {"verdict", name_of(s.judged)}};
   j.update(threshold_json(s.limit));
   return j;
 }
@@ -131,8 +147,15 @@ json statistic_json(const judged_statistic& s) {
 /// Below 0 where there is no budget to be close to.
 json place_json(const std::optional<stage_place>& at) {
   if (!at) return nullptr;
-  return {{"batch", at->batch}, {"sequence", at->sequence}, {"head", at->head}, {"chunk", at->chunk}, {"row", at->row}, {"element", at->element},
-          {"got", detail::json_number(at->got)}, {"want", detail::json_number(at->want)}, {"bound", detail::json_number(at->bound)},
+  return {{"batch", at->batch},
+          {"sequence", at->sequence},
+          {"head", at->head},
+          {"chunk", at->chunk},
+          {"row", at->row},
+          {"element", at->element},
+          {"got", detail::json_number(at->got)},
+          {"want", detail::json_number(at->want)},
+          {"bound", detail::json_number(at->bound)},
           {"ratio", detail::json_number(at->ratio)}};
 }
 
@@ -140,7 +163,8 @@ json place_json(const std::optional<stage_place>& at) {
 void budgets_json(const plan_report& plan, json& tensors) {
   for (json& t : tensors) {
     const std::string name = t["name"];
-    json budget = t["budget"].is_null() ? json::object() : t["budget"], provenance = t["provenance"].is_null() ? json::object() : t["provenance"];
+    json budget = t["budget"].is_null() ? json::object() : t["budget"],
+         provenance = t["provenance"].is_null() ? json::object() : t["provenance"];
     for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
       const judged_statistic* s = closest(plan, name, norm);
       if (s == nullptr) continue;
@@ -165,12 +189,24 @@ json stages_json(const plan_report& plan) {
   json list = json::array();
   for (const judged_stage& s : plan.stages) {
     const stage_measurement& m = *plan.measured_stages->find(s.name);
-    json j{{"name", s.name}, {"because", stage_because}, {"dtype", m.dtype}, {"verdict", name_of(s.judged)}, {"rounding", m.rounding}, {"elements", m.judged},
-           {"skipped", m.skipped}, {"unbounded", m.unbounded}, {"nonfinite", m.nonfinite}, {"bad", m.bad},
-           {"worst", place_json(m.worst)}, {"first_bad", place_json(m.first_bad)}, {"rms_ratio", detail::json_number(s.rms_ratio)},
-           {"bias", detail::json_number(s.bias)}, {"exactly_bf16", m.exactly_bf16}};
+    json j{{"name", s.name},
+           {"because", stage_because},
+           {"dtype", m.dtype},
+           {"verdict", name_of(s.judged)},
+           {"rounding", m.rounding},
+           {"elements", m.judged},
+           {"skipped", m.skipped},
+           {"unbounded", m.unbounded},
+           {"nonfinite", m.nonfinite},
+           {"bad", m.bad},
+           {"worst", place_json(m.worst)},
+           {"first_bad", place_json(m.first_bad)},
+           {"rms_ratio", detail::json_number(s.rms_ratio)},
+           {"bias", detail::json_number(s.bias)},
+           {"exactly_bf16", m.exactly_bf16}};
     j["budget"] = s.rms_limit ? json(threshold_json(*s.rms_limit)) : json(nullptr);
-    j["bias_interval"] = s.bias_limit ? json{detail::json_number(s.bias_limit->lower), detail::json_number(s.bias_limit->upper)} : json(nullptr);
+    j["bias_interval"] =
+        s.bias_limit ? json{detail::json_number(s.bias_limit->lower), detail::json_number(s.bias_limit->upper)} : json(nullptr);
     j["reason"] = s.reason.empty() ? json(nullptr) : json(s.reason);
     list.push_back(std::move(j));
   }
@@ -185,7 +221,8 @@ json names(const std::vector<const fault*>& list) {
 
 void conformance_json(const check_report& report, json& j) {
   if (!report.conformance) {
-    for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "first_bad_is", "diagnosis", "power"}) j[key] = nullptr;
+    for (const char* key : {"plan", "conforms", "adequate", "first_bad_stage", "first_bad_is", "diagnosis", "power"})
+      j[key] = nullptr;
     j["stages_missing"] = json::array();
     j["stages"] = json::array();
     return;
@@ -197,14 +234,23 @@ void conformance_json(const check_report& report, json& j) {
   j["conforms_reason"] = plan.reason;
   json violations = json::array(), warnings = json::array();
   for (const range_report& r : plan.adequacy.ranges) {
-    json one{{"what", r.what}, {"reaches", detail::json_number(r.reaches)}, {"limit", detail::json_number(r.limit)}, {"format", r.format},
-             {"known", r.known}, {"says", r.says}};
+    json one{{"what", r.what},
+             {"reaches", detail::json_number(r.reaches)},
+             {"limit", detail::json_number(r.limit)},
+             {"format", r.format},
+             {"known", r.known},
+             {"says", r.says}};
     (r.violated ? violations : warnings).push_back(std::move(one));
   }
   const auto& a = plan.adequacy;
-  j["adequate"] = {{"adequate", a.judged ? json(a.adequate) : json(nullptr)}, {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)}, {"error", detail::json_number(a.worst_error)},
-                   {"ratio", detail::json_number(a.worst_ratio)}, {"ratio_tensor", a.worst_tensor},
-                   {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)}, {"range_violations", std::move(violations)}, {"range_warnings", std::move(warnings)},
+  j["adequate"] = {{"adequate", a.judged ? json(a.adequate) : json(nullptr)},
+                   {"accuracy", a.accuracy ? json(*a.accuracy) : json(nullptr)},
+                   {"error", detail::json_number(a.worst_error)},
+                   {"ratio", detail::json_number(a.worst_ratio)},
+                   {"ratio_tensor", a.worst_tensor},
+                   {"until_token", a.until_token ? json(*a.until_token) : json(nullptr)},
+                   {"range_violations", std::move(violations)},
+                   {"range_warnings", std::move(warnings)},
                    {"reason", a.reason.empty() ? json(nullptr) : json(a.reason)}};
   j["stages"] = stages_json(plan);
   const std::string first_bad = first_bad_of(plan);
@@ -214,11 +260,23 @@ void conformance_json(const check_report& report, json& j) {
   j["diagnosis"] = json::array();
   for (const suspect& s : plan.suspects) {
     if (!s.is_alike()) continue;
-    j["diagnosis"].push_back({{"fault", s.planted->name}, {"score", detail::json_number(s.score)}, {"share", detail::json_number(s.share)},
-                              {"limit", detail::json_number(s.limit)}, {"tensor", s.tensor}, {"stage", s.planted->stage}, {"what", s.planted->what}});
+    j["diagnosis"].push_back({{"fault", s.planted->name},
+                              {"score", detail::json_number(s.score)},
+                              {"share", detail::json_number(s.share)},
+                              {"limit", detail::json_number(s.limit)},
+                              {"tensor", s.tensor},
+                              {"stage", s.planted->stage},
+                              {"what", s.planted->what}});
   }
-  j["power"] = plan.power.ran ? json{{"visible", names(plan.power.visible)}, {"invisible", names(plan.power.invisible)}, {"slice", plan.power.slice}} : json(nullptr);
-  j["false_alarm"] = {{"family", plan.false_alarm}, {"tests", plan.tests}, {"runs", plan.runs}, {"heads", plan.slice}, {"argument", plan.argument}};
+  j["power"] =
+      plan.power.ran
+          ? json{{"visible", names(plan.power.visible)}, {"invisible", names(plan.power.invisible)}, {"slice", plan.power.slice}}
+          : json(nullptr);
+  j["false_alarm"] = {{"family", plan.false_alarm},
+                      {"tests", plan.tests},
+                      {"runs", plan.runs},
+                      {"heads", plan.slice},
+                      {"argument", plan.argument}};
 }
 
 using check_detail::sha256_of;
@@ -244,20 +302,29 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["diverges_at"] = nullptr;
   if (report.diverges) {
     const auto& d = *report.diverges;
-    j["diverges_at"] = {{"sequence", d.first.sequence}, {"head", d.first.value_head}, {"token", d.token},
-                        {"token_in_sequence", d.first.token}, {"count", d.heads}, {"elements_not_judged", d.skipped}};
+    j["diverges_at"] = {{"sequence", d.first.sequence},       {"head", d.first.value_head}, {"token", d.token},
+                        {"token_in_sequence", d.first.token}, {"count", d.heads},           {"elements_not_judged", d.skipped}};
   }
   j["gradients_diverge_at"] = json::array();
   for (const gradient_divergence& d : report.gradients_diverge) {
-    j["gradients_diverge_at"].push_back({{"sequence", d.sequence}, {"head", d.value_head}, {"states_until", d.states_until}, {"cotangents_from", d.cotangents_from}});
+    j["gradients_diverge_at"].push_back({{"sequence", d.sequence},
+                                         {"head", d.value_head},
+                                         {"states_until", d.states_until},
+                                         {"cotangents_from", d.cotangents_from}});
   }
   j["tensors"] = json::array();
   for (const tensor_report& t : report.tensors) j["tensors"].push_back(tensor_json(t));
   j["preconditions"] = json::array();
   for (const precondition& p : report.preconditions) {
-    j["preconditions"].push_back({{"name", p.name}, {"level", name_of(p.level)}, {"says", p.says},
-                                  {"least", detail::json_number(p.least)}, {"largest", detail::json_number(p.largest)},
-                                  {"count", p.count}, {"rows", p.rows}, {"first", row_json(p.first)}, {"worst_at", row_json(p.worst_at)}});
+    j["preconditions"].push_back({{"name", p.name},
+                                  {"level", name_of(p.level)},
+                                  {"says", p.says},
+                                  {"least", detail::json_number(p.least)},
+                                  {"largest", detail::json_number(p.largest)},
+                                  {"count", p.count},
+                                  {"rows", p.rows},
+                                  {"first", row_json(p.first)},
+                                  {"worst_at", row_json(p.worst_at)}});
   }
   json known = json::object();
   if (!report.tensors.empty()) {
@@ -271,16 +338,26 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   known["flash_attention_factor"] = optional_number(report.flash_attention_factor);
   known["attention_gym_factor"] = optional_number(report.attention_gym_factor);
   j["known_metrics"] = std::move(known);
-  j["oracle"] = {{"tiers", report.tiers}, {"tier", tier_text(report)}, {"radius", largest_radius(report)}, {"because", radius_because(report.tiers)}};
+  j["oracle"] = {{"tiers", report.tiers},
+                 {"tier", tier_text(report)},
+                 {"radius", largest_radius(report)},
+                 {"because", radius_because(report.tiers)}};
   conformance_json(report, j);
   j["problem"] = {{"path", identity.problem_path}, {"sha256", identity.problem_sha256}};
-  j["result"] = {{"path", identity.result_path}, {"sha256", identity.result_sha256}, {"kernel", identity.kernel},
-                 {"producer", identity.producer}, {"kernel_path", identity.path}};
+  j["result"] = {{"path", identity.result_path},
+                 {"sha256", identity.result_sha256},
+                 {"kernel", identity.kernel},
+                 {"producer", identity.producer},
+                 {"kernel_path", identity.path}};
   if (identity.record) record_json(*identity.record, j);
   j["unread"] = json::array();
   j["notes"] = identity.notes;
   for (const unread_entries& x : report.unread) {
-    j["unread"].push_back({{"stage", x.stage}, {"elements", x.elements}, {"nonzero", x.nonzero}, {"nonfinite", x.nonfinite}, {"first", place_json(x.first)}});
+    j["unread"].push_back({{"stage", x.stage},
+                           {"elements", x.elements},
+                           {"nonzero", x.nonzero},
+                           {"nonfinite", x.nonfinite},
+                           {"first", place_json(x.first)}});
     j["notes"].push_back(check_detail::describe(x));
   }
   if (judged_without_faults(report)) j["notes"].push_back(no_limits_on_faults);

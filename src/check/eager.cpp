@@ -33,7 +33,8 @@ std::vector<double> run(const lowered<double>& in, const narrowing& x, const nar
   const double scale = emulation::narrowed(in.scale, x);
   const auto matvec = [&](const std::vector<double>& by) {
     std::fill(sum.begin(), sum.end(), 0.0);
-    emulation::multiply({by.data(), keys, state.data(), cols, sum.data(), cols, 1, keys, cols}, {sum_order::sequential, fp64, 0, 0, fp64});
+    emulation::multiply({by.data(), keys, state.data(), cols, sum.data(), cols, 1, keys, cols},
+                        {sum_order::sequential, fp64, 0, 0, fp64});
     narrow(std::span<double>(sum), x);
   };
   for (std::size_t t = 0; t < s.tokens; ++t) {
@@ -94,7 +95,8 @@ eager_errors measure_eager(const problem& p, const reference_tensor& want, const
       }
       return worst;
     };
-    const double same = worst_of(run_in(p.q.element_format(), false, in)), wide = worst_of(run_in(p.q.element_format(), true, in));
+    const double same = worst_of(run_in(p.q.element_format(), false, in)),
+                 wide = worst_of(run_in(p.q.element_format(), true, in));
     const std::lock_guard guard(lock);
     largest.same_format_state = same <= largest.same_format_state ? largest.same_format_state : same;
     largest.fp32_state = wide <= largest.fp32_state ? largest.fp32_state : wide;

@@ -52,7 +52,8 @@ std::string why_vacuous(const bit_comparison& c) {
 }
 
 /// prefix and pad: each sequence of each part beside the first tokens of the whole's.
-void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts,
+                          invariant_report& out) {
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   std::size_t beyond = 0, shared = 0;
   const auto w = whole.given.sequences();
@@ -98,8 +99,10 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   }
   if (shared == 0 || beyond == 0) {
     out.judged = verdict::vacuous;
-    out.reason = shared == 0 ? "the parts hold no token: nothing was compared" : "no part is shorter than the whole: nothing could have moved";
-    out.remedy = kind == invariant_kind::pad ? "give a whole with padding tokens after the part's" : "give a part with fewer tokens than the whole";
+    out.reason = shared == 0 ? "the parts hold no token: nothing was compared"
+                             : "no part is shorter than the whole: nothing could have moved";
+    out.remedy = kind == invariant_kind::pad ? "give a whole with padding tokens after the part's"
+                                             : "give a part with fewer tokens than the whole";
     return;
   }
   if (kind == invariant_kind::pad && state.elements == 0) {
@@ -142,7 +145,8 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
                           std::to_string(w[s].tokens) + " in " + whole.problem_path);
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
-      require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens);
+      require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]),
+                          p[s].tokens);
       done[s] += p[s].tokens;
     }
   }
@@ -160,7 +164,8 @@ void compare_split(const recorded_run& whole, std::span<const recorded_run> part
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
-      compare_o(o, whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens, i, s, done[s]);
+      compare_o(o, whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]), p[s].tokens, i, s,
+                done[s]);
       done[s] += p[s].tokens;
     }
   }
@@ -300,7 +305,8 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
   return out;
 }
 
-void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options, invariant_report& out) {
+void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
+                invariant_report& out) {
   const auto asked = questions(out.kind, whole, parts);
   check_options how = options.check;
   how.judge.false_alarm /= static_cast<double>(asked.size());
@@ -330,7 +336,8 @@ void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, 
                  (differing == 0 ? "all " + std::to_string(elements) + " the same"
                                  : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
     for (const judged_run& run : out.runs) {
-      if (const std::string left = not_judged_text(run.report); !left.empty()) out.reason += "; not judged of " + run.what + ": " + left;
+      if (const std::string left = not_judged_text(run.report); !left.empty())
+        out.reason += "; not judged of " + run.what + ": " + left;
     }
   }
 }
@@ -351,21 +358,30 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
   return out;
 }
 
-invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options) {
+invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts,
+                                 const invariant_options& options) {
   require_valid(options.check.judge);
   require_threads(options.check.threads);
-  if (parts.empty()) throw format_error("invariant " + std::string(name_of(kind)) + ": no part; give the whole with --whole and each part with --part");
+  if (parts.empty())
+    throw format_error("invariant " + std::string(name_of(kind)) +
+                       ": no part; give the whole with --whole and each part with --part");
   invariant_report out;
   out.kind = kind;
   switch (kind) {
     case invariant_kind::prefix:
-    case invariant_kind::pad: compare_first_tokens(kind, whole, parts, out); return out;
+    case invariant_kind::pad:
+      compare_first_tokens(kind, whole, parts, out);
+      return out;
     case invariant_kind::split:
       verify_split(whole, parts, out.notes);
       compare_split(whole, parts, out);
       break;
-    case invariant_kind::varlen: verify_and_compare_varlen(whole, parts, out); break;
-    case invariant_kind::chunk_size: verify_and_compare_chunk_size(whole, parts, out); break;
+    case invariant_kind::varlen:
+      verify_and_compare_varlen(whole, parts, out);
+      break;
+    case invariant_kind::chunk_size:
+      verify_and_compare_chunk_size(whole, parts, out);
+      break;
   }
   judge_runs(whole, parts, options, out);
   return out;

@@ -43,10 +43,12 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
   for (const recorded_run* part : parts) {
     require_same_question(*parts.front(), *part);
     states = states || part->given.initial_state.has_value();
-    for (const sequence_range& s : part->given.sequences()) offsets.push_back(offsets.back() + static_cast<std::int64_t>(s.tokens));
+    for (const sequence_range& s : part->given.sequences())
+      offsets.push_back(offsets.back() + static_cast<std::int64_t>(s.tokens));
     if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() ||
         part->gave.stages.size() != out.gave.stages.size() || part->gave.state_layout != out.gave.state_layout) {
-      throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path + " differ in chunk_size, layout or the tensors they hold");
+      throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path +
+                         " differ in chunk_size, layout or the tensors they hold");
     }
   }
   // Batches lie one after the other as packed sequences do, so that bytes need only follow each other.
@@ -97,7 +99,8 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
     }
     for (const recorded_run* part : parts) {
       if (!part->given.initial_state) {
-        const std::vector<std::size_t> shape{part->given.sequence_count(), out.given.value_heads(), out.given.key_dim(), out.given.value_dim()};
+        const std::vector<std::size_t> shape{part->given.sequence_count(), out.given.value_heads(), out.given.key_dim(),
+                                             out.given.value_dim()};
         zeros.push_back(tensor::from_doubles(of, shape, std::vector<double>(element_count(shape), 0.0), "initial_state"));
       }
       list.push_back(part->given.initial_state ? &*part->given.initial_state : &zeros.back());

@@ -24,7 +24,8 @@ std::string index_text(const tensor& t, std::size_t flat) {
 
 std::string value_text(const tensor& t, std::size_t flat) { return bits_of(t, flat) + " (" + digits(t.at(flat)) + ")"; }
 
-[[noreturn]] void fail_at(const recorded_run& part, const char* name, const tensor& w, std::size_t iw, const tensor& p, std::size_t ip, const char* remedy) {
+[[noreturn]] void fail_at(const recorded_run& part, const char* name, const tensor& w, std::size_t iw, const tensor& p,
+                          std::size_t ip, const char* remedy) {
   throw domain_error(part.problem_path + ": tensor " + name + " at " + index_text(p, ip) + " is " + value_text(p, ip) +
                      " where the whole has " + value_text(w, iw) + " at " + index_text(w, iw) + "; " + remedy);
 }
@@ -52,13 +53,16 @@ void look_at_values(bit_comparison& to, const rows& w) {
   w.of->read(w.first * w.width(), values);
   const bool first_seen = to.elements == 0;
   const double one = first_seen ? values.front() : to.only_value.value_or(0);
-  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return x == one || (std::isnan(x) && std::isnan(one)); });
+  const bool same =
+      std::all_of(values.begin(), values.end(), [&](double x) { return x == one || (std::isnan(x) && std::isnan(one)); });
   if (first_seen) to.only_value = one;
   if (!same) to.only_value.reset();
-  to.nonfinite += static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
+  to.nonfinite +=
+      static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
 }
 
-void count(bit_comparison& to, const rows& w, const rows& p, bit_difference place, bool state, std::size_t heads, std::size_t last) {
+void count(bit_comparison& to, const rows& w, const rows& p, bit_difference place, bool state, std::size_t heads,
+           std::size_t last) {
   look_at_values(to, w);
   to.elements += w.count * w.width();
   if (!first_difference(w, p)) return;
@@ -153,7 +157,8 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
   if (w.g) same("the rank of g", w.g->rank(), p.g->rank());
 }
 
-void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens) {
+void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
+                         std::size_t tokens) {
   const problem &w = whole.given, &p = part.given;
   const std::size_t n = w.num_householder;
   require_same_rows(part, "q", {&w.q, from, tokens}, {&p.q, at, tokens});
@@ -188,7 +193,9 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
 
 void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes) {
   const std::optional<tensor> left = before.gave.final_state_kv();
-  if (!left) throw format_error(before.result_path + ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
+  if (!left)
+    throw format_error(before.result_path +
+                       ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
   const auto& given = part.given.initial_state;
   const bool narrower = given && given->dtype() != left->dtype();
   std::size_t differing = 0;
@@ -218,7 +225,8 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
   const problem& p = whole.given;
   const std::size_t n = p.num_householder, heads = p.value_heads(), K = p.key_dim();
   const auto fail = [&](const char* name, const tensor& t, std::size_t flat, const char* why) {
-    throw domain_error(whole.problem_path + ": tensor " + name + " at " + index_text(t, flat) + " is " + value_text(t, flat) + ", in the padding; " + why);
+    throw domain_error(whole.problem_path + ": tensor " + name + " at " + index_text(t, flat) + " is " + value_text(t, flat) +
+                       ", in the padding; " + why);
   };
   for (std::size_t t = first; t < first + tokens; ++t) {
     if (p.g) {
@@ -265,10 +273,12 @@ void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, 
   place.part = part_index;
   place.sequence = sequence;
   place.token = token;
-  count(to, {&whole.gave.o, from, tokens}, {&part.gave.o, at, tokens}, place, false, whole.given.value_heads(), whole.given.value_dim());
+  count(to, {&whole.gave.o, from, tokens}, {&part.gave.o, at, tokens}, place, false, whole.given.value_heads(),
+        whole.given.value_dim());
 }
 
-void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at, std::size_t part_index) {
+void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at,
+                   std::size_t part_index) {
   const auto w = whole.gave.final_state_kv(), p = part.gave.final_state_kv();
   if (!w || !p) return;
   if (w->dtype() != p->dtype()) {

@@ -33,7 +33,8 @@ struct rows {
 void require_same_question(const recorded_run& whole, const recorded_run& part);
 /// The same bits of q, k, v, beta and g on `tokens` tokens from `from` and `at`, tokens along the flattened [B, T].
 /// Throws: domain_error naming tensor, index and both values.
-void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens);
+void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
+                         std::size_t tokens);
 /// The same initial state; none is zeros. Throws: as above.
 void require_same_state(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at);
 /// The initial state of each sequence of `part` is the final state `before` left, rounded to nearest where it is narrower.
@@ -44,13 +45,16 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
 void require_same_kernel(const recorded_run& whole, const recorded_run& part);
 
 /// o of `tokens` tokens, added to `to`. `token`: that of the first, inside its sequence of the whole.
-void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at, std::size_t tokens,
-               std::size_t part_index, std::size_t sequence, std::size_t token);
+void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
+               std::size_t tokens, std::size_t part_index, std::size_t sequence, std::size_t token);
 /// final_state in (K, V) order, added to `to`; nothing is added where one of them has none.
-void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at, std::size_t part_index);
+void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at,
+                   std::size_t part_index);
 
 /// First token of a sequence along the flattened [B, T].
-[[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) { return s.batch * p.tokens() + s.first_token; }
+[[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) {
+  return s.batch * p.tokens() + s.first_token;
+}
 
 /// "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
 [[nodiscard]] std::string describe(const bit_difference& d);

@@ -15,11 +15,16 @@ using json = nlohmann::ordered_json;
 
 std::string_view asks(invariant_kind kind) {
   switch (kind) {
-    case invariant_kind::prefix: return "o of the first tokens has the same bits whatever follows them";
-    case invariant_kind::pad: return "tokens that cannot change the state change no bit of o before them and none of final_state";
-    case invariant_kind::split: return "calls that carry the state are one call: each within its budget, and all together within that of the whole";
-    case invariant_kind::varlen: return "packed sequences and the same sequences alone are within the budget of one oracle";
-    case invariant_kind::chunk_size: return "results in chunks of any length are within the budget of one oracle";
+    case invariant_kind::prefix:
+      return "o of the first tokens has the same bits whatever follows them";
+    case invariant_kind::pad:
+      return "tokens that cannot change the state change no bit of o before them and none of final_state";
+    case invariant_kind::split:
+      return "calls that carry the state are one call: each within its budget, and all together within that of the whole";
+    case invariant_kind::varlen:
+      return "packed sequences and the same sequences alone are within the budget of one oracle";
+    case invariant_kind::chunk_size:
+      return "results in chunks of any length are within the budget of one oracle";
   }
   return "";
 }
@@ -68,7 +73,8 @@ json judged_json(const judged_run& run) {
          {"remedy", c.remedy.empty() ? json(nullptr) : json(c.remedy)}};
   j["plan"] = c.conformance ? json(c.conformance->plan) : json(nullptr);
   j["false_alarm"] = c.conformance ? json(c.conformance->false_alarm) : json(nullptr);
-  j["first_bad_stage"] = c.conformance && !c.conformance->first_bad_stage.empty() ? json(c.conformance->first_bad_stage) : json(nullptr);
+  j["first_bad_stage"] =
+      c.conformance && !c.conformance->first_bad_stage.empty() ? json(c.conformance->first_bad_stage) : json(nullptr);
   j["diagnosis"] = json::array();
   if (c.conformance) {
     for (const suspect& s : c.conformance->suspects) {
@@ -98,7 +104,8 @@ std::string run_text(const recorded_run& run) {
 
 }  // namespace
 
-std::string to_json(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts, const check_identity& identity) {
+std::string to_json(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts,
+                    const check_identity& identity) {
   json j{{"schema", "deltaproof.invariant/1"},
          {"invariant", name_of(report.kind)},
          {"asks", asks(report.kind)},
@@ -119,9 +126,12 @@ std::string to_json(const invariant_report& report, const recorded_run& whole, s
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts, const check_identity& identity) {
+std::string to_text(const invariant_report& report, const recorded_run& whole, std::span<const recorded_run> parts,
+                    const check_identity& identity) {
   std::string out;
-  const auto line = [&](const std::string& label, const std::string& text) { out += detail::padded(label, 13) + printable_line(text) + "\n"; };
+  const auto line = [&](const std::string& label, const std::string& text) {
+    out += detail::padded(label, 13) + printable_line(text) + "\n";
+  };
   line("verdict", std::string(name_of(report.judged)) + ": " + report.reason);
   if (!report.remedy.empty()) line("remedy", report.remedy);
   line("invariant", std::string(name_of(report.kind)) + ": " + std::string(asks(report.kind)));

@@ -19,18 +19,33 @@ json json_of(const check_record& record) {
   const judging& judge = record.judge;
   json bounds = json::array(), plans = json::array();
   for (const tensor_bound& b : judge.bounds) {
-    bounds.push_back({{"tensor", b.tensor}, {"metric", name_of(b.limit.which)}, {"limit", b.limit.limit.value}, {"because", b.limit.limit.provenance.text()}});
+    bounds.push_back({{"tensor", b.tensor},
+                      {"metric", name_of(b.limit.which)},
+                      {"limit", b.limit.limit.value},
+                      {"because", b.limit.limit.provenance.text()}});
   }
   for (const plan_source& source : record.plans) {
-    plans.push_back({{"name", source.name}, {"path", source.path.empty() ? json(nullptr) : json(source.path)}, {"sha256", sha256_of(source.text)}, {"text", source.text}});
+    plans.push_back({{"name", source.name},
+                     {"path", source.path.empty() ? json(nullptr) : json(source.path)},
+                     {"sha256", sha256_of(source.text)},
+                     {"text", source.text}});
   }
-  return {{"no_plan", record.no_plan}, {"power", judge.power}, {"false_alarm", judge.false_alarm}, {"seconds", judge.seconds},
-          {"accuracy", judge.accuracy ? json(*judge.accuracy) : json(nullptr)}, {"seed", judge.seed}, {"max_bits", judge.max_bits},
-          {"strict_padding", judge.strict_padding}, {"bounds", std::move(bounds)}, {"plans", std::move(plans)}};
+  return {{"no_plan", record.no_plan},
+          {"power", judge.power},
+          {"false_alarm", judge.false_alarm},
+          {"seconds", judge.seconds},
+          {"accuracy", judge.accuracy ? json(*judge.accuracy) : json(nullptr)},
+          {"seed", judge.seed},
+          {"max_bits", judge.max_bits},
+          {"strict_padding", judge.strict_padding},
+          {"bounds", std::move(bounds)},
+          {"plans", std::move(plans)}};
 }
 
 const json& key_of(const json& j, const char* key, const fs::path& file) {
-  if (!j.is_object() || !j.contains(key)) throw format_error(file.string() + ": it has no \"" + key + "\"; give a verdict.json that `deltaproof check --json` or `--witness` wrote");
+  if (!j.is_object() || !j.contains(key))
+    throw format_error(file.string() + ": it has no \"" + key +
+                       "\"; give a verdict.json that `deltaproof check --json` or `--witness` wrote");
   return j[key];
 }
 
@@ -46,7 +61,8 @@ check_record record_of(const json& o, const fs::path& file) {
   judge.max_bits = key_of(o, "max_bits", file).get<int>();
   if (o.contains("strict_padding")) judge.strict_padding = o["strict_padding"].get<bool>();
   for (const json& b : key_of(o, "bounds", file)) {
-    const auto tensor = b.at("tensor").get<std::string>(), metric = b.at("metric").get<std::string>(), reason = b.at("because").get<std::string>();
+    const auto tensor = b.at("tensor").get<std::string>(), metric = b.at("metric").get<std::string>(),
+               reason = b.at("because").get<std::string>();
     try {
       judge.bounds.push_back({tensor, {metric_named(metric), bound(b.at("limit").get<double>(), because(reason))}});
     } catch (const error& e) {
@@ -54,8 +70,11 @@ check_record record_of(const json& o, const fs::path& file) {
     }
   }
   for (const json& p : key_of(o, "plans", file)) {
-    const plan_source source{p.at("name").get<std::string>(), p.at("path").is_null() ? "" : p.at("path").get<std::string>(), p.at("text").get<std::string>()};
-    if (sha256_of(source.text) != p.at("sha256").get<std::string>()) throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) + " does not have its sha256; the file has changed");
+    const plan_source source{p.at("name").get<std::string>(), p.at("path").is_null() ? "" : p.at("path").get<std::string>(),
+                             p.at("text").get<std::string>()};
+    if (sha256_of(source.text) != p.at("sha256").get<std::string>())
+      throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) +
+                         " does not have its sha256; the file has changed");
     out.plans.push_back(source);
   }
   return out;

@@ -20,6 +20,7 @@ namespace deltaproof::check_detail {
 [[nodiscard]] check_record record_of(const nlohmann::ordered_json& options, const std::filesystem::path& file);
 
 /// A key of a verdict. Throws: format_error that names `file` where it lacks it.
-[[nodiscard]] const nlohmann::ordered_json& key_of(const nlohmann::ordered_json& j, const char* key, const std::filesystem::path& file);
+[[nodiscard]] const nlohmann::ordered_json& key_of(const nlohmann::ordered_json& j, const char* key,
+                                                   const std::filesystem::path& file);
 
 }  // namespace deltaproof::check_detail

@@ -63,7 +63,8 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
 std::string_view library_version() { return DELTAPROOF_VERSION; }
 
 std::string options_text(const check_request& asked) {
-  return (asked.no_plan ? " --no-plan" : "") + (asked.plan.empty() ? "" : " --plan " + shell_quoted(asked.plan)) + options_text(asked.judge);
+  return (asked.no_plan ? " --no-plan" : "") + (asked.plan.empty() ? "" : " --plan " + shell_quoted(asked.plan)) +
+         options_text(asked.judge);
 }
 
 answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "support/toml.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include "deltaproof/check/suite.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "support/nearest_name.hpp"
+#include "support/toml.hpp"
 
 namespace deltaproof {
 namespace {
@@ -64,7 +63,8 @@ class suite_reader {
     if (!node->is_string()) fail(*node, key + " must be text");
     std::string value = *node->value<std::string>();
     if (value.empty()) fail(*node, key + " is empty; leave it out, or say which");
-    if (value.find('\0') != std::string::npos) fail(*node, key + " = " + in_quotes(value) + " holds a NUL, which is part of no name");
+    if (value.find('\0') != std::string::npos)
+      fail(*node, key + " = " + in_quotes(value) + " holds a NUL, which is part of no name");
     return value;
   }
 
@@ -151,8 +151,6 @@ suite parse_suite(std::string_view text, const std::filesystem::path& file) {
   }
 }
 
-suite read_suite(const std::filesystem::path& file) {
-  return parse_suite(read_file(file, suite_limit), file);
-}
+suite read_suite(const std::filesystem::path& file) { return parse_suite(read_file(file, suite_limit), file); }
 
 }  // namespace deltaproof

@@ -98,9 +98,9 @@ std::string counted(std::size_t n, const std::string& what) { return std::to_str
 
 std::vector<std::string> drift_lines(const suite_drift& d) {
   std::vector<std::string> lines;
-  lines.push_back("since " + d.file + ": " + counted(d.verdicts.size(), "verdict") + " changed, " + std::to_string(d.shares.size()) +
-                  " of " + std::to_string(d.compared) + " error-to-limit ratios moved, " + counted(d.added.size(), "case") + " added, " +
-                  std::to_string(d.gone.size()) + " gone");
+  lines.push_back("since " + d.file + ": " + counted(d.verdicts.size(), "verdict") + " changed, " +
+                  std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios moved, " +
+                  counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
   if (!d.drawn_then.empty()) lines.push_back("ratios   not compared: limits were drawn otherwise then: " + d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
@@ -114,7 +114,8 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
     lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller ones, in the JSON");
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
-  if (!d.other_inputs.empty()) lines.push_back("inputs   another problem file than then, ratios not compared: " + listed(d.other_inputs));
+  if (!d.other_inputs.empty())
+    lines.push_back("inputs   another problem file than then, ratios not compared: " + listed(d.other_inputs));
   if (!d.other_plans.empty()) lines.push_back("plans    another plan than then, ratios not compared: " + listed(d.other_plans));
   if (!d.other_results.empty()) lines.push_back("results  another result file than then: " + listed(d.other_results));
   return lines;
@@ -150,7 +151,8 @@ double share_from(const json& value) {
 
 std::string summary_of(const case_report& c) {
   if (c.state != case_state::judged) return c.reason;
-  if (!c.first_bad_stage.empty()) return (c.first_bad_is_stage ? "first bad stage " : "first bad tensor ") + c.first_bad_stage + "; " + c.reason;
+  if (!c.first_bad_stage.empty())
+    return (c.first_bad_is_stage ? "first bad stage " : "first bad tensor ") + c.first_bad_stage + "; " + c.reason;
   if (exit_code(c.judged) != 0 || c.shares.empty()) return c.reason;
   const auto worst = std::max_element(c.shares.begin(), c.shares.end(),
                                       [](const limit_share& a, const limit_share& b) { return a.share < b.share; });
@@ -293,8 +295,9 @@ std::string to_text(const suite_report& r) {
   name_width = std::min<std::size_t>(name_width, 48);
   const auto row = [&](std::string_view mark, const std::string& name, std::string_view judged, std::string_view expected,
                        const std::string& plan, const std::string& rest) {
-    return detail::padded(std::string(mark), 6) + detail::padded(name + "  ", name_width + 2) + detail::padded(std::string(judged), 11) +
-           detail::padded(std::string(expected), 11) + detail::padded(plan, plan_width + 2) + rest + "\n";
+    return detail::padded(std::string(mark), 6) + detail::padded(name + "  ", name_width + 2) +
+           detail::padded(std::string(judged), 11) + detail::padded(std::string(expected), 11) +
+           detail::padded(plan, plan_width + 2) + rest + "\n";
   };
   std::string out = row("", "case", "verdict", "expected", "plan", "what decided");
   for (const case_report& c : r.cases) {

@@ -28,7 +28,8 @@ std::vector<head_place> heads_to_try(const problem& p, const result& r, const ch
   const std::size_t n = p.num_householder, C = r.chunk_size.value_or(1);
   if (found.conformance && found.conformance->measured_stages) {
     for (const stage_measurement& m : found.conformance->measured_stages->stages) {
-      if (m.first_bad && m.name == found.conformance->first_bad_stage) add({m.first_bad->sequence, m.first_bad->head, (m.first_bad->chunk + 1) * C / n});
+      if (m.first_bad && m.name == found.conformance->first_bad_stage)
+        add({m.first_bad->sequence, m.first_bad->head, (m.first_bad->chunk + 1) * C / n});
     }
   }
   for (const tensor_report& t : found.tensors) {
@@ -60,7 +61,8 @@ std::vector<head_place> heads_to_try(const problem& p, const result& r, const ch
 /// Judges slices of one failure and remembers which still fail the same way.
 class slicer {
  public:
-  slicer(const problem& p, const result& r, const check_report& found, const check_options& options, const trial_progress& progress)
+  slicer(const problem& p, const result& r, const check_report& found, const check_options& options,
+         const trial_progress& progress)
       : p_(p), r_(r), options_(options), wanted_(failure_of(found)), progress_(progress) {
     // What was remembered of runs belongs to another problem.
     options_.memory.reset();
@@ -128,7 +130,8 @@ std::size_t bisect(slicer& s, head_slice at, std::size_t lo, std::size_t hi, std
 }
 
 /// A head that fails as the whole does, or nothing.
-std::optional<head_place> failing_head(slicer& s, const problem& p, const std::vector<head_place>& heads, std::size_t most, std::size_t& tried) {
+std::optional<head_place> failing_head(slicer& s, const problem& p, const std::vector<head_place>& heads, std::size_t most,
+                                       std::size_t& tried) {
   const auto sequences = p.sequences();
   for (const head_place& h : heads) {
     if (tried == most || s.stopped()) break;
@@ -143,7 +146,8 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   const std::string stop = s.stopped() ? "; stopped early" : "";
   if (!s.kept.at) {
     if (s.single()) return "all of it: no fewer tokens of its one head are refuted the same way" + stop;
-    return "all of it: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) + ") is refuted the same way alone" + stop;
+    return "all of it: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
+           ") is refuted the same way alone" + stop;
   }
   const head_slice& at = *s.kept.at;
   const std::size_t all = p.sequences()[at.sequence].tokens;
@@ -253,7 +257,8 @@ small_failure smallest_failure(const problem& p, const result& r, const check_re
   return std::move(s.kept);
 }
 
-small_failure shrunk(const problem& p, const result& r, const check_report& found, const check_options& options, const trial_progress& progress) {
+small_failure shrunk(const problem& p, const result& r, const check_report& found, const check_options& options,
+                     const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   std::size_t tried = 0;
   const auto head = failing_head(s, p, heads_to_try(p, r, found), p.value_heads() * p.sequence_count(), tried);
@@ -276,7 +281,8 @@ small_failure shrunk(const problem& p, const result& r, const check_report& foun
 check_options options_of(const check_record& record) {
   check_options out;
   out.judge = record.judge;
-  for (const plan_source& source : record.plans) out.plans.push_back(parse_plan(source.text, source.path.empty() ? source.name : source.path));
+  for (const plan_source& source : record.plans)
+    out.plans.push_back(parse_plan(source.text, source.path.empty() ? source.name : source.path));
   return out;
 }
 

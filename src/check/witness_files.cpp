@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include <stdio.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,8 @@ namespace {
 using json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> witness_files{"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json", "README.txt"};
+constexpr std::array<std::string_view, 5> witness_files{"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json",
+                                                        "README.txt"};
 
 using check_detail::sha256_of;
 
@@ -59,7 +60,9 @@ json witness_json(const small_failure& kept, const check_identity& whole, const 
   json j;
   if (!earlier.empty()) j = json::parse(earlier);
   if (earlier.empty()) {
-    j["of"] = {{"problem", {{"path", whole.problem_path}, {"sha256", whole.problem_sha256}}}, {"result", {{"path", whole.result_path}, {"sha256", whole.result_sha256}}}, {"reproduce", whole.reproduce}};
+    j["of"] = {{"problem", {{"path", whole.problem_path}, {"sha256", whole.problem_sha256}}},
+               {"result", {{"path", whole.result_path}, {"sha256", whole.result_sha256}}},
+               {"reproduce", whole.reproduce}};
     for (const char* key : {"batch", "sequence", "head", "key_head"}) j[key] = nullptr;
   }
   if (kept.at && j["head"].is_null()) {
@@ -82,11 +85,15 @@ const plan_source* judged_plan(const check_report& report, const check_record& r
   return record.plans.empty() ? nullptr : &record.plans.front();
 }
 
-std::string readme(const fs::path& folder, const std::string& reason, const std::string& says, const check_identity& whole, bool has_plan) {
+std::string readme(const fs::path& folder, const std::string& reason, const std::string& says, const check_identity& whole,
+                   bool has_plan) {
   return "A result that deltaproof " + whole.version + " refutes, cut down.\n\n    deltaproof replay " + folder.string() +
-         "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " + (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason +
-         "\nkept     " + says + "\nof       " + whole.problem_path + " and " + whole.result_path + "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
-         (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") + "verdict.json         the verdict, its options and the hashes of these files\n";
+         "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " +
+         (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason + "\nkept     " + says + "\nof       " +
+         whole.problem_path + " and " + whole.result_path +
+         "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
+         (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") +
+         "verdict.json         the verdict, its options and the hashes of these files\n";
 }
 
 /// Moves a finished folder to its place in one step, where the system can; what is not ours in the old one stays.
@@ -115,11 +122,13 @@ fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   const fs::path beside = verdict_file.parent_path() / recorded;
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;
-  throw format_error(verdict_file.string() + ": " + recorded.string() + " is neither beside it nor here; run replay where the check was run");
+  throw format_error(verdict_file.string() + ": " + recorded.string() +
+                     " is neither beside it nor here; run replay where the check was run");
 }
 
 void require_hash(const fs::path& file, const std::string& got, const std::string& recorded) {
-  if (got != recorded) throw format_error(file.string() + ": its sha256 is " + got + " and " + recorded + " was recorded; the file has changed");
+  if (got != recorded)
+    throw format_error(file.string() + ": its sha256 is " + got + " and " + recorded + " was recorded; the file has changed");
 }
 
 /// The plan's own file as it was, and a note where a preset of this version reads otherwise.
@@ -137,7 +146,8 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
       notes.push_back("this version has no plan " + source.name + "; the recorded text is used");
       continue;
     }
-    if (now != source.text) notes.push_back("plan " + source.name + " reads otherwise in this version; the recorded text is used");
+    if (now != source.text)
+      notes.push_back("plan " + source.name + " reads otherwise in this version; the recorded text is used");
   }
 }
 
@@ -151,26 +161,31 @@ plan_source source_of(const std::string& plan) {
   return {plan, "", std::string(plan_text(plan))};
 }
 
-bool is_witness_file(const std::string& name) { return std::find(witness_files.begin(), witness_files.end(), name) != witness_files.end(); }
+bool is_witness_file(const std::string& name) {
+  return std::find(witness_files.begin(), witness_files.end(), name) != witness_files.end();
+}
 
 void require_witness_place(const fs::path& where) {
   const fs::path folder = without_slash(where);
   if (fs::exists(folder) && !is_empty_folder(folder) && !is_witness(folder))
     throw format_error(folder.string() + ": exists and is no witness; name a folder that is empty or not there yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
-  if (!fs::is_directory(parent)) throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
+  if (!fs::is_directory(parent))
+    throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
 }
 
 void require_new_witness_place(const fs::path& where) {
   require_witness_place(where);
   const fs::path folder = without_slash(where);
-  if (is_witness(folder)) throw format_error(folder.string() + ": holds a witness already; name another folder, or remove it first");
+  if (is_witness(folder))
+    throw format_error(folder.string() + ": holds a witness already; name another folder, or remove it first");
 }
 
 void require_witness(const fs::path& where) {
   const fs::path folder = without_slash(where);
   if (!is_witness(folder))
-    throw format_error(folder.string() + ": there is no witness; make one with deltaproof check PROBLEM RESULT --witness " + shell_quoted(folder.string()));
+    throw format_error(folder.string() + ": there is no witness; make one with deltaproof check PROBLEM RESULT --witness " +
+                       shell_quoted(folder.string()));
 }
 
 void write_witness(const fs::path& where, const small_failure& kept, const check_identity& whole, const std::string& earlier) {
@@ -190,7 +205,8 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     gave.problem_sha256 = identity.problem_sha256;
     write_result(part / identity.result_path, gave);
     identity.result_sha256 = read_safetensors(part / identity.result_path).sha256();
-    if (!gave.final_state) std::erase_if(identity.record->judge.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
+    if (!gave.final_state)
+      std::erase_if(identity.record->judge.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
     for (plan_source& source : identity.record->plans) {
       if (!source.path.empty()) source.path = "plan.toml";
     }
@@ -230,7 +246,9 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   out.file = file;
   const json j = json_of(text, file);
   if (j.is_discarded()) throw format_error(out.file.string() + ": no JSON");
-  if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1") throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) + "; only deltaproof.verdict/1 is replayed");
+  if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1")
+    throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) +
+                       "; only deltaproof.verdict/1 is replayed");
   try {
     out.judged = check_detail::key_of(j, "verdict", out.file).get<std::string>();
     out.reason = check_detail::key_of(j, "reason", out.file).get<std::string>();
@@ -292,29 +310,40 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
 
   const std::string stage = out.report.conformance ? out.report.conformance->first_bad_stage : "";
   const auto differs = [&](const char* what, const std::string& now, const std::string& was) {
-    if (now != was) out.differences.push_back(std::string(what) + " is " + (now.empty() ? "none" : now) + " and was " + (was.empty() ? "none" : was));
+    if (now != was)
+      out.differences.push_back(std::string(what) + " is " + (now.empty() ? "none" : now) + " and was " +
+                                (was.empty() ? "none" : was));
   };
   differs("the verdict", std::string(name_of(out.report.judged)), v.judged);
   differs("the first bad stage", stage, v.first_bad_stage);
   // A witness may have been written with numbers of its own.
-  differs("the reason", v.of ? renumbered(out.report.reason, *v.of) : out.report.reason, v.of ? renumbered(v.reason, *v.of) : v.reason);
+  differs("the reason", v.of ? renumbered(out.report.reason, *v.of) : out.report.reason,
+          v.of ? renumbered(v.reason, *v.of) : v.reason);
   out.reproduced = out.differences.empty();
   if (!out.reproduced) differs("the version", version, v.version);
   return out;
 }
 
 std::string to_json(const replayed& again) {
-  json j{{"schema", "deltaproof.replay/1"}, {"reproduced", again.reproduced}, {"differences", again.differences},
-         {"recorded", {{"file", again.recorded.file.string()}, {"verdict", again.recorded.judged}, {"reason", again.recorded.reason},
-                       {"first_bad_stage", again.recorded.first_bad_stage.empty() ? json(nullptr) : json(again.recorded.first_bad_stage)}, {"version", again.recorded.version}}}};
-  j["again"] = json::parse(to_json(again.recorded.of ? renumbered(again.report, *again.recorded.of) : again.report, again.identity));
+  json j{{"schema", "deltaproof.replay/1"},
+         {"reproduced", again.reproduced},
+         {"differences", again.differences},
+         {"recorded",
+          {{"file", again.recorded.file.string()},
+           {"verdict", again.recorded.judged},
+           {"reason", again.recorded.reason},
+           {"first_bad_stage", again.recorded.first_bad_stage.empty() ? json(nullptr) : json(again.recorded.first_bad_stage)},
+           {"version", again.recorded.version}}}};
+  j["again"] =
+      json::parse(to_json(again.recorded.of ? renumbered(again.report, *again.recorded.of) : again.report, again.identity));
   return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 std::string to_text(const replayed& again) {
   std::string text = detail::padded("replay", 13);
   if (again.reproduced) {
-    text += "reproduced: the verdict, the reason and the first bad stage are those recorded by deltaproof " + again.recorded.version + "\n";
+    text += "reproduced: the verdict, the reason and the first bad stage are those recorded by deltaproof " +
+            again.recorded.version + "\n";
   } else {
     text += "not reproduced: ";
     for (std::size_t i = 0; i < again.differences.size(); ++i) text += (i > 0 ? "; " : "") + again.differences[i];

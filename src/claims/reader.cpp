@@ -51,8 +51,8 @@ auto named(section& from, const char* key, const Names& among) {
 }
 
 claim_band band_of(section from) {
-  claim_band band{from.name("value", true), from.name("over"), from.any("equals"), from.number("min"),
-                  from.number("max"),       {},                {},                 from.name("minus")};
+  claim_band band{from.name("value", true), from.name("over"), from.any("equals"), from.number("min"), from.number("max"), {}, {},
+                  from.name("minus")};
   if (band.equals ? band.min || band.max || !band.over.empty() || !band.minus.empty() : !band.min && !band.max)
     from.fail("a band has 'min' or 'max' or both, or 'equals' alone");
   const auto rival = from.any("rival");
@@ -120,8 +120,15 @@ std::string without_quotes(const std::string& text, std::vector<claim_quote>& qu
 }
 
 claim claim_of(section from, const std::string& subject) {
-  claim c{from.name("id", true),        subject, {}, named(from, "kind", kinds), named(from, "verdict", verdicts),
-          from.name("statement", true), {},      {}, {}};
+  claim c{from.name("id", true),
+          subject,
+          {},
+          named(from, "kind", kinds),
+          named(from, "verdict", verdicts),
+          from.name("statement", true),
+          {},
+          {},
+          {}};
   c.conditions = without_quotes(from.name("conditions", true), c.quoted);
   for (const std::string& place : from.names("sentences")) {
     const std::size_t space = place.find(' ');
@@ -134,12 +141,9 @@ claim claim_of(section from, const std::string& subject) {
 }
 
 claim_document document_of(section from) {
-  claim_document d{from.name("id", true),
-                   from.name("file", true),
-                   from.name("sha256", true),
-                   static_cast<std::size_t>(from.number("sentences", 0)),
-                   from.name("what", true),
-                   {}};
+  claim_document d{from.name("id", true),     from.name("file", true),
+                   from.name("sha256", true), static_cast<std::size_t>(from.number("sentences", 0)),
+                   from.name("what", true),   {}};
   add_sentences(d.nothing, from, d.id, from.name("nothing", true));
   from.done();
   return d;

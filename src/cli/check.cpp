@@ -25,13 +25,16 @@ struct check_arguments {
 };
 
 std::string markdown(const check_report& report, const check_identity& identity) {
-  return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) + "```\n";
+  return "## " + identity.result_path + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + to_text(report, identity) +
+         "```\n";
 }
 
 int run_suite_of(const check_arguments& args, const common_options& common) {
-  if (!args.witness.empty()) throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
+  if (!args.witness.empty())
+    throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
   if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.judge.accuracy) {
-    throw format_error("check: " + args.problem + " is a suite: plan, no_plan and accuracy stand with each case; it has no --max-error");
+    throw format_error("check: " + args.problem +
+                       " is a suite: plan, no_plan and accuracy stand with each case; it has no --max-error");
   }
   suite_arguments suite;
   suite.file = args.problem;
@@ -44,12 +47,15 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
 
 int run(const check_arguments& args, const common_options& common) {
   if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
-  if (args.result.empty()) throw format_error("check: " + args.problem + " without RESULT; give what came out, or one suite ending in .toml");
-  if (!args.baseline.empty() || args.skip_missing) throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
+  if (args.result.empty())
+    throw format_error("check: " + args.problem + " without RESULT; give what came out, or one suite ending in .toml");
+  if (!args.baseline.empty() || args.skip_missing)
+    throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
   if (!args.limits.empty() && args.reason.empty()) {
     throw format_error("check: --max-error needs --because TEXT: which theorem, measurement or agreement the limit comes from");
   }
-  if (args.limits.empty() && !args.reason.empty()) throw format_error("check: --because without --max-error; there is no limit to give a reason for");
+  if (args.limits.empty() && !args.reason.empty())
+    throw format_error("check: --because without --max-error; there is no limit to give a reason for");
   if (!args.plan.empty() && args.no_plan) throw format_error("check: --plan and --no-plan together; give one of them");
   if (!args.witness.empty()) {
     run_files files = common.files;
@@ -86,7 +92,8 @@ int run(const check_arguments& args, const common_options& common) {
   }
   check_report& report = answered.report;
   say_why_stopped(report, common);
-  output out{"check", to_text(report, answered.identity), to_json(report, answered.identity), markdown(report, answered.identity), {}};
+  output out{
+      "check", to_text(report, answered.identity), to_json(report, answered.identity), markdown(report, answered.identity), {}};
   for (const tensor_report& t : report.tensors) {
     const bool bad = exit_code(t.judged) != 0 && report.judged == t.judged;
     out.cases.push_back({args.result + ":" + t.name, bad ? std::string(name_of(t.judged)) + ": " + report.reason : "", out.text});
@@ -102,16 +109,38 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
   const auto args = std::make_shared<check_arguments>();
   run_files& files = common.files;
-  files.reads(command->add_option("PROBLEM", args->problem, "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] problem, result, plan, expect, accuracy, name, no_plan")->required()->type_name("FILE"));
+  files.reads(command
+                  ->add_option("PROBLEM", args->problem,
+                               "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] "
+                               "problem, result, plan, expect, accuracy, name, no_plan")
+                  ->required()
+                  ->type_name("FILE"));
   files.reads(command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->type_name("FILE"));
-  command->add_option("--max-error", args->limits, "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")->type_name("LIMIT")->allow_extra_args(false);
+  command
+      ->add_option("--max-error", args->limits,
+                   "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")
+      ->type_name("LIMIT")
+      ->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
-  command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors only, unless --max-error gives a budget");
-  files.reads_plan(command->add_option("--plan", args->plan, "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")->type_name("PLAN"));
+  command->add_flag("--no-plan", args->no_plan,
+                    "Judge against no precision plan: errors only, unless --max-error gives a budget");
+  files.reads_plan(
+      command
+          ->add_option("--plan", args->plan,
+                       "The precision plan the kernel promises: a preset (deltaproof list plans) or a file ending in .toml")
+          ->type_name("PLAN"));
   add_judging_options(*command, args->judge);
-  command->add_option("--witness", args->witness, "If refuted: write the smallest part that still is, and what judges it again, to this new folder")->type_name("DIR")->check(not_empty());
-  files.reads(command->add_option("--baseline", args->baseline, "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")->type_name("FILE"));
-  command->add_flag("--skip-missing", args->skip_missing, "With a suite: leave out, and count, cases whose result file is not there");
+  command
+      ->add_option("--witness", args->witness,
+                   "If refuted: write the smallest part that still is, and what judges it again, to this new folder")
+      ->type_name("DIR")
+      ->check(not_empty());
+  files.reads(command
+                  ->add_option("--baseline", args->baseline,
+                               "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")
+                  ->type_name("FILE"));
+  command->add_flag("--skip-missing", args->skip_missing,
+                    "With a suite: leave out, and count, cases whose result file is not there");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

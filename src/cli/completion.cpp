@@ -26,7 +26,8 @@ completed_values values_of(const CLI::Option& option) {
 }
 
 std::string case_line(const std::string& pattern, const completed_values& values) {
-  return "    " + pattern + ") words=\"" + values.words + "\"; action=" + (values.action.empty() ? "\"\"" : values.action) + " ;;\n";
+  return "    " + pattern + ") words=\"" + values.words + "\"; action=" + (values.action.empty() ? "\"\"" : values.action) +
+         " ;;\n";
 }
 
 /// Names without "'" or blanks: nothing to quote.
@@ -49,20 +50,28 @@ std::string bash_script(const CLI::App& app) {
     }
     options += "    " + name + ") options=\"" + own + "\" ;;\n";
   }
-  return "# bash completion of deltaproof " DELTAPROOF_VERSION "; to use it: source <(deltaproof completion bash)\n"
+  return "# bash completion of deltaproof " DELTAPROOF_VERSION
+         "; to use it: source <(deltaproof completion bash)\n"
          "_deltaproof() {\n"
          "  local current=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
          "  local verb=\"\" options=\"\" words=\"\" action=\"\"\n"
          "  [ \"$COMP_CWORD\" -gt 1 ] && verb=\"${COMP_WORDS[1]}\"\n"
          "  if [ -z \"$verb\" ]; then\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"" + verbs + " --help --version\" -- \"$current\")\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"" +
+         verbs +
+         " --help --version\" -- \"$current\")\n"
          "    return\n"
          "  fi\n"
-         "  case \"$verb\" in\n" + options + "  esac\n"
-         "  case \"$verb,$before\" in\n" + values +
+         "  case \"$verb\" in\n" +
+         options +
+         "  esac\n"
+         "  case \"$verb,$before\" in\n" +
+         values +
          "    *)\n"
          "      if [ \"${current:0:1}\" = - ]; then words=\"$options\"; else\n"
-         "      case \"$verb\" in\n" + positionals + "      esac; fi ;;\n"
+         "      case \"$verb\" in\n" +
+         positionals +
+         "      esac; fi ;;\n"
          "  esac\n"
          "  # shellcheck disable=SC2086\n"
          "  mapfile -t COMPREPLY < <(compgen $action ${words:+-W \"$words\"} -- \"$current\")\n"
@@ -73,16 +82,17 @@ std::string bash_script(const CLI::App& app) {
 }  // namespace
 
 registered_verb add_completion(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)");
+  auto* command = app.add_subcommand(
+      "completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)");
   const auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "bash; zsh reads the same after: autoload -U bashcompinit && bashcompinit")->required();
-  return {command, [shell, &app, &common] {
-            if (*shell != "bash")
-              throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
-            say(common, bash_script(app), true);
-            return 0;
-          }};
+  return {
+      command, [shell, &app, &common] {
+        if (*shell != "bash")
+          throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
+        say(common, bash_script(app), true);
+        return 0;
+      }};
 }
 
 }  // namespace deltaproof::cli

@@ -10,7 +10,8 @@
 
 namespace deltaproof::cli {
 
-/// The names that a value of this type can be: of an axis of `list` ("PLAN": plans), or of all of them ("ID"); empty: no such type.
+/// The names that a value of this type can be: of an axis of `list` ("PLAN": plans), or of all of them ("ID"); empty: no such
+/// type.
 [[nodiscard]] std::vector<std::string> names_of_type(const std::string& type);
 
 }  // namespace deltaproof::cli

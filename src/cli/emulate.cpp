@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include "deltaproof/emulate/emulate.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
-#include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 
 namespace deltaproof::cli {
@@ -72,7 +73,8 @@ int run(const emulate_arguments& args, const common_options& common) {
   }
   if (!declared.kernels.empty()) out.kernel = declared.kernels.front();
   out.problem_sha256 = sha256_hex(source.bytes());
-  out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name + (args.fault.empty() ? "" : ", planted fault " + args.fault);
+  out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name +
+                 (args.fault.empty() ? "" : ", planted fault " + args.fault);
   write_result(args.output, out);
   std::string text = args.output + ": " + args.problem + " as " + allowed[args.variant].name + " may compute it" +
                      (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
@@ -93,17 +95,29 @@ int run(const emulate_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_emulate(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
+  auto* command =
+      app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
   const auto args = std::make_shared<emulate_arguments>();
   run_files& files = common.files;
   files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
-  files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")->required()->type_name("PLAN"));
+  files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")
+                       ->required()
+                       ->type_name("PLAN"));
   command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
   files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
-  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")->type_name("PATH")->check(not_empty());
-  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")->type_name("C")->check(integer_within(1, 1 << 20));
-  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")->type_name("N")->check(whole_number());
-  command->add_option("--noise", args->noise, "Above 0: another build, whose sums start with terms of their own, from --seed; above 1 each sum is moved by up to this many units in its last place")
+  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")
+      ->type_name("PATH")
+      ->check(not_empty());
+  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")
+      ->type_name("C")
+      ->check(integer_within(1, 1 << 20));
+  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")
+      ->type_name("N")
+      ->check(whole_number());
+  command
+      ->add_option("--noise", args->noise,
+                   "Above 0: another build, whose sums start with terms of their own, from --seed; above 1 each sum is moved by "
+                   "up to this many units in its last place")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");

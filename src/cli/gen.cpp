@@ -28,7 +28,8 @@ std::vector<std::int64_t> offsets(const std::string& text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
     if (error != std::errc{} || end != text.data() + comma) {
-      throw format_error("gen: --cu-seqlens " + text + ": '" + text.substr(at, comma - at) + "' is no integer; write for example 0,5,16");
+      throw format_error("gen: --cu-seqlens " + text + ": '" + text.substr(at, comma - at) +
+                         "' is no integer; write for example 0,5,16");
     }
     out.push_back(value);
     at = comma + 1;
@@ -37,7 +38,8 @@ std::vector<std::int64_t> offsets(const std::string& text) {
 }
 
 int run(const gen_arguments& args, const common_options& common) {
-  if (args.output.empty() == args.all.empty()) throw format_error("gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype");
+  if (args.output.empty() == args.all.empty())
+    throw format_error("gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype");
   generation g;
   g.regime = args.regime.value_or(g.regime);
   g.seed = common.seed_given ? common.seed : 0;
@@ -60,7 +62,8 @@ int run(const gen_arguments& args, const common_options& common) {
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
   const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
-  const nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"}, {"output", args.output}, {"options", options_text(completed)}};
+  const nlohmann::ordered_json j{
+      {"schema", "deltaproof.generation/1"}, {"output", args.output}, {"options", options_text(completed)}};
   publish(common, {"gen", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
   return 0;
 }
@@ -68,7 +71,8 @@ int run(const gen_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_gen(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
+  auto* command =
+      app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
   const auto args = std::make_shared<gen_arguments>();
   common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE"));
   command

@@ -58,8 +58,7 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
 /// A folder inside the wanted one that is gone again unless its files were moved out.
 class unfinished_folder {
  public:
-  explicit unfinished_folder(fs::path wanted)
-      : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)) {
+  explicit unfinished_folder(fs::path wanted) : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)) {
     fs::create_directories(wanted_);
     path_ = new_folder_beside(wanted_ / ".unfinished");
   }
@@ -164,8 +163,8 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
     progress_line line("problems");
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (stop_requested()) {
-        say(common,
-            "gen: " + why_stopped(common) + " after " + std::to_string(i) + " of " + std::to_string(wanted.size()) + " problems; nothing was written\n");
+        say(common, "gen: " + why_stopped(common) + " after " + std::to_string(i) + " of " + std::to_string(wanted.size()) +
+                        " problems; nothing was written\n");
         return 3;
       }
       line.update(static_cast<double>(i) / static_cast<double>(wanted.size()));

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
+#include "deltaproof/oracle/inspect.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
 #include "deltaproof/files/exchange.hpp"
-#include "deltaproof/oracle/inspect.hpp"
 #include "support/json_number.hpp"
 #include "support/printable.hpp"
 #include "support/text.hpp"
@@ -19,15 +20,16 @@ using json = nlohmann::ordered_json;
 
 std::string at_text(const std::optional<row_location>& at) {
   if (!at) return "";
-  return "sequence " + std::to_string(at->sequence) + " head " + std::to_string(at->head) + " token " + std::to_string(at->token) +
-         (at->step > 0 ? " step " + std::to_string(at->step) : "");
+  return "sequence " + std::to_string(at->sequence) + " head " + std::to_string(at->head) + " token " +
+         std::to_string(at->token) + (at->step > 0 ? " step " + std::to_string(at->step) : "");
 }
 
 std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
   std::vector<std::pair<std::string, std::string>> out;
   out.emplace_back("op", name_of(p.op));
   out.emplace_back("shape", "B " + std::to_string(p.batch()) + ", T " + std::to_string(p.tokens()) + ", steps per token " +
-                                std::to_string(p.num_householder) + ", K " + std::to_string(p.key_dim()) + ", V " + std::to_string(p.value_dim()));
+                                std::to_string(p.num_householder) + ", K " + std::to_string(p.key_dim()) + ", V " +
+                                std::to_string(p.value_dim()));
   out.emplace_back("heads", std::to_string(p.key_heads()) + " of q, k; " + std::to_string(p.value_heads()) + " of v, beta, g" +
                                 (p.value_heads() == p.key_heads() ? ""
                                                                   : "; value head i reads key head floor(i / " +
@@ -75,7 +77,8 @@ int run(const std::string& file, const common_options& common) {
                                   {"rows", c.rows},
                                   {"first", row(c.first)},
                                   {"worst_at", row(c.worst_at)}});
-    text += detail::padded(c.name, 20) + detail::padded(detail::general(c.least, 6), 14) + detail::padded(detail::general(c.largest, 6), 14) +
+    text += detail::padded(c.name, 20) + detail::padded(detail::general(c.least, 6), 14) +
+            detail::padded(detail::general(c.largest, 6), 14) +
             (c.level == remark::fine ? "" : std::string(name_of(c.level)) + ": ") + c.says + "\n";
     if (c.level != remark::fine && c.first)
       text += detail::padded("", 48) + "the first at " + at_text(c.first) + ", the worst at " + at_text(c.worst_at) + "\n";

@@ -30,7 +30,8 @@ std::vector<std::string> pairs_in(const std::string& directory) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::directory_iterator(directory, failed)) {
     const std::string name = entry.path().filename().string();
-    if (name.size() > problem_end.size() && name.ends_with(problem_end)) names.push_back(name.substr(0, name.size() - problem_end.size()));
+    if (name.size() > problem_end.size() && name.ends_with(problem_end))
+      names.push_back(name.substr(0, name.size() - problem_end.size()));
   }
   if (failed) throw format_error("--parts-dir " + directory + ": " + failed.message());
   if (names.empty()) throw format_error("--parts-dir " + directory + ": no file NAME" + problem_end + " there");
@@ -71,10 +72,12 @@ notes_list merged(const notes_list& notes) {
 int run(const invariant_arguments& args, const common_options& common) {
   const invariant_kind kind = invariant_named(args.kind);
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
-  if (!args.directory.empty() && !args.parts.empty()) throw format_error("invariant: --part and --parts-dir together; give one of them");
+  if (!args.directory.empty() && !args.parts.empty())
+    throw format_error("invariant: --part and --parts-dir together; give one of them");
   if (args.whole.size() != 2) throw format_error("invariant: give --whole PROBLEM RESULT once");
   const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
-  if (files.empty()) throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
+  if (files.empty())
+    throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
   if (files.size() % 2 != 0) throw format_error("invariant: --part takes two files, PROBLEM and RESULT");
 
   check_identity identity;
@@ -102,9 +105,12 @@ int run(const invariant_arguments& args, const common_options& common) {
              to_json(report, whole, parts, identity),
              "## " + args.kind + ": " + std::string(name_of(report.judged)) + "\n\n```\n" + text + "```\n",
              {}};
-  const auto failure = [](verdict v, const std::string& reason) { return exit_code(v) != 0 ? std::string(name_of(v)) + ": " + reason : std::string(); };
+  const auto failure = [](verdict v, const std::string& reason) {
+    return exit_code(v) != 0 ? std::string(name_of(v)) + ": " + reason : std::string();
+  };
   if (report.runs.empty()) out.cases.push_back({args.kind + ":" + args.whole[1], failure(report.judged, report.reason), text});
-  for (const judged_run& judged : report.runs) out.cases.push_back({args.kind + ":" + judged.what, failure(judged.report.judged, judged.report.reason), text});
+  for (const judged_run& judged : report.runs)
+    out.cases.push_back({args.kind + ":" + judged.what, failure(judged.report.judged, judged.report.reason), text});
   publish(common, out);
   return exit_code(report.judged);
 }
@@ -112,7 +118,8 @@ int run(const invariant_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_invariant(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("invariant", "Judge results of one kernel against each other: prefix, split, pad, varlen, chunk-size");
+  auto* command =
+      app.add_subcommand("invariant", "Judge results of one kernel against each other: prefix, split, pad, varlen, chunk-size");
   const auto args = std::make_shared<invariant_arguments>();
   command
       ->add_option("KIND", args->kind,
@@ -120,15 +127,23 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
                    "nothing; varlen: packed is as alone; chunk-size: any chunk length")
       ->required();
   run_files& files = common.files;
-  files.reads(command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE"));
-  files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")->type_size(2)->expected(1, 1 << 20)->type_name("FILE"));
-  files.reads(command->add_option("--parts-dir", args->directory, "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")->type_name("DIR"));
-  files.reads_plan(command
-      ->add_option("--plan", args->plans,
-                   "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
-                   "(default: what their kernels list)")
-      ->type_name("PLAN")
-      ->allow_extra_args(false));
+  files.reads(
+      command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE"));
+  files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")
+                  ->type_size(2)
+                  ->expected(1, 1 << 20)
+                  ->type_name("FILE"));
+  files.reads(command
+                  ->add_option("--parts-dir", args->directory,
+                               "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")
+                  ->type_name("DIR"));
+  files.reads_plan(
+      command
+          ->add_option("--plan", args->plans,
+                       "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
+                       "(default: what their kernels list)")
+          ->type_name("PLAN")
+          ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
   add_judging_options(*command, args->judge);
   return {command, [args, &common] { return run(*args, common); }};

@@ -51,52 +51,57 @@ void require_memory(const inverse_problem& problem, unsigned threads) {
                      " GiB allowed; take a smaller --chunk, fewer --samples, or one thread (--threads 1)");
 }
 
-std::string line(const std::string& name, const std::string& text) {
-  return detail::padded(name, 13) + text + "\n";
-}
+std::string line(const std::string& name, const std::string& text) { return detail::padded(name, 13) + text + "\n"; }
 
 struct inverse_names {
   std::string method, keys, beta, operand, accumulate, store, merge;
 
   inverse_names(const inverse_plan& plan, const inverse_problem& problem)
-      : method(name_of(plan.method)), keys(name_of(problem.keys)), beta(name_of(problem.beta)), operand(name_of(plan.operand)),
-        accumulate(name_of(plan.accumulate)), store(name_of(plan.store)), merge(name_of(plan.merge.value_or(plan.operand))) {}
+      : method(name_of(plan.method)),
+        keys(name_of(problem.keys)),
+        beta(name_of(problem.beta)),
+        operand(name_of(plan.operand)),
+        accumulate(name_of(plan.accumulate)),
+        store(name_of(plan.store)),
+        merge(name_of(plan.merge.value_or(plan.operand))) {}
 };
 
 std::string word_of(const inverse_trial& trial) { return trial.verdict.safe ? "safe" : "unsafe"; }
 
-std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem, const std::string& again) {
+std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem,
+                    const std::string& again) {
   const inverse_verdict& v = trial.verdict;
   const auto [method, keys, beta, operand, accumulate, store, merge] = inverse_names(plan, problem);
   const double u = unit_roundoff(coarsest_operand(plan));
   std::string text = line("verdict", word_of(trial) + ": " + v.reason);
   text += line("inverse", method + " of " + std::to_string(problem.chunk) + " x " + std::to_string(problem.chunk) +
-                              ": operands " + operand + (merge == operand ? "" : ", of merges " + merge) +
-                              ", accumulated in " + accumulate + ", stored in " + store);
-  text +=
-      line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " +
-                           detail::scientific(trial.mean_cosine) + "), beta " +
-                       beta + "; " + std::to_string(problem.samples) + " draws, seed " + std::to_string(problem.seed));
+                              ": operands " + operand + (merge == operand ? "" : ", of merges " + merge) + ", accumulated in " +
+                              accumulate + ", stored in " + store);
+  text += line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " +
+                           detail::scientific(trial.mean_cosine) + "), beta " + beta + "; " + std::to_string(problem.samples) +
+                           " draws, seed " + std::to_string(problem.seed));
   text += line("", "largest    times u    in");
   const auto growth_line = [&](const std::string& name, const growth& g, const std::string& note) {
     text += line(name, detail::padded(detail::scientific(g.largest), 11) + detail::padded(detail::scientific(g.largest * u), 11) +
                            std::string(g.stage) + note);
   };
   const auto decides = [&](std::string_view what) { return std::string(v.decided_by == what ? "; decides" : ""); };
-  growth_line("predicted", trial.predicted,
-              ", from the nominal cosine of the keys, d and beta alone" + decides("prediction"));
+  growth_line("predicted", trial.predicted, ", from the nominal cosine of the keys, d and beta alone" + decides("prediction"));
   growth_line("observed", v.observed, ", in these draws" + decides("observation"));
   growth_line("bound", trial.bound, ", proved through |L| for these draws, roundings included" + decides("bound"));
-  text += line("error", detail::scientific(v.error) + ", limit " + detail::scientific(v.limit) +
-                            " = 8 u max(1, largest entry of the true inverse), u = " + detail::scientific(unit_roundoff(plan.store)) +
-                            " of " + store);
+  text +=
+      line("error", detail::scientific(v.error) + ", limit " + detail::scientific(v.limit) +
+                        " = 8 u max(1, largest entry of the true inverse), u = " + detail::scientific(unit_roundoff(plan.store)) +
+                        " of " + store);
   text += line("", detail::scientific(trial.error_unrounded) + " against the inverse of L before it was rounded to " + operand);
-  text += line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
+  text +=
+      line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
   text += line("again", again);
   return text;
 }
 
-json json_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem, bool worst_case, const std::string& again) {
+json json_of(const inverse_trial& trial, const inverse_plan& plan, const inverse_problem& problem, bool worst_case,
+             const std::string& again) {
   const inverse_verdict& v = trial.verdict;
   const auto [method, keys, beta, operand, accumulate, store, merge] = inverse_names(plan, problem);
   json j{{"schema", "deltaproof.inverse/1"},
@@ -160,10 +165,9 @@ int run(const inverse_arguments& args, const common_options& common) {
   const std::string again = command_line(common), text = text_of(trial, plan, problem, again);
   const inverse_names name(plan, problem);
   output out{"inverse", text, json_of(trial, plan, problem, args.worst_case, again).dump(2) + "\n", {}, {}};
-  out.cases.push_back(
-      {name.method + " " + name.operand + (name.merge == name.operand ? "" : "+" + name.merge) + "/" + name.accumulate + "/" + name.store + " " + name.keys +
-           " beta " + name.beta + " chunk " + args.chunk,
-       v.safe ? "" : word_of(trial) + ": " + v.reason, text});
+  out.cases.push_back({name.method + " " + name.operand + (name.merge == name.operand ? "" : "+" + name.merge) + "/" +
+                           name.accumulate + "/" + name.store + " " + name.keys + " beta " + name.beta + " chunk " + args.chunk,
+                       v.safe ? "" : word_of(trial) + ": " + v.reason, text});
   publish(common, out);
   return v.safe ? 0 : 1;
 }
@@ -179,7 +183,9 @@ registered_verb add_inverse(CLI::App& app, common_options& common) {
       ->type_name("LAW");
   command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("LAW");
   command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("INVERSE");
-  const auto not_empty = [](const std::string& text) { return std::string(text.empty() ? "name a format, or leave it out" : ""); };
+  const auto not_empty = [](const std::string& text) {
+    return std::string(text.empty() ? "name a format, or leave it out" : "");
+  };
   command->add_option("--format", args->format_name, "Format of the operands: fp64, fp32, tf32, fp16 or bf16")
       ->required()
       ->type_name("FORMAT");

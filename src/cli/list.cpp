@@ -31,11 +31,11 @@ using json = nlohmann::ordered_json;
 /// One entry of an axis: what `list` prints and `explain` looks up.
 struct entry {
   std::string name;
-  std::string line;                                            ///< one sentence
+  std::string line;  ///< one sentence
   std::vector<std::pair<std::string, std::string>> facts = {};
-  std::string toml = {};                                       ///< what `explain` prints to be copied
-  json fields = json::object();                                ///< of JSON alone
-  std::string mark = {};                                       ///< of the list alone: "[holds] "
+  std::string toml = {};         ///< what `explain` prints to be copied
+  json fields = json::object();  ///< of JSON alone
+  std::string mark = {};         ///< of the list alone: "[holds] "
 };
 
 std::vector<entry> list_rules() {
@@ -58,9 +58,12 @@ std::vector<entry> list_formats() {
   for (const named_format& row : formats) {
     const format& f = row.value;
     out.push_back({std::string(row.name),
-                   std::to_string(f.precision) + " significant bits, largest " + detail::general(largest(f), 10) + ", u = 2^-" + std::to_string(f.precision),
-                   {{"smallest normal", detail::general(smallest_normal(f), 10)}, {"smallest subnormal", detail::general(smallest_subnormal(f), 10)},
-                    {"infinities", f.has_infinity ? "yes" : "no"}, {"safetensors dtype", row.dtype.empty() ? "none" : std::string(row.dtype)}}});
+                   std::to_string(f.precision) + " significant bits, largest " + detail::general(largest(f), 10) + ", u = 2^-" +
+                       std::to_string(f.precision),
+                   {{"smallest normal", detail::general(smallest_normal(f), 10)},
+                    {"smallest subnormal", detail::general(smallest_subnormal(f), 10)},
+                    {"infinities", f.has_infinity ? "yes" : "no"},
+                    {"safetensors dtype", row.dtype.empty() ? "none" : std::string(row.dtype)}}});
   }
   return out;
 }
@@ -69,18 +72,21 @@ std::vector<entry> list_inverses() {
   std::vector<entry> out;
   for (const named_inverse& row : inverse_methods) {
     const inverse_method& m = row.method;
-    const std::string block = m.diagonal == diagonal_kind::split ? "1" : m.block == 0 ? "the whole chunk" : std::to_string(m.block);
+    const std::string block = m.diagonal == diagonal_kind::split ? "1"
+                              : m.block == 0                     ? "the whole chunk"
+                                                                 : std::to_string(m.block);
     const std::string reach =
         m.diagonal == diagonal_kind::neumann
             ? "powers of L on a diagonal block of b rows: up to c^p C(b-2, p-1) where every |L_ij| is c, p = 1, 2, 4, ..."
             : "sums of products of L with entries of the inverse itself";
-    out.push_back({std::string(row.name),
-                   std::string(row.what),
-                   {{"rows of a diagonal block", block},
-                    {"intermediates", reach},
-                    {"formats", m.block > 1 ? "--format on the diagonal blocks, --merge-format in the merges (fla: fp32 and tf32)"
-                                            : "--format"},
-                    {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
+    out.push_back(
+        {std::string(row.name),
+         std::string(row.what),
+         {{"rows of a diagonal block", block},
+          {"intermediates", reach},
+          {"formats",
+           m.block > 1 ? "--format on the diagonal blocks, --merge-format in the merges (fla: fp32 and tf32)" : "--format"},
+          {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;
 }
@@ -198,7 +204,8 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
       continue;
     }
     const auto values = evaluate(e, here);
-    if (!values) facts.emplace_back("  values", "in reports/" + e.study + ".json, which is not here; deltaproof study " + e.study);
+    if (!values)
+      facts.emplace_back("  values", "in reports/" + e.study + ".json, which is not here; deltaproof study " + e.study);
     for (const claim_band& b : e.bands) {
       std::string value = values ? values->at(b.value).text(8) : "?";
       if (values && !b.minus.empty()) value += " less " + values->at(b.minus).text(8);
@@ -321,8 +328,10 @@ int run_explain(const std::string& wanted, const common_options& common) {
 /// "studies" -> "STUDY", as an option names the type of its value.
 std::string type_of(std::string_view axis_name) {
   std::string one(axis_name);
-  if (one.ends_with("ies")) one.replace(one.size() - 3, 3, "y");
-  else one.pop_back();
+  if (one.ends_with("ies"))
+    one.replace(one.size() - 3, 3, "y");
+  else
+    one.pop_back();
   for (char& c : one) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return one;
 }

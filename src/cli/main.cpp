@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <condition_variable>
 #include <csignal>
 #include <cstring>
-#include <condition_variable>
 #include <exception>
 #include <iostream>
 #include <mutex>
@@ -45,7 +45,8 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     std::signal(SIGBUS, SIG_DFL);  // not that: the instruction is tried again, and ends the program
     return;
   }
-  for (const char* const part : {"deltaproof: ", file, ": was cut short while it was read; nothing was written, run this again\n"}) {
+  for (const char* const part :
+       {"deltaproof: ", file, ": was cut short while it was read; nothing was written, run this again\n"}) {
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   }
   std::_Exit(bad_usage);
@@ -53,11 +54,11 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
 
 void handle_signals() {
   // Calls that wait (for the reader of a pipe) are not begun again: Ctrl-C ends them.
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  struct sigaction bus {};
+  struct sigaction bus{};
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &bus, nullptr);
@@ -106,7 +107,8 @@ std::string left_when_stopped(const std::string& verb) {
     if (verb == judge) return "what is not judged by then is undecided";
   }
   if (verb == "study") return "what is done by then is written, and what is left out is named";
-  if (verb == "report") return "of the studies, what is done by then is written, and what is left out is named; of a PROBLEM, nothing is";
+  if (verb == "report")
+    return "of the studies, what is done by then is written, and what is left out is named; of a PROBLEM, nothing is";
   if (verb == "oracle" || verb == "emulate") return "nothing is written then";
   if (verb == "gen") return "with --all, nothing is written then";
   if (verb == "inverse") return "there is no verdict then";
@@ -118,9 +120,14 @@ void add_common(CLI::App* command, common_options& common) {
   command->set_version_flag("--version", version);
   common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
   common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
-  common.files.writes(command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE"));
-  command->add_option("--threads", common.threads, "Threads (0: one for each core)")->type_name("N")->check(integer_within(0, most_threads));
-  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
+  common.files.writes(
+      command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE"));
+  command->add_option("--threads", common.threads, "Threads (0: one for each core)")
+      ->type_name("N")
+      ->check(integer_within(0, most_threads));
+  command
+      ->add_option("--max-seconds", common.max_seconds,
+                   "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
       ->type_name("S")
       ->check(number_within(0, 1e8));
   const auto take_seed = [&common](const std::string& text) {
@@ -132,7 +139,9 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option_function<std::string>("--seed", take_seed, "Seed of every random number")->type_name("N");
 }
 
-void complain(const std::string& what) { std::cerr << fitted("deltaproof: " + detail::printable(what) + "\n", screen_of(STDERR_FILENO)); }
+void complain(const std::string& what) {
+  std::cerr << fitted("deltaproof: " + detail::printable(what) + "\n", screen_of(STDERR_FILENO));
+}
 
 int run(int argc, char** argv) {
   require_sound_environment();
@@ -152,7 +161,8 @@ int run(int argc, char** argv) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
   }
-  if (argc > 1 && argv[1][0] != '-' && std::none_of(verbs.begin(), verbs.end(), [&](const registered_verb& v) { return v.command->get_name() == argv[1]; })) {
+  if (argc > 1 && argv[1][0] != '-' &&
+      std::none_of(verbs.begin(), verbs.end(), [&](const registered_verb& v) { return v.command->get_name() == argv[1]; })) {
     throw format_error("there is no verb '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));
   }
   try {

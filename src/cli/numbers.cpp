@@ -18,7 +18,8 @@ std::optional<double> decimal_of(const std::string& word) {
   char* end = nullptr;
   const double value = std::strtod(word.c_str(), &end);
   // What strtod takes and people do not write: blanks before, hexadecimals.
-  if (word.empty() || end != word.c_str() + word.size() || word.find_first_of(" \t\nxX") != std::string::npos) return std::nullopt;
+  if (word.empty() || end != word.c_str() + word.size() || word.find_first_of(" \t\nxX") != std::string::npos)
+    return std::nullopt;
   return value;
 }
 
@@ -48,8 +49,8 @@ CLI::Validator number_within(double least, double most) {
             if (!wrong.empty()) return wrong;
             const double value = *decimal_of(word);
             if (value >= least && value <= most) return std::string();
-            return word + (value < least ? " is too small" : " is too large") + "; write a number from " + detail::general(least, 10) +
-                   " to " + detail::general(most, 10);
+            return word + (value < least ? " is too small" : " is too large") + "; write a number from " +
+                   detail::general(least, 10) + " to " + detail::general(most, 10);
           },
           ""};
 }

@@ -24,9 +24,10 @@ struct oracle_arguments {
 
 golden_request request_of(const oracle_arguments& args, const common_options& common) {
   if (args.bits != 0 && args.round != "fp64") {
-    throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --round " + args.round +
-                       ": many bits are stored as a sum of fp64 numbers; leave one of the two out (the precision worked with rises " +
-                       "by itself as far as a format needs, at most to --max-bits)");
+    throw format_error(
+        "oracle: --bits " + std::to_string(args.bits) + " with --round " + args.round +
+        ": many bits are stored as a sum of fp64 numbers; leave one of the two out (the precision worked with rises " +
+        "by itself as far as a format needs, at most to --max-bits)");
   }
   if (args.bits > static_cast<std::size_t>(args.max_bits)) {
     throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
@@ -52,7 +53,9 @@ std::string words_for(const oracle_arguments& args) {
 std::string open_because(const oracle_arguments& args) {
   const std::string most = std::to_string(args.max_bits) + " bits";
   if (args.max_bits < 1024) return "with a working precision of at most " + most + "; a larger --max-bits decides more";
-  if (args.bits > 0) return "to " + std::to_string(args.bits) + " bits: the working precision of " + most + " does not reach so far, or they lie beyond fp64";
+  if (args.bits > 0)
+    return "to " + std::to_string(args.bits) + " bits: the working precision of " + most +
+           " does not reach so far, or they lie beyond fp64";
   return "with " + most + ": they lie nearer to a tie between two numbers of " + args.round + " than that tells, or beyond fp64";
 }
 
@@ -74,18 +77,23 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
   const std::string problem_hash = source.sha256();
   const problem p = parse_problem(source, notes);
   if (!p.has_cotangents()) {
-    throw format_error(args.problem + ": holds neither do nor dfinal_state, of which gradients are asked for; record what the backward pass was given");
+    throw format_error(
+        args.problem +
+        ": holds neither do nor dfinal_state, of which gradients are asked for; record what the backward pass was given");
   }
   const golden_gradients answer = [&] {
     progress_line line("gradients");
-    asked.progress = [&line](std::size_t done, std::size_t all) { line.update(static_cast<double>(done) / static_cast<double>(all)); };
+    asked.progress = [&line](std::size_t done, std::size_t all) {
+      line.update(static_cast<double>(done) / static_cast<double>(all));
+    };
     return make_golden_gradients(p, asked);
   }();
   if (answer.stopped) {
     say(common, "oracle: " + why_stopped(common) + "; stopped before the gradients were complete; nothing was written\n");
     return 3;
   }
-  if (source.changed()) throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+  if (source.changed())
+    throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
   write_golden_gradients(args.output, answer, problem_hash);
   json j{{"schema", "deltaproof.oracle/1"},
          {"output", args.output},
@@ -104,7 +112,10 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
     j["undecided_indices"][name] = part.undecided_indices;
     undecided += part.undecided;
     text += name + ": largest radius " + (args.bits == 0 ? "before rounding " : "of the sum ") + radius +
-            (part.undecided > 0 ? "; " + std::to_string(part.undecided) + " elements are not decided: NaN in the file, listed in its metadata" : "") + "\n";
+            (part.undecided > 0
+                 ? "; " + std::to_string(part.undecided) + " elements are not decided: NaN in the file, listed in its metadata"
+                 : "") +
+            "\n";
   }
   text += "precision: " + counts_text(answer.tiers) + " (groups of heads that share q and k)\n";
   for (const auto& note : notes) text += "note: " + note + "\n";
@@ -125,7 +136,8 @@ int run(const oracle_arguments& args, const common_options& common) {
       line.update(static_cast<double>(done) / static_cast<double>(all));
     };
     return write_golden(args.output, p, asked, problem_hash, [&] {
-      if (source.changed()) throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+      if (source.changed())
+        throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
     });
   }();
   if (answer.stopped) {
@@ -161,27 +173,36 @@ int run(const oracle_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_oracle(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits");
+  auto* command =
+      app.add_subcommand("oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits");
   command->footer(
       "Precision rises by value row until every element is decided: fp64, double-double, fixed point with 128, 256, 512 and 1024 "
       "bits, and exact\n"
       "dyadic numbers (no gate or gates of 0 and -inf, no in-kernel normalisation, dyadic steps; at most 32768 bits a number).\n"
-      "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated sum, one\n"
-      "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 alone;\n"
+      "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated "
+      "sum, one\n"
+      "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 "
+      "alone;\n"
       "what is not dyadic has about 950 bits at most.\n"
-      "Rows of which these know no digit are run entry by entry, with exponents of their own and 256, 1024 or, where numbers of a row\n"
+      "Rows of which these know no digit are run entry by entry, with exponents of their own and 256, 1024 or, where numbers of "
+      "a row\n"
       "spread further than that, up to 16384 bits.\n"
       "What none decides is NaN in the file (of a sum: from the first part on that is open), counted and listed there.\n"
-      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with --bits\n"
-      "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as runs of\n"
+      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with "
+      "--bits\n"
+      "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as "
+      "runs of\n"
       "flat row-major indices, \"5,17-203\" (a list above 40 MB ends in \",...\": the NaN of the last part are all of them);\n"
       "fallbacks.\n"
-      "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 tokens that\n"
+      "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 "
+      "tokens that\n"
       "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
-      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond that) or rows entry by entry.");
+      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond "
+      "that) or rows entry by entry.");
   const auto args = std::make_shared<oracle_arguments>();
   common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
-  common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
+  common.files.writes(
+      command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
   command->add_option("--round", args->round, "Format of the outputs")
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")
@@ -189,7 +210,8 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
   command->add_option("--bits", args->bits, "So many bits of every element, as a sum of fp64 tensors (53 to 1024)")
       ->check(integer_within(53, 1024))
       ->type_name("N");
-  command->add_flag("--gradients", args->gradients, "Instead: dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state");
+  command->add_flag("--gradients", args->gradients,
+                    "Instead: dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state");
   command->add_option("--max-bits", args->max_bits, "Highest working precision; exact numbers are tried whatever it says")
       ->check(integer_within(53, 1024))
       ->type_name("N")

@@ -56,7 +56,8 @@ std::string blocks(const std::string& markdown) {
 std::string line(const std::string& markdown) {
   std::string out = blocks(markdown);
   constexpr std::string_view open = "<p>", close = "</p>\n";
-  if (out.starts_with(open) && out.ends_with(close) && out.find(open, 1) == std::string::npos) out = out.substr(open.size(), out.size() - open.size() - close.size());
+  if (out.starts_with(open) && out.ends_with(close) && out.find(open, 1) == std::string::npos)
+    out = out.substr(open.size(), out.size() - open.size() - close.size());
   return out;
 }
 
@@ -100,11 +101,13 @@ std::string table_html(const table& t) {
     right.push_back(std::any_of(t.rows.begin(), t.rows.end(), [c](const auto& row) { return row[c].is_number(); }));
   }
   std::string out = "<details><summary>" + escaped(t.title) + "</summary><div class=\"wide\"><table><thead><tr>";
-  for (std::size_t c = 0; c < t.columns.size(); ++c) out += std::string("<th") + (right[c] ? " class=\"n\">" : ">") + escaped(t.columns[c].name) + "</th>";
+  for (std::size_t c = 0; c < t.columns.size(); ++c)
+    out += std::string("<th") + (right[c] ? " class=\"n\">" : ">") + escaped(t.columns[c].name) + "</th>";
   out += "</tr></thead><tbody>\n";
   for (const auto& row : t.rows) {
     out += "<tr>";
-    for (std::size_t c = 0; c < row.size(); ++c) out += std::string("<td") + (right[c] ? " class=\"n\">" : ">") + escaped(row[c].text(t.columns[c].digits)) + "</td>";
+    for (std::size_t c = 0; c < row.size(); ++c)
+      out += std::string("<td") + (right[c] ? " class=\"n\">" : ">") + escaped(row[c].text(t.columns[c].digits)) + "</td>";
     out += "</tr>\n";
   }
   out += "</tbody></table></div>";
@@ -116,18 +119,21 @@ std::string figure_html(const report& r, const figure& f, const std::filesystem:
   const std::string svg = content_in(folder, r.study + "-" + f.id + ".svg", fresh);
   if (svg.empty()) return "<p class=\"soft\">The figure " + escaped(f.title) + " is not in this folder.</p>\n";
   // As an image: each figure keeps its own style sheet, which follows the reader's theme.
-  return "<figure><h3>" + line(f.title) + "</h3><img loading=\"lazy\" alt=\"" + escaped(f.alt) + "\" src=\"data:image/svg+xml;base64," + base64(svg) + "\"><figcaption>" + line(f.caption) +
-         "</figcaption></figure>\n";
+  return "<figure><h3>" + line(f.title) + "</h3><img loading=\"lazy\" alt=\"" + escaped(f.alt) +
+         "\" src=\"data:image/svg+xml;base64," + base64(svg) + "\"><figcaption>" + line(f.caption) + "</figcaption></figure>\n";
 }
 
 std::string section(const report& r, const std::filesystem::path& folder, const named_files& fresh) {
-  std::string out = "<section id=\"" + escaped(r.study) + "\"><h2>" + escaped(title_of(r)) + "</h2>\n<p class=\"question\">" + line(r.question) + "</p>\n<p class=\"answer\">" + line(r.answer) + "</p>\n";
+  std::string out = "<section id=\"" + escaped(r.study) + "\"><h2>" + escaped(title_of(r)) + "</h2>\n<p class=\"question\">" +
+                    line(r.question) + "</p>\n<p class=\"answer\">" + line(r.answer) + "</p>\n";
   for (const std::string& left : r.unfinished) out += "<p class=\"v-undecided\">Left out of this run: " + line(left) + "</p>\n";
   for (const figure& f : r.figures) out += figure_html(r, f, folder, fresh);
   out += "<h3>Findings</h3>\n<ul class=\"findings\">\n";
   for (const finding& f : r.findings) {
-    out += "<li id=\"" + escaped(r.study + "." + f.id) + "\"><p>" + line(f.statement) + "</p><p class=\"soft\"><span class=\"kind " + std::string(name_of(f.kind.kind)) + "\">" + escaped(evidence_text(f.kind)) + "</span>" +
-           line(f.because) + "</p><p class=\"soft\">Again: <code>" + escaped(f.replay.empty() ? r.command : f.replay) + "</code></p></li>\n";
+    out += "<li id=\"" + escaped(r.study + "." + f.id) + "\"><p>" + line(f.statement) +
+           "</p><p class=\"soft\"><span class=\"kind " + std::string(name_of(f.kind.kind)) + "\">" +
+           escaped(evidence_text(f.kind)) + "</span>" + line(f.because) + "</p><p class=\"soft\">Again: <code>" +
+           escaped(f.replay.empty() ? r.command : f.replay) + "</code></p></li>\n";
   }
   out += "</ul>\n";
   if (!r.tables.empty()) out += "<h3>Tables</h3>\n";
@@ -138,7 +144,8 @@ std::string section(const report& r, const std::filesystem::path& folder, const 
   if (!parameters.empty()) out += "<p class=\"soft\">" + escaped(parameters) + "</p>\n";
   out += "<h3>What is not claimed</h3>\n<ul>\n";
   for (const std::string& sentence : r.not_claimed) out += "<li>" + line(sentence) + "</li>\n";
-  return out + "</ul>\n<p class=\"soft\">Made by <code>" + escaped(r.command) + "</code>. In full precision: <a href=\"" + escaped(r.study) + ".json\">" + escaped(r.study) + ".json</a>; for readers of the repository: <a href=\"" +
+  return out + "</ul>\n<p class=\"soft\">Made by <code>" + escaped(r.command) + "</code>. In full precision: <a href=\"" +
+         escaped(r.study) + ".json\">" + escaped(r.study) + ".json</a>; for readers of the repository: <a href=\"" +
          escaped(r.study) + ".md\">" + escaped(r.study) + ".md</a>.</p></section>\n";
 }
 
@@ -160,11 +167,9 @@ std::vector<ledger_row> ledger_of(const std::filesystem::path& folder, const nam
   if (fresh.count("claims.md") == 0 && !std::filesystem::exists(folder / "claims.md")) return rows;
   for (const claim& c : claims()) {
     std::string evidence;
-    for (const claim_evidence& e : c.evidence)
-      evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + e.because;
+    for (const claim_evidence& e : c.evidence) evidence += (evidence.empty() ? "" : "; ") + title_of(e) + ": " + e.because;
     rows.push_back(
-        {c.id, std::string(name_of(c.verdict)), c.statement, c.conditions, sentences_of(c),
-         std::move(evidence),
+        {c.id, std::string(name_of(c.verdict)), c.statement, c.conditions, sentences_of(c), std::move(evidence),
          std::find(first_claims_to_read().begin(), first_claims_to_read().end(), c.id) != first_claims_to_read().end()});
   }
   return rows;
@@ -175,35 +180,45 @@ std::string headlines_html(const std::vector<ledger_row>& ledger) {
   std::string out;
   for (const ledger_row& row : ledger) {
     if (!row.first_to_read) continue;
-    out += "<li><p><span class=\"kind v-" + row.verdict + "\">" + spaced(row.verdict) + "</span><em>" + line(row.statement) + "</em></p><p class=\"soft\">" + line(row.conditions) + " <a href=\"#ledger\">" + escaped(row.id) +
-           "</a></p></li>\n";
+    out += "<li><p><span class=\"kind v-" + row.verdict + "\">" + spaced(row.verdict) + "</span><em>" + line(row.statement) +
+           "</em></p><p class=\"soft\">" + line(row.conditions) + " <a href=\"#ledger\">" + escaped(row.id) + "</a></p></li>\n";
   }
   return out.empty() ? out : "<h2>Said, and tried</h2>\n<ul class=\"findings\">\n" + out + "</ul>\n<h2>Answers</h2>\n";
 }
 
 std::string ledger_html(const std::vector<ledger_row>& ledger) {
-  constexpr std::array<std::string_view, 8> order{"refuted", "misprint", "contradiction", "fails_in_format", "artefact", "conditional", "holds", "not_testable"};
+  constexpr std::array<std::string_view, 8> order{"refuted",  "misprint",    "contradiction", "fails_in_format",
+                                                  "artefact", "conditional", "holds",         "not_testable"};
   std::map<std::string, std::vector<const ledger_row*>, std::less<>> by_verdict;
   for (const ledger_row& row : ledger) by_verdict[row.verdict].push_back(&row);
   std::string out = "<section id=\"ledger\"><h2>The claims on trial</h2>\n<p>" + std::to_string(ledger.size()) +
-                    " claims of the source documents, each restated, with a verdict and evidence that a test evaluates again.</p>\n<ul class=\"tally\">";
+                    " claims of the source documents, each restated, with a verdict and evidence that a test evaluates "
+                    "again.</p>\n<ul class=\"tally\">";
   for (const std::string_view v : order) {
     const auto found = by_verdict.find(v);
-    if (found != by_verdict.end()) out += "<li class=\"v-" + std::string(v) + "\"><b>" + std::to_string(found->second.size()) + "</b> " + spaced(std::string(v)) + "</li>";
+    if (found != by_verdict.end())
+      out += "<li class=\"v-" + std::string(v) + "\"><b>" + std::to_string(found->second.size()) + "</b> " +
+             spaced(std::string(v)) + "</li>";
   }
   out += "</ul>\n";
   for (const std::string_view v : order) {
     const auto found = by_verdict.find(v);
     if (found == by_verdict.end()) continue;
-    out += "<details><summary><span class=\"v-" + std::string(v) + "\">" + spaced(std::string(v)) + "</span>: " + std::to_string(found->second.size()) +
-           "</summary><div class=\"wide\"><table class=\"ledger\"><thead><tr><th>claim</th><th>restated</th><th>conditions</th><th>source</th><th>evidence</th></tr></thead><tbody>\n";
+    out += "<details><summary><span class=\"v-" + std::string(v) + "\">" + spaced(std::string(v)) +
+           "</span>: " + std::to_string(found->second.size()) +
+           "</summary><div class=\"wide\"><table "
+           "class=\"ledger\"><thead><tr><th>claim</th><th>restated</th><th>conditions</th><th>source</th><th>evidence</th></tr></"
+           "thead><tbody>\n";
     for (const ledger_row* row : found->second) {
-      out += "<tr id=\"claim." + escaped(row->id) + "\"><td><code>" + escaped(row->id) + "</code></td><td class=\"s\">" + line(row->statement) + "</td><td class=\"s\">" + line(row->conditions) + "</td><td>" + escaped(row->source) + "</td><td>" +
-             escaped(row->evidence) + "</td></tr>\n";
+      out += "<tr id=\"claim." + escaped(row->id) + "\"><td><code>" + escaped(row->id) + "</code></td><td class=\"s\">" +
+             line(row->statement) + "</td><td class=\"s\">" + line(row->conditions) + "</td><td>" + escaped(row->source) +
+             "</td><td>" + escaped(row->evidence) + "</td></tr>\n";
     }
     out += "</tbody></table></div></details>\n";
   }
-  return out + "<p class=\"soft\">One claim with its evidence evaluated now: <code>deltaproof explain ID</code>; all of them: <code>deltaproof list claims</code>.</p></section>\n";
+  return out +
+         "<p class=\"soft\">One claim with its evidence evaluated now: <code>deltaproof explain ID</code>; all of them: "
+         "<code>deltaproof list claims</code>.</p></section>\n";
 }
 
 }  // namespace
@@ -211,12 +226,18 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
 std::string page_of(const std::filesystem::path& folder, const named_files& fresh) {
   const std::vector<ledger_row> ledger = ledger_of(folder, fresh);
   const std::vector<report> reports = reports_in(folder, fresh);
-  std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" + std::string(style) +
-                    "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in finite precision: what holds, what does not, and how each sentence was found. Every number says its kind "
-                    "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it again.</p></header>\n" +
-                    headlines_html(ledger) + "<ul class=\"answers\">\n";
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\"><title>deltaproof: stability report</title><style>" +
+      std::string(style) +
+      "</style></head><body>\n<header><h1>deltaproof: stability report</h1>\n<p class=\"soft\">Delta-rule linear attention in "
+      "finite precision: what holds, what does not, and how each sentence was found. Every number says its kind "
+      "(proved, exhaustive, certified, sampled, worst found, measured); every finding names the command that makes it "
+      "again.</p></header>\n" +
+      headlines_html(ledger) + "<ul class=\"answers\">\n";
   for (const report& r : reports) {
-    out += "<li><p class=\"question\">" + line(r.question) + "</p><p class=\"answer\">" + line(r.answer) + " <a href=\"#" + escaped(r.study) + "\">" + escaped(title_of(r)) + "</a></p></li>\n";
+    out += "<li><p class=\"question\">" + line(r.question) + "</p><p class=\"answer\">" + line(r.answer) + " <a href=\"#" +
+           escaped(r.study) + "\">" + escaped(title_of(r)) + "</a></p></li>\n";
   }
   if (reports.empty()) out += "<li>No report has been made yet.</li>\n";
   out += "</ul>\n";

@@ -55,11 +55,18 @@ std::string check_command(const problem_report_arguments& args, const std::strin
 }  // namespace
 
 void add_problem_report_options(CLI::App& command, problem_report_arguments& args, common_options& common) {
-  auto* plan = command.add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")->type_name("PLAN");
+  auto* plan =
+      command
+          .add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")
+          ->type_name("PLAN");
   common.files.reads_plan(plan);
   command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
   add_judging_options(command, args.judge, "With PROBLEM: ");
-  command.add_option("--chunk", args.chunk, "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")->type_name("C")->check(integer_within(1, 1024));
+  command
+      .add_option("--chunk", args.chunk,
+                  "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")
+      ->type_name("C")
+      ->check(integer_within(1, 1024));
 }
 
 int run_problem_report(const problem_report_arguments& args, const common_options& common) {

@@ -36,24 +36,25 @@ std::string junit_time(double seconds) {
 
 /// `seconds`: of the whole. A case that states no time of its own has an equal share of what the others leave.
 std::string junit_xml(const std::string& suite, const std::vector<junit_case>& cases, double seconds) {
-  const auto count = [&](std::string junit_case::*what) {
+  const auto count = [&](std::string junit_case::* what) {
     return std::to_string(std::count_if(cases.begin(), cases.end(), [what](const junit_case& c) { return !(c.*what).empty(); }));
   };
   const double share = cases.empty() ? 0 : seconds / static_cast<double>(cases.size());
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" + detail::markup_escaped(suite) + "\" tests=\"" +
-                    std::to_string(cases.size()) + "\" failures=\"" + count(&junit_case::failure) + "\" errors=\"" + count(&junit_case::error) +
-                    "\" skipped=\"" + count(&junit_case::skipped) + "\" time=\"" + junit_time(seconds) + "\">\n";
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"" +
+                    detail::markup_escaped(suite) + "\" tests=\"" + std::to_string(cases.size()) + "\" failures=\"" +
+                    count(&junit_case::failure) + "\" errors=\"" + count(&junit_case::error) + "\" skipped=\"" +
+                    count(&junit_case::skipped) + "\" time=\"" + junit_time(seconds) + "\">\n";
   for (const junit_case& c : cases) {
-    out += "    <testcase classname=\"" + detail::markup_escaped(suite) + "\" name=\"" + detail::markup_escaped(c.name) + "\" time=\"" +
-           junit_time(c.seconds.value_or(share)) + "\">\n";
+    out += "    <testcase classname=\"" + detail::markup_escaped(suite) + "\" name=\"" + detail::markup_escaped(c.name) +
+           "\" time=\"" + junit_time(c.seconds.value_or(share)) + "\">\n";
     const bool bad = !c.failure.empty() || !c.error.empty();
     // Some viewers show the message, some the body: each says what is wrong.
     for (const auto& [element, message] : {std::pair{"failure", &c.failure}, std::pair{"error", &c.error}}) {
       if (message->empty()) continue;
       const std::string body = c.output.empty() ? *message + "\n" : c.output;
       const std::string type = message->substr(0, message->find_first_of(":,"));
-      out += std::string("      <") + element + " message=\"" + detail::markup_escaped(*message) + "\" type=\"" + detail::markup_escaped(type) + "\">" +
-             detail::markup_escaped(body) + "</" + element + ">\n";
+      out += std::string("      <") + element + " message=\"" + detail::markup_escaped(*message) + "\" type=\"" +
+             detail::markup_escaped(type) + "\">" + detail::markup_escaped(body) + "</" + element + ">\n";
     }
     if (!c.skipped.empty()) out += "      <skipped message=\"" + detail::markup_escaped(c.skipped) + "\"/>\n";
     if (!bad && !c.output.empty()) out += "      <system-out>" + detail::markup_escaped(c.output) + "</system-out>\n";
@@ -75,7 +76,7 @@ void append_or_write(const std::string& file, const std::string& data) {
   const auto refuse = [&file] { return format_error(file + ": cannot be appended to: " + std::string(std::strerror(errno))); };
   const int to = open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
   if (to < 0) throw refuse();
-  struct stat before {};
+  struct stat before{};
   char last = '\n';
   bool good = fstat(to, &before) == 0 && pread(to, &last, 1, before.st_size - 1) == 1;
   const std::string added = std::string(last == '\n' ? "\n" : "\n\n") + data;

@@ -22,7 +22,7 @@ namespace deltaproof::cli {
 
 /// Options that every verb takes.
 struct common_options {
-  std::string json;      ///< file, "-" for stdout, empty for none
+  std::string json;  ///< file, "-" for stdout, empty for none
   std::string junit;
   std::string markdown;
   unsigned threads = 0;
@@ -31,18 +31,23 @@ struct common_options {
   bool seed_given = false;
   std::vector<std::string> arguments;  ///< the command line as given, for "reproduce"
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  run_files files;                     ///< what the verb's options say is read and written
+  run_files files;  ///< what the verb's options say is read and written
 };
 
 /// Refuses the empty word, which an unset variable of a shell leaves behind.
 [[nodiscard]] inline CLI::Validator not_empty() {
-  return {[](const std::string& word) { return word.empty() ? std::string("is empty; give a name, or leave the option out") : std::string(); }, ""};
+  return {[](const std::string& word) {
+            return word.empty() ? std::string("is empty; give a name, or leave the option out") : std::string();
+          },
+          ""};
 }
 
 /// A count as written, without the sign that an unsigned conversion would wrap.
 [[nodiscard]] inline CLI::Validator whole_number() {
   return {[](const std::string& word) {
-            return word.empty() || word.find_first_not_of("0123456789") != std::string::npos ? "'" + word + "' is no count; give an integer from 0" : std::string();
+            return word.empty() || word.find_first_not_of("0123456789") != std::string::npos
+                       ? "'" + word + "' is no count; give an integer from 0"
+                       : std::string();
           },
           ""};
 }
@@ -88,8 +93,8 @@ struct output {
   bool to_copy = false;  ///< the text is a file or a command: a terminal shows it as it is
 };
 
-/// Every view that was asked for, then the text. Markdown goes behind what its file holds already. A view that cannot be written is
-/// said and remembered; the others, and the text, come all the same.
+/// Every view that was asked for, then the text. Markdown goes behind what its file holds already. A view that cannot be written
+/// is said and remembered; the others, and the text, come all the same.
 void publish(const common_options& common, const output& out);
 
 /// Says on stderr that something asked for could not be written, and remembers it.

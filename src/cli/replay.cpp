@@ -31,7 +31,9 @@ int run_replay(const std::string& where, const common_options& common) {
     return exit_code(verdict::undecided);
   }
   const std::string text = to_text(again);
-  publish(common, {"replay", text, to_json(again), {}, {{"replay:" + where, again.reproduced ? "" : text.substr(0, text.find('\n')), text}}});
+  publish(
+      common,
+      {"replay", text, to_json(again), {}, {{"replay:" + where, again.reproduced ? "" : text.substr(0, text.find('\n')), text}}});
   return again.reproduced ? exit_code(again.report.judged) : bad_usage;
 }
 
@@ -44,8 +46,10 @@ int run_shrink(const std::string& folder, const common_options& common) {
   {
     progress_line line("replay");
     again = replay(folder, watched(common, line), DELTAPROOF_VERSION);
-    if (again.report.stopped) throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
-    if (!again.reproduced) throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
+    if (again.report.stopped)
+      throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
+    if (!again.reproduced)
+      throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
     before = again.given.tokens();
     check_options quiet = again.options;
     quiet.progress = {};
@@ -81,14 +85,17 @@ int run_shrink(const std::string& folder, const common_options& common) {
 registered_verb add_replay(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("replay", "Judge a recorded verdict again and say whether it comes out the same");
   const auto where = std::make_shared<std::string>();
-  common.files.reads(command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")->required()->type_name("FILE"));
+  common.files.reads(command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")
+                         ->required()
+                         ->type_name("FILE"));
   return {command, [where, &common] { return run_replay(*where, common); }};
 }
 
 registered_verb add_shrink(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand("shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way");
   const auto folder = std::make_shared<std::string>();
-  common.files.reads(command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR"));
+  common.files.reads(
+      command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR"));
   return {command, [folder, &common] { return run_shrink(*folder, common); }};
 }
 

@@ -38,7 +38,7 @@ fs::path place_of(fs::path file) {
 }
 
 identity identity_of(const fs::path& file) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(file.c_str(), &status) == 0) return {status.st_dev, status.st_ino, ""};
   return {0, 0, place_of(file).string()};
 }
@@ -81,7 +81,7 @@ class seen_files {
 
 /// stdout where it goes to a file: what is said would run into that file.
 void require_not_stdout(const identity& of, const std::string& option, const fs::path& file) {
-  struct stat status {};
+  struct stat status{};
   if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (of.place.empty() && of.device == status.st_dev && of.inode == status.st_ino) {
     throw format_error(shown(option, file) + ": is the file that stdout goes to; nothing was done, send stdout to another one");

@@ -17,7 +17,9 @@ registered_verb add_absent(CLI::App& app, const std::string& name, const std::st
 }  // namespace
 
 registered_verb add_study(CLI::App& app, common_options&) { return add_absent(app, "study", "Run studies by name"); }
-registered_verb add_report(CLI::App& app, common_options&) { return add_absent(app, "report", "Write the stability report, or a page on your own tensors"); }
+registered_verb add_report(CLI::App& app, common_options&) {
+  return add_absent(app, "report", "Write the stability report, or a page on your own tensors");
+}
 
 }  // namespace deltaproof::cli
 
@@ -58,7 +60,9 @@ bool is_made(const study& s, const std::string& folder, const run_options& optio
   if (none || made < std::filesystem::last_write_time("/proc/self/exe", none)) return false;
   try {
     const report r = report_from_json(read_file(file, report_limit));
-    const auto is = [&](const char* name, const cell& value) { return r.parameters.count(name) != 0 && r.parameters.at(name).text() == value.text(); };
+    const auto is = [&](const char* name, const cell& value) {
+      return r.parameters.count(name) != 0 && r.parameters.at(name).text() == value.text();
+    };
     return r.unfinished.empty() && is("seed", cell(options.seed)) && is("mode", cell(options.full ? "full" : "quick"));
   } catch (const format_error&) {
     return false;
@@ -69,7 +73,8 @@ int run(const study_arguments& args, const common_options& common) {
   std::vector<const study*> chosen;
   for (const std::string& name : args.names) chosen.push_back(&study_named(name));
   if (chosen.empty()) {
-    std::copy_if(studies().begin(), studies().end(), std::back_inserter(chosen), [&](const study* s) { return args.full || !s->hours; });
+    std::copy_if(studies().begin(), studies().end(), std::back_inserter(chosen),
+                 [&](const study* s) { return args.full || !s->hours; });
   }
 
   run_files files = common.files;
@@ -143,8 +148,11 @@ std::string long_studies() {
 }
 
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")->type_name("DIR")->check(not_empty());
-  auto* full = command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
+  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")
+      ->type_name("DIR")
+      ->check(not_empty());
+  auto* full =
+      command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
   command->add_flag("--quick", args->quick, "What takes seconds to a minute a study (the default)")->excludes(full);
 }
 
@@ -160,14 +168,20 @@ registered_verb add_study(CLI::App& app, common_options& common) {
 }
 
 registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "report", "Run every study (" + long_studies() + " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, "
-                "the same for your own tensors");
+  auto* command =
+      app.add_subcommand("report", "Run every study (" + long_studies() +
+                                       " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, "
+                                       "the same for your own tensors");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
-  common.files.reads(command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE"));
-  common.files.reads(command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE"));
-  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->required()->type_name("DIR")->check(not_empty());
+  common.files.reads(
+      command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE"));
+  common.files.reads(
+      command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE"));
+  command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")
+      ->required()
+      ->type_name("DIR")
+      ->check(not_empty());
   command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
   add_problem_report_options(*command, *own, common);
   add_shared(command, args);

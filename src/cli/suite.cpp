@@ -64,7 +64,8 @@ int run_suite_file(const suite_arguments& args, const common_options& common) {
   {
     progress_line line("reading the cases");
     options.progress = [&line](std::size_t done, std::size_t all) {
-      const std::string name = std::to_string(done) + " of " + std::to_string(all) + (all == 1 ? " case judged" : " cases judged");
+      const std::string name =
+          std::to_string(done) + " of " + std::to_string(all) + (all == 1 ? " case judged" : " cases judged");
       done == 0 ? line.stage(name) : line.rename(name);
       line.update(static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(all, 1)));
     };

@@ -89,15 +89,15 @@ void paint(std::string& line, std::size_t from, std::size_t count, std::string_v
 
 std::string_view colour_of(std::string_view verdict) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> words{{{"holds", green},
-                                                                                       {"safe", green},
-                                                                                       {"reproduced", green},
-                                                                                       {"refuted", red},
-                                                                                       {"unsafe", red},
-                                                                                       {"not reproduced", red},
-                                                                                       {"undecided", yellow},
-                                                                                       {"vacuous", yellow},
-                                                                                       {"measured", bold},
-                                                                                       {"witness", bold}}};
+                                                                                        {"safe", green},
+                                                                                        {"reproduced", green},
+                                                                                        {"refuted", red},
+                                                                                        {"unsafe", red},
+                                                                                        {"not reproduced", red},
+                                                                                        {"undecided", yellow},
+                                                                                        {"vacuous", yellow},
+                                                                                        {"measured", bold},
+                                                                                        {"witness", bold}}};
   const auto found = std::find_if(words.begin(), words.end(), [&](const auto& row) { return row.first == verdict; });
   return found == words.end() ? std::string_view() : found->second;
 }
@@ -128,8 +128,10 @@ screen screen_of(int descriptor) {
   if (isatty(descriptor) == 0) return out;
   winsize size{};
   const char* const stated = std::getenv("COLUMNS");
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) out.columns = size.ws_col;
-  else if (stated != nullptr) out.columns = static_cast<std::size_t>(std::clamp(std::atoi(stated), 0, 1000));
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    out.columns = size.ws_col;
+  else if (stated != nullptr)
+    out.columns = static_cast<std::size_t>(std::clamp(std::atoi(stated), 0, 1000));
   if (out.columns == 0) out.columns = 80;
   out.columns = std::max<std::size_t>(out.columns, 40);
   const char* const no_colour = std::getenv("NO_COLOR");

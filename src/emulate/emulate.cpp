@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <map>
 #include <mutex>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -29,7 +29,8 @@ namespace {
 using emulation_detail::machine;
 
 /// Rows of [B, T, heads, width] for one head, or of [B, T, heads] with width 1.
-matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count, std::size_t head, std::size_t width) {
+matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count, std::size_t head,
+                         std::size_t width) {
   const std::size_t steps = t.dim(1), heads = t.dim(2);
   matrix<double> out(count, width);
   for (std::size_t i = 0; i < count; ++i) t.read(((batch * steps + first + i) * heads + head) * width, out.row(i));
@@ -49,7 +50,9 @@ void move_all(std::span<double> x, const format& own, const format& unit, philox
   }
   emulation::narrow(x, {own, false});
 }
-void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) { move_all(std::span<double>(m.data(), m.size()), own, unit, draw); }
+void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) {
+  move_all(std::span<double>(m.data(), m.size()), own, unit, draw);
+}
 
 }  // namespace
 
@@ -104,7 +107,8 @@ head_input take_head(const problem& p, std::size_t sequence, std::size_t value_h
   in.g = p.g ? head_rows(*p.g, range.batch, range.first_token, range.tokens, value_head, in.per_channel ? p.key_dim() : 1)
              : matrix<double>(range.tokens, 0);
   in.state = matrix<double>(p.key_dim(), p.value_dim(), 0.0);
-  if (p.initial_state) p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});
+  if (p.initial_state)
+    p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});
   in.scale = p.scale;
   in.qk_l2norm = p.qk_l2norm;
   in.rule = p.rule;
@@ -140,16 +144,19 @@ bool measured_by_fp64(const plan_variant& v) {
 head_output emulate_head(const head_input& in, const plan_variant& variant, const emulation_options& options) {
   plan_variant plan = variant;
   emulation_options run = options;
-  if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent)) run.planted = nullptr;
+  if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent))
+    run.planted = nullptr;
   if (run.planted != nullptr && run.planted->code->arithmetic != nullptr) run.planted->code->arithmetic(plan, in);
   return measured_by_fp64(variant) ? machine<float>(in, plan, variant, run).run() : machine<double>(in, plan, variant, run).run();
 }
 
-head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant, const emulation_options& options) {
+head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant,
+                         const emulation_options& options) {
   head_input in = take_head(p, sequence, value_head);
   emulation_options run = options;
   if (run.planted != nullptr && !applies(*run.planted, p, variant.path)) run.planted = nullptr;
-  if (run.planted != nullptr && run.planted->code->reads != nullptr) run.planted->code->reads(p, sequence, value_head, variant, in);
+  if (run.planted != nullptr && run.planted->code->reads != nullptr)
+    run.planted->code->reads(p, sequence, value_head, variant, in);
   return emulate_head(in, variant, run);
 }
 
@@ -158,8 +165,9 @@ namespace {
 /// S <- S + k change^T, row by row, while read <- read + q^T S and predicted <- predicted + next^T (decay S) are summed over
 /// the rows in their order: one pass over the state does the work of a write, a read and the next prediction.
 template <class S>
-[[gnu::always_inline]] inline void one_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
-                                            const double* next, const double* decay, std::size_t decay_stride, S* predicted) {
+[[gnu::always_inline]] inline void one_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change,
+                                            const double* q, S* read, const double* next, const double* decay,
+                                            std::size_t decay_stride, S* predicted) {
   for (std::size_t i = 0; i < keys; ++i) {
     S* const row = state + i * values;
     const S ki(k[i]), qi(q[i]), ni(next[i]), a(decay[i * decay_stride]);
@@ -176,7 +184,9 @@ template <class S>
 template <class S>
 void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
               const double* next, const double* decay, std::size_t stride, S* predicted) {
-  const auto pass = [&]() __attribute__((always_inline)) { one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted); };
+  const auto pass = [&]() __attribute__((always_inline)) {
+    one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+  };
   if constexpr (std::is_same_v<S, double>) {
     detail::in_widest_vectors(pass);
   } else {
@@ -210,10 +220,12 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
     for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = in.gated() && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
     return decay.data();
   };
-  run_pass<S>(state.data(), K, V, nothing.data(), change.data(), nothing.data(), unread.data(), k.row(0).data(), decay_of(0), stride, predicted.data());
+  run_pass<S>(state.data(), K, V, nothing.data(), change.data(), nothing.data(), unread.data(), k.row(0).data(), decay_of(0),
+              stride, predicted.data());
   for (std::size_t row = 0; row < rows; ++row) {
     double beta = in.beta[row], norm = 0;
-    if (in.activation != activation_kind::none) beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
+    if (in.activation != activation_kind::none)
+      beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
     if (in.rule != rule_kind::euler) {
       for (const double x : k.row(row)) norm += x * x;
       const double given = beta;
@@ -225,8 +237,9 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
     const std::size_t t = row / n;
     if (last) std::fill(decay.begin(), decay.end(), 1.0);
     const double* const next_decay = last ? decay.data() : decay_of(row + 1);
-    run_pass<S>(state.data(), K, V, k.row(row).data(), change.data(), reads ? q.row(t).data() : nothing.data(), reads ? o.row(t).data() : unread.data(),
-                last ? nothing.data() : k.row(row + 1).data(), next_decay, stride, predicted.data());
+    run_pass<S>(state.data(), K, V, k.row(row).data(), change.data(), reads ? q.row(t).data() : nothing.data(),
+                reads ? o.row(t).data() : unread.data(), last ? nothing.data() : k.row(row + 1).data(), next_decay, stride,
+                predicted.data());
     if (reads) {
       for (S& x : o.row(t)) x = x * S(in.scale);
     }
@@ -270,7 +283,8 @@ struct filling {
   void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
     const std::size_t rows = shape[1], heads = shape[2], width = from.cols();
     for (std::size_t i = 0; i < from.rows(); ++i) {
-      std::copy(from.row(i).begin(), from.row(i).end(), values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
+      std::copy(from.row(i).begin(), from.row(i).end(),
+                values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
     }
   }
   [[nodiscard]] tensor finished(const std::string& name) const { return tensor::from_doubles(of, shape, values, name); }
@@ -292,8 +306,11 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   std::map<std::string, filling> kept;
   if (stages) {
     const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
-    const auto keep = [&](const char* name, std::vector<std::size_t> shape) { kept.emplace(name, filling(stored_format(variant, name), std::move(shape))); };
-    if (gates > 0) keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
+    const auto keep = [&](const char* name, std::vector<std::size_t> shape) {
+      kept.emplace(name, filling(stored_format(variant, name), std::move(shape)));
+    };
+    if (gates > 0)
+      keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
     keep("A", {B, R, HV, C});
     keep("Ai", {B, R, HV, C});
     keep("w", {B, R, HV, K});
@@ -305,7 +322,9 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   std::vector<std::size_t> first_chunk(sequences.size(), 0);
   for (std::size_t s = 1; s < sequences.size(); ++s) {
     const auto& before = sequences[s - 1];
-    first_chunk[s] = sequences[s].batch != before.batch ? 0 : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
+    first_chunk[s] = sequences[s].batch != before.batch
+                         ? 0
+                         : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
   }
   std::mutex lock;
   std::size_t done = 0;
@@ -316,7 +335,8 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
     const std::lock_guard guard(lock);
     const sequence_range& range = sequences[s];
     o.put(out.o, range.batch, range.first_token, head);
-    std::copy(out.final_state.entries().begin(), out.final_state.entries().end(), states.begin() + static_cast<std::ptrdiff_t>(job * K * V));
+    std::copy(out.final_state.entries().begin(), out.final_state.entries().end(),
+              states.begin() + static_cast<std::ptrdiff_t>(job * K * V));
     const std::size_t row = range.first_token * p.num_householder;
     for (auto& [name, to] : kept) {
       if (name == "h") {
@@ -340,12 +360,14 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   });
   result r;
   r.o = o.finished("o");
-  r.final_state = tensor::from_doubles(stored_format(variant, "final_state"), {sequences.size(), HV, K, V}, states, "final_state");
+  r.final_state =
+      tensor::from_doubles(stored_format(variant, "final_state"), {sequences.size(), HV, K, V}, states, "final_state");
   for (const auto& [name, t] : kept) r.stages.emplace(name, t.finished(name));
   r.path = variant.path;
   if (chunked) r.chunk_size = C;
   r.kernel = "deltaproof emulate " + variant.name;
-  r.producer = "deltaproof, an emulation of the plan " + variant.name + (options.planted ? " with the fault " + std::string(options.planted->name) : "");
+  r.producer = "deltaproof, an emulation of the plan " + variant.name +
+               (options.planted ? " with the fault " + std::string(options.planted->name) : "");
   return r;
 }
 

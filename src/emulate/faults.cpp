@@ -33,7 +33,8 @@ struct catalogue {
   std::vector<fault> faults;
 
   catalogue() {
-    rows = joined({input_faults, head_faults, gate_faults, chunk_faults, state_faults, output_faults, precision_faults, recurrent_faults});
+    rows = joined(
+        {input_faults, head_faults, gate_faults, chunk_faults, state_faults, output_faults, precision_faults, recurrent_faults});
     for (const fault_row& r : rows) {
       faults.push_back({r.name, r.stage, r.what, r.where != paths::recurrent, r.where != paths::chunk, &r.code});
     }

@@ -24,9 +24,15 @@ class inversion {
     for (std::size_t first = 0; first < n; first += block) {
       const std::size_t size = std::min(block, n - first);
       switch (plan_.inverse.method.diagonal) {
-        case diagonal_kind::neumann: powers(first, size); break;
-        case diagonal_kind::forward: substitute(first, size); break;
-        case diagonal_kind::split: halves(first, size); break;
+        case diagonal_kind::neumann:
+          powers(first, size);
+          break;
+        case diagonal_kind::forward:
+          substitute(first, size);
+          break;
+        case diagonal_kind::split:
+          halves(first, size);
+          break;
       }
     }
     if (plan_.inverse.method.merge == merge_kind::block2) {
@@ -111,11 +117,12 @@ class inversion {
         for (std::size_t m = j; m < i; ++m) {
           const std::size_t inner = by_right ? m + 1 : m;
           add_product(sum, merge_operand(block_of(by_right ? X_ : L_, i * block, inner * block, size(i), size(inner))),
-                      merge_operand(block_of(by_right ? L_ : X_, inner * block, j * block, size(inner), size(j))), plan_.inverse.merge_operand.to,
-                      plan_.inverse.merge_accumulate);
+                      merge_operand(block_of(by_right ? L_ : X_, inner * block, j * block, size(inner), size(j))),
+                      plan_.inverse.merge_operand.to, plan_.inverse.merge_accumulate);
         }
         keep(sum);
-        write(i * block, j * block, negative(by_right ? merged(sum, block_of(X_, j * block, j * block, size(j), size(j))) : merged(diagonal, sum)));
+        write(i * block, j * block,
+              negative(by_right ? merged(sum, block_of(X_, j * block, j * block, size(j), size(j))) : merged(diagonal, sum)));
       }
     }
   }
@@ -134,7 +141,8 @@ class inversion {
     keep(out);
     return out;
   }
-  void add_product(matrix<Real>& out, const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate) const {
+  void add_product(matrix<Real>& out, const matrix<Real>& a, const matrix<Real>& b, const format& operand,
+                   const format& accumulate) const {
     const sum_rule rule = rule_for(rule_, operand, accumulate);
     multiply_from(product<Real>{a.data(), a.cols(), b.data(), b.cols(), out.data(), out.cols(), a.rows(), a.cols(), b.cols()},
                   noise_ != nullptr ? drawn_start(a.cols(), rule, *noise_) : 0, rule);
@@ -147,9 +155,11 @@ class inversion {
     }
     if (plan_.inverse.between) narrow(std::span<Real>(m.data(), m.size()), {*plan_.inverse.between, false});
   }
-  [[nodiscard]] static matrix<Real> block_of(const matrix<Real>& m, std::size_t row, std::size_t col, std::size_t rows, std::size_t cols) {
+  [[nodiscard]] static matrix<Real> block_of(const matrix<Real>& m, std::size_t row, std::size_t col, std::size_t rows,
+                                             std::size_t cols) {
     matrix<Real> out(rows, cols);
-    for (std::size_t i = 0; i < rows; ++i) std::copy_n(m.row(row + i).begin() + static_cast<std::ptrdiff_t>(col), cols, out.row(i).begin());
+    for (std::size_t i = 0; i < rows; ++i)
+      std::copy_n(m.row(row + i).begin() + static_cast<std::ptrdiff_t>(col), cols, out.row(i).begin());
     return out;
   }
   [[nodiscard]] static matrix<Real> negative(matrix<Real> m) {
@@ -157,7 +167,8 @@ class inversion {
     return m;
   }
   void write(std::size_t row, std::size_t col, const matrix<Real>& m) {
-    for (std::size_t i = 0; i < m.rows(); ++i) std::copy(m.row(i).begin(), m.row(i).end(), X_.row(row + i).begin() + static_cast<std::ptrdiff_t>(col));
+    for (std::size_t i = 0; i < m.rows(); ++i)
+      std::copy(m.row(i).begin(), m.row(i).end(), X_.row(row + i).begin() + static_cast<std::ptrdiff_t>(col));
   }
 
   const matrix<Real>& L_;
@@ -188,7 +199,8 @@ void machine<Real>::invert(chunk_state<Real>& c) {
     inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise).run();
   }
   disturb({inverse.data(), inverse.size()});
-  for (std::size_t r = 0; r < c.rows; ++r) inverse(r, r) = options_.noise_ulps > 1 ? Real(1) : inverse(r, r);  // a sum of one term
+  for (std::size_t r = 0; r < c.rows; ++r)
+    inverse(r, r) = options_.noise_ulps > 1 ? Real(1) : inverse(r, r);  // a sum of one term
   see(formed::inverse, inverse);
   narrow(std::span<Real>(inverse.data(), inverse.size()), {site_.plan.inverse.store, false});
   c.Ai = matrix<Real>(c.rows, c.full_rows, Real(0));

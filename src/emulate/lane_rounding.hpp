@@ -30,13 +30,13 @@ struct rounding {
 
   method how = method::none;
   bool ties_away = false;
-  int dropped = 0;     ///< low bits that are not kept (method bits)
-  Real lowest = 0;     ///< 2^emin
-  Real highest = 0;    ///< 2^emax
-  Real magic = 0;      ///< M / 2^e of a value in [2^e, 2^(e+1))
-  Real last_place = 0; ///< 2^q / 2^e
+  int dropped = 0;      ///< low bits that are not kept (method bits)
+  Real lowest = 0;      ///< 2^emin
+  Real highest = 0;     ///< 2^emax
+  Real magic = 0;       ///< M / 2^e of a value in [2^e, 2^(e+1))
+  Real last_place = 0;  ///< 2^q / 2^e
   Real largest = 0;
-  Real beyond = 0;     ///< what overflow gives: infinity, or NaN
+  Real beyond = 0;  ///< what overflow gives: infinity, or NaN
 
   /// Throws: format_error for a format this cannot round to.
   explicit rounding(const format& to) {

@@ -39,7 +39,8 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
 /// Where another build may start a sum of `inner` terms: blocks of tensor cores stay whole.
 [[nodiscard]] inline std::size_t drawn_start(std::size_t inner, const sum_rule& rule, philox& draw) {
   if (inner < 2) return 0;
-  if (rule.order == sum_order::tensor_core) return rule.block * static_cast<std::size_t>(draw.below((inner + rule.block - 1) / rule.block));
+  if (rule.order == sum_order::tensor_core)
+    return rule.block * static_cast<std::size_t>(draw.below((inner + rule.block - 1) / rule.block));
   return static_cast<std::size_t>(draw.below(inner));
 }
 
@@ -47,7 +48,8 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
 [[nodiscard]] inline sum_rule rule_for(sum_rule rule, const format& operand, const format& accumulate) {
   rule.accumulate = accumulate;
   rule.operand = operand;
-  if (rule.order == sum_order::tensor_core && (operand.precision > tf32.precision || accumulate != fp32)) rule.order = sum_order::sequential;
+  if (rule.order == sum_order::tensor_core && (operand.precision > tf32.precision || accumulate != fp32))
+    rule.order = sum_order::sequential;
   return rule;
 }
 
@@ -92,10 +94,13 @@ class machine {
   void keep_stages(const chunk_state<Real>& c);
 
   /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
-  matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of, const std::vector<std::size_t>& columns,
-                                const matrix<Real>& k, const matrix<Real>& G, const narrowing& operand, format accumulate);
+  matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
+                                const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
+                                const narrowing& operand, format accumulate);
 
-  [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const { return rule_for(rule_, operand, accumulate); }
+  [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const {
+    return rule_for(rule_, operand, accumulate);
+  }
   /// c + a b as another build makes it: the terms in turn from a place of its own on, and moved as options_.noise_ulps says.
   void accumulate(product<Real> p, const sum_rule& rule);
   /// a b, both of values of `operand`.
@@ -134,7 +139,7 @@ class machine {
   sum_rule rule_;
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
-  Real largest_exponent_ = 0;  // of the gates: formed so often that `see` would cost more than the exponential
+  Real largest_exponent_ = 0;    // of the gates: formed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
   head_output out_;
 };

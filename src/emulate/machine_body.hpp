@@ -72,7 +72,8 @@ Real effective_step_of(const head_input& in, Real beta, Real squared_norm) {
 template <class Real>
 matrix<Real> machine<Real>::times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate) {
   matrix<Real> c(a.rows(), b.cols(), Real(0));
-  this->accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()}, sums(operand, accumulate));
+  this->accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
+                   sums(operand, accumulate));
   return c;
 }
 
@@ -113,7 +114,8 @@ void machine<Real>::unit_errors(std::span<Real> y, std::span<const Real> exponen
     for (std::size_t i = 0; i < count; ++i) {
       const bits power = std::bit_cast<bits>(values[i]) & exponent_field;
       // Without branches: a masked error of 0 is added where there is none.
-      const bits errs = static_cast<bits>(-static_cast<std::make_signed_t<bits>>(static_cast<bits>(at[i] != 0) & static_cast<bits>(power != exponent_field)));
+      const bits errs = static_cast<bits>(
+          -static_cast<std::make_signed_t<bits>>(static_cast<bits>(at[i] != 0) & static_cast<bits>(power != exponent_field)));
       const Real error = std::bit_cast<Real>(power) * unit * static_cast<Real>(draws[i]);
       values[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
     }
@@ -288,7 +290,9 @@ void machine<Real>::run_tokens() {
   using chunk = chunk_state<Real>;
   for (std::size_t t = 0; t < site_.all.q.rows(); ++t) {
     site_.token = t;
-    stage(step_kind::token, [&](chunk& x) { step_token(t, x.state); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+    stage(
+        step_kind::token, [&](chunk& x) { step_token(t, x.state); },
+        [](chunk& to, chunk& from) { to.state = std::move(from.state); });
   }
   see(formed::state, site_.now.state);
   see(formed::output, site_.o);

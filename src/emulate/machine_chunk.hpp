@@ -21,7 +21,8 @@ void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
   c.last = first + rows == all.k.rows();
   c.k = rows_of(all.k, first, rows);
   c.v = rows_of(all.v, first, rows);
-  c.step.assign(all.step.begin() + static_cast<std::ptrdiff_t>(first), all.step.begin() + static_cast<std::ptrdiff_t>(first + rows));
+  c.step.assign(all.step.begin() + static_cast<std::ptrdiff_t>(first),
+                all.step.begin() + static_cast<std::ptrdiff_t>(first + rows));
   const std::size_t span = C * all.steps_per_token;
   if (first % span == 0) {
     c.span_first = first;
@@ -73,14 +74,15 @@ void machine<Real>::gate(chunk_state<Real>& c) {
 
 template <class Real>
 matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
-                                             const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
-                                             const narrowing& operand, format accumulate) {
+                                             const std::vector<std::size_t>& columns, const matrix<Real>& k,
+                                             const matrix<Real>& G, const narrowing& operand, format accumulate) {
   const std::size_t rows = x.rows(), cols = k.rows(), channels = x.cols();
   matrix<Real> out(rows, cols, Real(0));
   const bool gated = G.cols() > 0;
   const auto place = [&](const matrix<Real>& part, std::size_t first_row, std::size_t first_col) {
     for (std::size_t i = 0; i < part.rows(); ++i) {
-      for (std::size_t j = 0; j < part.cols() && first_col + j < columns[first_row + i]; ++j) out(first_row + i, first_col + j) = part(i, j);
+      for (std::size_t j = 0; j < part.cols() && first_col + j < columns[first_row + i]; ++j)
+        out(first_row + i, first_col + j) = part(i, j);
     }
   };
   if (!site_.all.channels || !gated) {
@@ -94,7 +96,9 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
         const Real e = exp2_of(-G(j, 0));
         for (Real& value : right.row(j)) value *= e;
       }
-      place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate), 0, 0);
+      place(
+          times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate),
+          0, 0);
       return out;
     }
     place(times(narrow_copy(x, operand), transpose(narrow_copy(k, operand)), operand.to, accumulate), 0, 0);
@@ -131,21 +135,25 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
       for (std::size_t j = 0; j < width; ++j) sums[j] += own * others[j] * decay[j];
     }
   };
-  const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last, const std::vector<Real>& reference) {
+  const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
+                                const std::vector<Real>& reference) {
     if (begin == end || first >= last) return;
     matrix<Real> left = rows_of(x, begin, end - begin), right = rows_of(k, first, last - first);
     for (std::size_t i = begin; i < end; ++i) {
       decay_row(left.row(i - begin), G.row(row_of[i]), reference);
     }
     for (std::size_t j = first; j < last; ++j) decay_row(right.row(j - first), reference, G.row(j));
-    place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate), begin, first);
+    place(times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate),
+          begin, first);
   };
   const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
   switch (site_.plan.form) {
     case gate_form::difference:
       for (std::size_t i = 0; i < rows; ++i) term_by_term(i, 0, cols);
       break;
-    case gate_form::factored: by_reference(0, rows, 0, cols, std::vector<Real>(channels, Real(0))); break;
+    case gate_form::factored:
+      by_reference(0, rows, 0, cols, std::vector<Real>(channels, Real(0)));
+      break;
     case gate_form::reference_block:
     case gate_form::middle_block: {
       const std::size_t block = site_.plan.gate_block;
@@ -204,7 +212,9 @@ void machine<Real>::transform_keys(chunk_state<Real>& c) {
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), {wider(plan.beta, row_format), false});
   for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
-  c.w = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate), {plan.w.store, false});
+  c.w = narrow_copy(
+      times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate),
+      {plan.w.store, false});
 }
 
 // u = Ai (b v).
@@ -217,7 +227,9 @@ void machine<Real>::transform_values(chunk_state<Real>& c) {
   }
   narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), {wider(plan.beta, site_.in.x), false});
   narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), plan.u.operand);
-  c.u = narrow_copy(times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate), {plan.u.store, false});
+  c.u = narrow_copy(
+      times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate),
+      {plan.u.store, false});
 }
 
 // v_new = u - w S, S its stored copy unless the plan says that w multiplies the state itself.
@@ -241,7 +253,8 @@ void machine<Real>::weigh(chunk_state<Real>& c) {
   const std::size_t tokens = c.q.rows();
   std::vector<std::size_t> columns(tokens);
   for (std::size_t t = 0; t < tokens; ++t) columns[t] = c.last_row[t] + 1;
-  c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand, plan.o.accumulate);
+  c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand,
+                           plan.o.accumulate);
   if (!all.channels || !all.gated) return;
   for (std::size_t i = 0; i < c.Aqk.size(); ++i) c.Aqk.data()[i] *= all.scale;
   narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), as_stored(plan.o.operand));
@@ -255,7 +268,8 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   matrix<Real> query = c.q;
   const bool on_query = all.gated && (all.channels || plan.o.decay == read_decay::q);
   for (std::size_t t = 0; t < tokens && on_query; ++t) decay_row(query.row(t), c.span_G.row(c.last_row[t]), {});
-  const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand), of_values = plan.o.value_operand.value_or(plan.o.operand);
+  const narrowing of_state = plan.o.state_operand.value_or(plan.o.operand),
+                  of_values = plan.o.value_operand.value_or(plan.o.operand);
   const matrix<Real> weights = narrow_copy(c.Aqk, plan.o.operand);
   matrix<Real> read = times(narrow_copy(std::move(query), plan.o.operand), narrow_copy(c.span_h, of_state),
                             wider(plan.o.operand.to, of_state.to), plan.o.accumulate);
@@ -295,7 +309,8 @@ void machine<Real>::update(chunk_state<Real>& c) {
     }
   }
   const matrix<Real> left = transpose(keys);
-  accumulate({left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(), values.cols()},
+  accumulate({left.data(), left.cols(), values.data(), values.cols(), c.state.data(), c.state.cols(), left.rows(), left.cols(),
+              values.cols()},
              sums(wider(of_keys.to, plan.v_new.update_operand.to), plan.state.accumulate));
   narrow(std::span<Real>(c.state.data(), c.state.size()), {plan.state.accumulate, false});
   if (plan.state.between_tokens) narrow(std::span<Real>(c.state.data(), c.state.size()), {*plan.state.between_tokens, false});
@@ -322,23 +337,34 @@ void machine<Real>::run_chunks() {
   for (std::size_t first = 0; first < rows; first += C) {
     begin_chunk(first, std::min(C, rows - first));
     using chunk = chunk_state<Real>;
-    stage(step_kind::gate, [&](chunk& x) { gate(x); }, [](chunk& to, chunk& from) { to.G = std::move(from.G); to.span_G = std::move(from.span_G); });
+    stage(
+        step_kind::gate, [&](chunk& x) { gate(x); },
+        [](chunk& to, chunk& from) {
+          to.G = std::move(from.G);
+          to.span_G = std::move(from.span_G);
+        });
     stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, chunk& from) { to.A = std::move(from.A); });
     stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, chunk& from) { to.Ai = std::move(from.Ai); });
-    stage(step_kind::w, [&](chunk& x) { transform_keys(x); }, [](chunk& to, chunk& from) {
-      to.key_operand = std::move(from.key_operand);
-      to.w = std::move(from.w);
-    });
-    stage(step_kind::u, [&](chunk& x) { transform_values(x); }, [](chunk& to, chunk& from) {
-      to.value_operand = std::move(from.value_operand);
-      to.u = std::move(from.u);
-    });
-    stage(step_kind::v_new, [&](chunk& x) { correct(x); }, [](chunk& to, chunk& from) {
-      to.h = std::move(from.h);
-      to.change = std::move(from.change);
-      to.v_new = std::move(from.v_new);
-      to.read_state = std::move(from.read_state);
-    });
+    stage(
+        step_kind::w, [&](chunk& x) { transform_keys(x); },
+        [](chunk& to, chunk& from) {
+          to.key_operand = std::move(from.key_operand);
+          to.w = std::move(from.w);
+        });
+    stage(
+        step_kind::u, [&](chunk& x) { transform_values(x); },
+        [](chunk& to, chunk& from) {
+          to.value_operand = std::move(from.value_operand);
+          to.u = std::move(from.u);
+        });
+    stage(
+        step_kind::v_new, [&](chunk& x) { correct(x); },
+        [](chunk& to, chunk& from) {
+          to.h = std::move(from.h);
+          to.change = std::move(from.change);
+          to.v_new = std::move(from.v_new);
+          to.read_state = std::move(from.read_state);
+        });
     if (c.span_first == first) c.span_h = c.read_state;
     matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
     std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
@@ -353,11 +379,14 @@ void machine<Real>::run_chunks() {
       stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });
       stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, chunk& from) { to.o = std::move(from.o); });
       std::copy(c.o.entries().begin(), c.o.entries().end(), site_.o.data() + first_token * c.o.cols());
-      if (options_.stages && n == 1) put_rows(out_.Aqk, first, c.Aqk.cols() == C ? c.Aqk : [&] {
-        matrix<Real> padded(c.Aqk.rows(), C, Real(0));
-        for (std::size_t i = 0; i < c.Aqk.rows(); ++i) std::copy(c.Aqk.row(i).begin(), c.Aqk.row(i).end(), padded.row(i).begin());
-        return padded;
-      }());
+      if (options_.stages && n == 1)
+        put_rows(
+            out_.Aqk, first, c.Aqk.cols() == C ? c.Aqk : [&] {
+              matrix<Real> padded(c.Aqk.rows(), C, Real(0));
+              for (std::size_t i = 0; i < c.Aqk.rows(); ++i)
+                std::copy(c.Aqk.row(i).begin(), c.Aqk.row(i).end(), padded.row(i).begin());
+              return padded;
+            }());
     }
     keep_stages(c);
     stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });

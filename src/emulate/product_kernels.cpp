@@ -14,8 +14,8 @@ namespace {
 // whole library is compiled with -ffp-contract=off.
 namespace baseline {
 constexpr std::size_t width = 16;
-#include "emulate/product_tiles.inc"
 #include "emulate/product_blocks.inc"
+#include "emulate/product_tiles.inc"
 }  // namespace baseline
 
 #if defined(__x86_64__)
@@ -27,8 +27,8 @@ constexpr std::size_t width = 16;
 #endif
 namespace avx2 {
 constexpr std::size_t width = 32;
-#include "emulate/product_tiles.inc"
 #include "emulate/product_blocks.inc"
+#include "emulate/product_tiles.inc"
 }  // namespace avx2
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -40,8 +40,8 @@ constexpr std::size_t width = 32;
 #endif
 namespace avx512 {
 constexpr std::size_t width = 64;
-#include "emulate/product_tiles.inc"
 #include "emulate/product_blocks.inc"
+#include "emulate/product_tiles.inc"
 }  // namespace avx512
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -88,7 +88,8 @@ std::vector<double> widened(const Real* x, std::size_t stride, std::size_t rows,
 
 }  // namespace
 
-float slow_block(const core_operands& o, std::size_t row, std::size_t column, std::size_t begin, std::size_t count, float carried) {
+float slow_block(const core_operands& o, std::size_t row, std::size_t column, std::size_t begin, std::size_t count,
+                 float carried) {
   std::vector<core_operand> x;
   std::vector<core_operand> y;
   const int precision = o.operand.precision;

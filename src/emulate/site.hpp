@@ -54,21 +54,21 @@ struct chunk_state {
   matrix<Real> Ai;
   matrix<Real> key_operand, value_operand;  ///< b e^G k and b v as they enter the product with Ai
   matrix<Real> w, u;
-  matrix<Real> state;   ///< K x V, before the chunk; after it once `update` is done
-  matrix<Real> h;       ///< K x V
+  matrix<Real> state;       ///< K x V, before the chunk; after it once `update` is done
+  matrix<Real> h;           ///< K x V
   matrix<Real> read_state;  ///< what the read-out multiplies of it: h, or the state before it was stored
-  matrix<Real> change;  ///< v_new before it is stored
+  matrix<Real> change;      ///< v_new before it is stored
   matrix<Real> v_new;
   // The read-out: of the tokens that end in this span of chunks, which is one chunk unless a token has several steps.
   std::size_t span_first = 0;  ///< row of k
   matrix<Real> span_k;         ///< rows from span_first on
   matrix<Real> span_v_new;
-  matrix<Real> span_G;  ///< sum of log2 decays from span_first on, a row for each row of span_k
-  matrix<Real> span_h;  ///< state before the span, as the read-out multiplies it
-  matrix<Real> q;       ///< a row for each token of the span
+  matrix<Real> span_G;                ///< sum of log2 decays from span_first on, a row for each row of span_k
+  matrix<Real> span_h;                ///< state before the span, as the read-out multiplies it
+  matrix<Real> q;                     ///< a row for each token of the span
   std::vector<std::size_t> last_row;  ///< of each token, counted from span_first
-  matrix<Real> Aqk;     ///< tokens x span rows
-  matrix<Real> o;       ///< tokens x V
+  matrix<Real> Aqk;                   ///< tokens x span rows
+  matrix<Real> o;                     ///< tokens x V
 };
 
 /// The run of one head.

@@ -214,7 +214,8 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
   for (const auto& [name, gradient] : r.gradients) {
     const tensor* of = differentiated(p, name);
     if (of == nullptr) {
-      throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) + ", which the problem has not got; drop it, or give the problem " + name.substr(1));
+      throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) +
+                         ", which the problem has not got; drop it, or give the problem " + name.substr(1));
     }
     require_shape(gradient.named(name), of->shape(), "that of " + name.substr(1), where);
   }
@@ -240,8 +241,8 @@ std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view nam
                          "; the parts of a sum are F64");
     }
     if (parts[c].shape() != parts[0].shape()) {
-      throw shape_error(own + "shape " + shape_text(parts[c].shape()) + " should be " + shape_text(parts[0].shape()) + ", that of " +
-                        std::string(name));
+      throw shape_error(own + "shape " + shape_text(parts[c].shape()) + " should be " + shape_text(parts[0].shape()) +
+                        ", that of " + std::string(name));
     }
   }
 }
@@ -306,7 +307,8 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
     notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
   }
 
-  constexpr std::array<std::string_view, 9> known{"q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state"};
+  constexpr std::array<std::string_view, 9> known{"q",          "k",  "v",           "beta", "g", "initial_state",
+                                                  "cu_seqlens", "do", "dfinal_state"};
   detail::note_tensors(file, std::span<const std::string_view>(known), notes);
   for (const auto& [key, value] : file.metadata()) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
@@ -329,9 +331,11 @@ void validate(const result& r, const problem& p, std::string_view where_view) {
   detail::require_shape(r.o.named("o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
   if (r.final_state) {
     const bool kv = r.state_layout == layout_kind::kv;
-    detail::require_shape(r.final_state->named("final_state"),
-                          {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
-                          kv ? "[N, HV, K, V], state_layout kv (vk is [N, HV, V, K])," : "[N, HV, V, K], state_layout vk (kv is [N, HV, K, V]),", where);
+    detail::require_shape(
+        r.final_state->named("final_state"),
+        {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
+        kv ? "[N, HV, K, V], state_layout kv (vk is [N, HV, V, K])," : "[N, HV, V, K], state_layout vk (kv is [N, HV, K, V]),",
+        where);
   }
   detail::validate_stages(r, p, where);
 }
@@ -372,7 +376,8 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     for (const std::string_view name : stage_names) {
       if (file.find(name) != nullptr) beside += (beside.empty() ? "" : ", ") + std::string(name);
     }
-    notes.push_back(where + ": there is no o: gradients alone are judged" + (beside.empty() ? "" : "; not read without it: " + beside));
+    notes.push_back(where + ": there is no o: gradients alone are judged" +
+                    (beside.empty() ? "" : "; not read without it: " + beside));
   }
   std::vector<std::string> known{"o", "final_state"};
   known.insert(known.end(), stage_names.begin(), stage_names.end());
@@ -395,7 +400,8 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   if (!unread.empty()) notes.push_back(where + ": stages of the backward pass are not read yet: " + unread);
   detail::validate_gradients(r, p, where);
   if (!r.gradients.empty() && !p.has_cotangents()) {
-    notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) + " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
+    notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) +
+                    " is a gradient, and the problem has neither do nor dfinal_state; gradients are not judged");
   }
   detail::note_tensors(file, std::span<const std::string>(known), notes);
   for (const auto& [key, value] : file.metadata()) {

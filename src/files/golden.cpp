@@ -93,7 +93,8 @@ result result_about(const golden& from, const golden_request& asked) {
   r.kernel = "deltaproof oracle";
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
-  if (part_count(asked) > 1) r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded rest";
+  if (part_count(asked) > 1)
+    r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded rest";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);
@@ -122,7 +123,8 @@ golden make_golden(const problem& p, const golden_request& asked) {
     for (std::size_t part = 0; part < o.size(); ++part) {
       const auto values = detail::part_of(c, part, c.count * cols);
       // Rows as wholes where nothing was known of them.
-      for (std::size_t t = 0; t < c.count && (c.anew || !c.were_open); ++t) o[part].put(place(t * cols), values.subspan(t * cols, cols), c.anew);
+      for (std::size_t t = 0; t < c.count && (c.anew || !c.were_open); ++t)
+        o[part].put(place(t * cols), values.subspan(t * cols, cols), c.anew);
       if (c.anew || !c.were_open) continue;
       detail::each_news(c, values, [&](std::size_t i) { o[part].put(place(i), values.subspan(i, 1), false); });
     }
@@ -140,7 +142,8 @@ golden make_golden(const problem& p, const golden_request& asked) {
   if (ref.stopped) return out;
   std::vector<tensor> o_parts = taken(std::move(o)), state_parts = taken(std::move(state));
   out.o = detail::about(std::move(ref.o_decided), o_parts[0].size(), left_o, [&] { return nan_indices(o_parts.back()); });
-  out.final_state = detail::about(std::move(ref.state_decided), state_parts[0].size(), left_state, [&] { return nan_indices(state_parts.back()); });
+  out.final_state = detail::about(std::move(ref.state_decided), state_parts[0].size(), left_state,
+                                  [&] { return nan_indices(state_parts.back()); });
   out.o.parts = std::move(o_parts);
   out.final_state.parts = std::move(state_parts);
   out.tiers = std::move(ref.tiers);

@@ -72,7 +72,8 @@ class waiting_outputs {
       const std::vector<std::byte> fresh = encoded(news);
       std::vector<std::byte> all(n * width());
       file_.read(place, all);
-      for (std::size_t i = 0; i < where.size(); ++i) std::memcpy(all.data() + where[i] * width(), fresh.data() + i * width(), width());
+      for (std::size_t i = 0; i < where.size(); ++i)
+        std::memcpy(all.data() + where[i] * width(), fresh.data() + i * width(), width());
       file_.write(place, all);
     }
     seen = 1;
@@ -80,7 +81,8 @@ class waiting_outputs {
   void put(const decided_head& head) {
     if (head.state.value.empty()) return;
     for (std::size_t part = 0; part < parts_; ++part)
-      file_.write(state_place(part, head.sequence, head.value_head), encoded(part == 0 ? head.state.value : head.state.low[part - 1]));
+      file_.write(state_place(part, head.sequence, head.value_head),
+                  encoded(part == 0 ? head.state.value : head.state.low[part - 1]));
     state_seen_[head.sequence * heads_ + head.value_head] = 1;
   }
 
@@ -95,7 +97,8 @@ class waiting_outputs {
         for (std::size_t h = 0; h < heads_; ++h) {
           const std::span<std::byte> bytes = std::span(own).first(count * row);
           read_or_nan(seen_[chunk_index(n, h, first)] != 0, output_place(part, n, h, first), bytes);
-          for (std::size_t t = 0; t < count; ++t) std::memcpy(together.data() + (t * heads_ + h) * row, bytes.data() + t * row, row);
+          for (std::size_t t = 0; t < count; ++t)
+            std::memcpy(together.data() + (t * heads_ + h) * row, bytes.data() + t * row, row);
         }
         f(std::span<const std::byte>(together).first(count * heads_ * row));
       }
@@ -158,12 +161,14 @@ class open_elements {
   detail::nan_list list_{most_index_bytes};
 };
 
-std::string_view characters(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view characters(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
-golden write_golden(const std::filesystem::path& path, const problem& p, const golden_request& asked, const std::string& problem_sha256,
-                    const std::function<void()>& confirm) {
+golden write_golden(const std::filesystem::path& path, const problem& p, const golden_request& asked,
+                    const std::string& problem_sha256, const std::function<void()>& confirm) {
   const question ask = detail::question_of(asked);
   waiting_outputs waiting(path, p, asked);
   double left_o = 0, left_state = 0;

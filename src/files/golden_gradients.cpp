@@ -23,7 +23,8 @@ struct rounded_gradient {
   double radius = 0;
 
   rounded_gradient(const tensor& like, const golden_request& asked) : shape(like.shape()) {
-    values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits), std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
+    values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits),
+                  std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
   }
 
   void take(const solved_gradient& from, const golden_request& asked) {
@@ -54,7 +55,8 @@ struct rounded_gradient {
     golden_tensor out;
     const std::size_t count = values[0].size();
     out.radius = any || count == 0 ? radius : std::numeric_limits<double>::infinity();
-    out.undecided = static_cast<std::size_t>(std::count_if(values.back().begin(), values.back().end(), [](double x) { return std::isnan(x); }));
+    out.undecided = static_cast<std::size_t>(
+        std::count_if(values.back().begin(), values.back().end(), [](double x) { return std::isnan(x); }));
     for (std::size_t c = 0; c < values.size(); ++c) {
       out.parts.push_back(tensor::from_doubles(asked.round, shape, values[c], part_name(name, c)));
       values[c] = {};
@@ -67,7 +69,8 @@ struct rounded_gradient {
 }  // namespace
 
 golden_gradients make_golden_gradients(const problem& p, const golden_request& asked) {
-  if (asked.bits != 0 && !(asked.round == fp64)) throw format_error("make_golden_gradients: bits of fp64 sums with another format");
+  if (asked.bits != 0 && !(asked.round == fp64))
+    throw format_error("make_golden_gradients: bits of fp64 sums with another format");
   question q;
   q.round_output = q.round_state = asked.round;
   if (asked.bits != 0) q.relative_radius = std::ldexp(1.0, -static_cast<int>(53 * parts_of(asked.bits)) - 8);
@@ -94,8 +97,11 @@ golden_gradients make_golden_gradients(const problem& p, const golden_request& a
 }
 
 void write_golden_gradients(const std::filesystem::path& path, const golden_gradients& from, const std::string& problem_sha256) {
-  safetensors_metadata metadata{{"format", std::string(result_format)}, {"pass", "backward"}, {"path", "reference"},
-                                {"kernel", "certified adjoint"}, {"problem_sha256", problem_sha256}};
+  safetensors_metadata metadata{{"format", std::string(result_format)},
+                                {"pass", "backward"},
+                                {"path", "reference"},
+                                {"kernel", "certified adjoint"},
+                                {"problem_sha256", problem_sha256}};
   std::vector<tensor> tensors;
   for (const auto& [name, gradient] : from.tensors) {
     metadata.emplace_back("radius." + name, detail::general(gradient.radius, 17));

@@ -184,7 +184,9 @@ std::uint64_t little_endian_u64(const std::byte* bytes) {
   return value;
 }
 
-[[noreturn]] void fail_header(const std::string& where, const std::string& reason) { throw format_error(where + ": header: " + reason); }
+[[noreturn]] void fail_header(const std::string& where, const std::string& reason) {
+  throw format_error(where + ": header: " + reason);
+}
 
 // The header's length, of a file of `size` bytes that begins with `bytes`.
 std::size_t header_length(std::span<const std::byte> bytes, std::size_t size, const std::string& where) {
@@ -300,7 +302,9 @@ namespace {
 /// SHA-256 of bytes that come piece by piece.
 class sha256_stream {
  public:
-  sha256_stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) { require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1); }
+  sha256_stream() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  }
   void add(std::span<const std::byte> bytes) { require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1); }
   [[nodiscard]] std::string hex() {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -347,7 +351,8 @@ safetensors_file::safetensors_file(shared_bytes bytes, std::size_t size, std::st
     : where_(std::move(where)), bytes_(std::move(bytes)), size_(size) {
   const std::size_t length = detail::header_length(this->bytes(), size_, where_);
   data_ = detail::length_bytes + length;
-  detail::read_header({reinterpret_cast<const char*>(bytes_.get()) + detail::length_bytes, length}, size_, where_, metadata_, entries_);
+  detail::read_header({reinterpret_cast<const char*>(bytes_.get()) + detail::length_bytes, length}, size_, where_, metadata_,
+                      entries_);
 }
 
 std::optional<std::string_view> safetensors_file::metadata(std::string_view key) const {

@@ -21,7 +21,8 @@ tensor rows_of_head(const tensor& t, std::size_t batch, std::size_t first, std::
   shape[1] = count;
   shape[2] = 1;
   std::vector<double> values(count * width);
-  for (std::size_t i = 0; i < count; ++i) t.read(((batch * rows + first + i) * heads + head) * width, {values.data() + i * width, width});
+  for (std::size_t i = 0; i < count; ++i)
+    t.read(((batch * rows + first + i) * heads + head) * width, {values.data() + i * width, width});
   return tensor::from_doubles(t.element_format(), shape, values, t.name());
 }
 
@@ -36,9 +37,11 @@ sequence_range range_of(const problem& p, const head_slice& at) {
   const auto sequences = p.sequences();
   if (at.sequence >= sequences.size() || at.value_head >= p.value_heads() || at.tokens > sequences[at.sequence].tokens) {
     throw shape_error("slice: sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", " +
-                      std::to_string(at.tokens) + " tokens of a problem with " + std::to_string(sequences.size()) + " sequences and " +
-                      std::to_string(p.value_heads()) + " heads" +
-                      (at.sequence < sequences.size() ? ", that sequence of " + std::to_string(sequences[at.sequence].tokens) + " tokens" : ""));
+                      std::to_string(at.tokens) + " tokens of a problem with " + std::to_string(sequences.size()) +
+                      " sequences and " + std::to_string(p.value_heads()) + " heads" +
+                      (at.sequence < sequences.size()
+                           ? ", that sequence of " + std::to_string(sequences[at.sequence].tokens) + " tokens"
+                           : ""));
   }
   return sequences[at.sequence];
 }

@@ -198,7 +198,8 @@ double correlation_of(const key_law& law) {
 double bytes_needed(const inverse_problem& problem, unsigned threads) {
   const auto rows = static_cast<double>(problem.chunk);
   const auto samples = static_cast<double>(problem.samples);
-  const double busy = std::min(samples, static_cast<double>(threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads));
+  const double busy =
+      std::min(samples, static_cast<double>(threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : threads));
   return rows * rows * (40 * samples + 64 * busy) + 8 * rows * static_cast<double>(problem.key_dim);
 }
 
@@ -227,8 +228,7 @@ inverse_inputs::inverse_inputs(const inverse_problem& problem, const std::atomic
   mean_cosine_ = pairs > 0 ? sum / pairs : 0;
 }
 
-std::vector<inverse_case> inverse_inputs::rounded_to(format operand, unsigned threads,
-                                                    const std::atomic<bool>* stop) const {
+std::vector<inverse_case> inverse_inputs::rounded_to(format operand, unsigned threads, const std::atomic<bool>* stop) const {
   std::vector<inverse_case> cases(drawn_.size());
   parallel_for(drawn_.size(), threads, [&](std::size_t s) {
     matrix<double> lower = drawn_[s];

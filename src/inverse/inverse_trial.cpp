@@ -87,8 +87,8 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
   } else if (v.beyond_limit > 0) {
     v.reason =
         "the error " + digits(v.error) + " is above the limit " + digits(v.limit) + " in " + draws(v.beyond_limit, samples);
-    v.reason += growth_bad ? ": " + reach
-                           : "; the intermediates are small (" + digits(v.observed.largest) + "), their roundings add up";
+    v.reason +=
+        growth_bad ? ": " + reach : "; the intermediates are small (" + digits(v.observed.largest) + "), their roundings add up";
   } else if (growth_bad) {
     v.reason = "the error was within the limit in these draws, but nothing promises it: " + reach + ", above " + limit;
   } else {

@@ -109,8 +109,9 @@ precondition betas(const problem& p) {
   const auto& seen = t.so_far();
   if (p.beta_activation != activation_kind::none) return std::move(t).says(remark::fine, "beta before its activation");
   if (negative * 20 > seen.rows) {
-    return std::move(t).says(remark::warning, of(negative, seen.rows, "steps have beta < 0") +
-                                                  ": this looks like a logit; set beta_activation = sigmoid if the kernel applies it");
+    return std::move(t).says(remark::warning,
+                             of(negative, seen.rows, "steps have beta < 0") +
+                                 ": this looks like a logit; set beta_activation = sigmoid if the kernel applies it");
   }
   if (negative > 0) return std::move(t).says(remark::notice, of(negative, seen.rows, "steps have beta < 0"));
   return std::move(t).says(remark::fine, "beta >= 0");
@@ -145,14 +146,16 @@ std::vector<precondition> steps(const problem& p) {
     }
   }
   std::vector<precondition> out;
-  out.push_back(std::move(stretch).says(remark::fine, "x = b |k|^2 of each step, after the problem's own rule and normalisation"));
+  out.push_back(
+      std::move(stretch).says(remark::fine, "x = b |k|^2 of each step, after the problem's own rule and normalisation"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
   out.push_back(expansive == 0
                     ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
                     : std::move(factor).says(remark::warning, of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1")));
   const auto zero_keys = padding.so_far().count;
-  out.push_back(zero_keys == 0 ? std::move(padding).says(remark::fine, "no key is zero")
-                               : std::move(padding).says(remark::notice, of(zero_keys, rows, "steps have a zero key: padding rows?")));
+  out.push_back(zero_keys == 0
+                    ? std::move(padding).says(remark::fine, "no key is zero")
+                    : std::move(padding).says(remark::notice, of(zero_keys, rows, "steps have a zero key: padding rows?")));
   if (!signal) {
     precondition nothing;
     nothing.name = "nothing_to_see";
@@ -164,8 +167,8 @@ std::vector<precondition> steps(const problem& p) {
 }
 
 precondition gates(const problem& p) {
-  constexpr std::size_t window = 64;              // the field's chunk length
-  constexpr double factored_limit = -88.7;        // ln of the largest fp32, negated
+  constexpr std::size_t window = 64;        // the field's chunk length
+  constexpr double factored_limit = -88.7;  // ln of the largest fp32, negated
   tally t("gate");
   const auto sequences = p.sequences();
   const std::size_t channels = p.gate_per_channel() ? p.key_dim() : 1, heads = p.value_heads();
@@ -202,9 +205,12 @@ precondition gates(const problem& p) {
 
 std::string_view name_of(remark r) {
   switch (r) {
-    case remark::fine: return "fine";
-    case remark::notice: return "notice";
-    case remark::warning: return "warning";
+    case remark::fine:
+      return "fine";
+    case remark::notice:
+      return "notice";
+    case remark::warning:
+      return "warning";
   }
   return "";
 }

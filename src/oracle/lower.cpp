@@ -21,8 +21,8 @@ namespace deltaproof {
 namespace {
 
 constexpr int guard_bits = 64;
-// Precisions at which gains are evaluated, one instantiation of the rules each: above the derived numbers + guard_bits of every tier
-// up to 1024 bits, and of the widest.
+// Precisions at which gains are evaluated, one instantiation of the rules each: above the derived numbers + guard_bits of every
+// tier up to 1024 bits, and of the widest.
 constexpr int gain_bits = 1280;
 constexpr int widest_gain_bits = widest_bits + 256;
 
@@ -88,7 +88,9 @@ struct head_view {
   [[nodiscard]] std::size_t row(std::size_t r) const {
     return range.batch * p.steps() + range.first_token * p.num_householder + r;
   }
-  [[nodiscard]] std::size_t q_at(std::size_t t) const { return (token(t) * p.key_heads() + p.key_head(value_head)) * p.key_dim(); }
+  [[nodiscard]] std::size_t q_at(std::size_t t) const {
+    return (token(t) * p.key_heads() + p.key_head(value_head)) * p.key_dim();
+  }
   [[nodiscard]] std::size_t k_at(std::size_t r) const { return (row(r) * p.key_heads() + p.key_head(value_head)) * p.key_dim(); }
   [[nodiscard]] std::size_t v_at(std::size_t r) const { return (row(r) * p.value_heads() + value_head) * p.value_dim(); }
   [[nodiscard]] std::size_t beta_at(std::size_t r) const { return row(r) * p.value_heads() + value_head; }
@@ -156,8 +158,10 @@ wide_bound gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
     mpfr_mul_2ui(near.get(), near.get(), 1, MPFR_RNDU);
     mpfr_add_ui(near.get(), near.get(), 1, MPFR_RNDU);
     mpfr_set(sum.get(), m.get(), MPFR_RNDU);
-    if constexpr (rational_rule) mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
-    else if (shrinks && mpfr_cmp_ui(x, 1) > 0) mpfr_set_ui(sum.get(), 1, MPFR_RNDU);
+    if constexpr (rational_rule)
+      mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
+    else if (shrinks && mpfr_cmp_ui(x, 1) > 0)
+      mpfr_set_ui(sum.get(), 1, MPFR_RNDU);
     mpfr_mul(sum.get(), sum.get(), near.get(), MPFR_RNDU);
     mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
     mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
@@ -240,8 +244,8 @@ wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, co
 namespace {
 
 template <class Target>
-lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index, std::size_t value_head,
-                                           std::span<const std::size_t> columns = {}) {
+lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index,
+                                           std::size_t value_head, std::span<const std::size_t> columns = {}) {
   using value = typename Target::value;
   constexpr double one_rounding = 1 + 0x1p-20;  // epsilon / u
   const head_view view{p, sequence_at(p, sequence_index), value_head};
@@ -290,7 +294,8 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   }
 
   const auto place = [&](std::size_t r) {
-    return "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " + std::to_string(r);
+    return "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " +
+           std::to_string(r);
   };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;
@@ -369,7 +374,8 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
         }
         target.derived(a, alpha.get());
         out.error.decay = one_rounding;
-        if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get())) out.error.decay_floor = Target::decay_floor;
+        if (mpfr_cmp_d(alpha.get(), Target::smallest_normal) < 0 || mpfr_zero_p(alpha.get()))
+          out.error.decay_floor = Target::decay_floor;
       }
     }
   }

@@ -9,8 +9,8 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
-#include "oracle/pair_field.hpp"
 #include "oracle/mpfr_value.hpp"
+#include "oracle/pair_field.hpp"
 
 namespace deltaproof {
 

@@ -55,7 +55,8 @@ class square_sums {
     const auto over = [&](double error, double exact) {
       if (error == 0) return 0.0;
       if (floor == 0) return std::ldexp(std::sqrt(error / exact), error_exponent_ - exact_exponent_);
-      return std::ldexp(std::sqrt(error / count) / (std::ldexp(std::sqrt(exact / count), exact_exponent_) + floor), error_exponent_);
+      return std::ldexp(std::sqrt(error / count) / (std::ldexp(std::sqrt(exact / count), exact_exponent_) + floor),
+                        error_exponent_);
     };
     // Beside the smallest numbers the last scaling rounds as well.
     double low = over(error_low_, exact_high_) * (1 - slack), high = over(error_high_, exact_low_) * (1 + slack);
@@ -218,10 +219,14 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
 
 enclosure value_of(const measurement& m, metric which) {
   switch (which) {
-    case metric::max_abs: return m.max_abs;
-    case metric::rel_fro: return m.rel_fro;
-    case metric::fla_ratio: return m.fla_ratio;
-    case metric::ulps: return m.ulps;
+    case metric::max_abs:
+      return m.max_abs;
+    case metric::rel_fro:
+      return m.rel_fro;
+    case metric::fla_ratio:
+      return m.fla_ratio;
+    case metric::ulps:
+      return m.ulps;
   }
   return {};
 }

@@ -86,7 +86,8 @@ struct mpfr_field {
   static void predict_row(value* p, const value& k, const value* s, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) mpfr_fma(p[v].get(), k.get(), s[v].get(), p[v].get(), MPFR_RNDN);
   }
-  static void innovation(value* w, wide_bound* r_size, wide_bound* w_size, const value& b, const value* v, const value* p, std::size_t n) {
+  static void innovation(value* w, wide_bound* r_size, wide_bound* w_size, const value& b, const value* v, const value* p,
+                         std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       mpfr_sub(w[i].get(), v[i].get(), p[i].get(), MPFR_RNDN);
       r_size[i] = magnitude(w[i]);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Rows of double-double numbers for certified_rows.hpp: every sum and product errs by at most 2^-103 of its result. The algorithms are
-// those of number/double_double.hpp with a fused product and without its care for infinities, so that loops become vector code: what
-// overflows is NaN here and has an infinite radius.
-// Source: Joldes, Muller, Popescu, ACM TOMS 44 (2017): AccurateDWPlusDW 3 u^2 + 13 u^3, DWTimesDW2 5 u^2, u = 2^-53.
+// Rows of double-double numbers for certified_rows.hpp: every sum and product errs by at most 2^-103 of its result. The
+// algorithms are those of number/double_double.hpp with a fused product and without its care for infinities, so that loops become
+// vector code: what overflows is NaN here and has an infinite radius. Source: Joldes, Muller, Popescu, ACM TOMS 44 (2017):
+// AccurateDWPlusDW 3 u^2 + 13 u^3, DWTimesDW2 5 u^2, u = 2^-53.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,8 @@ struct pair_field {
   static constexpr int bits = 103;
   static constexpr double unit_roundoff = 0x1p-103;
   static constexpr double square_floor = 0x1p-1074;
-  static constexpr double underflow_unit = 0x1p-950;  ///< line U: an error term that underflows is 2^-1053 at most, with those of a sum
+  static constexpr double underflow_unit =
+      0x1p-950;  ///< line U: an error term that underflows is 2^-1053 at most, with those of a sum
 
   [[nodiscard]] static value zero() { return {}; }
   /// Infinite for a NaN, which stands for anything here.
@@ -56,7 +57,8 @@ struct pair_field {
   static void predict_row(value* p, const value& k, const value* s, std::size_t n) {
     for (std::size_t v = 0; v < n; ++v) p[v] = sum(p[v], product(k, s[v]));
   }
-  static void innovation(value* w, double* r_size, double* w_size, const value& b, const value* v, const value* p, std::size_t n) {
+  static void innovation(value* w, double* r_size, double* w_size, const value& b, const value* v, const value* p,
+                         std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       const value r = sum(v[i], negated(p[i]));
       w[i] = product(b, r);

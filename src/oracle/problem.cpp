@@ -121,7 +121,8 @@ void require_paid_for(const problem& p, const place& in) {
   const double tokens = real(p.batch()) * real(p.tokens()) * real(p.value_heads());
   if (heads > free_heads && heads > 64 * (tokens + real(p.cu_seqlens.size()))) {
     throw shape_error(std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " +
-                      std::to_string(p.value_heads()) + " heads, nearly all without a token; beside those with tokens there may be " +
+                      std::to_string(p.value_heads()) +
+                      " heads, nearly all without a token; beside those with tokens there may be " +
                       "2^20 heads of sequences, split the problem");
   }
   const double states = heads * real(p.key_dim()) * real(p.value_dim());
@@ -130,7 +131,8 @@ void require_paid_for(const problem& p, const place& in) {
   const double given = p.initial_state ? states : 0;
   if (states > free_states && states > 4096 * (elements + given)) {
     throw shape_error(std::string(in.where) + ": a state of " + std::to_string(p.sequence_count()) + " x " +
-                      std::to_string(p.value_heads()) + " x " + std::to_string(p.key_dim()) + " x " + std::to_string(p.value_dim()) +
+                      std::to_string(p.value_heads()) + " x " + std::to_string(p.key_dim()) + " x " +
+                      std::to_string(p.value_dim()) +
                       " is more than 4096 times the inputs and above 2^28 elements; split the problem");
   }
 }

@@ -12,8 +12,8 @@
 
 namespace deltaproof::tiers {
 
-inline constexpr double up = 1 + 0x1p-46;    // line F
-inline constexpr double tiny = 0x1p-1000;    // line U: bounds that are not 0 never fall below it
+inline constexpr double up = 1 + 0x1p-46;  // line F
+inline constexpr double tiny = 0x1p-1000;  // line U: bounds that are not 0 never fall below it
 
 /// m 2^exponent for m >= 0, rounded up.
 inline double scaled(double m, long exponent) {

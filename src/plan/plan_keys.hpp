@@ -20,8 +20,8 @@ struct key {
   std::string_view name;
   needed where = needed::always;
   bool may_be_none = false;
-  bool is_operand = false;  ///< of a product, so that it may be tf32
-  bool has_default = false;  ///< may be left out where it can be stated: plan.hpp says what holds then
+  bool is_operand = false;     ///< of a product, so that it may be tf32
+  bool has_default = false;    ///< may be left out where it can be stated: plan.hpp says what holds then
   bool may_be_stored = false;  ///< "stored" stands for the stored copy of what is multiplied
 
   [[nodiscard]] std::string text() const { return "[" + std::string(section) + "] " + std::string(name); }

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 //
 // Reads a plan. Shape first (sections, keys, types, values), then sense: what must be stated and what can mean nothing.
-#include "support/toml.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -11,6 +9,7 @@
 #include "deltaproof/support/read_file.hpp"
 #include "plan/plan_keys.hpp"
 #include "support/nearest_name.hpp"
+#include "support/toml.hpp"
 
 namespace deltaproof {
 
@@ -326,7 +325,8 @@ class reader {
   void read_exceptions(const toml::node& node, plan& p) {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->empty()) fail("when", node, "must be sections [[when]]");
-    if (array->size() > longest_list) fail("there are " + std::to_string(array->size()) + " sections [[when]]; at most " + std::to_string(longest_list));
+    if (array->size() > longest_list)
+      fail("there are " + std::to_string(array->size()) + " sections [[when]]; at most " + std::to_string(longest_list));
     for (const toml::node& one : *array) {
       const toml::table* const table = one.as_table();
       if (table == nullptr) fail("when", one, "must be sections [[when]]");
@@ -406,8 +406,9 @@ class reader {
 
   /// A gate of channels is a factor of each term: neither a product nor a row of v_new can carry it.
   void require_possible_decay(const plan& p) const {
-    const bool others = std::any_of(p.ops.begin(), p.ops.end(),
-                                    [](op_kind op) { return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product; });
+    const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
+      return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
+    });
     const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
                             const auto& names, const std::string& only) {
       const bool only_kda = !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; });

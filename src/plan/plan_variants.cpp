@@ -63,7 +63,9 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
 }
 
 std::string word_of(const key& k, const format_choice& one) {
-  const std::string said = one.which == kind::none ? "none" : one.which == kind::stored ? "stored" : std::string(name_of(one.value));
+  const std::string said = one.which == kind::none     ? "none"
+                           : one.which == kind::stored ? "stored"
+                                                       : std::string(name_of(one.value));
   return k.text() + " " + said;
 }
 std::string word_of(const key& k, const std::optional<double>& epsilon) {

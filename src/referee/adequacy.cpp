@@ -19,23 +19,24 @@ namespace deltaproof::referee_detail {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// A plan may cost this many times what its formats alone cost: three bits, the step from fp16 or tf32 to bf16. Beyond it the next
-/// narrower format, in a better algorithm, would serve its user as well.
+/// A plan may cost this many times what its formats alone cost: three bits, the step from fp16 or tf32 to bf16. Beyond it the
+/// next narrower format, in a better algorithm, would serve its user as well.
 constexpr double allowed_ratio = 8;
 
 std::string digits(double x) { return detail::general(x, 4); }
 
 format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
-/// What exponentials and square roots cost on the hardware there is, in ulps beyond the half of rounding: the approximate units of
-/// GPUs stay within it. An error that a plan declares beyond that is the plan's own doing, as a coarse sum is.
+/// What exponentials and square roots cost on the hardware there is, in ulps beyond the half of rounding: the approximate units
+/// of GPUs stay within it. An error that a plan declares beyond that is the plan's own doing, as a coarse sum is.
 constexpr double usual_ulps = 2;
 
-/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, in the arithmetic of
-/// usual hardware.
+/// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, in the arithmetic
+/// of usual hardware.
 plan_variant formats_alone(plan_variant v) {
   v.name += ", formats alone";
-  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate}) *f = wider(*f, fp32);
+  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate})
+    *f = wider(*f, fp32);
   v.inverse.method = inverse_method{diagonal_kind::forward, 0, merge_kind::block};
   v.inverse.accumulate = v.inverse.merge_accumulate = wider(v.inverse.store, fp32);
   v.inverse.operand = v.inverse.merge_operand = {v.inverse.accumulate, false};
@@ -68,8 +69,8 @@ struct log_errors {
   }
 };
 
-/// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the runs
-/// of the formats alone on such inputs. Inputs that happen to be special are so for both.
+/// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the
+/// runs of the formats alone on such inputs. Inputs that happen to be special are so for both.
 struct place_cost {
   double plan = 0;
   double magnitude = 0;           ///< what errors are relative to
@@ -91,8 +92,8 @@ struct place_cost {
     }
     return std::isfinite(plan) ? most : infinity;
   }
-  /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log errors,
-  /// one spread for all, Student's law.
+  /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log
+  /// errors, one spread for all, Student's law.
   [[nodiscard]] bool surely_above(double alpha) const {
     double squares = 0, degrees = 0;
     std::vector<log_errors> of_plan, of_formats;
@@ -118,7 +119,9 @@ struct place_cost {
 };
 
 /// How the products with Ai read it, the coarser of the two.
-narrowing reading_of_inverse(const plan_variant& v) { return v.u.operand.to.precision <= v.w.operand.to.precision ? v.u.operand : v.w.operand; }
+narrowing reading_of_inverse(const plan_variant& v) {
+  return v.u.operand.to.precision <= v.w.operand.to.precision ? v.u.operand : v.w.operand;
+}
 
 /// Largest exponent to base 2 that a gate factor of this form reaches, from the given gates in fp64.
 double largest_gate_exponent(const head_input& in, const plan_variant& v) {
@@ -138,7 +141,8 @@ double largest_gate_exponent(const head_input& in, const plan_variant& v) {
         const std::size_t start = r / block * block;
         if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
         if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
-          if (v.form == gate_form::middle_block) most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
+          if (v.form == gate_form::middle_block)
+            most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
           most = std::max(most, G[r] - G[start]);
         }
         if (r > 0) most = std::max(most, G[r] - G[r - 1]);
@@ -170,8 +174,9 @@ void judge_contract(const trial& t, adequacy_report& out) {
   if (outside == 0) return;
   const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + ")";
   out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
-                        "the plan's gate contract is broken: it needs each log decay in " + interval + ", and " + std::to_string(outside) + " of " +
-                            std::to_string(all) + " are outside (down to " + digits(worst) + "; the first at " + where + ")"});
+                        "the plan's gate contract is broken: it needs each log decay in " + interval + ", and " +
+                            std::to_string(outside) + " of " + std::to_string(all) + " are outside (down to " + digits(worst) +
+                            "; the first at " + where + ")"});
 }
 
 /// As `explain` names it; sums of powers have two names in public, Neumann and doubling.
@@ -201,7 +206,8 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
     const lane& at = t.lanes[i];
     emulation_options stages;
     stages.stages = true;
-    const head_output run = emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at)), exact_intermediates(v), stages);
+    const head_output run =
+        emulate_head(first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at)), exact_intermediates(v), stages);
     for (std::size_t row = 0; row < run.A.rows(); ++row) {
       const std::size_t r = row % v.chunk;
       for (std::size_t j = 0; j < r; ++j) {
@@ -214,9 +220,58 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
   const growth bound = bound_growth(plan, {&one, 1});
   const double most = std::min(largest(v.inverse.operand.to), largest(v.inverse.accumulate));
   if (bound.largest <= most) return;
-  out.ranges.push_back({"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
-                        "proved through |A| for the first 16 chunks of the heads emulated, an intermediate of the inverse may reach " + digits(bound.largest) + "; " +
-                            std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
+  out.ranges.push_back(
+      {"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
+       "proved through |A| for the first 16 chunks of the heads emulated, an intermediate of the inverse may reach " +
+           digits(bound.largest) + "; " + std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
+}
+
+/// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf.
+void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
+  const plan_variant& v = t.variants.front();
+  double growth = 0, entry = 0;
+  // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
+  std::mutex lock;
+  parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
+    const lane& at = t.lanes[t.slice[i]];
+    head_input in = first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at));
+    const plan_variant exact = exact_intermediates(v);
+    const head_output run = emulate_head(in, exact);
+    // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
+    plan_variant substituted = exact;
+    substituted.inverse.method = {diagonal_kind::forward, 0, exact.inverse.method.merge};
+    const bool spoilt = exact.inverse.method.diagonal != diagonal_kind::forward;
+    const double largest_entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
+    const std::lock_guard guard(lock);
+    const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
+    growth = std::max(growth, formed_there == formed_there ? formed_there : infinity);
+    entry = std::max(entry, largest_entry);
+  });
+  const format coarse =
+      v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
+  const format operand = reading_of_inverse(v).to;
+  const format read = operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
+  const double u = std::max(
+      {unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
+  const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
+  const bool costs = cost > budget;
+  const double most = largest(v.inverse.operand.to);
+  const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
+  if (resets && std::isinf(growth)) {
+    out.ranges.push_back(
+        {"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
+         "a log decay of -inf leaves -inf in the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
+  } else if (growth > 0) {
+    out.ranges.push_back(
+        {"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted",
+         costs || overflows,
+         "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) +
+             " on these inputs" +
+             (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
+                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " +
+                              digits(budget) + " = 8 u max(1, largest entry " + digits(entry) +
+                              "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
+  }
 }
 
 void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
@@ -225,8 +280,6 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   if (auto epsilon = other_epsilon(t)) out.ranges.push_back(std::move(*epsilon));
   double exponent = 0, total = 0;
   bool resets = false;
-
-  double growth = 0, entry = 0;
   for (const lane& at : t.lanes) {
     const head_input in = take_head(t.p, at.sequence, at.head);
     exponent = std::max(exponent, largest_gate_exponent(in, v));
@@ -235,53 +288,20 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
       resets = resets || std::isinf(in.g.data()[i]);
     }
   }
-  if (v.path == path_kind::chunk) {
-    // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
-    std::mutex lock;
-    parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
-      const lane& at = t.lanes[t.slice[i]];
-      head_input in = first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at));
-      const plan_variant exact = exact_intermediates(v);
-      const head_output run = emulate_head(in, exact);
-      // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
-      plan_variant substituted = exact;
-      substituted.inverse.method = {diagonal_kind::forward, 0, exact.inverse.method.merge};
-      const bool spoilt = exact.inverse.method.diagonal != diagonal_kind::forward;
-      const double largest_entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
-      const std::lock_guard guard(lock);
-      const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
-      growth = std::max(growth, formed_there == formed_there ? formed_there : infinity);
-      entry = std::max(entry, largest_entry);
-    });
-    const format coarse = v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
-    const format operand = reading_of_inverse(v).to;
-    const format read = operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
-    const double u = std::max({unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
-    const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
-    const bool costs = cost > budget;
-    const double most = largest(v.inverse.operand.to);
-    const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
-    if (resets && std::isinf(growth)) {
-      out.ranges.push_back({"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
-                            "a log decay of -inf leaves -inf in the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
-    } else if (growth > 0) {
-      out.ranges.push_back({"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", costs || overflows,
-                            "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) + " on these inputs" +
-                                (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
-                                           : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " + digits(budget) +
-                                                 " = 8 u max(1, largest entry " + digits(entry) + "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
-    }
-  }
+  if (v.path == path_kind::chunk) judge_inverse(t, resets, out);
   warn_of_bound(t, out);
   if (exponent > 0) {
     const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
     const double limit = in.emax + 1;
     out.ranges.push_back({"gate exponent", exponent, limit, std::string(name_of(in)), "predicted", exponent >= limit,
-                          "a gate factor 2^" + digits(exponent) + " is formed (" + std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) + " ends at 2^" + digits(limit)});
+                          "a gate factor 2^" + digits(exponent) + " is formed (" +
+                              std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) +
+                              " ends at 2^" + digits(limit)});
   }
   if (total > 64) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
-                          "the sum of log decays grows to " + digits(total) + " in one step: every later ratio in that chunk is off by about " +
+                          "the sum of log decays grows to " + digits(total) +
+                              " in one step: every later ratio in that chunk is off by about " +
                               digits(total * unit_roundoff(v.cumsum)) + ", which the budget contains"});
   }
   const auto observed = [&](formed what, const format& in) {
@@ -289,7 +309,8 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     if (std::isfinite(reached) && reached <= largest(in)) return;
     const std::string name(detail::name_in(formed_names, what));
     out.ranges.push_back({name, reached, largest(in), std::string(name_of(in)), "observed", true,
-                          "in emulated runs of the plan on these inputs, " + name + " reaches " + digits(reached) + "; " + std::string(name_of(in)) + " ends at " + digits(largest(in))});
+                          "in emulated runs of the plan on these inputs, " + name + " reaches " + digits(reached) + "; " +
+                              std::string(name_of(in)) + " ends at " + digits(largest(in))});
   };
   observed(formed::gate_factor, v.cumsum);
   observed(formed::inverse_intermediate, v.inverse.accumulate);
@@ -320,12 +341,14 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
 }
 
 /// The places of one head of the slice, `samples` those of its runs in the formats alone.
-void add_places(const trial& t, const drawn& runs, const std::vector<threshold>& limits, const plan_variant& alone, const lane& at,
-                const std::vector<lane_norms>& samples, std::vector<place_cost>& places) {
+void add_places(const trial& t, const drawn& runs, const std::vector<threshold>& limits, const plan_variant& alone,
+                const lane& at, const std::vector<lane_norms>& samples, std::vector<place_cost>& places) {
   const auto where = buckets(at.judged, t.unit);
   const std::vector<double> truth = truth_rms(t.p, t.truth, at, where);
   std::size_t first_place = 0;
-  while (first_place < runs.places.size() && (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head)) ++first_place;
+  while (first_place < runs.places.size() &&
+         (runs.places[first_place].sequence != at.sequence || runs.places[first_place].head != at.head))
+    ++first_place;
   double largest_output = 0;
   for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
   for (std::size_t b = 0; b < truth.size() && b < samples[0].rms.size(); ++b) {
@@ -368,8 +391,10 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   if (!bad || !out.adequate) return;
   out.adequate = false;
   out.stage = c.tensor;
-  out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " + digits(*out.accuracy) + " asked for"
-                            : "its own error in " + c.tensor + " is " + digits(ratio) + " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
+  out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " +
+                                  digits(*out.accuracy) + " asked for"
+                            : "its own error in " + c.tensor + " is " + digits(ratio) +
+                                  " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
 }
 
 /// A range that is left is the reason, whatever else was found.
@@ -402,7 +427,8 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
     if (at.judged == at.range.tokens) add_places(t, runs, limits, alone, at, samples[s], places);
   }
-  const double each = t.options.judge.false_alarm / static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  const double each = t.options.judge.false_alarm /
+                      static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
   for (const place_cost& c : places) judge_place(c, each, out);
   judge_violations(out);
   out.judged = true;

@@ -116,7 +116,8 @@ void require_valid(const statistic& s) {
   require_floor(s.floor, "thresholds", key_text(s));
   require_floor(s.least_spread, "thresholds: least spread", key_text(s));
   if (!(s.allowance >= 1 && s.allowance <= 16)) {
-    throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) + "; give one in [1, 16]");
+    throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) +
+                       "; give one in [1, 16]");
   }
   require_runs(s.samples, "thresholds", key_text(s));
   for (const auto& runs : s.samples) {
@@ -165,8 +166,9 @@ struct widest_reach {
 };
 
 // What a reach on the log scale is as a factor; `of_own_law`: the reach by the norm's own law, without skewness. An error of
-// first order is a linear image of many independent roundings: the tail of its rms is at most that of the largest weight alone, of
-// its maximum at most Gumbel's, on the linear scale. Such a weight is 1.55 spreads of the log for a single element, 1.42 for many.
+// first order is a linear image of many independent roundings: the tail of its rms is at most that of the largest weight alone,
+// of its maximum at most Gumbel's, on the linear scale. Such a weight is 1.55 spreads of the log for a single element, 1.42 for
+// many.
 double factor_of(const statistic& s, double reach, double of_own_law) {
   const double log_law = std::exp(reach);
   return s.first_order ? std::min(log_law, 1 + std::max(reach, s.norm == norm_kind::rms ? 1.6 * of_own_law : 0.0)) : log_law;
@@ -186,7 +188,8 @@ threshold no_budget(const statistic& s, double alpha, std::size_t variant, const
 }
 
 /// The keys of one tensor and norm, and what is the same for all of their heads that were run once: the widest reach among the
-/// heads that were run more often, by bucket, variant, runs and least spread. Looked for anew for each head it would cost heads times heads.
+/// heads that were run more often, by bucket, variant, runs and least spread. Looked for anew for each head it would cost heads
+/// times heads.
 struct key_group {
   struct reach {
     widest_reach widest;
@@ -217,8 +220,8 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const auto runs = static_cast<double>(c.runs);
     const detail::common_shape& shape = keys.shape(near_pool_degrees);
     // The mean of n runs is low as easily as its skewness, 1/sqrt(n) of theirs, says: a long left tail counts where n is small.
-    const auto law =
-        table.known_spread(s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
+    const auto law = table.known_spread(
+        s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
     const auto consider = [&](std::size_t head, key_group::reach& into) {
       const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
       into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, s.least_spread, table);
@@ -379,13 +382,15 @@ std::string budget_argument(const false_alarm& alarm) {
   return "If what is assumed below holds, a kernel that keeps the plan is refuted with probability at most " +
          general(alarm.family, 3) + ": " + general(alarm.each(), 3) + " for each of " + counted(alarm.statistics, "statistic") +
          ", added up; independence is not assumed.\n"
-         "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other. Where the plan\n"
+         "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other. Where the "
+         "plan\n"
          "leaves the order of sums open, and sums make the error, it may be " +
          general(open_order, 3) +
          " times as large.\n"
          "Assumed: the log of an rms error has no heavier right tail than the normal law, the log of a max error than the\n"
          "Gumbel law, or either than the Gamma law with the skewness that the runs show and three standard errors of it.\n"
-         "Assumed: an error that is small beside the truth is a sum of what many roundings do, each apart: then no heavier tails than\n"
+         "Assumed: an error that is small beside the truth is a sum of what many roundings do, each apart: then no heavier tails "
+         "than\n"
          "those of normal roundings, on the linear scale.\n"
          "Assumed: a head and bucket is no noisier than its runs show (its neighbours' too, until there are " +
          std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +

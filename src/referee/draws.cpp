@@ -57,7 +57,8 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
   columns(out.q, in.q);
   columns(out.k, in.k);
   if (in.gated() && in.channels()) columns(out.g, in.g);
-  for (std::size_t c = 0; c < from.size(); ++c) std::copy(in.state.row(from[c]).begin(), in.state.row(from[c]).end(), out.state.row(c).begin());
+  for (std::size_t c = 0; c < from.size(); ++c)
+    std::copy(in.state.row(from[c]).begin(), in.state.row(from[c]).end(), out.state.row(c).begin());
   return out;
 }
 
@@ -66,25 +67,32 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
   const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
   const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
   bool all = wide(v.state.accumulate) && wide(v.state.store.to) && kept(v.state.between_tokens) && wide(v.v_new.store) &&
-             wide(v.v_new.update_operand.to) && wide(v.o.operand.to) && wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
+             wide(v.v_new.update_operand.to) && wide(v.o.operand.to) && wide(v.o.accumulate) && wide(v.cumsum) &&
+             (!p.qk_l2norm || kept(v.l2norm_store));
   if (v.path == path_kind::recurrent) return all;
-  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand}) all = all && wide(x.to);
-  for (const format& f : {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store}) all = all && wide(f);
+  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand})
+    all = all && wide(x.to);
+  for (const format& f :
+       {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store})
+    all = all && wide(f);
   return all && kept(v.inverse.between);
 }
 
 /// What kind of error each place has, by the runs: of first order where it is small beside the truth; made by sums where the
 /// plan rounds nowhere else, or where what is left is as small as sums make it (inputs that the plan's formats hold exactly).
 void classify(const trial& t, drawn& runs) {
-  const bool sums = std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
+  const bool sums =
+      std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
   std::size_t at = 0;
   for (const lane& here : t.lanes) {
     const std::vector<double> truth = truth_rms(t.p, t.truth, here, buckets(here.judged, t.unit));
     for (std::size_t b = 0; at + 1 < runs.statistics.size() && b < truth.size(); ++b, at += 2) {
       statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
       double typical = 0;
-      for (const auto& law : rms.samples) typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
-      const bool own = sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
+      for (const auto& law : rms.samples)
+        typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
+      const bool own =
+          sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
       rms.first_order = max.first_order = typical <= truth[b] / 64;
       rms.allowance = max.allowance = t.order_is_open() && (own || typical <= truth[b] * 0x1p-16) ? open_order : 1;
     }
@@ -92,7 +100,8 @@ void classify(const trial& t, drawn& runs) {
 }
 
 /// The places of head `i` with what the result errs there, and room for `runs` errors of each law. `floors`: of o, of the state.
-void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs, const std::array<double, 2>& floors, drawn& out) {
+void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs, const std::array<double, 2>& floors,
+              drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
@@ -126,7 +135,9 @@ drawn draw_runs(const trial& t) {
   const std::size_t laws = laws_of_runs(t.variants.size());
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size());
-  const auto largest_radius = [](const reference_tensor& r) { return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end()); };
+  const auto largest_radius = [](const reference_tensor& r) {
+    return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end());
+  };
   const std::array<double, 2> floors{largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
@@ -158,7 +169,8 @@ drawn draw_runs(const trial& t) {
     range_seen range{};
     const plan_variant& variant = t.variants[law / 2];
     const std::uint64_t seed = t.seed(1, i, law * 1024 + r);
-    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range) : errors_of_draw(in, variant, seed, &range);
+    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range)
+                                 : errors_of_draw(in, variant, seed, &range);
     if (!at.state) e.state = matrix<double>();
     const lane_norms n = norms(e, where, at.judged);
     const std::size_t finite = finite_tokens(e.o);
@@ -186,8 +198,8 @@ drawn draw_runs(const trial& t) {
 namespace {
 
 /// What runs of the plan measure on the stages of a slice: those of each law in turn, `runs` of them.
-std::vector<stage_report> draw_reports(const trial& t, const problem& p, const result& r, const stage_roundings& roundings, std::size_t runs,
-                                       const std::string& key) {
+std::vector<stage_report> draw_reports(const trial& t, const problem& p, const result& r, const stage_roundings& roundings,
+                                       std::size_t runs, const std::string& key) {
   if (const auto kept = recall<std::vector<stage_report>>(t.options, key)) return *kept;
   const head_input in = take_head(p, 0, 0);
   std::vector<stage_report> reports(laws_of_runs(t.variants.size()) * runs);
@@ -222,7 +234,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   stage_draws out;
   if (t.path != path_kind::chunk || t.r.stages.empty()) return out;
   // Four chunks of the longest judged head show every stage of the state pass; more only sharpen a mean.
-  const auto longest = std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
+  const auto longest =
+      std::max_element(t.lanes.begin(), t.lanes.end(), [](const lane& a, const lane& b) { return a.judged < b.judged; });
   if (longest == t.lanes.end() || longest->judged == 0) return out;
   const std::size_t n = t.p.num_householder;
   // Never a part of a chunk: a gate factored about the middle of its block rounds otherwise where the block is cut.
@@ -231,12 +244,14 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
   const head_slice at{longest->sequence, longest->head, tokens};
   const problem p = slice(t.p, at);
   const result r = slice(t.r, t.p, at);
-  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" + std::to_string(tokens - 1);
+  out.slice = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", tokens 0-" +
+              std::to_string(tokens - 1);
   const stage_report got = measure_stages(p, r, roundings);
 
   const std::size_t laws = laws_of_runs(t.variants.size());
   const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
-  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) + (r.final_state ? "s" : "");
+  std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) +
+                    (r.final_state ? "s" : "");
   for (const auto& stage : r.stages) key += " " + stage.first;
   const std::vector<stage_report> reports = draw_reports(t, p, r, roundings, runs, key);
   for (const stage_report& own : reports) {
@@ -261,7 +276,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
         const stage_measurement* own = reports[law * runs + i].find(m.name);
         everywhere = everywhere && own != nullptr && own->judged > 0;
         // As it would be on the result's own stored inputs.
-        rms.samples.back().push_back(own != nullptr && own->rms_expected > 0 ? own->rms_ratio * (m.rms_expected / own->rms_expected) : 0);
+        rms.samples.back().push_back(
+            own != nullptr && own->rms_expected > 0 ? own->rms_ratio * (m.rms_expected / own->rms_expected) : 0);
         // In sums of two products no order of summation differs from another, and runs hardly scatter; a kernel whose inputs are
         // rounded otherwise throws all of its roundings anew.
         if (own != nullptr) rms.least_spread = std::max(rms.least_spread, own->rms_scatter);
@@ -269,8 +285,8 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
       }
     }
     if (!everywhere) continue;
-    // Where no run errs at all (sums of two products, in the format they are looked at in) nothing is known of how errors of another
-    // order scatter: the bounds alone judge.
+    // Where no run errs at all (sums of two products, in the format they are looked at in) nothing is known of how errors of
+    // another order scatter: the bounds alone judge.
     const bool any = std::any_of(rms.samples.begin(), rms.samples.end(), [](const std::vector<double>& law) {
       return std::any_of(law.begin(), law.end(), [](double x) { return x > 0; });
     });

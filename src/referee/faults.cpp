@@ -43,12 +43,12 @@ flat as_flat(const double* a, std::size_t count) {
 
 /// One of the two judged tensors of a lane, as runs of the plan leave it.
 struct part {
-  flat base;                               ///< error of the plain run
-  std::vector<std::vector<flat>> same;     ///< [variant][run]: run - plain run, on the same inputs
-  std::vector<std::vector<flat>> moved;    ///< [variant][run]: errors of draws
-  std::vector<flat> finer;                 ///< [rounding left out]: run - plain run, on the same inputs
-  flat mean_same;                          ///< of same
-  by_run same_size, moved_size;            ///< sums of squares of the errors of these runs
+  flat base;                             ///< error of the plain run
+  std::vector<std::vector<flat>> same;   ///< [variant][run]: run - plain run, on the same inputs
+  std::vector<std::vector<flat>> moved;  ///< [variant][run]: errors of draws
+  std::vector<flat> finer;               ///< [rounding left out]: run - plain run, on the same inputs
+  flat mean_same;                        ///< of same
+  by_run same_size, moved_size;          ///< sums of squares of the errors of these runs
 };
 
 /// Sums over lanes for one tensor: squared sizes of errors, [variant][run].
@@ -61,7 +61,7 @@ struct sums {
   double own = 0;  ///< <d, d>
   double got = 0;
   double base = 0;
-  double deviation = 0;    ///< <got - base - mean(same), d>
+  double deviation = 0;  ///< <got - base - mean(same), d>
   double deviation_size = 0;
   by_run same, moved;
   std::vector<double> finer;  ///< by rounding left out
@@ -82,18 +82,28 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
   static constexpr auto hold = [](narrowing& n) { return n.to.precision < fp32.precision && (n = {fp32, false}, true); };
   static constexpr auto drop = [](std::optional<format>& f) { return f && f->precision < fp32.precision && (f.reset(), true); };
   static constexpr auto before_it_is_stored = [](const plan_variant& x, std::optional<narrowing>& operand) {
-    return x.path == path_kind::chunk && !operand && x.state.store.to.precision < fp32.precision && (operand = narrowing{fp32, false}, true);
+    return x.path == path_kind::chunk && !operand && x.state.store.to.precision < fp32.precision &&
+           (operand = narrowing{fp32, false}, true);
   };
   static constexpr leave_out all[] = {
-      [](plan_variant& x) { return drop(x.l2norm_store); },       [](plan_variant& x) { return keep(x.beta); },
-      [](plan_variant& x) { return hold(x.A.operand); },          [](plan_variant& x) { return keep(x.A.store); },
-      [](plan_variant& x) { return hold(x.inverse.operand); },    [](plan_variant& x) { return hold(x.inverse.merge_operand); },
-      [](plan_variant& x) { return drop(x.inverse.between); },    [](plan_variant& x) { return keep(x.inverse.store); },
-      [](plan_variant& x) { return hold(x.u.operand); },          [](plan_variant& x) { return hold(x.w.operand); },
-      [](plan_variant& x) { return keep(x.u.store); },            [](plan_variant& x) { return keep(x.w.store); },
-      [](plan_variant& x) { return hold(x.state.store); },        [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
-      [](plan_variant& x) { return drop(x.state.between_tokens); }, [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
-      [](plan_variant& x) { return keep(x.v_new.store); },        [](plan_variant& x) { return hold(x.v_new.update_operand); },
+      [](plan_variant& x) { return drop(x.l2norm_store); },
+      [](plan_variant& x) { return keep(x.beta); },
+      [](plan_variant& x) { return hold(x.A.operand); },
+      [](plan_variant& x) { return keep(x.A.store); },
+      [](plan_variant& x) { return hold(x.inverse.operand); },
+      [](plan_variant& x) { return hold(x.inverse.merge_operand); },
+      [](plan_variant& x) { return drop(x.inverse.between); },
+      [](plan_variant& x) { return keep(x.inverse.store); },
+      [](plan_variant& x) { return hold(x.u.operand); },
+      [](plan_variant& x) { return hold(x.w.operand); },
+      [](plan_variant& x) { return keep(x.u.store); },
+      [](plan_variant& x) { return keep(x.w.store); },
+      [](plan_variant& x) { return hold(x.state.store); },
+      [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
+      [](plan_variant& x) { return drop(x.state.between_tokens); },
+      [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
+      [](plan_variant& x) { return keep(x.v_new.store); },
+      [](plan_variant& x) { return hold(x.v_new.update_operand); },
       [](plan_variant& x) { return hold(x.o.operand); },
   };
   std::vector<plan_variant> out;
@@ -133,7 +143,8 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
     }
     return 0;
   };
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(novelty(a), a) < std::pair(novelty(b), b); });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(novelty(a), a) < std::pair(novelty(b), b); });
   const double each = static_cast<double>(faults + runs);
   const double allowed = t.options.judge.seconds * 0.5;
   double spent = 0;
@@ -166,7 +177,8 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   out.lost_tokens = faulty.o.size() < o_count;
   if (out.lost_tokens) return out;
   out.difference[0] = difference(faulty.o.data(), plain.o.data(), o_count);
-  if (at.state && c.tokens == at.range.tokens) out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
+  if (at.state && c.tokens == at.range.tokens)
+    out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
   for (std::size_t k = 0; k < 2; ++k) {
     const part& x = runs.parts[k];
     const flat& d = out.difference[k];
@@ -395,8 +407,8 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     if (t.stopped()) return out;
     const lane& at = t.lanes[c.lane];
     const bool whole = c.tokens == at.range.tokens;
-    out.slice += (out.slice.empty() ? "" : "; ") + std::string("sequence ") + std::to_string(at.sequence) + " head " + std::to_string(at.head) +
-                 (whole ? "" : " tokens 0-" + std::to_string(c.tokens - 1));
+    out.slice += (out.slice.empty() ? "" : "; ") + std::string("sequence ") + std::to_string(at.sequence) + " head " +
+                 std::to_string(at.head) + (whole ? "" : " tokens 0-" + std::to_string(c.tokens - 1));
     const std::string key = "faults " + t.lanes_key() + " " + std::to_string(c.lane) + " " + std::to_string(c.tokens);
     auto lane_drawn = recall<lane_runs>(t.options, key);
     const bool recalled = lane_drawn != nullptr;
@@ -419,7 +431,8 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
       add_lane(run, parts, result, all[i]);
       if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;
       const std::lock_guard guard(lock);
-      if (t.options.progress) t.options.progress("planted faults", static_cast<double>(++done) / static_cast<double>(out.all.size()));
+      if (t.options.progress)
+        t.options.progress("planted faults", static_cast<double>(++done) / static_cast<double>(out.all.size()));
     });
   }
 

@@ -36,7 +36,8 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
     left = left.substr(colon + 1);
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), tensor_name) != gradient_names.end();
     if (tensor_name != "o" && tensor_name != "final_state" && !gradient) {
-      throw fail("tensor '" + tensor_name + "' is neither o nor final_state nor a gradient (dq, dk, dv, dbeta, dg, dinitial_state)");
+      throw fail("tensor '" + tensor_name +
+                 "' is neither o nor final_state nor a gradient (dq, dk, dv, dbeta, dg, dinitial_state)");
     }
   }
   double limit = 0;
@@ -55,7 +56,8 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
 
 std::optional<std::string> wrong_accuracy(double accuracy) {
   if (accuracy > 0 && accuracy <= 1) return std::nullopt;
-  return "an accuracy of " + detail::general(accuracy, 6) + "; use a relative error above 0 and at most 1, which is that of zeros";
+  return "an accuracy of " + detail::general(accuracy, 6) +
+         "; use a relative error above 0 and at most 1, which is that of zeros";
 }
 
 void require_threads(unsigned threads) {
@@ -76,9 +78,11 @@ void require_valid(const judging& judge) {
   for (const tensor_bound& b : judge.bounds) {
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
     if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state" && !gradient)
-      throw format_error("check: a bound on " + in_quotes(b.tensor) + "; it is on o, on final_state, on a gradient, or on all where it names none");
+      throw format_error("check: a bound on " + in_quotes(b.tensor) +
+                         "; it is on o, on final_state, on a gradient, or on all where it names none");
     if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
-      refuse("a bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6), "a finite number >= 0");
+      refuse("a bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6),
+             "a finite number >= 0");
   }
 }
 
@@ -88,8 +92,8 @@ std::string options_text(const judging& judge) {
     out += std::string(" ") + option + " " + shell_quoted(value);
   };
   for (const tensor_bound& b : judge.bounds) {
-    add("--max-error",
-        (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" + detail::shortest(b.limit.limit.value));
+    add("--max-error", (b.tensor.empty() ? "" : b.tensor + ":") + std::string(name_of(b.limit.which)) + "=" +
+                           detail::shortest(b.limit.limit.value));
   }
   if (!judge.bounds.empty()) add("--because", judge.bounds.front().limit.limit.provenance.text());
   const judging usual;

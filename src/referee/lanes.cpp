@@ -30,11 +30,13 @@ double distance(double got, const reference_tensor& truth, std::size_t i) {
 
 std::vector<bucket> buckets(std::size_t tokens, std::size_t unit) {
   std::vector<bucket> out;
-  for (std::size_t first = 0, last = unit; first < tokens; first = last, last *= 2) out.push_back({first, std::min(last, tokens)});
+  for (std::size_t first = 0, last = unit; first < tokens; first = last, last *= 2)
+    out.push_back({first, std::min(last, tokens)});
   return out;
 }
 
-std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state) {
+std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o,
+                           const std::vector<bool>& skip_state) {
   std::vector<lane> out;
   const auto sequences = p.sequences();
   for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -66,7 +68,8 @@ lane_errors errors_of_result(const problem& p, const result& r, const reference&
   out.state = matrix<double>(K, V);
   const bool vk = r.state_layout == layout_kind::vk;
   for (std::size_t i = 0; i < K; ++i) {
-    for (std::size_t j = 0; j < V; ++j) out.state(i, j) = distance(stored[vk ? j * K + i : i * V + j], truth.final_state, from + i * V + j);
+    for (std::size_t j = 0; j < V; ++j)
+      out.state(i, j) = distance(stored[vk ? j * K + i : i * V + j], truth.final_state, from + i * V + j);
   }
   return out;
 }
@@ -91,7 +94,8 @@ lane_errors errors_of_run(const problem& p, const head_output& run, const refere
   if (!at.state || run.o.rows() < at.range.tokens) return out;
   out.state = run.final_state;
   const std::size_t from = state_of(p, at);
-  for (std::size_t i = 0; i < out.state.size(); ++i) out.state.data()[i] = distance(out.state.data()[i], truth.final_state, from + i);
+  for (std::size_t i = 0; i < out.state.size(); ++i)
+    out.state.data()[i] = distance(out.state.data()[i], truth.final_state, from + i);
   return out;
 }
 
@@ -165,7 +169,8 @@ lane_norms truth_norms(const problem& p, const reference& truth, const lane& at,
   }
   if (at.state) {
     values.state = matrix<double>(p.key_dim(), p.value_dim());
-    std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(), values.state.data());
+    std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(),
+                values.state.data());
   }
   return norms(values, where, at.judged);
 }
@@ -175,7 +180,8 @@ std::vector<double> truth_rms(const problem& p, const reference& truth, const la
 }
 
 double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens) {
-  const double K = static_cast<double>(p.key_dim()), V = static_cast<double>(p.value_dim()), C = static_cast<double>(variant.chunk);
+  const double K = static_cast<double>(p.key_dim()), V = static_cast<double>(p.value_dim()),
+               C = static_cast<double>(variant.chunk);
   const double rows = static_cast<double>(tokens * p.num_householder);
   // Multiply-adds of the products of a chunk, or of a token; the reference of a draw adds 3 K V of its own. Half a
   // nanosecond each, all around them included, is on the high side and only chooses the slice, which is stated; double-doubles

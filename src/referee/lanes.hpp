@@ -20,7 +20,8 @@ struct lane {
   sequence_range range;
   std::size_t judged = 0;  ///< leading tokens
   bool state = false;      ///< final_state is there and judged
-  std::size_t lost = 0;    ///< tokens behind `judged` in which runs of the plan are not finite, though the exact values are in range
+  std::size_t lost =
+      0;  ///< tokens behind `judged` in which runs of the plan are not finite, though the exact values are in range
 };
 
 /// Tokens [first, last) of a sequence: [0, unit), [unit, 2 unit), [2 unit, 4 unit), ...
@@ -36,9 +37,11 @@ struct lane_errors {
   matrix<double> state;
 };
 
-[[nodiscard]] std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o, const std::vector<bool>& skip_state);
+[[nodiscard]] std::vector<lane> lanes_of(const problem& p, const result& r, const std::vector<bool>& skip_o,
+                                         const std::vector<bool>& skip_state);
 
-/// The format of fewest bits in which the plan reads rows: what inputs are moved in units of, so that its roundings are drawn anew.
+/// The format of fewest bits in which the plan reads rows: what inputs are moved in units of, so that its roundings are drawn
+/// anew.
 [[nodiscard]] format narrowest_operand(const plan_variant& v);
 
 /// What a result, or the truth, says of one head: o (T x V) and the state (K x V).
@@ -48,10 +51,12 @@ struct lane_errors {
 /// A run's distance to the truth of the unperturbed problem.
 [[nodiscard]] lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at);
 /// The error of one run on the inputs as given, its sums in another build's order.
-[[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant, std::uint64_t seed,
-                                                 const reference& truth, const lane& at, range_seen* range = nullptr);
+[[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant,
+                                                 std::uint64_t seed, const reference& truth, const lane& at,
+                                                 range_seen* range = nullptr);
 /// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.
-[[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range = nullptr);
+[[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed,
+                                         range_seen* range = nullptr);
 
 /// {rms, max} for each bucket of o, then of the state if there is one; infinite where something is not finite.
 struct lane_norms {
@@ -62,7 +67,8 @@ struct lane_norms {
 /// The truth in the same places: what the errors of zeros would be.
 [[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
 /// Its rms alone.
-[[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+[[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at,
+                                            const std::vector<bucket>& where);
 
 /// About how long one run of these tokens takes on one core, in seconds.
 [[nodiscard]] double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens);

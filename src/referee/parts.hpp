@@ -57,7 +57,7 @@ struct trial {
   std::size_t chunk;  ///< 0 on the recurrent path
   std::vector<plan_variant> variants;
   std::vector<lane> lanes;
-  std::size_t unit;  ///< tokens of the first bucket
+  std::size_t unit;                ///< tokens of the first bucket
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
   std::size_t runs = 1;            ///< of each law of runs on those
 
@@ -78,8 +78,8 @@ struct trial {
 
 /// Errors of emulated draws as samples, and what the plan formed in them.
 struct drawn {
-  std::vector<statistic> statistics;      ///< in the order of `places`
-  std::vector<judged_statistic> places;   ///< with `got`, without limits
+  std::vector<statistic> statistics;     ///< in the order of `places`
+  std::vector<judged_statistic> places;  ///< with `got`, without limits
   range_seen range{};
   std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
 };
@@ -87,11 +87,11 @@ struct drawn {
 
 /// Stage statistics of the plan's own runs and of the result on one slice; empty where no stage is stored.
 struct stage_draws {
-  std::vector<statistic> rms;               ///< tensor: the stage's name
+  std::vector<statistic> rms;  ///< tensor: the stage's name
   std::vector<double> rms_got;
   std::vector<signed_statistic> bias;
   std::vector<double> bias_got;
-  std::set<std::string> overflowing;        ///< stages in which the plan's own runs are not finite either
+  std::set<std::string> overflowing;  ///< stages in which the plan's own runs are not finite either
   std::string slice;
   std::set<std::string> stored_in_more_bits;  ///< stages of the result, than the plan says
 };
@@ -102,11 +102,11 @@ struct fault_draws {
   struct projection {
     const fault* planted = nullptr;
     std::string tensor;
-    double got = 0;         ///< of the kernel's error
-    double of_fault = 0;    ///< of the faulty run's error
-    double finer = 0;       ///< the most of kernels that leave one rounding out
-    double score = 0;       ///< cosine of (error - mean error of correct runs)
-    double fault_size = 0;  ///< norm of (faulty - correct)
+    double got = 0;                ///< of the kernel's error
+    double of_fault = 0;           ///< of the faulty run's error
+    double finer = 0;              ///< the most of kernels that leave one rounding out
+    double score = 0;              ///< cosine of (error - mean error of correct runs)
+    double fault_size = 0;         ///< norm of (faulty - correct)
     signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs
     signed_statistic draws;        ///< of correct draws
   };

@@ -28,7 +28,8 @@ struct place {
   [[nodiscard]] bool refuted() const { return rms.judged == verdict::refuted || max.judged == verdict::refuted; }
   [[nodiscard]] bool has_limit() const { return rms.judged == verdict::holds || max.judged == verdict::holds; }
   [[nodiscard]] bool refutes_zeros() const {
-    return (rms.judged == verdict::holds && rms.limit.value < rms.truth) || (max.judged == verdict::holds && max.limit.value < max.truth);
+    return (rms.judged == verdict::holds && rms.limit.value < rms.truth) ||
+           (max.judged == verdict::holds && max.limit.value < max.truth);
   }
   [[nodiscard]] bool is_farther_than_zeros() const { return rms.got > rms.truth; }
   void say_nothing() {
@@ -40,7 +41,7 @@ struct place {
 
 struct tensor_reach {
   limit_reach counts;
-  const lane* lost = nullptr;  ///< the first head in which the plan's own runs overflow for good
+  const lane* lost = nullptr;                 ///< the first head in which the plan's own runs overflow for good
   const judged_statistic* farther = nullptr;  ///< the first place that is farther from the truth than zeros
   const judged_statistic* widest = nullptr;   ///< the place whose limit exceeds the truth most
 };
@@ -70,8 +71,9 @@ std::string reason_of(const tensor_reach& x) {
   }
   const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
   if (much && x.lost != nullptr) {
-    return "runs of the plan itself overflow from token " + std::to_string(x.lost->judged) + " of sequence " + std::to_string(x.lost->sequence) +
-           ", head " + std::to_string(x.lost->head) + " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
+    return "runs of the plan itself overflow from token " + std::to_string(x.lost->judged) + " of sequence " +
+           std::to_string(x.lost->sequence) + ", head " + std::to_string(x.lost->head) +
+           " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
   }
   if (much) {
     return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + ": for " +

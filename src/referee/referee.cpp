@@ -29,7 +29,8 @@ std::string slice_text(const trial& t) {
   if (t.slice.size() == t.lanes.size()) return "every head";
   std::string text;
   for (const std::size_t i : t.slice) {
-    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " + std::to_string(t.lanes[i].head);
+    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
+            std::to_string(t.lanes[i].head);
   }
   return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " once, with the spread of these";
 }
@@ -47,7 +48,8 @@ void plan_runs(trial& t) {
   for (const lane& at : t.lanes) {
     all_buckets += buckets(at.judged, t.unit).size();
     all_states += at.state ? 1 : 0;
-    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws_of_runs(t.variants.size())));
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) *
+                   static_cast<double>(laws_of_runs(t.variants.size())));
     total += cost.back();
   }
   const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
@@ -61,7 +63,8 @@ void plan_runs(trial& t) {
   // Each head costs its one run anyway; the longest heads first, as they have the most buckets.
   std::vector<std::size_t> order(t.lanes.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
   double spent = total;
   std::size_t places = 0, states = 0;
   for (const std::size_t i : order) {
@@ -106,16 +109,20 @@ bool v_new_came_first(const stage_report& stages) {
 /// The worst refuted statistic of a tensor, in words.
 std::string statistic_reason(const plan_report& report, const std::string& tensor) {
   const judged_statistic* worst = nullptr;
-  const auto excess = [](const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : std::numeric_limits<double>::infinity(); };
+  const auto excess = [](const judged_statistic& s) {
+    return s.limit.value > 0 ? s.got / s.limit.value : std::numeric_limits<double>::infinity();
+  };
   for (const judged_statistic& s : report.statistics) {
     if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
   }
   if (worst == nullptr) return {};
-  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " + place_text(*worst) + " is " + digits(worst->got) +
-         "; a kernel that keeps the plan stays below " + digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
+  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " +
+         place_text(*worst) + " is " + digits(worst->got) + "; a kernel that keeps the plan stays below " +
+         digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
 }
 
-void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm, plan_report& out) {
+void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm,
+                      plan_report& out) {
   stage_options how;
   how.threads = t.options.threads;
   for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
@@ -149,7 +156,8 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       s.rms_ratio = draws.rms_got[i];
       if (!rounds_less && rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice + "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+        s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice +
+                   "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;
@@ -162,8 +170,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       s.bias_limit->upper = std::max(s.bias_limit->upper, 0.0);
       if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " + std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " +
-                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
+        s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " +
+                   std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " + digits(s.bias_limit->lower) +
+                   " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
       }
     }
     out.stages.push_back(std::move(s));
@@ -192,8 +201,10 @@ drawn enough_runs(trial& t) {
   drawn runs = draw_runs(t);
   if (leave_out_overflow(t, runs)) runs = draw_runs(t);
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const auto limits = thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
-    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; })) break;
+    const auto limits =
+        thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
+      break;
     t.runs *= 2;
     runs = draw_runs(t);
   }
@@ -237,7 +248,8 @@ std::string coarser_state(const trial& t) {
     telling += is_bf16(emulation::narrowed(t.truth.final_state.value[i], {fp32, false})) ? 0 : 1;
   }
   if (telling < 10) return {};
-  return "final_state: every value is one of bf16, where the plan keeps the state in fp32 (" + std::to_string(telling) + " of them are none in the reference)";
+  return "final_state: every value is one of bf16, where the plan keeps the state in fp32 (" + std::to_string(telling) +
+         " of them are none in the reference)";
 }
 
 /// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
@@ -264,9 +276,11 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      const std::string fault = s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
-                                             : "what the planted fault " + std::string(s.planted->name) + " does, though it is another error";
-      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault + "; a kernel that keeps the plan stays below " + digits(s.limit);
+      const std::string fault =
+          s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
+                       : "what the planted fault " + std::string(s.planted->name) + " does, though it is another error";
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault +
+                   "; a kernel that keeps the plan stays below " + digits(s.limit);
     }
   }
 }
@@ -286,13 +300,15 @@ std::vector<std::string> stages_missing(const trial& t) {
 void conclude(const trial& t, plan_report& out) {
   const std::string says_nothing = judge_reach(t, out);
   out.stages_missing = stages_missing(t);
-  out.judged = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) { return s.judged != verdict::undecided; });
+  out.judged = std::any_of(out.statistics.begin(), out.statistics.end(),
+                           [](const judged_statistic& s) { return s.judged != verdict::undecided; });
   if (!out.first_bad_stage.empty()) {
     out.conforms = verdict::refuted;
   } else if (out.stopped) {
     out.conforms = verdict::undecided;
-    out.reason = "nothing is outside so far, but it was stopped before " +
-                 std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
+    out.reason =
+        "nothing is outside so far, but it was stopped before " +
+        std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
   } else if (out.statistics.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "nothing was left to judge";
@@ -301,7 +317,8 @@ void conclude(const trial& t, plan_report& out) {
     out.reason = "emulating the plan overflows on these inputs, so no error limit can be derived";
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
-    out.reason = "nothing is outside, but these inputs could have shown none of the " + std::to_string(out.power.invisible.size()) + " planted faults";
+    out.reason = "nothing is outside, but these inputs could have shown none of the " +
+                 std::to_string(out.power.invisible.size()) + " planted faults";
   } else if (!says_nothing.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "nothing is outside, but " + says_nothing;
@@ -316,7 +333,8 @@ std::optional<tensor> as_the_plan_stores(const tensor& given, format to, const s
   const format from = given.element_format();
   if (!is_lossless(to, from) || is_lossless(from, to)) return std::nullopt;
   const std::vector<double> values = given.to_doubles();
-  const bool same = std::all_of(values.begin(), values.end(), [&](double x) { return std::isnan(x) || emulation::narrowed(x, {to, false}) == x; });
+  const bool same = std::all_of(values.begin(), values.end(),
+                                [&](double x) { return std::isnan(x) || emulation::narrowed(x, {to, false}) == x; });
   if (!same) return std::nullopt;
   return tensor::from_doubles(to, given.shape(), values, name);
 }
@@ -351,8 +369,8 @@ verdict combined(const plan_report& report) {
   return report.conforms;
 }
 
-plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth, const std::vector<bool>& skip_o,
-                       const std::vector<bool>& skip_state, const referee_options& options) {
+plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth,
+                       const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options) {
   require_valid(options.judge);
   require_threads(options.threads);
   const path_kind path = path_of(r);
@@ -360,8 +378,18 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);
   store_o_as_found(arithmetics, r.o);
   const std::optional<result> own = path == path_kind::chunk ? as_the_plan_stores(r, arithmetics.front()) : std::nullopt;
-  trial t{p, own ? *own : r, declared, truth, options, path, chunk, arithmetics, lanes_of(p, r, skip_o, skip_state),
-          path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64, {}, 1};
+  trial t{p,
+          own ? *own : r,
+          declared,
+          truth,
+          options,
+          path,
+          chunk,
+          arithmetics,
+          lanes_of(p, r, skip_o, skip_state),
+          path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
+          {},
+          1};
   plan_report out;
   out.plan = declared.name;
   out.false_alarm = options.judge.false_alarm;

@@ -17,7 +17,8 @@ bool reaches(std::string_view stage, std::string_view other) {
   if (stage == "o" || stage == "final_state") return false;
   if (stage == "Aqk") return other == "o";
   if (other == "o" || other == "final_state" || (stage == "v_new" && other == "h")) return true;
-  return other != "Aqk" && std::find(stage_names.begin(), stage_names.end(), stage) < std::find(stage_names.begin(), stage_names.end(), other);
+  return other != "Aqk" &&
+         std::find(stage_names.begin(), stage_names.end(), stage) < std::find(stage_names.begin(), stage_names.end(), other);
 }
 
 bool is_refuted(const plan_report& report, const std::string& tensor) {
@@ -25,15 +26,14 @@ bool is_refuted(const plan_report& report, const std::string& tensor) {
                      [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
 }
 
-/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding (in any
-/// where it is smaller in both), and nothing is refuted where it is.
+/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding
+/// (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
   bool fitting = false;
   for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
     const std::string& tensor = draws.sizes[k].tensor;
-    const auto x = std::find_if(draws.projections.begin(), draws.projections.end(), [&](const fault_draws::projection& p) {
-      return p.planted == &planted && p.tensor == tensor;
-    });
+    const auto x = std::find_if(draws.projections.begin(), draws.projections.end(),
+                                [&](const fault_draws::projection& p) { return p.planted == &planted && p.tensor == tensor; });
     if (x == draws.projections.end()) {
       if (is_refuted(report, tensor)) return false;
       continue;
@@ -70,14 +70,15 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
     // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
     const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
-    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice that.
+    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice
+    // that.
     const double limit = std::max({0.5, projects / x.fault_size, 2 * x.finer});
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
     // unless the stage of that fault is refuted too.
     const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
-      return s.name == x.planted->stage && s.judged == verdict::refuted;
-    });
+                         return s.name == x.planted->stage && s.judged == verdict::refuted;
+                       });
     if (!(x.got > limit || (x.score >= 0.5 && wrong))) continue;
     const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
     out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, named});

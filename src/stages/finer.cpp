@@ -55,15 +55,17 @@ std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const st
 const std::vector<left_out<gram_rounding>> of_gram{{"operands", [](gram_rounding& r) { return keep(r.operand); }},
                                                    {"the step", [](gram_rounding& r) { return keep(r.step); }},
                                                    {"A", [](gram_rounding& r) { return keep(r.store); }}};
-const std::vector<left_out<inverse_rounding>> of_inverse{{"operands of merges", [](inverse_rounding& r) { return keep(r.merge_operand); }}};
-const std::vector<left_out<scaled_rounding>> of_scaled{{"beta times a row", [](scaled_rounding& r) { return keep(r.beta_product); }},
-                                                       {"Ai", [](scaled_rounding& r) { return keep(r.inverse_operand, r.operand); }},
-                                                       {"the row",
-                                                        [](scaled_rounding& r) {
-                                                          r.inverse_operand = r.inverse_operand.value_or(r.operand);
-                                                          return keep(r.operand);
-                                                        }},
-                                                       {"the step", [](scaled_rounding& r) { return keep(r.step); }}};
+const std::vector<left_out<inverse_rounding>> of_inverse{
+    {"operands of merges", [](inverse_rounding& r) { return keep(r.merge_operand); }}};
+const std::vector<left_out<scaled_rounding>> of_scaled{
+    {"beta times a row", [](scaled_rounding& r) { return keep(r.beta_product); }},
+    {"Ai", [](scaled_rounding& r) { return keep(r.inverse_operand, r.operand); }},
+    {"the row",
+     [](scaled_rounding& r) {
+       r.inverse_operand = r.inverse_operand.value_or(r.operand);
+       return keep(r.operand);
+     }},
+    {"the step", [](scaled_rounding& r) { return keep(r.step); }}};
 /// The product with a state multiplies the state itself and narrows neither factor, where it would have read h.
 template <class Rounding>
 bool reads_itself(Rounding& r, narrowing& operand) {
@@ -103,19 +105,20 @@ const std::vector<left_out<state_rounding>> of_state{
        return keep(r.update_operand, r.operand) || twice;
      }},
     {"the state between chunks", [](state_rounding& r) { return keep(r.between_chunks); }}};
-const std::vector<left_out<output_rounding>> of_output{{"q with its decay", [](output_rounding& r) { return keep(r.query_operand, r.operand); }},
-                                                       {"q h", [](output_rounding& r) { return keep(r.read_store); }},
-                                                       {"the state that q multiplies",
-                                                        [](output_rounding& r) {
-                                                          r.state_operand = r.state_operand.value_or(r.operand);
-                                                          return reads_itself(r, *r.state_operand);
-                                                        }},
-                                                       {"the state", [](output_rounding& r) { return keep(r.state_operand, r.operand); }},
-                                                       {"v_new", [](output_rounding& r) { return keep(r.value_operand, r.operand); }},
-                                                       {"q k^T with its decay", [](output_rounding& r) {
-                                                          for (auto* other : {&r.query_operand, &r.state_operand, &r.value_operand}) *other = other->value_or(r.operand);
-                                                          return keep(r.operand);
-                                                        }}};
+const std::vector<left_out<output_rounding>> of_output{
+    {"q with its decay", [](output_rounding& r) { return keep(r.query_operand, r.operand); }},
+    {"q h", [](output_rounding& r) { return keep(r.read_store); }},
+    {"the state that q multiplies",
+     [](output_rounding& r) {
+       r.state_operand = r.state_operand.value_or(r.operand);
+       return reads_itself(r, *r.state_operand);
+     }},
+    {"the state", [](output_rounding& r) { return keep(r.state_operand, r.operand); }},
+    {"v_new", [](output_rounding& r) { return keep(r.value_operand, r.operand); }},
+    {"q k^T with its decay", [](output_rounding& r) {
+       for (auto* other : {&r.query_operand, &r.state_operand, &r.value_operand}) *other = other->value_or(r.operand);
+       return keep(r.operand);
+     }}};
 
 constexpr std::array<std::array<std::string_view, 3>, 2> share_a_choice{{{"A", "Aqk", ""}, {"h", "v_new", "final_state"}}};
 
@@ -132,9 +135,11 @@ bool output_of_rebuilt(const result& r) {
 }
 
 /// `declared` and after each list of these stages its alternatives with fewer roundings.
-stage_roundings finer(const problem& p, const result& given, const stage_roundings& declared, const std::vector<std::string>& stages) {
+stage_roundings finer(const problem& p, const result& given, const stage_roundings& declared,
+                      const std::vector<std::string>& stages) {
   const auto any = [&](std::initializer_list<std::string_view> names) {
-    return std::any_of(stages.begin(), stages.end(), [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); });
+    return std::any_of(stages.begin(), stages.end(),
+                       [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); });
   };
   stage_roundings r = declared;
   // o forms q k^T from rounded rows as A does; of that rounding alone, as the list of o has the others.
@@ -168,8 +173,9 @@ constexpr std::array<everywhere, 3> at_once{
     {{"normalised rows not rounded",
       [](const problem& p, const stage_roundings& r) {
         const auto rounds = [](const std::optional<format>& f) { return f && f->precision < fp32.precision; };
-        return p.qk_l2norm && (rounds(r.l2norm_store) || std::any_of(r.other_l2norms.begin(), r.other_l2norms.end(),
-                                                                      [&](const l2norm_rounding& other) { return rounds(other.store); }));
+        return p.qk_l2norm &&
+               (rounds(r.l2norm_store) || std::any_of(r.other_l2norms.begin(), r.other_l2norms.end(),
+                                                      [&](const l2norm_rounding& other) { return rounds(other.store); }));
       },
       [](stage_roundings& r) {
         r.l2norm_store.reset();
@@ -177,7 +183,8 @@ constexpr std::array<everywhere, 3> at_once{
       }},
      {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
       [](stage_roundings& r) { r.output_span = 1; }},
-     {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); }, [](stage_roundings& r) { r.other_gate_sums = true; }}}};
+     {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },
+      [](stage_roundings& r) { r.other_gate_sums = true; }}}};
 
 /// Bit i for at_once[i]: nothing first, then each that makes a difference, then several.
 std::vector<unsigned> ways(const problem& p, const stage_roundings& declared) {
@@ -187,13 +194,15 @@ std::vector<unsigned> ways(const problem& p, const stage_roundings& declared) {
   for (unsigned way = 0; way < 1U << at_once.size(); ++way) {
     if ((way & ~open) == 0) out.push_back(way);
   }
-  std::sort(out.begin(), out.end(), [](unsigned a, unsigned b) { return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b); });
+  std::sort(out.begin(), out.end(),
+            [](unsigned a, unsigned b) { return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b); });
   return out;
 }
 
 /// The stages of these that are nowhere off in `other`, with those that share their choice. What leaves more elements without
 /// a bound than `declared` does explains nothing.
-std::vector<std::string> that_fit(const std::vector<std::string>& stages, const stage_report& declared, const stage_report& other) {
+std::vector<std::string> that_fit(const std::vector<std::string>& stages, const stage_report& declared,
+                                  const stage_report& other) {
   std::vector<std::string> out;
   for (const std::string& stage : stages) {
     std::vector<std::string_view> together{stage};
@@ -221,8 +230,8 @@ std::vector<std::string> with_state(std::vector<std::string> stages) {
 }
 
 /// Up to the first place where each of these stages is off: most that no rounding explains show it there again.
-stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage_report& report, const std::vector<std::string>& stages,
-                                const stage_options& options) {
+stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage_report& report,
+                                const std::vector<std::string>& stages, const stage_options& options) {
   stage_options out = options;
   const auto sequences = p.sequences();
   out.judged_tokens.assign(sequences.size() * p.value_heads(), 0);
@@ -230,7 +239,8 @@ stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage
     const stage_place& at = *report.find(stage)->first_bad;
     const std::size_t lane = at.sequence * p.value_heads() + at.head, all = sequences[at.sequence].tokens;
     const std::size_t asked = options.judged_tokens.empty() ? all : options.judged_tokens[lane];
-    const std::size_t wanted = stage == "final_state" ? all : ((at.chunk + 1) * chunk + p.num_householder - 1) / p.num_householder;
+    const std::size_t wanted =
+        stage == "final_state" ? all : ((at.chunk + 1) * chunk + p.num_householder - 1) / p.num_householder;
     out.judged_tokens[lane] = std::max(out.judged_tokens[lane], std::min(asked, wanted));
   }
   return out;
@@ -238,7 +248,8 @@ stage_options up_to_what_is_off(const problem& p, std::size_t chunk, const stage
 
 }  // namespace
 
-stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared, const stage_options& options) {
+stage_report measure_stages_at_least(const problem& p, const result& r, const stage_roundings& declared,
+                                     const stage_options& options) {
   stage_report report = measure_stages(p, r, declared, options);
   for (const unsigned way : ways(p, declared)) {
     std::vector<std::string> off;
@@ -253,7 +264,8 @@ stage_report measure_stages_at_least(const problem& p, const result& r, const st
       }
       return less;
     };
-    off = that_fit(off, report, measure_stages(p, r, less_for(off), up_to_what_is_off(p, r.chunk_size.value_or(1), report, off, options)));
+    off = that_fit(off, report,
+                   measure_stages(p, r, less_for(off), up_to_what_is_off(p, r.chunk_size.value_or(1), report, off, options)));
     if (off.empty()) continue;
     const stage_report other = measure_stages(p, r, less_for(off), options);
     for (const std::string& stage : with_state(that_fit(off, report, other))) {

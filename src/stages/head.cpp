@@ -35,7 +35,9 @@ double activated(activation_kind how, double x) {
 }
 
 /// What converting x to the format of the arithmetic may change: nothing, where that holds it.
-double loading(double x, const stage_roundings& r) { return r.elementwise < 0x1p-40 ? 0 : std::fabs(narrow(x, narrowing{fp32, false}) - x); }
+double loading(double x, const stage_roundings& r) {
+  return r.elementwise < 0x1p-40 ? 0 : std::fabs(narrow(x, narrowing{fp32, false}) - x);
+}
 
 /// Inputs in more bits than the arithmetic has: a kernel may convert them first, or form products of them as they are.
 void load(balls& rows, const stage_roundings& r) {
@@ -53,7 +55,9 @@ ball effective_step(const problem& p, double beta, const balls& k, std::size_t r
   const double loaded = loading(beta, r);
   if (p.rule == rule_kind::euler && p.beta_activation == activation_kind::none) return {beta, loaded};
   // A sigmoid changes relatively by no more than its argument does absolutely, to first order.
-  const double moved = loaded == 0 ? 0 : p.beta_activation == activation_kind::none ? loaded / std::fabs(beta) : std::expm1(loaded);
+  const double moved = loaded == 0                                  ? 0
+                       : p.beta_activation == activation_kind::none ? loaded / std::fabs(beta)
+                                                                    : std::expm1(loaded);
   const double relative = r.activation_ulps * 2 * r.elementwise + moved + 0x1p-50;
   const double b = activated(p.beta_activation, beta);
   if (p.rule == rule_kind::euler) return {b, relative * std::fabs(b)};

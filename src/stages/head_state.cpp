@@ -254,14 +254,16 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   }
   const balls& of_state = how.reads == state_source::computed ? span_state_[state] : span_h_[state];
   product past = multiply(narrow(q, of_query), narrow(of_state, how.state_operand.value_or(how.operand)));
-  const product inside = multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
+  const product inside =
+      multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
   const double outside_scale = std::fabs(p_.scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
   const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;
   const double u = std::max(how.accumulate, errors_.elementwise);
   if (how.read_store) {
     for (std::size_t k = 0; k < past.value.size(); ++k) {
-      const ball x = narrow(ball{past.value[k], errors_.bound(past.terms[k], past.upper[k], 1, 1, keys(), u)}, {*how.read_store, false});
+      const ball x =
+          narrow(ball{past.value[k], errors_.bound(past.terms[k], past.upper[k], 1, 1, keys(), u)}, {*how.read_store, false});
       past.value[k] = x.value;
       past.terms[k] = std::fabs(x.value);
       past.upper[k] = x.upper();

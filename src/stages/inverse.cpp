@@ -158,11 +158,14 @@ class merged_inverse {
     for (std::size_t i = 0; i * how.block < l.rows; ++i) {
       put(i, i, bounded_inverse(of(l_, i, i), how, errors), 1);
       for (std::size_t j = i; j-- > 0;) {
-        const bool by_right = how.order == merge_order::sum_then_right || (how.order == merge_order::neighbours_left && j + 1 == i);
+        const bool by_right =
+            how.order == merge_order::sum_then_right || (how.order == merge_order::neighbours_left && j + 1 == i);
         factors pairs;
         for (std::size_t m = j; m < i; ++m) {
-          if (by_right) pairs.emplace_back(of(out_, i, m + 1), of(l_, m + 1, j));
-          else pairs.emplace_back(of(l_, i, m), of(out_, m, j));
+          if (by_right)
+            pairs.emplace_back(of(out_, i, m + 1), of(l_, m + 1, j));
+          else
+            pairs.emplace_back(of(l_, i, m), of(out_, m, j));
         }
         put(i, j, by_right ? sum({{sum(pairs), of(out_, j, j)}}) : sum({{of(out_, i, i), sum(pairs)}}), -1);
       }
@@ -195,7 +198,8 @@ class merged_inverse {
     out.radius.assign(out.value.size(), 0);
     const double u = std::max(how_.merge_accumulate, errors_.elementwise);
     for (std::size_t k = 0; k < out.value.size(); ++k) {
-      out.radius[k] = errors_.bound(total.terms[k], total.upper[k], 1, 1, how_.block + pairs.size(), u, how_.block * pairs.size());
+      out.radius[k] =
+          errors_.bound(total.terms[k], total.upper[k], 1, 1, how_.block + pairs.size(), u, how_.block * pairs.size());
     }
     return out;
   }

@@ -115,7 +115,8 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
     const std::size_t last = limits.empty() ? a.cols : limits[i];
     deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
       const double *row = b.value.data(), *sizes = magnitude.data(), *uppers = above.data();
-      double *const value = &result.value[i * n], *const terms = &result.terms[i * n], *const upper = exact ? nullptr : &result.upper[i * n];
+      double *const value = &result.value[i * n], *const terms = &result.terms[i * n],
+                    *const upper = exact ? nullptr : &result.upper[i * n];
       for (std::size_t m = 0; m < last; ++m, row += n, sizes += n, uppers += exact ? 0 : n) {
         const ball x = a.at(i, m);
         const double size = std::fabs(x.value), top = x.upper();

@@ -86,9 +86,10 @@ struct arithmetic_errors {
   double underflow;  ///< what a result below the normal range may lose, flushed or not
 
   explicit arithmetic_errors(const stage_roundings& r);
-  /// `factor` times a sum of `terms`, computed within `factor` (upper) times a sum of `upper` and n roundings in `u`. A flushed sum
-  /// loses at most one `underflow` for each of its leaves, which are more than n where sums are added to each other.
-  [[nodiscard]] double bound(double terms, double upper, double factor, double factor_upper, std::size_t n, double u, std::size_t leaves = 0) const {
+  /// `factor` times a sum of `terms`, computed within `factor` (upper) times a sum of `upper` and n roundings in `u`. A flushed
+  /// sum loses at most one `underflow` for each of its leaves, which are more than n where sums are added to each other.
+  [[nodiscard]] double bound(double terms, double upper, double factor, double factor_upper, std::size_t n, double u,
+                             std::size_t leaves = 0) const {
     const double above = factor_upper * upper;
     return (above * (1 + gamma(n, u)) - factor * terms) + static_cast<double>(n + 8) * own_roundoff * above +
            static_cast<double>(std::max(n, leaves) + 8) * underflow * std::max(1.0, factor_upper);

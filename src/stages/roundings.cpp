@@ -144,13 +144,14 @@ void with_each(std::vector<option<Rounding>>& options, const std::vector<Value>&
 /// What the update and w h may do beside formats. Where gates have channels k carries their decay.
 void with_ways_of_state(std::vector<option<state_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
   const bool channels = p.gate_per_channel();
-  const auto of_decay = [&](const plan_variant& v) { return channels ? write_decay::k : p.g ? v.v_new.decay : write_decay::v_new; };
-  with_each(options, values_of(all, of_decay),
-            [&](state_rounding& r, write_decay decay) {
-              const bool on_keys = decay == write_decay::k;
-              if (on_keys) r.update = r.update == update_kind::stored_value ? update_kind::stored_key : update_kind::key;
-              return std::string(on_keys && !channels ? "decay on k" : "");
-            });
+  const auto of_decay = [&](const plan_variant& v) {
+    return channels ? write_decay::k : p.g ? v.v_new.decay : write_decay::v_new;
+  };
+  with_each(options, values_of(all, of_decay), [&](state_rounding& r, write_decay decay) {
+    const bool on_keys = decay == write_decay::k;
+    if (on_keys) r.update = r.update == update_kind::stored_value ? update_kind::stored_key : update_kind::key;
+    return std::string(on_keys && !channels ? "decay on k" : "");
+  });
   const std::vector<format> stored = values_of(all, [](const plan_variant& v) { return v.v_new.store; });
   with_each(options, stored, [&](state_rounding& r, const format& f) {
     r.value_copy = f;
@@ -176,11 +177,10 @@ void with_ways_of_state(std::vector<option<state_rounding>>& options, const std:
 void with_ways_of_output(std::vector<option<output_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
   const bool channels = p.gate_per_channel();
   const auto of_decay = [&](const plan_variant& v) { return channels ? read_decay::q : p.g ? v.o.decay : read_decay::product; };
-  with_each(options, values_of(all, of_decay),
-            [&](output_rounding& r, read_decay decay) {
-              r.query_gated = decay == read_decay::q;
-              return std::string(r.query_gated && !channels ? "decay on q" : "");
-            });
+  with_each(options, values_of(all, of_decay), [&](output_rounding& r, read_decay decay) {
+    r.query_gated = decay == read_decay::q;
+    return std::string(r.query_gated && !channels ? "decay on q" : "");
+  });
   with_each(options, values_of(all, [](const plan_variant& v) { return v.o.state_operand; }),
             [](output_rounding& r, const std::optional<narrowing>& of_state) {
               if (!of_state) return std::string();
@@ -203,7 +203,8 @@ void with_ways_of_output(std::vector<option<output_rounding>>& options, const st
 void add_l2norms(const std::vector<plan_variant>& all, stage_roundings& r) {
   r.l2norm_store = all.front().l2norm_store;
   r.l2norm_epsilon = all.front().l2norm_epsilon;
-  for (const auto& [store, epsilon] : values_of(all, [](const plan_variant& v) { return std::pair(v.l2norm_store, v.l2norm_epsilon); })) {
+  for (const auto& [store, epsilon] :
+       values_of(all, [](const plan_variant& v) { return std::pair(v.l2norm_store, v.l2norm_epsilon); })) {
     if (store == r.l2norm_store && epsilon == r.l2norm_epsilon) continue;
     const std::string name = store ? std::string(name_of(*store)) : "not rounded";
     r.other_l2norms.push_back({"l2norm " + name + ", epsilon " + detail::general(epsilon, 3), store, epsilon});
@@ -230,7 +231,8 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   std::vector<option<scaled_rounding>> u, w;
   std::vector<option<state_rounding>> uniform, mixed;
   std::vector<option<output_rounding>> output;
-  const bool steps_differ = std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
+  const bool steps_differ =
+      std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
   for (const plan_variant& v : all) {
     r.elementwise = std::max(r.elementwise, unit_roundoff(v.cumsum));
     gram.push_back(gram_of(v, channels, steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));

@@ -61,7 +61,8 @@ void require_sound(const problem& p, const stage_roundings& r, bool has_aqk) {
   }
   for (const state_rounding& s : r.state) {
     if (p.gate_per_channel() && s.update != update_kind::key && s.update != update_kind::stored_key) {
-      throw domain_error("measure_stages: the decay of a gate per channel cannot be carried by v_new; use update_kind::key or stored_key");
+      throw domain_error(
+          "measure_stages: the decay of a gate per channel cannot be carried by v_new; use update_kind::key or stored_key");
     }
   }
   for (const output_rounding& o : r.output) {
@@ -143,7 +144,8 @@ std::string number(double x, int digits = 4) {
   return out.str();
 }
 
-stage_report measure_of_one_l2norm(const problem& p, const result& r, const stage_roundings& roundings, const stage_options& options) {
+stage_report measure_of_one_l2norm(const problem& p, const result& r, const stage_roundings& roundings,
+                                   const stage_options& options) {
   if (!r.chunk_size || *r.chunk_size == 0) {
     throw domain_error(
         "measure_stages: the result states no chunk_size; stages are those of a chunk kernel, write it to the metadata");

@@ -123,8 +123,7 @@ int heat_scale::level(double value) const {
   if (!std::isfinite(value)) return no_index;
   double t = 0;
   if (two_sided) {
-    t = value < middle ? 0.5 * (value - range.low) / (middle - range.low)
-                       : 0.5 + 0.5 * (value - middle) / (range.high - middle);
+    t = value < middle ? 0.5 * (value - range.low) / (middle - range.low) : 0.5 + 0.5 * (value - middle) / (range.high - middle);
   } else if (range.shows(value)) {
     t = range.fraction(value);
   }

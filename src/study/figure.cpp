@@ -149,8 +149,8 @@ std::string cloud_of(const marks& points, const std::string& name) {
         const long first = *at;
         long last = first;
         while (++at != rows.end() && *at == last + 1) last = *at;
-        d += first == *rows.begin() ? "M" + length(column, step_x) + " " + length(first, step)
-                                    : "m0 " + length(first - pen, step);
+        d +=
+            first == *rows.begin() ? "M" + length(column, step_x) + " " + length(first, step) : "m0 " + length(first - pen, step);
         d += last == first ? "h0" : "v" + length(last - first, step);
         pen = last;
       }
@@ -234,9 +234,10 @@ std::string heat_numbers(const placed_panel& p) {
       const double down = (static_cast<double>(row) + 0.5) / static_cast<double>(h.rows);
       const double y = p.top + p.height * (h.row_names.empty() ? 1 - down : down) + 4;
       const bool end = level < 3 || level >= heat_levels - 3;
-      const std::string name = level == no_index   ? "he"
-                               : p.heat->two_sided ? (end ? "hx" : "he")
-                                                   : level_is_light(level) ? "hd" : "hl";
+      const std::string name = level == no_index       ? "he"
+                               : p.heat->two_sided     ? (end ? "hx" : "he")
+                               : level_is_light(level) ? "hd"
+                                                       : "hl";
       out += text_element(name, x, y, "middle", tick_text(v, h.digits));
     }
   }

@@ -368,9 +368,8 @@ class arrangement {
     for (std::size_t i = begin; i < end; ++i) {
       placed_panel& p = made_.panels[i];
       // Slanted names are drawn beneath every heat map.
-      p.x_labelled =
-          p.slanted > 0 || i + columns_ >= made_.panels.size() ||
-          !same_axis(made_.panels[i + columns_], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
+      p.x_labelled = p.slanted > 0 || i + columns_ >= made_.panels.size() ||
+                     !same_axis(made_.panels[i + columns_], p, &panel::x, &placed_panel::x, &placed_panel::x_ticks);
       double below = p.x_labelled ? std::max(18.0, p.slanted) : 2;
       if (p.x_labelled && !p.source->x.label.empty()) below += 20;
       footer = std::max(footer, below);

@@ -72,7 +72,7 @@ struct placed_panel {
   std::vector<text_line> y_labels;
   std::vector<text_line> mark_labels;  ///< of vertical marks, centred
   std::optional<heat_scale> heat;
-  bool has_key = false;                ///< a heat map's colours are explained here
+  bool has_key = false;  ///< a heat map's colours are explained here
   std::vector<std::string> key_label;
   double key_left = 0, key_top = 0;
   double slanted = 0;  ///< height of slanted column names, 0: level

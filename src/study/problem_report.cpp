@@ -50,18 +50,26 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
     if (const finding* f = found(r, id)) r.answer += f->statement + " ";
   }
   if (!r.answer.empty()) r.answer.pop_back();
-  r.method = "Inputs are taken exactly as they are in the file, after the problem's own activations and normalisation. What "
-             "describes them is computed in fp64 and is an estimate; whether a step is expansive is decided exactly where the "
-             "inputs are exact. Errors are distances to the certified reference (`proofs/notes/oracle-radius.md`), verdicts those "
-             "of `deltaproof check` with the same options.";
+  r.method =
+      "Inputs are taken exactly as they are in the file, after the problem's own activations and normalisation. What "
+      "describes them is computed in fp64 and is an estimate; whether a step is expansive is decided exactly where the "
+      "inputs are exact. Errors are distances to the certified reference (`proofs/notes/oracle-radius.md`), verdicts those "
+      "of `deltaproof check` with the same options.";
   r.not_claimed = {
       "Other inputs: this is one file. What planted faults it could not show stands with each verdict.",
-      "What an inverse forms is that of fp64 on these chunks: another format's rounding is not in it (`deltaproof inverse` has that).",
+      "What an inverse forms is that of fp64 on these chunks: another format's rounding is not in it (`deltaproof inverse` has "
+      "that).",
       "The rate of forgetting is that of one random start over this many tokens, not a limit.",
   };
-  r.parameters = {{"batch", p.batch()},          {"tokens", p.tokens()},           {"sequences", sequences},
-                  {"key_heads", p.key_heads()},  {"value_heads", p.value_heads()}, {"key_dim", p.key_dim()},
-                  {"value_dim", p.value_dim()},  {"chunk", of.chunk},              {"rule", std::string(name_of(p.rule))},
+  r.parameters = {{"batch", p.batch()},
+                  {"tokens", p.tokens()},
+                  {"sequences", sequences},
+                  {"key_heads", p.key_heads()},
+                  {"value_heads", p.value_heads()},
+                  {"key_dim", p.key_dim()},
+                  {"value_dim", p.value_dim()},
+                  {"chunk", of.chunk},
+                  {"rule", std::string(name_of(p.rule))},
                   {"seed", options.judge.seed}};
   validate(r);
   return r;

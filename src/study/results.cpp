@@ -148,8 +148,8 @@ std::size_t frame::position(std::string_view column) const {
 
 const cell& frame::at(std::size_t row_at, std::string_view column) const {
   if (row_at >= rows_.size()) {
-    throw domain_error("a frame of " + std::to_string(rows_.size()) + " rows has no row " + std::to_string(row_at) + " to take '" +
-                       std::string(column) + "' from; was a row looked for that is not there?");
+    throw domain_error("a frame of " + std::to_string(rows_.size()) + " rows has no row " + std::to_string(row_at) +
+                       " to take '" + std::string(column) + "' from; was a row looked for that is not there?");
   }
   return rows_[row_at][position(column)];
 }

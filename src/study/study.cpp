@@ -31,7 +31,8 @@ const study& study_named(std::string_view name) {
     if (s->name == name) return *s;
     names.push_back(s->name);
   }
-  throw domain_error("no study '" + std::string(name) + "'" + (names.empty() ? "; there is none" : detail::suggestion(name, names)));
+  throw domain_error("no study '" + std::string(name) + "'" +
+                     (names.empty() ? "; there is none" : detail::suggestion(name, names)));
 }
 
 namespace {

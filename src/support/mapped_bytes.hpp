@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 
-
 namespace deltaproof {
 
 using shared_bytes = std::shared_ptr<const std::byte[]>;

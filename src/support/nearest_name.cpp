@@ -58,7 +58,8 @@ std::string suggestion(std::string_view wrong, std::span<const std::string_view>
   if (names.empty()) return "";
   // Of a handful of names one is meant, however it was spelt.
   constexpr std::size_t handful = 8;
-  const std::string_view near = names.size() <= handful ? nearest_within(wrong, names, std::string_view::npos) : nearest_name(wrong, names);
+  const std::string_view near =
+      names.size() <= handful ? nearest_within(wrong, names, std::string_view::npos) : nearest_name(wrong, names);
   std::string text = near.empty() ? "; there " : "; did you mean \"" + std::string(near) + "\"? There ";
   text += names.size() == 1 ? "is " : "are ";
   for (std::size_t i = 0; i < names.size(); ++i) text += (i > 0 ? ", " : "") + std::string(names[i]);

@@ -29,7 +29,7 @@ void require_regular(mode_t mode, const std::string& where) {
 
 input_file::input_file(const std::filesystem::path& path) : where_(path.string()) {
   if (where_.find('\0') != std::string::npos) throw format_error(in_quotes(where_) + ": a NUL is part of no file's name");
-  struct stat status {};
+  struct stat status{};
   // Asked before it is opened: to open a device can already do something.
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) throw format_error(where_ + ": there is no such file");
@@ -38,7 +38,8 @@ input_file::input_file(const std::filesystem::path& path) : where_(path.string()
   require_regular(status.st_mode, where_);
   // Not waiting: somebody may have put a pipe there since.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor_ < 0) throw format_error(where_ + ": cannot be opened for reading: " + std::strerror(errno) + "; check its permissions");
+  if (descriptor_ < 0)
+    throw format_error(where_ + ": cannot be opened for reading: " + std::strerror(errno) + "; check its permissions");
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);
     require_regular(status.st_mode, where_);

@@ -29,8 +29,9 @@ template <class Loop>
 template <class Loop>
 void in_widest_vectors(const Loop& loop) {
 #if DELTAPROOF_CHOOSES_VECTORS
-  static const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+  static const bool has_v4 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                             __builtin_cpu_supports("avx512cd");
   static const bool has_v3 = __builtin_cpu_supports("avx2");
   if (has_v4) return in_vectors_of_v4(loop);
   if (has_v3) return in_vectors_of_v3(loop);

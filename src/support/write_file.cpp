@@ -153,7 +153,8 @@ void file_batch::finish() {
 
 std::filesystem::path new_folder_beside(const std::filesystem::path& path) {
   std::filesystem::path made;
-  const int code = make_beside(path, "part", made, [](const std::filesystem::path& name) { return ::mkdir(name.c_str(), 0777) == 0; });
+  const int code =
+      make_beside(path, "part", made, [](const std::filesystem::path& name) { return ::mkdir(name.c_str(), 0777) == 0; });
   if (code != 0) cannot_write(path, code);
   return made;
 }

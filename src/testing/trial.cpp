@@ -108,7 +108,8 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
                         : says_nothing        ? verdict::vacuous
                                               : verdict::holds;
     if (one != verdict::holds && (out.reason.empty() || combine(out.judged, one) != out.judged)) {
-      out.reason = one == verdict::vacuous ? "nothing but zeros was due of o: a kernel that writes nothing does as well" : name + ": " + count.line;
+      out.reason = one == verdict::vacuous ? "nothing but zeros was due of o: a kernel that writes nothing does as well"
+                                           : name + ": " + count.line;
     }
     out.judged = combine(out.judged, one);
     body += line(name, count.line);

@@ -15,10 +15,10 @@
 namespace deltaproof {
 namespace {
 
-using testing::thrown;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::thrown;
 
 std::string refusal(const tensor_view& view) {
   return thrown([&] { static_cast<void>(copied(view, "k")); });
@@ -81,9 +81,7 @@ TEST(tensor_view, says_what_is_wrong_and_what_to_do) {
               HasSubstr("further than memory does"));
   const std::vector<std::uint16_t> bits(4);
   EXPECT_THAT(thrown([&] { tensor_view(fp32, bits, {2}); }), AllOf(HasSubstr("bf16 or fp16"), HasSubstr("fp32")));
-  EXPECT_THAT(thrown([&] {
-                static_cast<void>(words_of<double>(copied({x, {4}}, "x")));
-              }),
+  EXPECT_THAT(thrown([&] { static_cast<void>(words_of<double>(copied({x, {4}}, "x"))); }),
               AllOf(HasSubstr("tensor x holds F32"), HasSubstr("float for F32")));
 }
 

@@ -4,8 +4,6 @@
 // What the inverses of I + L do in formats: exact where every intermediate is a short integer, within the bound of
 // substitution elsewhere, blind to what they do not read and never blind to what they do. (Their identities in a ring
 // are in the catalogue, tests/support/identities/inverse.hpp, and run with the chunkwise form's.)
-#include "deltaproof/algebra/triangular.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "deltaproof/algebra/growth.hpp"
+#include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "support/identities/identity.hpp"
 #include "support/sequence_generators.hpp"
@@ -49,7 +48,8 @@ template <class S>
 matrix<S> any_lower(drawn& d, int largest, int denominator) {
   matrix<S> lower(d.rows, d.rows);
   for (std::size_t i = 0; i < d.rows; ++i) {
-    for (std::size_t j = 0; j < i; ++j) lower(i, j) = round_to<S>(static_cast<double>(d.stream.between(-largest, largest)) / denominator);
+    for (std::size_t j = 0; j < i; ++j)
+      lower(i, j) = round_to<S>(static_cast<double>(d.stream.between(-largest, largest)) / denominator);
   }
   return lower;
 }

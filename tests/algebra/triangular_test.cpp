@@ -27,7 +27,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 std::vector<inverse_method> all_methods() {
   std::vector<inverse_method> all;
   for (const named_inverse& row : inverse_methods) all.push_back(row.method);
-  for (const char* name : {"forward1+block", "forward3+block2", "neumann1+block2", "neumann3+block", "neumann5+block2", "forward7+block"}) {
+  for (const char* name :
+       {"forward1+block", "forward3+block2", "neumann1+block2", "neumann3+block", "neumann5+block2", "forward7+block"}) {
     all.push_back(inverse_named(name));
   }
   return all;
@@ -63,7 +64,8 @@ TEST(run_inverse, identical_keys_by_hand) {
 TEST(run_inverse, empty_single_and_zero_matrices) {
   for (const auto& method : all_methods()) {
     EXPECT_EQ(run_inverse<plain<float>>(method, matrix<float>()).size(), 0U) << name_of(method);
-    EXPECT_EQ(run_inverse<plain<float>>(method, matrix<float>(1, 1, std::vector<float>{7})), identity<float>(1)) << name_of(method);
+    EXPECT_EQ(run_inverse<plain<float>>(method, matrix<float>(1, 1, std::vector<float>{7})), identity<float>(1))
+        << name_of(method);
     EXPECT_EQ(run_inverse<plain<float>>(method, matrix<float>(9, 9)), identity<float>(9)) << name_of(method);
   }
 }
@@ -146,7 +148,8 @@ void unread_entries_change_no_bit() {
       const auto want = bits(run_inverse<A, M>(method, lower));
       for (const double fill : {nan, std::numeric_limits<double>::infinity(), -1e30}) {
         EXPECT_EQ(bits(run_inverse<A, M>(method, with_upper(lower, fill))), want) << name_of(method) << " " << n << " " << fill;
-        EXPECT_EQ(bits(invert_unit_lower<A, M>(method, with_upper(lower, fill))), want) << name_of(method) << " " << n << " " << fill;
+        EXPECT_EQ(bits(invert_unit_lower<A, M>(method, with_upper(lower, fill))), want)
+            << name_of(method) << " " << n << " " << fill;
       }
     }
   }
@@ -215,7 +218,8 @@ TEST(invert_unit_lower, refuses_what_is_not_finite_by_its_place) {
     lower(3, 1) = 1;
     lower(2, 0) = -std::numeric_limits<double>::infinity();
     EXPECT_THAT(message_of([&] { (void)invert_unit_lower<plain<double>>(method, lower); }), HasSubstr("L(2, 0)"));
-    EXPECT_TRUE(std::isnan(run_inverse<plain<double>>(method, lower)(3, 0)) || std::isinf(run_inverse<plain<double>>(method, lower)(3, 0)));
+    EXPECT_TRUE(std::isnan(run_inverse<plain<double>>(method, lower)(3, 0)) ||
+                std::isinf(run_inverse<plain<double>>(method, lower)(3, 0)));
   }
 }
 

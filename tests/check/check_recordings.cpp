@@ -87,7 +87,8 @@ TEST(check, says_where_a_diverging_problem_diverges) {
   if (folder.empty()) GTEST_SKIP() << "no recordings beside the checkout; set DELTAPROOF_RECORDINGS";
   const fs::path problem_file = folder / "delta_rawk_blowup_bf16.problem.safetensors";
   for (const char* path : {"chunk", "recurrent"}) {
-    const check_report report = check_files(problem_file, folder / ("delta_rawk_blowup_bf16." + std::string(path) + ".safetensors"));
+    const check_report report =
+        check_files(problem_file, folder / ("delta_rawk_blowup_bf16." + std::string(path) + ".safetensors"));
     ASSERT_TRUE(report.diverges);
     EXPECT_EQ(report.diverges->first.token, 88U);
     EXPECT_EQ(report.diverges->first.value_head, 1U);

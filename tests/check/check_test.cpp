@@ -193,7 +193,8 @@ TEST(check, json_says_by_tier_what_is_behind_a_radius) {
     report.tiers = {{tier, 1}};
     return nlohmann::json::parse(to_json(report, check_identity{}))["oracle"]["because"].get<std::string>();
   };
-  const std::string paper = "proofs/notes/oracle-radius.md, proved on paper", fp64 = "float.tier_run.", entries = "float.oracle_radius.";
+  const std::string paper = "proofs/notes/oracle-radius.md, proved on paper", fp64 = "float.tier_run.",
+                    entries = "float.oracle_radius.";
   for (const char* tier : {"fp64", "double-double", "fixed-128", "exact"}) {
     EXPECT_TRUE(because(tier).starts_with(paper)) << tier;
     EXPECT_NE(because(tier).find("of tier fp64 "), std::string::npos) << tier;  // rows before were of that tier
@@ -212,7 +213,8 @@ TEST(check, a_state_bound_without_a_state_is_refused) {
 }
 
 TEST(tensor_bound, malformed_limits_are_named) {
-  for (const char* text : {"", "max_abs", "max_abs=", "max_abs=x", "max_abs=-1", "max_abs=nan", "max_abs=inf", "speed=1", "w:max_abs=1", "max_abs=1 "}) {
+  for (const char* text : {"", "max_abs", "max_abs=", "max_abs=x", "max_abs=-1", "max_abs=nan", "max_abs=inf", "speed=1",
+                           "w:max_abs=1", "max_abs=1 "}) {
     EXPECT_THROW(static_cast<void>(parse_tensor_bound(text, because("a test"))), format_error) << text;
   }
   const tensor_bound b = parse_tensor_bound("final_state:rel_fro=2.5e-3", because("a test"));

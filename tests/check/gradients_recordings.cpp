@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Gradients of recorded kernels: the certified adjoint finds the errors that automatic differentiation of a float64 token loop found
-// (tests/recordings/fla-0.6/README.md, and the index beside the external recordings), and the gradients of fp64 references.
+// Gradients of recorded kernels: the certified adjoint finds the errors that automatic differentiation of a float64 token loop
+// found (tests/recordings/fla-0.6/README.md, and the index beside the external recordings), and the gradients of fp64 references.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -72,7 +72,9 @@ TEST(recorded_gradients, have_the_errors_that_differentiation_of_a_token_loop_fi
 
 std::filesystem::path backward_recordings() {
   const auto folder = testing::external_recordings();
-  return folder.empty() || !std::filesystem::exists(folder.parent_path() / "backward/index.json") ? std::filesystem::path() : folder.parent_path() / "backward";
+  return folder.empty() || !std::filesystem::exists(folder.parent_path() / "backward/index.json")
+             ? std::filesystem::path()
+             : folder.parent_path() / "backward";
 }
 
 TEST(recorded_gradients, of_the_external_recordings_have_the_errors_of_their_index) {
@@ -83,7 +85,7 @@ TEST(recorded_gradients, of_the_external_recordings_have_the_errors_of_their_ind
     const std::string name = row.at("case");
     const auto errors = errors_of(folder / row.at("problem").get<std::string>(), folder / row.at("result").get<std::string>());
     for (const auto& [tensor, stated] : row.at("errors").items()) {
-      if (errors.count(tensor) == 0) continue;  // dq_hat, dk_hat
+      if (errors.count(tensor) == 0) continue;   // dq_hat, dk_hat
       const double want = stated.at("rel_fro");  // four digits
       EXPECT_NEAR(errors.at(tensor), want, 6e-4 * want) << name << " " << tensor;
       ++compared;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Gradients through files and `check`: what is read, what is measured, what is refused.
+#include "deltaproof/oracle/gradients.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +17,6 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/files/golden.hpp"
 #include "deltaproof/inputs/regimes.hpp"
-#include "deltaproof/oracle/gradients.hpp"
 #include "support/thrown.hpp"
 
 namespace deltaproof {
@@ -111,7 +112,8 @@ TEST(gradients, of_other_shapes_or_of_nothing_are_named) {
   EXPECT_THAT(testing::thrown([&] { (void)read(p, r); }), ::testing::HasSubstr("dbeta: shape [1, 37, 1] should be [1, 37, 2]"));
   r = true_result(p);
   r.gradients.emplace("dg", r.gradients.at("dbeta"));
-  EXPECT_THAT(testing::thrown([&] { (void)read(p, r); }), ::testing::HasSubstr("dg is the gradient of g, which the problem has not got"));
+  EXPECT_THAT(testing::thrown([&] { (void)read(p, r); }),
+              ::testing::HasSubstr("dg is the gradient of g, which the problem has not got"));
 }
 
 TEST(gradients, cotangents_are_read_written_and_validated) {
@@ -125,7 +127,8 @@ TEST(gradients, cotangents_are_read_written_and_validated) {
   EXPECT_EQ(again.d_final_state->to_doubles(), p.d_final_state->to_doubles());
   problem bad = p;
   bad.d_o = tensor::from_doubles(fp32, {1, 37, 2, 5}, std::vector<double>(370), "do");
-  EXPECT_THAT(testing::thrown([&] { validate(bad, "P"); }), ::testing::HasSubstr("P: tensor do: shape [1, 37, 2, 5] should be [1, 37, 2, 6]"));
+  EXPECT_THAT(testing::thrown([&] { validate(bad, "P"); }),
+              ::testing::HasSubstr("P: tensor do: shape [1, 37, 2, 5] should be [1, 37, 2, 6]"));
   bad = p;
   std::vector<double> x = p.d_final_state->to_doubles();
   x[0] = HUGE_VAL;
@@ -139,7 +142,8 @@ TEST(gradients, without_cotangents_are_a_note_and_a_bound_on_them_an_error) {
   p.d_o.reset();
   p.d_final_state.reset();
   EXPECT_EQ(checked(p, r).tensors.size(), 1U);
-  EXPECT_THAT(testing::thrown([&] { (void)checked(p, r, "dq:rel_fro=0.1"); }), ::testing::HasSubstr("neither do nor dfinal_state"));
+  EXPECT_THAT(testing::thrown([&] { (void)checked(p, r, "dq:rel_fro=0.1"); }),
+              ::testing::HasSubstr("neither do nor dfinal_state"));
 }
 
 // A head of q serves two of v; a packed problem has the gradients of its sequences.
@@ -173,7 +177,8 @@ TEST(gradients, beyond_the_range_are_not_judged) {
   EXPECT_GT(d.cotangents_from, 60U);
   EXPECT_LT(d.cotangents_from, 90U);
   const auto judged = [&](const std::string& name) {
-    return std::find_if(report.tensors.begin(), report.tensors.end(), [&](const tensor_report& t) { return t.name == name; })->errors.elements;
+    return std::find_if(report.tensors.begin(), report.tensors.end(), [&](const tensor_report& t) { return t.name == name; })
+        ->errors.elements;
   };
   // dv = 3 G^T k leaves fp32 a little before the cotangent G does.
   EXPECT_LE(judged("dv"), (d.states_until - d.cotangents_from) * 8);
@@ -185,7 +190,8 @@ TEST(gradients, beyond_the_range_are_not_judged) {
   problem typical = with_cotangents(op_kind::delta_rule);
   typical.d_final_state = tensor::from_doubles(fp64, {1, 2, 8, 6}, std::vector<double>(96, 1e39), "dfinal_state");
   result given;
-  for (const auto& [name, gradient] : make_golden_gradients(typical, asked).tensors) given.gradients.emplace(name, gradient.parts.front());
+  for (const auto& [name, gradient] : make_golden_gradients(typical, asked).tensors)
+    given.gradients.emplace(name, gradient.parts.front());
   const check_report reverse = checked(typical, given, "dq:rel_fro=1e-6");
   EXPECT_EQ(reverse.judged, verdict::holds) << reverse.reason;
   ASSERT_EQ(reverse.gradients_diverge.size(), 2U);
@@ -227,7 +233,8 @@ TEST(gradients, alone_in_a_file_are_judged) {
   EXPECT_TRUE(plans_of(back, p).empty());
   EXPECT_EQ(checked(p, back).judged, verdict::measured);
   EXPECT_EQ(checked(p, back, "rel_fro=0.01").judged, verdict::holds);
-  EXPECT_THAT(testing::thrown([&] { (void)checked(p, back, "o:rel_fro=0.01"); }), ::testing::HasSubstr("a bound on o, but the result holds gradients alone"));
+  EXPECT_THAT(testing::thrown([&] { (void)checked(p, back, "o:rel_fro=0.01"); }),
+              ::testing::HasSubstr("a bound on o, but the result holds gradients alone"));
   check_options by_plan;
   by_plan.plans = {plan_named("fp32")};
   EXPECT_THAT(testing::thrown([&] { (void)check(p, back, by_plan); }), ::testing::HasSubstr("of which plans say nothing yet"));
@@ -236,7 +243,11 @@ TEST(gradients, alone_in_a_file_are_judged) {
   for (double& x : dk) x = -x;
   wrong.gradients.at("dk") = tensor::from_doubles(fp32, wrong.gradients.at("dk").shape(), dk, "dk");
   EXPECT_EQ(checked(p, wrong, "rel_fro=0.01").judged, verdict::refuted);
-  write_result(path, [&] { result state = back; state.final_state = tensor::from_doubles(fp32, {1, 2, 8, 6}, std::vector<double>(96), "final_state"); return state; }());
+  write_result(path, [&] {
+    result state = back;
+    state.final_state = tensor::from_doubles(fp32, {1, 2, 8, 6}, std::vector<double>(96), "final_state");
+    return state;
+  }());
   notes.clear();
   EXPECT_FALSE(read_result(path, p, "", notes).final_state.has_value());
   EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("not read without it: final_state")));
@@ -283,8 +294,10 @@ TEST(gradients, of_packed_sequences_are_those_of_each_alone) {
       EXPECT_EQ(packed.tensors.at("dq").value[first * 4 + i], alone.tensors.at("dq").value[i]);
       EXPECT_EQ(packed.tensors.at("dk").value[first * 4 + i], alone.tensors.at("dk").value[i]);
     }
-    for (std::size_t i = 0; i < count * 2; ++i) EXPECT_EQ(packed.tensors.at("dg").value[first * 2 + i], alone.tensors.at("dg").value[i]);
-    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(packed.tensors.at("dinitial_state").value[n * 32 + i], alone.tensors.at("dinitial_state").value[i]);
+    for (std::size_t i = 0; i < count * 2; ++i)
+      EXPECT_EQ(packed.tensors.at("dg").value[first * 2 + i], alone.tensors.at("dg").value[i]);
+    for (std::size_t i = 0; i < 32; ++i)
+      EXPECT_EQ(packed.tensors.at("dinitial_state").value[n * 32 + i], alone.tensors.at("dinitial_state").value[i]);
   }
 }
 

@@ -64,7 +64,8 @@ inline tensor with(const tensor& t, std::size_t at, double value) {
   return tensor::from_doubles(t.element_format(), t.shape(), values, t.name());
 }
 
-inline recorded_run run_of(const problem& p, std::string_view plan_name, std::size_t chunk = 64, std::string_view fault = {}, std::string name = "whole") {
+inline recorded_run run_of(const problem& p, std::string_view plan_name, std::size_t chunk = 64, std::string_view fault = {},
+                           std::string name = "whole") {
   const plan declared = plan_named(plan_name);
   const path_kind path = chunk > 0 ? path_kind::chunk : path_kind::recurrent;
   emulation_options how;

@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 
 constexpr std::string_view gdn = "fla-chunk-gdn";
 
-invariant_report judge(invariant_kind kind, const recorded_run& whole, const std::vector<recorded_run>& parts, const invariant_options& options = quick()) {
+invariant_report judge(invariant_kind kind, const recorded_run& whole, const std::vector<recorded_run>& parts,
+                       const invariant_options& options = quick()) {
   return check_invariant(kind, whole, parts, options);
 }
 
@@ -29,7 +30,8 @@ recorded_run prefix_of(const problem& p, std::size_t tokens, std::string_view fa
 TEST(Invariant, PrefixHoldsForACausalKernelAtEveryCut) {
   const problem p = gated_problem(150);
   const recorded_run whole = run_of(p, gdn);
-  for (const std::size_t tokens : {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{128}, std::size_t{149}}) {
+  for (const std::size_t tokens :
+       {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{128}, std::size_t{149}}) {
     const invariant_report report = judge(invariant_kind::prefix, whole, {prefix_of(p, tokens)});
     EXPECT_EQ(report.judged, verdict::holds) << tokens << ": " << report.reason;
     EXPECT_EQ(report.bits.at(0).elements, tokens * 2 * 12);
@@ -39,14 +41,17 @@ TEST(Invariant, PrefixHoldsForACausalKernelAtEveryCut) {
 TEST(Invariant, PrefixNamesTheFirstElementThatAFutureTokenMoved) {
   const problem p = gated_problem(150);
   // The last shared token takes a gate that the part does not have.
-  const invariant_report gate = judge(invariant_kind::prefix, run_of(p, gdn, 64, "gate-of-next-token"), {prefix_of(p, 64, "gate-of-next-token")});
+  const invariant_report gate =
+      judge(invariant_kind::prefix, run_of(p, gdn, 64, "gate-of-next-token"), {prefix_of(p, 64, "gate-of-next-token")});
   ASSERT_EQ(gate.judged, verdict::refuted);
   EXPECT_EQ(gate.bits.at(0).first->token, 63u);
   EXPECT_THAT(gate.reason, HasSubstr("token 63, element"));
   EXPECT_THAT(gate.reason, HasSubstr(" in the whole, 0x"));
   EXPECT_EQ(gate.remedy, "");
   // A leak inside a chunk shows only where the cut is inside it.
-  EXPECT_EQ(judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"), {prefix_of(p, 64, "o-mask-off-by-one")}).judged, verdict::holds);
+  EXPECT_EQ(
+      judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"), {prefix_of(p, 64, "o-mask-off-by-one")}).judged,
+      verdict::holds);
   const invariant_report mask = judge(invariant_kind::prefix, run_of(p, gdn, 64, "o-mask-off-by-one"),
                                       {prefix_of(p, 64, "o-mask-off-by-one"), prefix_of(p, 100, "o-mask-off-by-one")});
   ASSERT_EQ(mask.judged, verdict::refuted);
@@ -64,7 +69,8 @@ TEST(Invariant, PrefixRefusesWhatIsNoPrefix) {
   EXPECT_THAT(k, HasSubstr("tensor k at [0, 5, 1, 3] is 0x3f00 (0.5) where the whole has 0x"));
   part = prefix_of(p, 64);
   part.given.initial_state = with(*p.initial_state, 17, 3);
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("initial_state at [0, 0, 1, 5] is 0x40400000 (3)"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }),
+              HasSubstr("initial_state at [0, 0, 1, 5] is 0x40400000 (3)"));
   part = prefix_of(p, 64);
   part.given.scale = 1;
   EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("scale is 1 and 0.25"));

@@ -87,7 +87,8 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
     std::function<void(check_options&)> spoil;
   };
   std::vector<spoilt> all;
-  for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5}) all.push_back({"accuracy", [x](check_options& o) { o.judge.accuracy = x; }});
+  for (const double x : {nan, inf, -inf, -0.1, 0.0, 1.5})
+    all.push_back({"accuracy", [x](check_options& o) { o.judge.accuracy = x; }});
   for (const double x : {nan, inf, -1.0, 0.0, 1e-13, 0.5, 1.0})
     all.push_back({"false-alarm probability", [x](check_options& o) { o.judge.false_alarm = x; }});
   for (const double x : {nan, inf, -30.0, 0.0}) all.push_back({"seconds", [x](check_options& o) { o.judge.seconds = x; }});
@@ -95,8 +96,10 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
   for (const unsigned x : {static_cast<unsigned>(-1), 40000U}) {
     all.push_back({"threads", [x](check_options& o) { o.threads = x; }});
   }
-  all.push_back({"bound", [](check_options& o) { o.judge.bounds.push_back({"o", {metric::max_abs, bound(inf, because("a test"))}}); }});
-  all.push_back({"bound", [](check_options& o) { o.judge.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
+  all.push_back(
+      {"bound", [](check_options& o) { o.judge.bounds.push_back({"o", {metric::max_abs, bound(inf, because("a test"))}}); }});
+  all.push_back(
+      {"bound", [](check_options& o) { o.judge.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
   for (const spoilt& one : all) {
     check_options options = by(declared);
     one.spoil(options);
@@ -111,7 +114,11 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
     suites.judge = options.judge;
     suites.threads = options.threads;
     EXPECT_THAT(thrown([&] { (void)run_suite({}, suites); }), HasSubstr(one.says));
-    EXPECT_THAT(thrown([&] { (void)judge_plan(p, whole.gave, declared, reference{}, {}, {}, {.judge = options.judge, .threads = options.threads}); }), HasSubstr(one.says));
+    EXPECT_THAT(thrown([&] {
+                  (void)judge_plan(p, whole.gave, declared, reference{}, {}, {},
+                                   {.judge = options.judge, .threads = options.threads});
+                }),
+                HasSubstr(one.says));
   }
 }
 
@@ -149,7 +156,8 @@ TEST(sound_options, one_question_has_one_answer_at_every_door) {
   const auto files = record(folder / "one", run.given, run.gave);
   check_request asked;
   asked.plan = "fla-chunk-gdn";
-  asked.judge = {.false_alarm = 1e-5, .accuracy = 0.1, .power = false, .seed = 7, .seconds = 30, .max_bits = 512, .strict_padding = true};
+  asked.judge = {
+      .false_alarm = 1e-5, .accuracy = 0.1, .power = false, .seed = 7, .seconds = 30, .max_bits = 512, .strict_padding = true};
   const auto said = [](const std::string& text) {
     nlohmann::json j = nlohmann::json::parse(text);
     for (const char* where : {"problem", "result", "notes", "reproduce", "version"}) j.erase(where);
@@ -157,13 +165,18 @@ TEST(sound_options, one_question_has_one_answer_at_every_door) {
   };
   notes_list notes;
   recorded_run read = read_run(files.first, files.second, notes);
-  const answered_check answered = answer(read.given, read.gave, asked, {.problem_path = files.first.string(), .problem_sha256 = read.problem_sha256, .result_path = files.second.string(), .result_sha256 = read.result_sha256});
+  const answered_check answered = answer(read.given, read.gave, asked,
+                                         {.problem_path = files.first.string(),
+                                          .problem_sha256 = read.problem_sha256,
+                                          .result_path = files.second.string(),
+                                          .result_sha256 = read.result_sha256});
   const std::string first = to_json(answered.report, answered.identity);
   EXPECT_EQ(said(first)["options"]["seed"], 7);
 
   suite_options suites;
   suites.judge = asked.judge;
-  suite cases{folder / "suite.toml", {{.name = "one", .problem = files.first, .result = files.second, .plan = asked.plan, .accuracy = 0.1}}};
+  suite cases{folder / "suite.toml",
+              {{.name = "one", .problem = files.first, .result = files.second, .plan = asked.plan, .accuracy = 0.1}}};
   const suite_report suite_said = run_suite(cases, suites);
   ASSERT_EQ(suite_said.cases.front().state, case_state::judged) << suite_said.cases.front().reason;
   EXPECT_EQ(said(suite_said.cases.front().verdict_json), said(first));
@@ -312,7 +325,8 @@ TEST(sound_limits, correctly_rounded_zeros_show_nothing) {
   EXPECT_EQ(judged(delta_problem(0, 4, 4, 1)), verdict::vacuous);
   trial_options wrong;
   wrong.judge.max_bits = 7;
-  EXPECT_THAT(thrown([&] { (void)rounding_trial(p, wrong)(emulated(p, plan_named("fla-recurrent-delta"))); }), HasSubstr("7 bits"));
+  EXPECT_THAT(thrown([&] { (void)rounding_trial(p, wrong)(emulated(p, plan_named("fla-recurrent-delta"))); }),
+              HasSubstr("7 bits"));
 }
 
 // ---- what nobody judged ----
@@ -390,9 +404,8 @@ TEST(sound_coverage, a_finite_result_beyond_the_range_of_its_format_is_refuted) 
   }
   // The largest number, with the sign of the exact value, is what a kernel that saturates leaves.
   result saturated = right;
-  saturated.final_state = changed(*right.final_state, [](std::size_t, double x) {
-    return std::isnan(x) ? x : std::clamp(x, -largest(fp32), largest(fp32));
-  });
+  saturated.final_state = changed(
+      *right.final_state, [](std::size_t, double x) { return std::isnan(x) ? x : std::clamp(x, -largest(fp32), largest(fp32)); });
   EXPECT_EQ(check(p, saturated, by(declared)).tensors[1].beyond_range, 0U);
 }
 

@@ -199,7 +199,8 @@ TEST_F(suites, a_case_is_judged_as_check_judges_it_alone) {
 }
 
 TEST_F(suite_text, a_result_by_a_further_plan_has_a_name_of_its_own) {
-  const suite s = made(a_case("a", "a") + a_case("a", "a", "plan = \"fp32\"") + a_case("a", "a", "no_plan = true") + a_case("a", "a", ""));
+  const suite s =
+      made(a_case("a", "a") + a_case("a", "a", "plan = \"fp32\"") + a_case("a", "a", "no_plan = true") + a_case("a", "a", ""));
   std::vector<std::string> names;
   for (const suite_case& c : s.cases) names.push_back(c.name);
   EXPECT_EQ(names, (std::vector<std::string>{"a", "a (fp32)", "a (no plan)", "a (its kernel's plan)"}));
@@ -238,11 +239,14 @@ TEST_F(suites, what_cannot_be_judged_fails_alone) {
   EXPECT_NE(to_markdown(r).find("| error | cut | no answer |"), std::string::npos) << to_markdown(r);
 
   // What was judged then and cannot be now is a verdict that changed, and back.
-  const std::string then = to_json(judged(a_case("a", "a") + a_case("a", "bad", "name = \"cut\"\nplan = \"fla-recurrent-delta\"")));
+  const std::string then =
+      to_json(judged(a_case("a", "a") + a_case("a", "bad", "name = \"cut\"\nplan = \"fla-recurrent-delta\"")));
   const suite_drift lost = compare_baseline(r, then, "then.json");
   ASSERT_EQ(lost.verdicts.size(), 1U);
   EXPECT_EQ(lost.verdicts[0].name + lost.verdicts[0].then + lost.verdicts[0].now, "cutrefutedno answer");
-  EXPECT_EQ(compare_baseline(judged(a_case("b", "b", "name = \"cut\"\nplan = \"fla-recurrent-delta\"")), to_json(r), "r.json").verdicts.size(), 1U);
+  EXPECT_EQ(compare_baseline(judged(a_case("b", "b", "name = \"cut\"\nplan = \"fla-recurrent-delta\"")), to_json(r), "r.json")
+                .verdicts.size(),
+            1U);
 
   options = quick();
   options.skip_missing = true;

@@ -40,7 +40,9 @@ recorded_run broken_head(const problem& p, std::string_view fault, std::size_t f
     const std::size_t first = rows == p.tokens() ? from : from / 64;
     std::vector<double> a = good.to_doubles();
     const std::vector<double> b = wrong.to_doubles();
-    for (std::size_t t = first; t < rows; ++t) std::copy_n(b.begin() + static_cast<std::ptrdiff_t>((t * heads + 1) * width), width, a.begin() + static_cast<std::ptrdiff_t>((t * heads + 1) * width));
+    for (std::size_t t = first; t < rows; ++t)
+      std::copy_n(b.begin() + static_cast<std::ptrdiff_t>((t * heads + 1) * width), width,
+                  a.begin() + static_cast<std::ptrdiff_t>((t * heads + 1) * width));
     good = tensor::from_doubles(good.element_format(), good.shape(), a, good.name());
   };
   mix(out.gave.o, bad.o);
@@ -96,7 +98,8 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   const fs::path at = box.path / "witness";
   const check_identity identity = identity_for(options, "fla-chunk-gdn");
   write_witness(at, kept, identity);
-  for (const char* name : {"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json", "README.txt"}) EXPECT_TRUE(fs::is_regular_file(at / name)) << name;
+  for (const char* name : {"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json", "README.txt"})
+    EXPECT_TRUE(fs::is_regular_file(at / name)) << name;
   EXPECT_EQ(std::distance(fs::directory_iterator(box.path), fs::directory_iterator{}), 1);
 
   const replayed again = replay(at, {}, "9.9.9");
@@ -130,11 +133,13 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   EXPECT_TRUE(replay(at, {}, "9.9.9").reproduced);
   EXPECT_THAT(thrown([&] { write_witness(box.path, kept, identity); }), HasSubstr("is no witness"));
   EXPECT_THAT(thrown([&] { require_witness_place(box.path / "no" / "such"); }), HasSubstr("there is no folder"));
-  EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }), HasSubstr("witness: holds a witness already; name another folder"));
+  EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }),
+              HasSubstr("witness: holds a witness already; name another folder"));
   EXPECT_NO_THROW(require_new_witness_place(box.path / "other"));
   EXPECT_NO_THROW(require_witness(at));
   fs::create_directory(box.path / "empty");
-  EXPECT_THAT(thrown([&] { require_witness(box.path / "empty" / ""); }), HasSubstr("empty: there is no witness; make one with deltaproof check"));
+  EXPECT_THAT(thrown([&] { require_witness(box.path / "empty" / ""); }),
+              HasSubstr("empty: there is no witness; make one with deltaproof check"));
   EXPECT_THAT(thrown([&] { require_witness(box.path / "nowhere"); }), HasSubstr("nowhere: there is no witness"));
   EXPECT_NO_THROW(require_new_witness_place(box.path / "empty"));
   write_witness(box.path / "empty", kept, identity);

@@ -333,10 +333,13 @@ TEST(emulate, sums_gates_in_every_way_that_a_plan_leaves_open_once_there_is_nois
   for (options.seed = 0; options.seed < 40; ++options.seed) {
     options.noise_ulps = options.seed == 0 ? 0 : 1;
     const matrix<double> got = emulate_head(in, v, options).g_cumsum_log2;
-    const auto way = std::find_if(want.begin(), want.end(), [&](const std::vector<float>& w) { return std::equal(w.begin(), w.end(), got.data()); });
+    const auto way = std::find_if(want.begin(), want.end(),
+                                  [&](const std::vector<float>& w) { return std::equal(w.begin(), w.end(), got.data()); });
     ASSERT_NE(way, want.end()) << "seed " << options.seed;
-    if (options.noise_ulps > 0) ++seen[static_cast<std::size_t>(way - want.begin())];
-    else EXPECT_EQ(way, want.begin()) << "without noise: in turn, then scaled";
+    if (options.noise_ulps > 0)
+      ++seen[static_cast<std::size_t>(way - want.begin())];
+    else
+      EXPECT_EQ(way, want.begin()) << "without noise: in turn, then scaled";
   }
   for (const std::size_t count : seen) EXPECT_GT(count, 2U);
 }

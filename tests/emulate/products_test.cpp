@@ -43,15 +43,21 @@ double draw(philox& generator, entries of) {
   };
   if (of != entries::full && generator.below(12) == 0) return sign * 0.0;
   switch (of) {
-    case entries::normal: return lift<double>(round_to<F>(generator.normal()));
-    case entries::whole_range: return scaled_to(F.emin - F.precision + 1, F.emax - F.emin + F.precision);
-    case entries::tiny: return scaled_to(generator.below(2) == 0 ? F.emin - F.precision + 1 : std::max(F.emin, -76), F.precision);
-    case entries::huge: return scaled_to(generator.below(2) == 0 ? F.emax - 2 : F.emax / 2 - 2, 4);
+    case entries::normal:
+      return lift<double>(round_to<F>(generator.normal()));
+    case entries::whole_range:
+      return scaled_to(F.emin - F.precision + 1, F.emax - F.emin + F.precision);
+    case entries::tiny:
+      return scaled_to(generator.below(2) == 0 ? F.emin - F.precision + 1 : std::max(F.emin, -76), F.precision);
+    case entries::huge:
+      return scaled_to(generator.below(2) == 0 ? F.emax - 2 : F.emax / 2 - 2, 4);
     case entries::special:
       if (generator.below(60) == 0) return generator.below(4) == 0 ? nan : F.has_infinity ? sign * infinity : nan;
       return scaled_to(-6, 12);
-    case entries::cancelling: return sign * static_cast<double>(generator.below(4));
-    case entries::full: return 2 - std::ldexp(static_cast<double>(1 + generator.below(2)), 1 - F.precision);
+    case entries::cancelling:
+      return sign * static_cast<double>(generator.below(4));
+    case entries::full:
+      return 2 - std::ldexp(static_cast<double>(1 + generator.below(2)), 1 - F.precision);
   }
   return 0;
 }
@@ -256,8 +262,8 @@ TEST(products, a_block_sum_at_the_end_of_32_bits_is_truncated) {
       const std::vector<float> b(16, sign * (2 - 0x1p-10F));
       for (const float more : {0.0F, 1.0F}) {
         float c = sign * (0x1p21F - 513 + more) * 0x1p-25F;
-        multiply(product<float>{a.data(), 16, b.data(), 1, &c, 1, 1, 16, 1},
-                 {.order = sum_order::tensor_core, .operand = fp16}, kernels_of(set));
+        multiply(product<float>{a.data(), 16, b.data(), 1, &c, 1, 1, 16, 1}, {.order = sum_order::tensor_core, .operand = fp16},
+                 kernels_of(set));
         EXPECT_EQ(c, sign * (more > 0 ? 64 : 64 - 0x1p-18F)) << static_cast<int>(set);
       }
     }
@@ -285,7 +291,8 @@ void expect_narrow(const std::vector<Real>& values) {
   Mode mode;
   for (const Real x : values) {
     // A format that holds every Real leaves it; the others are held by double.
-    expected.push_back(is_lossless(format_of<Real>, F) ? x : static_cast<Real>(detail::round_value<F>(static_cast<double>(x), mode)));
+    expected.push_back(is_lossless(format_of<Real>, F) ? x
+                                                       : static_cast<Real>(detail::round_value<F>(static_cast<double>(x), mode)));
   }
   for (const instruction_set set : supported_sets()) {
     std::vector<Real> got = values;
@@ -295,9 +302,9 @@ void expect_narrow(const std::vector<Real>& values) {
       kernels_of(set).narrow_doubles(got.data(), got.size(), rounding<double>(F), to.toward_zero);
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
-      ASSERT_TRUE(same_bits(got[i], expected[i])) << name_of(F) << (to.toward_zero ? " toward zero" : "") << ", set "
-                                                  << static_cast<int>(set) << ": " << std::hexfloat << values[i] << " gave "
-                                                  << got[i] << " for " << expected[i];
+      ASSERT_TRUE(same_bits(got[i], expected[i]))
+          << name_of(F) << (to.toward_zero ? " toward zero" : "") << ", set " << static_cast<int>(set) << ": " << std::hexfloat
+          << values[i] << " gave " << got[i] << " for " << expected[i];
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_TRUE(same_bits(narrowed(values[i], to), expected[i])) << values[i];
@@ -352,8 +359,24 @@ TEST(narrow, rounds_doubles_to_nearest) { expect_narrow_to_all<double, nearest_e
 TEST(narrow, rounds_doubles_toward_zero) { expect_narrow_to_all<double, toward_zero>(); }
 
 TEST(exp2, is_the_rounded_power_in_every_instruction_set) {
-  std::vector<float> x{0.0F, -0.0F, 1.0F, -1.0F, 0.5F, 127.0F, 128.0F, 1000.0F, -126.0F, -126.5F, -149.0F, -150.0F, -150.00002F, -1000.0F,
-                       1e-38F, -1e-45F, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  std::vector<float> x{0.0F,
+                       -0.0F,
+                       1.0F,
+                       -1.0F,
+                       0.5F,
+                       127.0F,
+                       128.0F,
+                       1000.0F,
+                       -126.0F,
+                       -126.5F,
+                       -149.0F,
+                       -150.0F,
+                       -150.00002F,
+                       -1000.0F,
+                       1e-38F,
+                       -1e-45F,
+                       std::numeric_limits<float>::infinity(),
+                       -std::numeric_limits<float>::infinity()};
   for (std::uint32_t bits = 0; bits < 0xffff0000U; bits += 65521) {
     const auto value = std::bit_cast<float>(bits);
     if (value == value) x.push_back(value);
@@ -363,7 +386,8 @@ TEST(exp2, is_the_rounded_power_in_every_instruction_set) {
     std::vector<float> got = x;
     kernels_of(set).exp2_floats(got.data(), got.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
-      ASSERT_EQ(got[i], static_cast<float>(std::exp2(static_cast<double>(x[i])))) << "x = " << x[i] << ", set " << static_cast<int>(set);
+      ASSERT_EQ(got[i], static_cast<float>(std::exp2(static_cast<double>(x[i]))))
+          << "x = " << x[i] << ", set " << static_cast<int>(set);
     }
     float nan = std::numeric_limits<float>::quiet_NaN();
     kernels_of(set).exp2_floats(&nan, 1);

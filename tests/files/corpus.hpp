@@ -275,7 +275,8 @@ inline void add_problems(std::vector<corpus_file>& files) {
   add("shape-do", problem_file().add("do", "F32", "[1,1,1,2]", 8), "should be [1, 1, 1, 1], [B, T, HV, V]");
   add("shape-dfinal-state", problem_file().add("dfinal_state", "F32", "[2,1,1,1]", 8), "[N, HV, K, V]");
   add("domain-nan-do", problem_file().add("do", "F32", "[1,1,1,1]", f32(nan)), "tensor do: NaN at index [0, 0, 0, 0]");
-  add("domain-infinite-dfinal-state", problem_file().add("dfinal_state", "F32", "[1,1,1,1]", f32(infinity)), "tensor dfinal_state: +inf");
+  add("domain-infinite-dfinal-state", problem_file().add("dfinal_state", "F32", "[1,1,1,1]", f32(infinity)),
+      "tensor dfinal_state: +inf");
   add("ok-minus-infinite-gate", problem_file().add("g", "F32", "[1,1,1]", f32(-infinity)));
   add("ok-growing-gate", problem_file().add("g", "F32", "[1,1,1]", f32(2)));
   add("ok-kda", problem_file().drop("op").key("op", "kda").add("g", "F32", "[1,1,1,1]", 4));

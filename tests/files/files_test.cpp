@@ -45,7 +45,8 @@ class files : public ::testing::Test {
 TEST_F(files, only_regular_ones_of_the_stated_size_are_read) {
   write_file(folder_ / "a", "four");
   EXPECT_EQ(read("a"), "four");
-  EXPECT_THAT(thrown([&] { (void)read_file(folder_ / "a", {"a word", 3}); }), HasSubstr("a: has 4 bytes, and a word may have at most 3"));
+  EXPECT_THAT(thrown([&] { (void)read_file(folder_ / "a", {"a word", 3}); }),
+              HasSubstr("a: has 4 bytes, and a word may have at most 3"));
   EXPECT_THAT(thrown([&] { (void)read("b"); }), HasSubstr("there is no such file"));
   EXPECT_THAT(thrown([&] { (void)read("a/b"); }), HasSubstr("there is no such file"));
   EXPECT_THAT(thrown([&] { (void)read("."); }), HasSubstr("is a folder"));
@@ -64,16 +65,16 @@ TEST_F(files, depth_is_that_of_brackets_and_dots_outside_texts_and_comments) {
   std::string dots;
   for (int i = 0; i < 64; ++i) dots += "a.";
   const std::string deep = "a." + dots + "a = 1";
-  for (const std::string& text : {dots + "a = 1\n", "# " + deep, "x = \"" + deep + "\"", "x = '" + deep + "'", 
-                                  "x = \"\"\"\n" + deep + "\"\"\"\"\"",
-                                  "x = '''\n" + deep + "'''''", "x = [" + dots + "1, " + dots + "1]", "\"" + deep + "\" = 1"}) {
+  for (const std::string& text :
+       {dots + "a = 1\n", "# " + deep, "x = \"" + deep + "\"", "x = '" + deep + "'", "x = \"\"\"\n" + deep + "\"\"\"\"\"",
+        "x = '''\n" + deep + "'''''", "x = [" + dots + "1, " + dots + "1]", "\"" + deep + "\" = 1"}) {
     EXPECT_NO_THROW(detail::require_shallow_toml(text, "x")) << text;
   }
   EXPECT_NO_THROW(detail::require_shallow_toml("\xEF\xBB\xBF# \xC3\xA9\nx = '\xC3\xA9'\n", "x"));
   EXPECT_THAT(thrown([&] { detail::require_shallow_toml("a = 1\n\xC3\xA9 = 1\n", "x"); }), HasSubstr("x: line 2: no TOML"));
-  for (const std::string& text : {deep, "[" + dots + "a.a]", "x = {y = 1, " + deep + "}", "x = \"\\\"\"\n" + deep,
-                                  "x = \"\"\"a\"\"\"\"\" #\n" + deep,
-                                  "t = {x = \"\"\"a\"\"\"\", " + deep + "}", "x = '\\'\n" + deep, "x = [[" + lists}) {
+  for (const std::string& text :
+       {deep, "[" + dots + "a.a]", "x = {y = 1, " + deep + "}", "x = \"\\\"\"\n" + deep, "x = \"\"\"a\"\"\"\"\" #\n" + deep,
+        "t = {x = \"\"\"a\"\"\"\", " + deep + "}", "x = '\\'\n" + deep, "x = [[" + lists}) {
     EXPECT_THAT(thrown([&] { detail::require_shallow_toml(text, "x"); }), HasSubstr("nests deeper")) << text;
   }
 }
@@ -117,7 +118,7 @@ TEST_F(files, of_a_batch_appear_together_or_not_at_all) {
 }
 
 TEST_F(files, that_may_not_grow_are_refused_and_leave_nothing) {
-  struct rlimit before {};
+  struct rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto was = std::signal(SIGXFSZ, SIG_IGN);  // as the program has it
   const struct rlimit small{100, before.rlim_max};
@@ -134,7 +135,8 @@ TEST(printable, spells_out_what_a_reader_would_not_see) {
   EXPECT_EQ(printable("plain \xC3\xA9 \xE2\x80\x89 \xF0\x9F\x98\x80\n\t"), "plain \xC3\xA9 \xE2\x80\x89 \xF0\x9F\x98\x80\n\t");
   EXPECT_EQ(printable("\x1b[31m\x7f\r"), "\\x1b[31m\\x7f\\x0d");
   EXPECT_EQ(printable("\xC2\x9B"), "\\x9b");
-  EXPECT_EQ(printable("\xE2\x80\xAE\xE2\x81\xA6\xEF\xBF\xBE\xEF\xBF\xBF\xEF\xBB\xBF"), "\\u{202e}\\u{2066}\\u{fffe}\\u{ffff}\\u{feff}");
+  EXPECT_EQ(printable("\xE2\x80\xAE\xE2\x81\xA6\xEF\xBF\xBE\xEF\xBF\xBF\xEF\xBB\xBF"),
+            "\\u{202e}\\u{2066}\\u{fffe}\\u{ffff}\\u{feff}");
   EXPECT_EQ(printable("\xF3\xA0\x80\x81"), "\\u{e0001}");
   // No UTF-8: a stray byte, an overlong form, a surrogate, one beyond the last code point, a cut one.
   EXPECT_EQ(printable("\xFF"), "\xEF\xBF\xBD");

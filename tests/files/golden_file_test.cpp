@@ -113,7 +113,8 @@ TEST_F(golden_file, lists_what_is_open) {
 
 TEST_F(golden_file, leaves_nothing_behind_where_it_is_not_finished) {
   const problem p = of("typical", op_kind::delta_rule);
-  EXPECT_THROW((void)write_golden(folder_ / "r", p, asked_for(bf16), "", [] { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_THROW((void)write_golden(folder_ / "r", p, asked_for(bf16), "", [] { throw std::runtime_error("no"); }),
+               std::runtime_error);
   EXPECT_THAT(names(), IsEmpty());
   std::atomic<bool> stop = true;
   golden_request asked = asked_for(bf16);

@@ -48,7 +48,9 @@ golden_request bits(std::size_t n) {
   return asked;
 }
 
-std::string file_of(const golden& truth, const golden_request& asked) { return result_bytes(result_of(truth, asked), {}, low_parts_of(truth)); }
+std::string file_of(const golden& truth, const golden_request& asked) {
+  return result_bytes(result_of(truth, asked), {}, low_parts_of(truth));
+}
 
 /// Every part against the rest that 1000-bit reals leave, and the sum against them within the radius that the file states.
 void expect_rounded_rests(const std::vector<tensor>& parts, const std::vector<slow_real>& want, double radius) {

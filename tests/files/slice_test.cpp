@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/files/slice.hpp"
 
 #include <gmock/gmock.h>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/stages/stages.hpp"
 

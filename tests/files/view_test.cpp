@@ -16,9 +16,9 @@
 namespace deltaproof {
 namespace {
 
-using testing::thrown;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::thrown;
 namespace fs = std::filesystem;
 
 /// K and V apart, so that a state in the wrong order is seen.

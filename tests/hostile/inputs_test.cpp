@@ -31,7 +31,8 @@ std::uint64_t first_seed() {
 class hostile_inputs : public ::testing::TestWithParam<hostile_kind> {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("deltaproof-hostile-" + std::string(name_of(GetParam())) + "-" + std::to_string(::getpid()));
+    folder_ =
+        fs::temp_directory_path() / ("deltaproof-hostile-" + std::string(name_of(GetParam())) + "-" + std::to_string(::getpid()));
     fs::create_directories(folder_);
     const problem p = packed_problem();
     write_problem(folder_ / "p.safetensors", p);
@@ -88,7 +89,8 @@ TEST(hostile_depth, is_refused_by_every_reader_with_the_limit) {
   std::string dotted;
   for (int i = 0; i < 100000; ++i) dotted += "a.";
   const std::string lists = std::string(100000, '[') + std::string(100000, ']');
-  for (const std::string& toml : {dotted + "a = 1\n", "[" + dotted + "a]\n", "x = {y = '''''''', " + dotted + "a = 1}\n", "x = " + lists}) {
+  for (const std::string& toml :
+       {dotted + "a = 1\n", "[" + dotted + "a]\n", "x = {y = '''''''', " + dotted + "a = 1}\n", "x = " + lists}) {
     for (const hostile_kind kind : {hostile_kind::plan, hostile_kind::suite}) {
       EXPECT_NE(says(kind, toml).find("nests deeper than 64"), std::string::npos) << says(kind, toml).substr(0, 200);
     }
@@ -101,7 +103,8 @@ TEST(hostile_depth, is_refused_by_every_reader_with_the_limit) {
 }
 
 TEST(hostile_toml, that_breaks_the_assertions_of_its_parser_is_refused) {
-  const std::vector<std::string> texts{std::string("[\0\0A]\n", 6), "[=]\n", "[[\x01]]\n", "[.a]\n", "[ ", "\xCE\x88\xDC\x89", "\xC3\xA9 = 1\n"};
+  const std::vector<std::string> texts{std::string("[\0\0A]\n", 6), "[=]\n",         "[[\x01]]\n", "[.a]\n", "[ ",
+                                       "\xCE\x88\xDC\x89",          "\xC3\xA9 = 1\n"};
   for (const std::string& text : texts) {
     for (const bool plan : {true, false}) {
       try {
@@ -133,7 +136,8 @@ TEST(hostile_size, is_refused_before_it_is_read) {
 
 TEST(hostile_shapes, without_tokens_cost_no_memory) {
   const auto says = [](const std::string& q, const std::string& v, const std::string& beta) {
-    raw_file f = corpus::problem_file().add("q", "F32", q, 0).add("k", "F32", q, 0).add("v", "F32", v, 0).add("beta", "F32", beta, 0);
+    raw_file f =
+        corpus::problem_file().add("q", "F32", q, 0).add("k", "F32", q, 0).add("v", "F32", v, 0).add("beta", "F32", beta, 0);
     notes_list notes;
     try {
       try_file(f.bytes(), "problem", notes);

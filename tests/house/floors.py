@@ -39,7 +39,6 @@ SHARED = {
     "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
     "emulate/products.hpp",  # referee, check, studies: rounding at run time
     "emulate/fault.hpp",  # referee: what each planted fault needs
-    "oracle/pair_field.hpp",  # studies: the certified adjoint in double-doubles, beside fp64 kernels
     "study/markdown.hpp",  # claims: their ledger is a page
     "study/toml_section.hpp",  # claims: they are rows of TOML
 }

@@ -36,7 +36,8 @@ TEST(philox, known_answers) {
     // Across the numbers that are made at once, and from the last position there is to the first.
     for (std::uint64_t position = 2 * n + 1; position != 2 * n + 102; ++position) {
       const std::uint64_t index = position / 2;
-      const r123::Philox4x32::ctr_type counter{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x13198a2e, 0x03707344}};
+      const r123::Philox4x32::ctr_type counter{
+          {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0x13198a2e, 0x03707344}};
       const auto block = r123::Philox4x32{}(counter, {{0xa4093822, 0x299f31d0}});
       const std::size_t half = 2 * (position % 2);
       EXPECT_EQ(generator(), std::uint64_t{block[half + 1]} << 32 | block[half]);

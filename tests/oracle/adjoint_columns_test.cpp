@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Gradients by columns against the adjoint in 400 bits: no radius is below its error, on any instruction set, and none is far above
-// what it was entry by entry.
+// Gradients by columns against the adjoint in 400 bits: no radius is below its error, on any instruction set, and none is far
+// above what it was entry by entry.
+#include "oracle/tiers/adjoint_columns.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include "deltaproof/oracle/certify_adjoint.hpp"
-#include "oracle/tiers/adjoint_columns.hpp"
 #include "oracle/tiers_cases.hpp"
 
 namespace deltaproof {
@@ -70,8 +71,8 @@ certified_adjoint<mpfr_field> exact_adjoint(const backward_case& in) {
     o_size.emplace_back(std::fabs(x));
   }
   for (const double x : in.with.state) state.push_back(exact(x));
-  return adjoint_certifier<mpfr_field>(mpfr_field{400}, wide_bound::scaled(1, -400), fine, o, o_size, state, 0, fine.scan.value_dim,
-                                       std::numeric_limits<double>::infinity())
+  return adjoint_certifier<mpfr_field>(mpfr_field{400}, wide_bound::scaled(1, -400), fine, o, o_size, state, 0,
+                                       fine.scan.value_dim, std::numeric_limits<double>::infinity())
       .run();
 }
 
@@ -121,7 +122,8 @@ TEST(adjoint_columns, no_radius_is_below_its_error) {
           const auto want = exact_adjoint(in);
           each_target::run([&] {
             const backward_ratios found = judge(in, pairs, want);
-            EXPECT_LE(found.most(), 1) << "K = " << shape.key_dim << ", keys " << static_cast<int>(family) << (pairs ? ", pairs" : "");
+            EXPECT_LE(found.most(), 1) << "K = " << shape.key_dim << ", keys " << static_cast<int>(family)
+                                       << (pairs ? ", pairs" : "");
             all.push_back(found.most());
           });
         }
@@ -129,27 +131,34 @@ TEST(adjoint_columns, no_radius_is_below_its_error) {
     }
   }
   std::sort(all.begin(), all.end());
-  std::printf("largest error/radius of %zu heads: median %.2g, 90 %% %.2g, largest %.2g\n", all.size(), all[all.size() / 2], all[all.size() * 9 / 10], all.back());
+  std::printf("largest error/radius of %zu heads: median %.2g, 90 %% %.2g, largest %.2g\n", all.size(), all[all.size() / 2],
+              all[all.size() * 9 / 10], all.back());
   EXPECT_GE(all.back(), 0.1);  // no room is given away where little is rounded
 }
 
-/// Means of radii by columns over those entry by entry, in fp64: smaller, but that carried norms know one decay of a token's channels
-/// alone until they are made anew, here where channels part by gates from 0 to -3000.
+/// Means of radii by columns over those entry by entry, in fp64: smaller, but that carried norms know one decay of a token's
+/// channels alone until they are made anew, here where channels part by gates from 0 to -3000.
 TEST(adjoint_columns, radii_are_hardly_larger_than_entry_by_entry) {
   for (const decay_kind decays : decay_kinds) {
     const backward_case in = make_case({48, 24, 100, 1, decays}, key_family::unit, 5, false);
     tiers::column_gradients got;
     ASSERT_TRUE(tiers::run_adjoint(in.head, in.with, false, std::numeric_limits<double>::infinity(), nullptr, got));
-    const auto want = adjoint_certifier<fp64_field>({}, tiers::fp64_unit, in.head.high, in.with.o, in.with.o_size, in.with.state, 0, 24,
-                                                    std::numeric_limits<double>::infinity())
+    const auto want = adjoint_certifier<fp64_field>({}, tiers::fp64_unit, in.head.high, in.with.o, in.with.o_size, in.with.state,
+                                                    0, 24, std::numeric_limits<double>::infinity())
                           .run();
-    const auto mean = [](const std::vector<double>& x) { return x.empty() ? 0 : std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size()); };
-    const double ratios[] = {mean(got.q_error) / mean(want.q.error), mean(got.k_error) / mean(want.k.error), mean(got.v_error) / mean(want.v.error),
-                             mean(got.step_error) / mean(want.step.error), decays == decay_kind::none ? 0 : mean(got.decay_error) / mean(want.decay.error),
+    const auto mean = [](const std::vector<double>& x) {
+      return x.empty() ? 0 : std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+    };
+    const double ratios[] = {mean(got.q_error) / mean(want.q.error),
+                             mean(got.k_error) / mean(want.k.error),
+                             mean(got.v_error) / mean(want.v.error),
+                             mean(got.step_error) / mean(want.step.error),
+                             decays == decay_kind::none ? 0 : mean(got.decay_error) / mean(want.decay.error),
                              mean(got.state_error) / mean(want.initial_state.error)};
     for (const double ratio : ratios) EXPECT_LE(ratio, decays == decay_kind::per_channel ? 1.25 : 1);
     EXPECT_LE(ratios[1], 0.5);
-    std::printf("dq %.2g dk %.2g dv %.2g dbeta %.2g dg %.2g dinitial_state %.2g\n", ratios[0], ratios[1], ratios[2], ratios[3], ratios[4], ratios[5]);
+    std::printf("dq %.2g dk %.2g dv %.2g dbeta %.2g dg %.2g dinitial_state %.2g\n", ratios[0], ratios[1], ratios[2], ratios[3],
+                ratios[4], ratios[5]);
   }
 }
 

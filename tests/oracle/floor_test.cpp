@@ -45,8 +45,9 @@ TEST(radius_floor, a_decay_that_is_nearly_nothing_leaves_an_error_behind) {
   const reference got = in_fp64(p);
   EXPECT_GT(got.o.radius[1], 1.27e-283);  // e^-650 / 2
   EXPECT_GT(got.final_state.radius[0], 1.27e-283);
-  expect_sound(head(1, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 0, 0, 0, 0, 0}, {1, 0.5, 0, 0, 0, 0}, {0, -650, 200, 200, 200, 200}),
-               "and what grows again");
+  expect_sound(
+      head(1, {1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 0, 0, 0, 0, 0}, {1, 0.5, 0, 0, 0, 0}, {0, -650, 200, 200, 200, 200}),
+      "and what grows again");
   expect_sound(head(1, {1, 1, 1}, {1, 1, 1}, {1, 0, 0}, {1, 0.5, 0.5}, {0, -650, -650}), "and again");
   expect_sound(head(2, {1, 1, 1, 1, 1, 1}, {1, 0, 0, 1, 1, 1}, {1, 2, 0, 0, 0, 0}, {1, 1, 0.5}, {0, 0, -700, -650, -1e30, 300}),
                "by channel");
@@ -84,7 +85,8 @@ TEST(radius_floor, a_read_out_below_the_smallest_number_is_not_exact) {
       problem p = head(2, {size, size / 3, size, -size}, {0.6, 0.8, 0.8, 0.6}, {1.1, 0.3, 0.7, 0.9}, {0.7, 0.9});
       p.scale = scale;
       expect_sound(p, "without a gate");
-      p = head(2, {size, size / 3, size, -size}, {0.6, 0.8, 0.8, 0.6}, {1.1, 0.3, 0.7, 0.9}, {0.7, 0.9}, {-0.1, -0.3}, {1, 2, 3, 4});
+      p = head(2, {size, size / 3, size, -size}, {0.6, 0.8, 0.8, 0.6}, {1.1, 0.3, 0.7, 0.9}, {0.7, 0.9}, {-0.1, -0.3},
+               {1, 2, 3, 4});
       p.scale = scale;
       expect_sound(p, "with a gate");
     }

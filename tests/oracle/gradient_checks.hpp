@@ -32,7 +32,9 @@ inline problem with_cotangents(problem p, std::uint64_t number) {
     const int exponent = exponents[random.below(std::size(exponents))];
     std::vector<double> x(count);
     for (double& xi : x) {
-      xi = random.below(5) == 0 ? 0 : std::ldexp(1 + random.uniform(), std::clamp(exponent + static_cast<int>(random.below(5)) - 2, -1074, 1000));
+      xi = random.below(5) == 0
+               ? 0
+               : std::ldexp(1 + random.uniform(), std::clamp(exponent + static_cast<int>(random.below(5)) - 2, -1074, 1000));
       if (random.below(2) == 0) xi = -xi;
     }
     return tensor::from_doubles(fp64, std::move(shape), x, name);
@@ -55,7 +57,8 @@ struct gradient_tally {
   std::vector<double> ratios;
 };
 
-inline void judge_element(const problem& p, const reference_tensor& t, const moved_input& at, const std::string& where, gradient_tally& out) {
+inline void judge_element(const problem& p, const reference_tensor& t, const moved_input& at, const std::string& where,
+                          gradient_tally& out) {
   ++out.radii;
   if (!std::isfinite(t.radius[at.element])) {
     ++out.infinite;
@@ -70,8 +73,8 @@ inline void judge_element(const problem& p, const reference_tensor& t, const mov
   // What the judge itself rounds falls with its digits; an error stays.
   const all_bits sure = abs(slope_of_loss<all_bits>(p, at) - sum_of<all_bits>(t, at.element));
   EXPECT_TRUE(sure <= t.radius[at.element] || sure < all_bits(error) * pow(all_bits(2), -2000))
-      << where << ", " << gradient_names[at.tensor] << "[" << at.element << "]: " << t.value[at.element] << " +- " << t.radius[at.element]
-      << ", error " << static_cast<double>(sure);
+      << where << ", " << gradient_names[at.tensor] << "[" << at.element << "]: " << t.value[at.element] << " +- "
+      << t.radius[at.element] << ", error " << static_cast<double>(sure);
 }
 
 inline void judge_problem(std::uint64_t number, gradient_tally& out) {
@@ -93,7 +96,8 @@ inline void judge_problem(std::uint64_t number, gradient_tally& out) {
       if (found == got.tensors.end() || found->second.value.empty()) continue;
       for (int some = 0; some < 3; ++some) {
         const std::size_t element = static_cast<std::size_t>(random.below(found->second.value.size()));
-        judge_element(p, found->second, {i, element}, "hostile problem " + std::to_string(number) + " at " + std::to_string(bits) + " bits", out);
+        judge_element(p, found->second, {i, element},
+                      "hostile problem " + std::to_string(number) + " at " + std::to_string(bits) + " bits", out);
       }
     }
   }
@@ -103,8 +107,11 @@ inline void judge_problems(std::uint64_t first, std::uint64_t count) {
   gradient_tally all;
   for (std::uint64_t i = first; i < first + count && !::testing::Test::HasFailure(); ++i) judge_problem(i, all);
   std::sort(all.ratios.begin(), all.ratios.end());
-  const auto at = [&](double share) { return all.ratios.empty() ? 0 : all.ratios[static_cast<std::size_t>(share * static_cast<double>(all.ratios.size() - 1))]; };
-  std::printf("%zu radii: %zu infinite, %zu zero; error/radius median %.2g, 99 %% %.2g, largest %.2g\n", all.radii, all.infinite, all.exact, at(0.5), at(0.99), at(1));
+  const auto at = [&](double share) {
+    return all.ratios.empty() ? 0 : all.ratios[static_cast<std::size_t>(share * static_cast<double>(all.ratios.size() - 1))];
+  };
+  std::printf("%zu radii: %zu infinite, %zu zero; error/radius median %.2g, 99 %% %.2g, largest %.2g\n", all.radii, all.infinite,
+              all.exact, at(0.5), at(0.99), at(1));
 }
 
 }  // namespace deltaproof::testing

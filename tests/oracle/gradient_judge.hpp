@@ -47,13 +47,20 @@ template <class R>
 jet<R> gain_of(rule_kind rule, const jet<R>& x) {
   const jet<R> one(1.0), two(2.0), three(3.0), four(4.0);
   switch (rule) {
-    case rule_kind::euler: return one;
-    case rule_kind::implicit: return one / (one + x);
-    case rule_kind::crank_nicolson: return two / (two + x);
-    case rule_kind::rk2: return one - x / two;
-    case rule_kind::rk3: return one - x / two * (one - x / three);
-    case rule_kind::rk4: return one - x / two * (one - x / three * (one - x / four));
-    case rule_kind::exact: break;
+    case rule_kind::euler:
+      return one;
+    case rule_kind::implicit:
+      return one / (one + x);
+    case rule_kind::crank_nicolson:
+      return two / (two + x);
+    case rule_kind::rk2:
+      return one - x / two;
+    case rule_kind::rk3:
+      return one - x / two * (one - x / three);
+    case rule_kind::rk4:
+      return one - x / two * (one - x / three * (one - x / four));
+    case rule_kind::exact:
+      break;
   }
   if (abs(x.x) < R(0.25)) {
     jet<R> sum(1.0), term(1.0);

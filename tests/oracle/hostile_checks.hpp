@@ -82,7 +82,8 @@ class hostile_check {
     const std::size_t kind = random_.below(3);
     for (std::size_t i = 0; i < got.size() && kind > 0; ++i) {
       const double near = std::clamp(detail::nearest(truth[i]), -1e300, 1e300);
-      got[i] = kind == 1 ? static_cast<double>(static_cast<float>(std::clamp(near, -3e38, 3e38))) : near * (1 + 1e-3 * random_.uniform());
+      got[i] = kind == 1 ? static_cast<double>(static_cast<float>(std::clamp(near, -3e38, 3e38)))
+                         : near * (1 + 1e-3 * random_.uniform());
     }
     const format of = random_.below(2) == 0 ? fp32 : bf16;
     const measurement m = measure(got, ref, of);
@@ -103,7 +104,8 @@ class hostile_check {
       const bool above = said.lower == infinity || is < tracked(said.lower * (1 - 0x1p-50));
       const bool below = said.upper < infinity && tracked(said.upper * (1 + 0x1p-50)) < is;
       if (!above && !below) return;
-      fail(what + ": " + name + " said to lie in [" + text(said.lower) + ", " + text(said.upper) + "] and is " + text(detail::nearest(is)));
+      fail(what + ": " + name + " said to lie in [" + text(said.lower) + ", " + text(said.upper) + "] and is " +
+           text(detail::nearest(is)));
     };
     inside("max_abs", m.max_abs, most);
     inside("ulps", m.ulps, ulps);
@@ -134,7 +136,8 @@ class hostile_check {
           count_undecided(head.final_state, head.rounded_state, truth_.state);
         }
         rounded(what + ": o", head.rounded_o, head.rounded_o_low, head.o_left, truth_.o, *q.round_output);
-        rounded(what + ": final_state", head.rounded_state, head.rounded_state_low, head.state_left, truth_.state, *q.round_state);
+        rounded(what + ": final_state", head.rounded_state, head.rounded_state_low, head.state_left, truth_.state,
+                *q.round_state);
         for (const format& to : formats) {
           decided(what + ": o", head.o, truth_.o, to);
           decided(what + ": final_state", head.final_state, truth_.state, to);
@@ -394,8 +397,9 @@ inline std::string describe(const problem& p) {
     return out + (t.size() > 40 ? " ..." : "");
   };
   const auto size = [](const char* name, std::size_t n) { return std::string(", ") + name + " = " + std::to_string(n); };
-  std::string out = "rule " + std::string(name_of(p.rule)) + ", " + std::string(name_of(p.beta_activation)) + size("K", p.key_dim()) +
-                    size("V", p.value_dim()) + size("T", p.tokens()) + size("n", p.num_householder) + (p.qk_l2norm ? ", l2norm" : "");
+  std::string out = "rule " + std::string(name_of(p.rule)) + ", " + std::string(name_of(p.beta_activation)) +
+                    size("K", p.key_dim()) + size("V", p.value_dim()) + size("T", p.tokens()) + size("n", p.num_householder) +
+                    (p.qk_l2norm ? ", l2norm" : "");
   char room[40];
   std::snprintf(room, sizeof room, "%.17g", p.scale);
   out += std::string(", scale ") + room + list("q", p.q) + list("k", p.k) + list("v", p.v) + list("beta", p.beta);
@@ -448,10 +452,11 @@ inline void run_hostile(std::uint64_t seed, std::uint64_t first, std::uint64_t l
     ADD_FAILURE() << "seed " << seed << ", problem " << number << ": " << wrong << "\nagain: DELTAPROOF_HOSTILE=" << number
                   << " build/release/" << again;
   }
-  std::printf("%zu problems: %zu radii, %zu of them 0; %zu roundings, %zu parts of sums; %zu divergences; %zu refused\n"
-              "of %zu elements that are ordinary numbers %zu were not rounded, of %zu of them no digit is known\n",
-              seen.problems, seen.bounded, seen.exact, seen.roundings, seen.sums, seen.divergences, seen.refused, seen.asked,
-              seen.undecided, seen.unknown);
+  std::printf(
+      "%zu problems: %zu radii, %zu of them 0; %zu roundings, %zu parts of sums; %zu divergences; %zu refused\n"
+      "of %zu elements that are ordinary numbers %zu were not rounded, of %zu of them no digit is known\n",
+      seen.problems, seen.bounded, seen.exact, seen.roundings, seen.sums, seen.divergences, seen.refused, seen.asked,
+      seen.undecided, seen.unknown);
   if (last - first < 100) return;
   EXPECT_GT(seen.bounded, 20 * seen.problems);
   EXPECT_GT(seen.exact, seen.problems);

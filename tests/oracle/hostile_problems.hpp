@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Small problems at the ends of what a problem may say: magnitudes over the whole range of their formats, gates from -1e30 to
-// 300 and -inf, sums of gates that go down and come back, everything at one end of fp64, rules beside their poles and zeros, exact cancellations, zeros of every kind. `hostile_problem(seed, number)`
-// is the same on every machine.
+// 300 and -inf, sums of gates that go down and come back, everything at one end of fp64, rules beside their poles and zeros,
+// exact cancellations, zeros of every kind. `hostile_problem(seed, number)` is the same on every machine.
 #pragma once
 
 #include <algorithm>
@@ -66,11 +66,12 @@ class hostile_maker {
     }
     p_.num_householder = n_;
     p_.qk_l2norm = one_in(6);
-    const rule_kind rules[] = {rule_kind::euler, rule_kind::euler,          rule_kind::euler, rule_kind::exact, rule_kind::implicit,
-                               rule_kind::implicit, rule_kind::crank_nicolson, rule_kind::rk2,   rule_kind::rk3,   rule_kind::rk4};
+    const rule_kind rules[] = {rule_kind::euler,    rule_kind::euler,    rule_kind::euler,          rule_kind::exact,
+                               rule_kind::implicit, rule_kind::implicit, rule_kind::crank_nicolson, rule_kind::rk2,
+                               rule_kind::rk3,      rule_kind::rk4};
     p_.rule = one_of(rules);
-    const activation_kind activations[] = {activation_kind::none, activation_kind::none, activation_kind::none, activation_kind::none,
-                                           activation_kind::sigmoid, activation_kind::two_sigmoid};
+    const activation_kind activations[] = {activation_kind::none, activation_kind::none,    activation_kind::none,
+                                           activation_kind::none, activation_kind::sigmoid, activation_kind::two_sigmoid};
     p_.beta_activation = one_of(activations);
   }
 
@@ -78,7 +79,8 @@ class hostile_maker {
   /// that lies; else each is its own.
   void exponents() {
     const auto wild = [&] {
-      const int edges[] = {0, 0, -150, -300, -302, 299, 301, -360, -450, 450, -500, -537, -540, 500, -600, -1000, -1022, -1060, 900, 1000};
+      const int edges[] = {0,    0,    -150, -300, -302, 299,   301,   -360,  -450, 450,
+                           -500, -537, -540, 500,  -600, -1000, -1022, -1060, 900,  1000};
       return one_in(2) ? one_of(edges) : between(-1074, 1000);
     };
     const auto plain = [&] { return between(-3, 3); };
@@ -89,23 +91,24 @@ class hostile_maker {
       start_ = 1023;
     }
     if (ends_ == 0) switch (below(4)) {
-      case 0:
-        key_ = value_ = query_ = step_ = start_ = 0;
-        break;
-      case 1: case 2:
-        key_ = one_in(3) ? plain() : std::clamp(wild(), -520, 500);
-        value_ = one_in(3) ? plain() : wild();
-        query_ = one_in(2) ? plain() : wild();
-        step_ = -2 * key_;
-        start_ = std::clamp(value_ - key_, -1070, 1010);
-        break;
-      default:
-        key_ = one_in(2) ? plain() : wild();
-        value_ = one_in(2) ? plain() : wild();
-        query_ = one_in(2) ? plain() : wild();
-        step_ = one_in(2) ? -2 * key_ : wild();
-        start_ = one_in(2) ? plain() : wild();
-    }
+        case 0:
+          key_ = value_ = query_ = step_ = start_ = 0;
+          break;
+        case 1:
+        case 2:
+          key_ = one_in(3) ? plain() : std::clamp(wild(), -520, 500);
+          value_ = one_in(3) ? plain() : wild();
+          query_ = one_in(2) ? plain() : wild();
+          step_ = -2 * key_;
+          start_ = std::clamp(value_ - key_, -1070, 1010);
+          break;
+        default:
+          key_ = one_in(2) ? plain() : wild();
+          value_ = one_in(2) ? plain() : wild();
+          query_ = one_in(2) ? plain() : wild();
+          step_ = one_in(2) ? -2 * key_ : wild();
+          start_ = one_in(2) ? plain() : wild();
+      }
     const law laws[] = {law::near, law::near, law::near, law::near, law::near, law::any, law::mixed, law::zeros};
     key_law_ = one_of(laws);
     value_law_ = one_of(laws);
@@ -118,10 +121,14 @@ class hostile_maker {
 
   double mantissa() {
     switch (one_in(5) ? below(4) : static_cast<std::uint64_t>(mantissa_)) {
-      case 0: return 1;
-      case 1: return 1 + static_cast<double>(below(8)) / 8;
-      case 2: return 1 + static_cast<double>(below(128)) / 128;
-      default: return 1 + random_.uniform();
+      case 0:
+        return 1;
+      case 1:
+        return 1 + static_cast<double>(below(8)) / 8;
+      case 2:
+        return 1 + static_cast<double>(below(128)) / 128;
+      default:
+        return 1 + random_.uniform();
     }
   }
 
@@ -183,14 +190,19 @@ class hostile_maker {
 
   /// x = beta |k|^2 at the poles, zeros and limits of the rules, or beside them.
   double stretched() {
-    const double points[] = {-1,  -1,   -2, -2, 1,  2,   2,    2.5127453266183286, 2.7852935634052813, 1.5960716379833215,
-                             0.5, 1e-9, 40, -3, -40, 700, -700, 1e9,                1e18};
+    const double points[] = {
+        -1, -1, -2,  -2,  1,    2,   2,   2.5127453266183286, 2.7852935634052813, 1.5960716379833215, 0.5, 1e-9,
+        40, -3, -40, 700, -700, 1e9, 1e18};
     const double x = one_of(points);
     switch (below(4)) {
-      case 0: return x;
-      case 1: return std::nextafter(x, one_in(2) ? 1e30 : -1e30);
-      case 2: return x * (1 + std::ldexp(one_in(2) ? 1.0 : -1.0, -between(1, 52)));
-      default: return x * (1 + std::ldexp(random_.uniform() - 0.5, -between(0, 20)));
+      case 0:
+        return x;
+      case 1:
+        return std::nextafter(x, one_in(2) ? 1e30 : -1e30);
+      case 2:
+        return x * (1 + std::ldexp(one_in(2) ? 1.0 : -1.0, -between(1, 52)));
+      default:
+        return x * (1 + std::ldexp(random_.uniform() - 0.5, -between(0, 20)));
     }
   }
 
@@ -215,7 +227,11 @@ class hostile_maker {
     }
     for (double& x : g) {
       if (kind == 5) break;
-      x = kind == 0 ? one_of(dyadic) : kind == 1 ? one_of(mild) : kind == 2 ? one_of(deep) : kind == 3 ? one_of(high) : one_of(abyss);
+      x = kind == 0   ? one_of(dyadic)
+          : kind == 1 ? one_of(mild)
+          : kind == 2 ? one_of(deep)
+          : kind == 3 ? one_of(high)
+                      : one_of(abyss);
       if (one_in(8) && kind > 0 && std::isfinite(x)) x = std::clamp(x * (1 + random_.uniform() / 8), -1e30, 300.0);
     }
     p_.g = by_channel ? tensor::from_doubles(fp64, {1, T_, 1, K_}, g, "g") : tensor::from_doubles(fp64, {1, T_, 1}, g, "g");

@@ -184,8 +184,7 @@ TEST(fixed_tier, contains_the_truth_under_every_decay) {
   const double gates[] = {0, -1e-300, -1e-9, -0.05, -5.5, -20, -800, -3000, -std::numeric_limits<double>::infinity(), 0.25, 3};
   for (const bool channels : {false, true}) {
     for (const bool l2norm : {false, true}) {
-      problem p = from_laws(
-          60, 4, 3, [&](std::size_t) { return 0.5 * normal(draw); }, [&](std::size_t) { return normal(draw); });
+      problem p = from_laws(60, 4, 3, [&](std::size_t) { return 0.5 * normal(draw); }, [&](std::size_t) { return normal(draw); });
       p.op = channels ? op_kind::kda : op_kind::gated_delta_rule;
       const std::vector<std::size_t> shape =
           channels ? std::vector<std::size_t>{1, 60, 1, 4} : std::vector<std::size_t>{1, 60, 1};
@@ -199,8 +198,7 @@ TEST(fixed_tier, contains_the_truth_under_every_decay) {
 }
 
 TEST(fixed_tier, leaves_a_decay_it_cannot_carry) {
-  problem p = from_laws(
-      4, 2, 2, [](std::size_t) { return 0.5; }, [](std::size_t) { return 1.0; });
+  problem p = from_laws(4, 2, 2, [](std::size_t) { return 0.5; }, [](std::size_t) { return 1.0; });
   p.op = op_kind::gated_delta_rule;
   p.g = filled({1, 4, 1}, fp64, "g", [](std::size_t i) { return i == 2 ? 1e6 : 0.0; });
   const auto got = run_head(p, 0, 0, 128);
@@ -287,8 +285,7 @@ TEST(exact_tier, equals_rationals) {
 
 /// Up to the first factor that is not dyadic, or to the cap.
 TEST(exact_tier, stops_where_it_ends) {
-  problem p = from_laws(
-      6, 2, 2, [](std::size_t) { return 0.5; }, [](std::size_t) { return 1.0; });
+  problem p = from_laws(6, 2, 2, [](std::size_t) { return 0.5; }, [](std::size_t) { return 1.0; });
   p.op = op_kind::gated_delta_rule;
   p.g = filled({1, 6, 1}, fp64, "g", [](std::size_t i) { return i == 4 ? -0.1 : 0.0; });
   EXPECT_EQ(run_head(p, 0, 0, 0).outcome.reached, (std::vector<std::size_t>{4, 4}));
@@ -301,8 +298,7 @@ TEST(exact_tier, stops_where_it_ends) {
   std::mt19937_64 draw(9);
   std::uniform_real_distribution<double> uniform(0.1, 0.9);
   const std::size_t T = 400;
-  const problem q = from_laws(
-      T, 2, 2, [&](std::size_t) { return uniform(draw); }, [&](std::size_t) { return uniform(draw); });
+  const problem q = from_laws(T, 2, 2, [&](std::size_t) { return uniform(draw); }, [&](std::size_t) { return uniform(draw); });
   const auto got = run_head(q, 0, 0, 0);
   EXPECT_GT(got.outcome.reached[0], tiers::exact_bits_cap / 170);
   EXPECT_LT(got.outcome.reached[0], tiers::exact_bits_cap / 130);
@@ -356,8 +352,8 @@ void expect_attained(const char* what, double ratio) {
 TEST(fixed_constants, of_the_write_and_the_read_out_are_attained) {
   std::mt19937_64 draw(1);
   std::uniform_real_distribution<double> near(1, 1.9);
-  const auto got = attained_by(few_steps(
-      {0.3, 0.7}, 1, 0.1, [&](std::size_t) { return near(draw); }, [&](std::size_t) { return near(draw); }));
+  const auto got = attained_by(
+      few_steps({0.3, 0.7}, 1, 0.1, [&](std::size_t) { return near(draw); }, [&](std::size_t) { return near(draw); }));
   expect_attained("write", got.state);
   expect_attained("read-out", got.o);
 }
@@ -366,8 +362,8 @@ TEST(fixed_constants, of_the_write_and_the_read_out_are_attained) {
 TEST(fixed_constants, of_wide_products_are_attained) {
   std::mt19937_64 draw(2);
   std::uniform_real_distribution<double> near(1, 1.9);
-  const auto got = attained_by(few_steps(
-      {1, std::ldexp(0.7, -125)}, 2, 1, [&](std::size_t) { return near(draw); }, [](std::size_t) { return 0.0; }));
+  const auto got = attained_by(
+      few_steps({1, std::ldexp(0.7, -125)}, 2, 1, [&](std::size_t) { return near(draw); }, [](std::size_t) { return 0.0; }));
   expect_attained("wide product", got.state);
 }
 
@@ -375,8 +371,7 @@ TEST(fixed_constants, of_wide_products_are_attained) {
 TEST(fixed_constants, of_the_decay_are_attained) {
   std::mt19937_64 draw(3);
   std::uniform_real_distribution<double> near(1, 1.9);
-  problem p = few_steps(
-      {0.0}, 1, 1, [](std::size_t) { return 0.0; }, [&](std::size_t) { return near(draw); });
+  problem p = few_steps({0.0}, 1, 1, [](std::size_t) { return 0.0; }, [&](std::size_t) { return near(draw); });
   p.op = op_kind::gated_delta_rule;
   p.g = filled({1, 1, 1}, fp64, "g", [](std::size_t) { return -0.3; });
   expect_attained("decay", attained_by(p).state);
@@ -386,8 +381,8 @@ TEST(fixed_constants, of_the_decay_are_attained) {
 TEST(fixed_constants, of_the_grid_are_attained) {
   std::mt19937_64 draw(4);
   std::uniform_real_distribution<double> near(1, 1.9);
-  const auto moved = attained_by(few_steps(
-      {1, 0}, 2, 1, [](std::size_t) { return 0x1p160; }, [&](std::size_t i) { return i < 64 ? 0.0 : near(draw); }));
+  const auto moved = attained_by(
+      few_steps({1, 0}, 2, 1, [](std::size_t) { return 0x1p160; }, [&](std::size_t i) { return i < 64 ? 0.0 : near(draw); }));
   expect_attained("moved grid", moved.state);
   const auto start = attained_by(few_steps(
       {0, 0}, 2, 1, [](std::size_t) { return 0.0; },
@@ -411,8 +406,7 @@ TEST(fixed_constants, of_the_factor_are_attained) {
 TEST(fixed_constants, of_derived_numbers_are_attained) {
   std::mt19937_64 draw(6);
   std::normal_distribution<double> normal;
-  problem p = from_laws(
-      64, 3, 1, [&](std::size_t) { return normal(draw); }, [&](std::size_t) { return normal(draw); });
+  problem p = from_laws(64, 3, 1, [&](std::size_t) { return normal(draw); }, [&](std::size_t) { return normal(draw); });
   p.op = op_kind::kda;
   p.g = filled({1, 64, 1, 3}, fp64, "g", [&](std::size_t) { return -std::fabs(normal(draw)); });
   p.qk_l2norm = true;

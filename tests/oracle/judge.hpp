@@ -63,7 +63,9 @@ class tracked {
 
   friend tracked operator+(const tracked& a, const tracked& b) { return made(a, b, mpfr_add); }
   friend tracked operator-(const tracked& a, const tracked& b) { return made(a, b, mpfr_sub); }
-  friend tracked operator/(const tracked& a, const tracked& b) { return a.exact && a.is_zero() ? tracked() : made(a, b, mpfr_div); }
+  friend tracked operator/(const tracked& a, const tracked& b) {
+    return a.exact && a.is_zero() ? tracked() : made(a, b, mpfr_div);
+  }
   friend tracked operator*(const tracked& a, const tracked& b) {
     if ((a.exact && a.is_zero()) || (b.exact && b.is_zero())) return {};  // nothing is left of the other one
     return made(a, b, mpfr_mul);
@@ -189,16 +191,22 @@ std::optional<Real> gain_of(rule_kind rule, const Real& x) {
     return a / b;
   };
   switch (rule) {
-    case rule_kind::euler: return one;
+    case rule_kind::euler:
+      return one;
     case rule_kind::exact:
       if constexpr (std::is_same_v<Real, tracked>) return is_zero(x) ? one : missing(x) / x;
       return std::nullopt;
-    case rule_kind::implicit: return over(one, one + x);
-    case rule_kind::crank_nicolson: return over(Real(2.0), Real(2.0) + x);
+    case rule_kind::implicit:
+      return over(one, one + x);
+    case rule_kind::crank_nicolson:
+      return over(Real(2.0), Real(2.0) + x);
     // One division: it is exact where the gain is dyadic, though its terms be not.
-    case rule_kind::rk2: return (Real(2.0) - x) / Real(2.0);
-    case rule_kind::rk3: return (Real(6.0) - Real(3.0) * x + x * x) / Real(6.0);
-    case rule_kind::rk4: return (Real(24.0) - Real(12.0) * x + Real(4.0) * x * x - x * x * x) / Real(24.0);
+    case rule_kind::rk2:
+      return (Real(2.0) - x) / Real(2.0);
+    case rule_kind::rk3:
+      return (Real(6.0) - Real(3.0) * x + x * x) / Real(6.0);
+    case rule_kind::rk4:
+      return (Real(24.0) - Real(12.0) * x + Real(4.0) * x * x - x * x * x) / Real(24.0);
   }
   return std::nullopt;
 }
@@ -237,8 +245,10 @@ judged<Real> judge(const problem& p) {
       const double g = p.gate_per_channel() ? p.g->at(t * K + i) : p.g->at(t);
       if (g == 0) continue;
       for (std::size_t j = 0; j < V; ++j) {
-        if constexpr (std::is_same_v<Real, tracked>) S[i * V + j] = S[i * V + j] * detail::decay_of(g);
-        else S[i * V + j] = 0;
+        if constexpr (std::is_same_v<Real, tracked>)
+          S[i * V + j] = S[i * V + j] * detail::decay_of(g);
+        else
+          S[i * V + j] = 0;
       }
     }
     for (std::size_t r = t * n; r < (t + 1) * n; ++r) {

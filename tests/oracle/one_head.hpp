@@ -14,8 +14,8 @@ namespace deltaproof::testing {
 using numbers = std::vector<double>;
 
 /// One head in fp64: T from q and K, V from v; `g` by token or by channel.
-inline problem head(std::size_t K, const numbers& q, const numbers& k, const numbers& v, const numbers& beta, const numbers& g = {},
-             const numbers& start = {}) {
+inline problem head(std::size_t K, const numbers& q, const numbers& k, const numbers& v, const numbers& beta,
+                    const numbers& g = {}, const numbers& start = {}) {
   problem p;
   const std::size_t T = q.size() / K, V = v.size() / T;
   p.q = tensor::from_doubles(fp64, {1, T, 1, K}, q, "q");

@@ -24,7 +24,8 @@
 namespace deltaproof {
 namespace {
 
-using real = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<130, boost::multiprecision::allocate_stack>, boost::multiprecision::et_off>;
+using real = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<130, boost::multiprecision::allocate_stack>,
+                                           boost::multiprecision::et_off>;
 
 struct tier_bits {
   const char* name;
@@ -55,11 +56,14 @@ problem draw(std::uint64_t number, std::string& what) {
     g.key_heads = g.value_heads = 1;
     try {
       problem p = generate(g);
-      if (static_cast<double>(p.batch() * p.tokens() * p.value_heads() * p.num_householder * p.key_dim() * p.value_dim()) > 2 * budget) continue;
+      if (static_cast<double>(p.batch() * p.tokens() * p.value_heads() * p.num_householder * p.key_dim() * p.value_dim()) >
+          2 * budget)
+        continue;
       if (pick(2) == 0) p.rule = rule_names[pick(rule_names.size())].first;
       if (!p.qk_l2norm) p.qk_l2norm = pick(4) == 0;
-      what = "problem " + std::to_string(number) + ": regime " + g.regime + ", T = " + std::to_string(p.tokens()) + ", K = " + std::to_string(p.key_dim()) +
-             ", V = " + std::to_string(p.value_dim()) + (p.g ? ", gate" : "") + (p.qk_l2norm ? ", l2norm" : "") + ", rule " + std::string(detail::name_in(rule_names, p.rule));
+      what = "problem " + std::to_string(number) + ": regime " + g.regime + ", T = " + std::to_string(p.tokens()) +
+             ", K = " + std::to_string(p.key_dim()) + ", V = " + std::to_string(p.value_dim()) + (p.g ? ", gate" : "") +
+             (p.qk_l2norm ? ", l2norm" : "") + ", rule " + std::string(detail::name_in(rule_names, p.rule));
       return p;
     } catch (const error&) {
       continue;  // the regime does not come in this shape
@@ -83,7 +87,8 @@ std::string outside(const char* tensor, const reference_tensor& got, const std::
     for (const auto& low : got.low) error -= low[i];
     error = abs(error);
     if (error > real(got.radius[i]) + own) {
-      return std::string(tensor) + " element " + std::to_string(i) + ": error " + error.str(6) + " beyond the radius " + std::to_string(std::log10(got.radius[i])) + " (log10)";
+      return std::string(tensor) + " element " + std::to_string(i) + ": error " + error.str(6) + " beyond the radius " +
+             std::to_string(std::log10(got.radius[i])) + " (log10)";
     }
     if (i % stride == 0 && error > own) seen.push_back(std::log10(got.radius[i]) - static_cast<double>(log10(error)));
   }
@@ -122,11 +127,13 @@ TEST(radius, of_every_tier_contains_the_truth_of_ten_thousand_problems) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < std::max(1U, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
   for (auto& t : threads) t.join();
-  std::printf("%zu problems; log10(radius / true error): least, 5 %%, median, 95 %%, largest; outputs without a finite radius\n", problems);
+  std::printf("%zu problems; log10(radius / true error): least, 5 %%, median, 95 %%, largest; outputs without a finite radius\n",
+              problems);
   for (auto& [name, all] : by_tier) {
     std::sort(all.begin(), all.end());
     const auto at = [&](double share) { return all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))]; };
-    std::printf("%-14s %7.2f %7.2f %7.2f %7.2f %7.2f   %zu\n", name.c_str(), all.front(), at(0.05), at(0.5), at(0.95), all.back(), unbounded[name]);
+    std::printf("%-14s %7.2f %7.2f %7.2f %7.2f %7.2f   %zu\n", name.c_str(), all.front(), at(0.05), at(0.5), at(0.95), all.back(),
+                unbounded[name]);
     EXPECT_GE(all.front(), 0);
     EXPECT_GE(all.size(), problems) << name;
   }

@@ -361,7 +361,9 @@ TEST(radius, of_the_mpfr_rows_contains_the_truth) {
 /// sigmoid(-744.4) is subnormal in fp64: no relative bound holds there, so fp64 must not answer.
 TEST(radius, is_not_trusted_to_fp64_where_a_derived_step_is_subnormal) {
   problem p;
-  const auto scalar = [](double x, const char* name) { return tensor::from_doubles(fp64, {1, 1, 1, 1}, std::vector<double>{x}, name); };
+  const auto scalar = [](double x, const char* name) {
+    return tensor::from_doubles(fp64, {1, 1, 1, 1}, std::vector<double>{x}, name);
+  };
   p.q = scalar(1, "q");
   p.k = scalar(1, "k");
   p.v = scalar(1e300, "v");

@@ -26,20 +26,28 @@ using slow_outputs = slow_results<slow_real>;
 template <class Real>
 Real slow_gain(rule_kind rule, const Real& x) {
   switch (rule) {
-    case rule_kind::euler: return 1;
-    case rule_kind::exact: return x == 0 ? Real(1) : Real((1 - exp(Real(-x))) / x);
-    case rule_kind::implicit: return 1 / (1 + x);
-    case rule_kind::crank_nicolson: return 2 / (2 + x);
-    case rule_kind::rk2: return 1 - x / 2;
-    case rule_kind::rk3: return 1 - x / 2 + x * x / 6;
-    case rule_kind::rk4: return 1 - x / 2 + x * x / 6 - x * x * x / 24;
+    case rule_kind::euler:
+      return 1;
+    case rule_kind::exact:
+      return x == 0 ? Real(1) : Real((1 - exp(Real(-x))) / x);
+    case rule_kind::implicit:
+      return 1 / (1 + x);
+    case rule_kind::crank_nicolson:
+      return 2 / (2 + x);
+    case rule_kind::rk2:
+      return 1 - x / 2;
+    case rule_kind::rk3:
+      return 1 - x / 2 + x * x / 6;
+    case rule_kind::rk4:
+      return 1 - x / 2 + x * x / 6 - x * x * x / 24;
   }
   return 0;
 }
 
 template <class Real = slow_real>
 slow_results<Real> slow_solve(const problem& p) {
-  const std::size_t K = p.key_dim(), V = p.value_dim(), H = p.key_heads(), HV = p.value_heads(), n = p.num_householder, T = p.tokens();
+  const std::size_t K = p.key_dim(), V = p.value_dim(), H = p.key_heads(), HV = p.value_heads(), n = p.num_householder,
+                    T = p.tokens();
   slow_results<Real> out{std::vector<Real>(p.batch() * T * HV * V), std::vector<Real>(p.sequence_count() * HV * K * V)};
   std::size_t number = 0;
   for (const sequence_range& range : p.sequences()) {
@@ -72,7 +80,8 @@ slow_results<Real> slow_solve(const problem& p) {
           const std::size_t r = token * n + s;
           const auto k = row(p.k, r);
           Real beta = p.beta.at(r * HV + h), norm = 0;
-          if (p.beta_activation != activation_kind::none) beta = (p.beta_activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + exp(Real(-beta)));
+          if (p.beta_activation != activation_kind::none)
+            beta = (p.beta_activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + exp(Real(-beta)));
           for (const auto& ki : k) norm += ki * ki;
           const Real b = beta * slow_gain(p.rule, Real(beta * norm));
           for (std::size_t j = 0; j < V; ++j) {

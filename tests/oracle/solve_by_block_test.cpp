@@ -54,7 +54,8 @@ struct gathered {
 gathered by_head(const problem& p, const question& q) {
   gathered out;
   out.counts = solve_by_head(p, q, [&](const solved_head& h) {
-    out.heads[{h.sequence, h.value_head}] = {bits_of(h.rounded_o, h.rounded_o_low), bits_of(h.rounded_state, h.rounded_state_low), h.o_left, h.state_left};
+    out.heads[{h.sequence, h.value_head}] = {bits_of(h.rounded_o, h.rounded_o_low), bits_of(h.rounded_state, h.rounded_state_low),
+                                             h.o_left, h.state_left};
   });
   return out;
 }
@@ -64,7 +65,8 @@ gathered by_block(const problem& p, const question& q, std::size_t block) {
   const auto sequences = p.sequences();
   const std::size_t V = p.value_dim(), parts = std::max<std::size_t>(q.parts, 1);
   for (std::size_t n = 0; n < sequences.size(); ++n) {
-    for (std::size_t h = 0; h < p.value_heads(); ++h) out.heads[{n, h}].o.assign(parts, std::vector<std::uint64_t>(sequences[n].tokens * V, none));
+    for (std::size_t h = 0; h < p.value_heads(); ++h)
+      out.heads[{n, h}].o.assign(parts, std::vector<std::uint64_t>(sequences[n].tokens * V, none));
   }
   stream_sinks sinks;
   sinks.chunk = [&](const decided_chunk& c) {

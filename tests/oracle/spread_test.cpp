@@ -36,18 +36,20 @@ std::vector<spread_case> spread_cases() {
   const numbers back{0, -650, 200, 200, 200, 200};
   return {
       {"a state that grows back", head(1, all(6, 1), all(6, 1), {1, 0, 0, 0, 0, 0}, {1, .5, .5, .5, .5, .5}, back)},
-      {"two rows that grow back, written to before", head(2, all(12, 1), all(12, 1), {1, .5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, {.4, .5, .3, .5, .5, .3},
-                                                         {-650, 200, 200, 200, 49, 0}, {1, 2, 3, 4})},
-      {"two rows that grow back", head(2, all(12, 1), all(12, 1), all(12, 0), all(6, .3), {-650, 200, 200, 200, 49, 0}, {1, 2, 3, 4})},
+      {"two rows that grow back, written to before", head(2, all(12, 1), all(12, 1), {1, .5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                                                          {.4, .5, .3, .5, .5, .3}, {-650, 200, 200, 200, 49, 0}, {1, 2, 3, 4})},
+      {"two rows that grow back",
+       head(2, all(12, 1), all(12, 1), all(12, 0), all(6, .3), {-650, 200, 200, 200, 49, 0}, {1, 2, 3, 4})},
       {"gates above 208", head(1, all(4, 1), all(4, 1), {1, .5, .3, .2}, all(4, .5), {0, 209, -300, 300})},
-      {"channels that part and meet", head(2, all(8, 1), {.6, 1, 1, .6, 0, .6, .6, .8}, {.7, .1, .2, .3, .7, .7, 0, .7}, all(4, .5),
-                                           {0, 0, -650, 0, 300, -300, 300, 250}, {1, 2, 3, 4})},
+      {"channels that part and meet", head(2, all(8, 1), {.6, 1, 1, .6, 0, .6, .6, .8}, {.7, .1, .2, .3, .7, .7, 0, .7},
+                                           all(4, .5), {0, 0, -650, 0, 300, -300, 300, 250}, {1, 2, 3, 4})},
       {"channels far apart that meet again", head(2, all(12, 1), {0, .5, 0, 1, 0, 1, 0, 1, .5, 0, 0, .5}, all(6, .5), all(6, .5),
                                                   {-700, 0, -700, 0, 300, 0, 300, 0, 300, 0, 300, 0}, {1e-200, 3})},
       {"the largest start and a deep gate", head(1, all(2, 1), all(2, 1), all(2, .7), all(2, .5), {-745, 0}, {1.7e308})},
       {"a start that a gate forgets", head(1, all(2, 1), all(2, 1), all(2, .75), all(2, .5), {-1e30, 0}, {1e300})},
       {"nothing that grows", head(1, all(3, 1), all(3, 1), all(3, 0), all(3, .5), {-infinity, -1e30, 300}, {1})},
-      {"nothing that grows by channel", head(2, all(6, 1), all(6, 1), all(6, 0), all(3, .5), {-infinity, -infinity, -1e30, -infinity, 300, 300}, {1, 2, 3, 4})},
+      {"nothing that grows by channel",
+       head(2, all(6, 1), all(6, 1), all(6, 0), all(3, .5), {-infinity, -infinity, -1e30, -infinity, 300, 300}, {1, 2, 3, 4})},
   };
 }
 
@@ -55,7 +57,8 @@ std::vector<spread_case> spread_cases() {
 std::vector<spread_case> least_cases() {
   return {
       {"the smallest of all", head(1, all(3, least), all(3, least), all(3, least), all(3, least), {}, {least})},
-      {"the smallest of all, with gates", head(1, all(3, least), all(3, least), all(3, least), all(3, least), all(3, least), {least})},
+      {"the smallest of all, with gates",
+       head(1, all(3, least), all(3, least), all(3, least), all(3, least), all(3, least), {least})},
       {"subnormal, with gates", head(1, all(3, 1), all(3, 1e-320), all(3, 1e-320), all(3, 1e-3), all(3, -.5), {3e-320})},
       {"forgotten to nothing", head(1, all(2, 1), all(2, 1), all(2, 0), all(2, .5), {-1e30, 0}, {1e300})},
   };

@@ -42,7 +42,8 @@ inline double short_of(double x) {
   return std::ldexp(std::trunc(std::ldexp(m, 8)), e - 8);
 }
 
-inline lowered<double> make_head(const head_shape& shape, key_family family, std::uint64_t seed, double size = 1, bool start = true) {
+inline lowered<double> make_head(const head_shape& shape, key_family family, std::uint64_t seed, double size = 1,
+                                 bool start = true) {
   std::mt19937_64 bits(seed);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
@@ -63,7 +64,9 @@ inline lowered<double> make_head(const head_shape& shape, key_family family, std
     double* k = s.k.data() + r * shape.key_dim;
     double square = 0;
     for (std::size_t j = 0; j < shape.key_dim; ++j) {
-      k[j] = family == key_family::near_parallel ? common[j] + 1e-3 * normal(bits) : family == key_family::alternating ? common[j] : normal(bits);
+      k[j] = family == key_family::near_parallel ? common[j] + 1e-3 * normal(bits)
+             : family == key_family::alternating ? common[j]
+                                                 : normal(bits);
       square += k[j] * k[j];
     }
     const double sign = family == key_family::alternating && r % 2 == 1 ? -1 : 1;
@@ -72,7 +75,9 @@ inline lowered<double> make_head(const head_shape& shape, key_family family, std
       if (family == key_family::bf16_unit_at_two) k[j] = short_of(k[j] * (1 + 0x1p-9));
       if (family == key_family::some_zero && r % 3 == 1) k[j] = 0;
     }
-    s.step[r] = family == key_family::bf16_unit_at_two ? 2 : family == key_family::unscaled ? uniform(bits) * 2 / square : short_of(uniform(bits) * 2);
+    s.step[r] = family == key_family::bf16_unit_at_two ? 2
+                : family == key_family::unscaled       ? uniform(bits) * 2 / square
+                                                       : short_of(uniform(bits) * 2);
   }
   return in;
 }
@@ -89,14 +94,14 @@ inline lowered<mpfr_value> in_mpfr(const lowered<double>& in, int bits = 400) {
 }
 
 struct containment {
-  double o = 0;      ///< largest |error| / radius of the outputs
+  double o = 0;  ///< largest |error| / radius of the outputs
   double state = 0;
   bool left = false;
 };
 
 /// Distance of every selected row from `want`, in radii, of one that left up to there; infinity where a radius of 0 has an error.
-inline containment compare(const tiers::tier_rows& got, const certified<mpfr_value>& want, const std::vector<std::size_t>& columns,
-                           const sequence<double>& s) {
+inline containment compare(const tiers::tier_rows& got, const certified<mpfr_value>& want,
+                           const std::vector<std::size_t>& columns, const sequence<double>& s) {
   containment out;
   mpfr_value rest(400);
   const auto distance = [&](const mpfr_value& exact, double high, double low, double radius) {
@@ -108,7 +113,8 @@ inline containment compare(const tiers::tier_rows& got, const certified<mpfr_val
   for (std::size_t r = 0; r < columns.size(); ++r) {
     for (std::size_t t = 0; t < got.valid[r]; ++t) {
       const std::size_t i = tiers::tier_rows::panel(t, r, s.tokens);
-      out.o = std::max(out.o, distance(want.o[t * s.value_dim + columns[r]], got.o[i], got.o_low.empty() ? 0 : got.o_low[i], got.radius(t, r)));
+      out.o = std::max(out.o, distance(want.o[t * s.value_dim + columns[r]], got.o[i], got.o_low.empty() ? 0 : got.o_low[i],
+                                       got.radius(t, r)));
     }
     if (got.left[r] != 0) {
       out.left = true;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Every constant of the fp64 tier, and those of lowered inputs in both tiers, against inputs made for it: one or two steps whose error
-// reaches most of the term, so that a constant cut in half is exceeded. Some were found by climbing from random starts.
+// Every constant of the fp64 tier, and those of lowered inputs in both tiers, against inputs made for it: one or two steps whose
+// error reaches most of the term, so that a constant cut in half is exceeded. Some were found by climbing from random starts.
 
 #include <gtest/gtest.h>
 
@@ -89,9 +89,8 @@ TEST(constants, of_the_write_are_attained) {
 TEST(constants, of_the_prediction_are_attained) {
   for (const bool paired : {false, true}) {
     const one_step run(20000, 2, 1.001, 1, 1, 1.001, paired);
-    const double attained = run.attained([&](double s, double w, double after) {
-      return run.c.from_norm[0] * s + run.c.from_write[0] * w + after;
-    });
+    const double attained =
+        run.attained([&](double s, double w, double after) { return run.c.from_norm[0] * s + run.c.from_write[0] * w + after; });
     std::cout << "prediction: " << attained << '\n';
     EXPECT_GE(attained, 0.6);
     EXPECT_LE(attained, 1);
@@ -151,7 +150,7 @@ TEST(constants, of_the_read_out_are_attained) {
 /// One exact step of one channel with k = b = q = 1 whose truth has one lowered number off by the tier's unit.
 struct lowered_input {
   const char* name;
-  double lowering_error::*kind;
+  double lowering_error::* kind;
   double start;
   double v;
   double step = 1;
@@ -169,8 +168,8 @@ struct lowered_input {
   /// |state - truth|, of the output for a query, in units of the tier; within the radius.
   [[nodiscard]] double error(const tiers::tier_rows& rows, double unit) const {
     auto fine = testing::in_mpfr(head(false));
-    mpfr_value& off = kind == &lowering_error::key     ? fine.scan.k[0]
-                      : kind == &lowering_error::query ? fine.scan.q[0]
+    mpfr_value& off = kind == &lowering_error::key                                             ? fine.scan.k[0]
+                      : kind == &lowering_error::query                                         ? fine.scan.q[0]
                       : kind == &lowering_error::decay || kind == &lowering_error::decay_floor ? fine.scan.decay[0]
                                                                                                : fine.scan.step[0];
     mpfr_add_d(off.get(), off.get(), unit, MPFR_RNDN);
@@ -217,10 +216,12 @@ TEST(constants, of_lowered_inputs_are_attained) {
     // What is multiplied by the norm, by |w| = |v - s| and by the value.
     const double norm = x.start, w = std::fabs(x.v - x.start) * x.step;
     const double fp64 = (c[1].from_norm[0] - c[0].from_norm[0] + c[1].decay_local - c[0].decay_local + c[1].decay_floor +
-                         (x.step == 0 ? c[1].read - c[0].read : 0)) * norm +
+                         (x.step == 0 ? c[1].read - c[0].read : 0)) *
+                            norm +
                         (c[1].from_write[0] - c[0].from_write[0]) * w + c[1].constant[0] - c[0].constant[0];
     const double pairs = (p[1].from_window[0] - p[0].from_window[0] + p[1].decay_window[0] - p[0].decay_window[0] +
-                          (x.step == 0 ? p[1].read[0] - p[0].read[0] : 0)) * (norm == 0 ? 0 : window) +
+                          (x.step == 0 ? p[1].read[0] - p[0].read[0] : 0)) *
+                             (norm == 0 ? 0 : window) +
                          (p[1].from_write[0] - p[0].from_write[0]) * w + (p[1].from_value[0] - p[0].from_value[0]) * x.v;
     std::cout << x.name << ": fp64 " << first / fp64 << ", double-double " << second / pairs << '\n';
     EXPECT_GE(first / fp64, 0.99) << x.name;
@@ -289,18 +290,12 @@ struct gram_pair {
 /// what is rounded; a fused multiply-add leaves out the products' roundings in the correction and in the state, four
 /// ninths of the line, plain x86-64 does not. Or next to nothing is written, and the rest of the line is all there is.
 TEST(constants, of_the_gram_product_are_attained) {
-  const gram_pair turned[] = {{{0x1.027c85f166685p+0, 0x1.0000107d6aabep+0},
-                               -0x1.ffffb1e6876c3p-1,
-                               {0x1.00000316eb6b4p+0, 0x1.0000279712c3fp+0}},
-                              {{0x1.0010b07070e8p+0, 0x1.ffeb3d5e18dbp-1},
-                               -0x1.001b42688c379p+0,
-                               {0x1.0093daa655dffp+0, 0x1.00aa9933a889ep+0}}};
-  const gram_pair kept[] = {{{0x1.0000016233a72p+0, 0x1.00001ca733502p+0},
-                             0x1.00017097440cp+0,
-                             {0x1.000192f8ffep+0, 0x1.000193232b157p+0}},
-                            {{0x1.0000016233a72p+0, 0x1.00001ca733502p+0},
-                             0x1.00017097440c3p+0,
-                             {0x1.000192f8ffe04p+0, 0x1.000193232b15bp+0}}};
+  const gram_pair turned[] = {
+      {{0x1.027c85f166685p+0, 0x1.0000107d6aabep+0}, -0x1.ffffb1e6876c3p-1, {0x1.00000316eb6b4p+0, 0x1.0000279712c3fp+0}},
+      {{0x1.0010b07070e8p+0, 0x1.ffeb3d5e18dbp-1}, -0x1.001b42688c379p+0, {0x1.0093daa655dffp+0, 0x1.00aa9933a889ep+0}}};
+  const gram_pair kept[] = {
+      {{0x1.0000016233a72p+0, 0x1.00001ca733502p+0}, 0x1.00017097440cp+0, {0x1.000192f8ffep+0, 0x1.000193232b157p+0}},
+      {{0x1.0000016233a72p+0, 0x1.00001ca733502p+0}, 0x1.00017097440c3p+0, {0x1.000192f8ffe04p+0, 0x1.000193232b15bp+0}}};
   double most = 0, fused = 1, least = 1;
   each_target::run([&] {
     const double much = std::max(turned[0].attained(), turned[1].attained());

@@ -20,7 +20,8 @@ RC_GTEST_PROP(tiers, are_never_further_from_the_truth_than_their_radius, ()) {
   const auto family =
       *rc::gen::elementOf(std::vector<testing::key_family>(std::begin(testing::key_families), std::end(testing::key_families)));
   const double size = *rc::gen::element(1.0, 1.0, 1e-90, 1e-10, 1e10, 1e90);
-  const auto in = testing::make_head(shape, family, *rc::gen::inRange<std::uint64_t>(0, 1000000), size, *rc::gen::arbitrary<bool>());
+  const auto in =
+      testing::make_head(shape, family, *rc::gen::inRange<std::uint64_t>(0, 1000000), size, *rc::gen::arbitrary<bool>());
   const auto want = testing::exact_run(in);
   const auto columns = testing::all_columns(in);
   tiers::tier_rows rows;

@@ -60,13 +60,15 @@ TEST(tiers, contain_the_truth_for_every_family_decay_and_step_count) {
     worst most;
     for (const decay_kind decays : testing::decay_kinds) {
       for (const std::size_t steps : {1U, 3U}) {
-        SCOPED_TRACE(std::to_string(static_cast<int>(family)) + " " + std::to_string(static_cast<int>(decays)) + " " + std::to_string(steps));
+        SCOPED_TRACE(std::to_string(static_cast<int>(family)) + " " + std::to_string(static_cast<int>(decays)) + " " +
+                     std::to_string(steps));
         const worst here = check_head(make_head({8, 5, 70, steps, decays}, family, 11));
         most.fp64 = std::max(most.fp64, here.fp64);
         most.pairs = std::max(most.pairs, here.pairs);
       }
     }
-    std::cout << "family " << static_cast<int>(family) << ": error / radius, fp64 " << most.fp64 << ", double-double " << most.pairs << '\n';
+    std::cout << "family " << static_cast<int>(family) << ": error / radius, fp64 " << most.fp64 << ", double-double "
+              << most.pairs << '\n';
     EXPECT_GT(most.fp64, 1e-3);
     EXPECT_GT(most.pairs, 1e-4);
   }
@@ -266,7 +268,8 @@ TEST(double_double_tier, gives_the_bits_that_are_on_file) {
 
 TEST(fp64_tier, contains_the_truth_on_every_target) {
   each_target::run([] {
-    for (const decay_kind decays : testing::decay_kinds) check_head(make_head({9, 11, 66, 1, decays}, key_family::near_parallel, 4));
+    for (const decay_kind decays : testing::decay_kinds)
+      check_head(make_head({9, 11, 66, 1, decays}, key_family::near_parallel, 4));
   });
 }
 
@@ -341,9 +344,11 @@ TEST(lower_double_double, encloses_every_derived_number) {
       const auto& s = got.high.scan;
       for (std::size_t i = 0; i < s.q.size(); ++i) inside(s.q[i], low(got.q_low, i), want.scan.q[i], got.error.query, 0);
       for (std::size_t i = 0; i < s.k.size(); ++i) inside(s.k[i], low(got.k_low, i), want.scan.k[i], got.error.key, 0);
-      for (std::size_t i = 0; i < s.step.size(); ++i) inside(s.step[i], low(got.step_low, i), want.scan.step[i], got.error.step, 0);
+      for (std::size_t i = 0; i < s.step.size(); ++i)
+        inside(s.step[i], low(got.step_low, i), want.scan.step[i], got.error.step, 0);
       const double floor = got.error.decay_floor * tiers::pair_unit;
-      for (std::size_t i = 0; i < s.decay.size(); ++i) inside(s.decay[i], low(got.decay_low, i), want.scan.decay[i], got.error.decay, floor);
+      for (std::size_t i = 0; i < s.decay.size(); ++i)
+        inside(s.decay[i], low(got.decay_low, i), want.scan.decay[i], got.error.decay, floor);
       for (std::size_t i = 0; i < s.v.size(); ++i) inside(s.v[i], 0, want.scan.v[i], 0, 0);
     }
   }
@@ -362,10 +367,13 @@ TEST(tiers, contain_the_truth_of_whole_problems) {
     const auto filled = [&](std::vector<std::size_t> shape, const char* tensor_name) {
       std::vector<double> x(element_count(shape));
       for (double& xi : x) xi = normal(bits);
-      return tensor::from_doubles(bf16, std::move(shape), [&] {
-        for (double& xi : x) xi = testing::short_of(xi);
-        return x;
-      }(), tensor_name);
+      return tensor::from_doubles(
+          bf16, std::move(shape),
+          [&] {
+            for (double& xi : x) xi = testing::short_of(xi);
+            return x;
+          }(),
+          tensor_name);
     };
     p.op = op_kind::kda;
     p.q = filled({1, T, 1, K}, "q");

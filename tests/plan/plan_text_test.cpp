@@ -249,13 +249,15 @@ TEST(plan_text, the_stored_v_new_can_carry_the_update) {
 TEST(plan_text, says_what_carries_a_decay_and_which_state_is_multiplied) {
   plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]");
   t.drop("hardware", "accumulator_bits").set("A", "order", "\"pairwise\"");
-  t.set("v_new", "decay", "[\"v_new\", \"k\"]").set("o", "decay", "[\"q\", \"product\"]").set("l2norm", "epsilon", "[\"given\", 1e-5]");
+  t.set("v_new", "decay", "[\"v_new\", \"k\"]")
+      .set("o", "decay", "[\"q\", \"product\"]")
+      .set("l2norm", "epsilon", "[\"given\", 1e-5]");
   t.set("v_new", "state_operand", "[\"stored\", \"fp32\"]").set("o", "state_operand", "\"none\"");
   t.set("o", "read_store", "[\"none\", \"X\"]");
   const auto all = variants(t.read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
-  EXPECT_THAT(names_of(all), ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)",
-                                         "mine (update with the decay on k)", "mine (decay on the product q h)",
-                                         "mine ([o] read_store bf16)"));
+  EXPECT_THAT(names_of(all),
+              ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)",
+                          "mine (update with the decay on k)", "mine (decay on the product q h)", "mine ([o] read_store bf16)"));
   EXPECT_EQ(all[0].v_new.decay, write_decay::v_new);
   EXPECT_EQ(all[0].o.decay, read_decay::q);
   EXPECT_FALSE(all[0].v_new.state_operand);

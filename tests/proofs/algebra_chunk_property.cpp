@@ -86,11 +86,17 @@ RC_GTEST_PROP(algebra_wy, state_is_affine, ()) { catalogue(testing::chunk_identi
 RC_GTEST_PROP(algebra_wy, wy_state, ()) { catalogue(testing::wy_identities<modulo>, "wy_apply"); }
 RC_GTEST_PROP(algebra_wy, wy_output, ()) { catalogue(testing::wy_identities<modulo>, "recurrence_output"); }
 RC_GTEST_PROP(algebra_wy, run_cut, ()) { catalogue(testing::wy_identities<modulo>, "wy_runs"); }
-RC_GTEST_PROP(algebra_wy, negative_eigenvalue_conventions, ()) { catalogue(testing::baseline_identities<modulo>, "negative_eigenvalues"); }
+RC_GTEST_PROP(algebra_wy, negative_eigenvalue_conventions, ()) {
+  catalogue(testing::baseline_identities<modulo>, "negative_eigenvalues");
+}
 RC_GTEST_PROP(algebra_wy, delta_rule_row, ()) { catalogue(testing::step_identities<modulo>, "gradient_step"); }
 RC_GTEST_PROP(algebra_wy, ungated_overlap, ()) { catalogue(testing::chunk_identities<modulo>, "chunk_A", decay_kind::none); }
-RC_GTEST_PROP(algebra_wy, scalar_gate_overlap, ()) { catalogue(testing::chunk_identities<modulo>, "chunk_A", decay_kind::per_token); }
-RC_GTEST_PROP(algebra_wy, channel_gate_overlap, ()) { catalogue(testing::chunk_identities<modulo>, "chunk_A", decay_kind::per_channel); }
+RC_GTEST_PROP(algebra_wy, scalar_gate_overlap, ()) {
+  catalogue(testing::chunk_identities<modulo>, "chunk_A", decay_kind::per_token);
+}
+RC_GTEST_PROP(algebra_wy, channel_gate_overlap, ()) {
+  catalogue(testing::chunk_identities<modulo>, "chunk_A", decay_kind::per_channel);
+}
 
 // The recursion and the inverse are two algorithms for the same w and u.
 RC_GTEST_PROP(algebra_wy, wy_recursion_unique, ()) {
@@ -183,7 +189,8 @@ RC_GTEST_PROP(algebra_unit_lower, forward_substitution, ()) {
 
 RC_GTEST_PROP(algebra_unit_lower, doubling_inverts, ()) {
   const auto lower = any_lower<modular>(static_cast<std::size_t>(any(1, 17)));
-  RC_ASSERT(run_inverse<plain<modular>>(inverse_named("neumann"), lower) == run_inverse<plain<modular>>(inverse_named("forward"), lower));
+  RC_ASSERT(run_inverse<plain<modular>>(inverse_named("neumann"), lower) ==
+            run_inverse<plain<modular>>(inverse_named("forward"), lower));
 }
 
 void triangular_result() {
@@ -220,7 +227,9 @@ RC_GTEST_PROP(algebra_ut, chunk_Ai_unique, ()) { catalogue(testing::inverse_iden
 RC_GTEST_PROP(algebra_ut, ut_w, ()) { catalogue(testing::wy_identities<modulo>, "ut_transform", decay_kind::none); }
 RC_GTEST_PROP(algebra_ut, ut_u, ()) { catalogue(testing::wy_identities<modulo>, "ut_transform", decay_kind::none); }
 RC_GTEST_PROP(algebra_ut, ut_state, ()) { catalogue(testing::chunk_identities<modulo>, "chunkwise_recurrent", decay_kind::none); }
-RC_GTEST_PROP(algebra_ut, ut_output, ()) { catalogue(testing::chunk_identities<modulo>, "chunkwise_recurrent", decay_kind::none); }
+RC_GTEST_PROP(algebra_ut, ut_output, ()) {
+  catalogue(testing::chunk_identities<modulo>, "chunkwise_recurrent", decay_kind::none);
+}
 
 // ---- ut_bounds
 
@@ -252,7 +261,8 @@ struct bounded_chunk {
     for (rational& a : s.decay) a = rational(any(-4, 4)) / 4;
     for (std::size_t r = 0; r < s.rows(); ++r) {
       norm.push_back(squared_norm(dense::key(s, r)));
-      s.step[r] = stable ? rational(norm[r] == 0 ? rational(2) : rational(rational(any(0, 16)) / (8 * norm[r]))) : absolute(s.step[r]);
+      s.step[r] =
+          stable ? rational(norm[r] == 0 ? rational(2) : rational(rational(any(0, 16)) / (8 * norm[r]))) : absolute(s.step[r]);
       rho.push_back(std::max(rational(1), absolute(rational(1 - s.step[r] * norm[r]))));
       beta = std::max(beta, s.step[r]);
       key = std::max(key, norm[r]);
@@ -280,7 +290,8 @@ RC_GTEST_PROP(algebra_ut_bounds, w_norm, ()) {
   const bounded_chunk c;
   RC_CLASSIFY(c.factors(0, c.s.rows()) > 1);
   for (std::size_t r = 0; r < c.s.rows(); ++r) {
-    RC_ASSERT(squared_norm(dense::row_of(c.stages.w, r)) <= rational(squared(rational(c.s.step[r] * c.factors(0, r))) * c.norm[r]));
+    RC_ASSERT(squared_norm(dense::row_of(c.stages.w, r)) <=
+              rational(squared(rational(c.s.step[r] * c.factors(0, r))) * c.norm[r]));
   }
 }
 
@@ -288,7 +299,8 @@ RC_GTEST_PROP(algebra_ut_bounds, inverse_entry_bound, ()) {
   const bounded_chunk c;
   for (std::size_t r = 0; r < c.s.rows(); ++r) {
     for (std::size_t j = 0; j < r; ++j) {
-      RC_ASSERT(squared(c.stages.Ai(r, j)) <= rational(squared(rational(c.s.step[r] * c.factors(j + 1, r))) * c.norm[r] * c.norm[j]));
+      RC_ASSERT(squared(c.stages.Ai(r, j)) <=
+                rational(squared(rational(c.s.step[r] * c.factors(j + 1, r))) * c.norm[r] * c.norm[j]));
     }
   }
 }
@@ -298,7 +310,8 @@ RC_GTEST_PROP(algebra_ut_bounds, t_entry_bound, ()) {
   for (std::size_t r = 0; r < c.s.rows(); ++r) {
     for (std::size_t j = 0; j < r; ++j) {
       const rational t = c.stages.Ai(r, j) * c.s.step[j];
-      RC_ASSERT(squared(t) <= rational(squared(rational(c.s.step[r] * c.s.step[j] * c.factors(j + 1, r))) * c.norm[r] * c.norm[j]));
+      RC_ASSERT(squared(t) <=
+                rational(squared(rational(c.s.step[r] * c.s.step[j] * c.factors(j + 1, r))) * c.norm[r] * c.norm[j]));
     }
   }
 }
@@ -345,7 +358,8 @@ RC_GTEST_PROP(algebra_ut_bounds, inverse_row_sum, ()) {
 
 RC_GTEST_PROP(algebra_ut_bounds, overlap_row_sum, ()) {
   const bounded_chunk c;
-  for (std::size_t r = 0; r < c.s.rows(); ++r) RC_ASSERT(rational(1 + absolute_sum(c.stages.A, r)) <= rational(1 + c.scale * static_cast<int>(r)));
+  for (std::size_t r = 0; r < c.s.rows(); ++r)
+    RC_ASSERT(rational(1 + absolute_sum(c.stages.A, r)) <= rational(1 + c.scale * static_cast<int>(r)));
 }
 
 RC_GTEST_PROP(algebra_ut_bounds, condition_bound, ()) {
@@ -406,7 +420,9 @@ void forward_error_of_keys(const rational& length) {
   RC_CLASSIFY(eps > 0);
 }
 
-RC_GTEST_PROP(algebra_ut_bounds, forward_error_nearly_unit_keys, ()) { forward_error_of_keys(rational(*rc::gen::element(33, 40, 64)) / 32); }
+RC_GTEST_PROP(algebra_ut_bounds, forward_error_nearly_unit_keys, ()) {
+  forward_error_of_keys(rational(*rc::gen::element(33, 40, 64)) / 32);
+}
 RC_GTEST_PROP(algebra_ut_bounds, forward_error_unit_keys, ()) { forward_error_of_keys(1); }
 
 // h, the smallest factor with |E| <= h max |Z| column by column, measured; then the conclusion without Z.
@@ -510,9 +526,10 @@ RC_GTEST_PROP(algebra_repeated_keys, powers_are_binomials, ()) {
 TEST(algebra_repeated_keys, powers_are_binomials_instance) {
   rational largest = 0;
   const auto lower = one_chunk(equal_keys(16, 1)).A;
-  const auto inverse = run_inverse<plain<rational>>(inverse_named("neumann"), lower, [&](std::string_view stage, const matrix<rational>& m) {
-    for (const rational& x : m.entries()) largest = stage == "power" ? std::max(largest, absolute(x)) : largest;
-  });
+  const auto inverse =
+      run_inverse<plain<rational>>(inverse_named("neumann"), lower, [&](std::string_view stage, const matrix<rational>& m) {
+        for (const rational& x : m.entries()) largest = stage == "power" ? std::max(largest, absolute(x)) : largest;
+      });
   EXPECT_EQ(largest, 3432);
   for (const rational& x : inverse.entries()) EXPECT_LE(absolute(x), 1);
 }
@@ -568,7 +585,8 @@ TEST(algebra_repeated_keys, condition_attained) {
   for (const std::size_t rows : {1U, 2U, 17U, 64U}) {
     const auto stages = one_chunk(equal_keys(rows, 2));
     EXPECT_EQ(absolute_sum(stages.Ai, rows - 1), rational(2 * static_cast<int>(rows) - 1));
-    EXPECT_EQ(rational((1 + absolute_sum(stages.A, rows - 1)) * absolute_sum(stages.Ai, rows - 1)), rational(exact_chunk_bounds(2, rows).condition));
+    EXPECT_EQ(rational((1 + absolute_sum(stages.A, rows - 1)) * absolute_sum(stages.Ai, rows - 1)),
+              rational(exact_chunk_bounds(2, rows).condition));
   }
 }
 

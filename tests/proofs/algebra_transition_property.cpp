@@ -97,7 +97,8 @@ S determinant(const matrix<S>& a) {
 RC_GTEST_PROP(algebra_rank_one, rank_one_apply, ()) {
   const auto one = any_step<modular>();
   const auto x = any_vector<modular>(one.k.size());
-  const auto matrix_form = dense::sum(dense::unit<modular>(x.size()), dense::outer(one.beta, one.k, one.k), from_int<modular>(-1));
+  const auto matrix_form =
+      dense::sum(dense::unit<modular>(x.size()), dense::outer(one.beta, one.k, one.k), from_int<modular>(-1));
   RC_ASSERT(column(stepped(one.k, one.beta, x)) == dense::times(matrix_form, column(x)));
 }
 
@@ -200,7 +201,9 @@ RC_GTEST_PROP(algebra_rank_one, step_composition, ()) {
   RC_ASSERT(product.block() == transition(one.k, a + one.beta - a * one.beta * one.squared_norm()));
 }
 
-RC_GTEST_PROP(algebra_rank_one, step_reflection, ()) { catalogue(testing::step_identities<library<modular>>, "orthogonal_at_two"); }
+RC_GTEST_PROP(algebra_rank_one, step_reflection, ()) {
+  catalogue(testing::step_identities<library<modular>>, "orthogonal_at_two");
+}
 
 RC_GTEST_PROP(algebra_rank_one, sherman_morrison, ()) {
   const auto one = any_step<modular>();
@@ -220,8 +223,8 @@ RC_GTEST_PROP(algebra_rank_one, longhorn_is_implicit_euler, ()) {
 RC_GTEST_PROP(algebra_rank_one, implicit_euler_unique, ()) {
   const auto one = any_step<rational>();
   const auto system = dense::sum(dense::unit<rational>(one.k.size()), dense::outer(one.beta, one.k, one.k));
-  const auto solved = dense::times(dense::inverse_and_determinant(system).first,
-                                   dense::sum(one.state, dense::outer(one.beta, one.k, one.v)));
+  const auto solved =
+      dense::times(dense::inverse_and_determinant(system).first, dense::sum(one.state, dense::outer(one.beta, one.k, one.v)));
   const rational b = effective_step(implicit_euler{}, one.beta, one.squared_norm());
   RC_ASSERT(testing::stepped_by(library<rational>{}, one.k, one.v, b, one.state) == solved);
 }
@@ -230,7 +233,8 @@ RC_GTEST_PROP(algebra_rank_one, implicit_euler_unique, ()) {
 
 template <class S>
 sequence<S> any_sequence(std::size_t tokens, int most_dim = 4) {
-  auto recipe = *testing::recipes({.tokens = tokens, .steps_per_token = 2, .key_dim = static_cast<std::size_t>(most_dim), .value_dim = 2});
+  auto recipe =
+      *testing::recipes({.tokens = tokens, .steps_per_token = 2, .key_dim = static_cast<std::size_t>(most_dim), .value_dim = 2});
   recipe.tokens = std::max<std::size_t>(recipe.tokens, 1);
   return testing::make_sequence<S>(recipe);
 }
@@ -238,7 +242,8 @@ sequence<S> any_sequence(std::size_t tokens, int most_dim = 4) {
 RC_GTEST_PROP(algebra_ordered_product, ordered_product_cut, ()) {
   const auto s = any_sequence<modular>(8);
   const auto cut = *rc::gen::inRange<std::size_t>(0, s.rows() + 1);
-  RC_ASSERT(exact_transition(s, 0, s.rows()) == dense::times(exact_transition(s, cut, s.rows() - cut), exact_transition(s, 0, cut)));
+  RC_ASSERT(exact_transition(s, 0, s.rows()) ==
+            dense::times(exact_transition(s, cut, s.rows() - cut), exact_transition(s, 0, cut)));
 }
 
 template <class S>
@@ -249,7 +254,8 @@ void decays_multiply(decay_kind kind) {
   const auto form = wy_recursion(s, 0, s.rows());
   for (std::size_t c = 0; c < s.key_dim; ++c) {
     S product = one<S>();
-    for (std::size_t t = 0; t < s.tokens; ++t) product = product * s.decay_of(t)[kind == decay_kind::per_token || s.decay_of(t).size() == 1 ? 0 : c];
+    for (std::size_t t = 0; t < s.tokens; ++t)
+      product = product * s.decay_of(t)[kind == decay_kind::per_token || s.decay_of(t).size() == 1 ? 0 : c];
     RC_ASSERT(form.decay[c] == product);
   }
 }
@@ -281,13 +287,15 @@ RC_GTEST_PROP(algebra_non_expansive, energy_balance, ()) {
   const auto one = any_step<modular>();
   const auto x = any_vector<modular>(one.k.size());
   const modular along = dense::inner(one.k, x);
-  RC_ASSERT(squared(stepped(one.k, one.beta, x)) == squared(x) - one.beta * (modular(2) - one.beta * one.squared_norm()) * along * along);
+  RC_ASSERT(squared(stepped(one.k, one.beta, x)) ==
+            squared(x) - one.beta * (modular(2) - one.beta * one.squared_norm()) * along * along);
 }
 
 RC_GTEST_PROP(algebra_non_expansive, step_non_expansive, ()) {
   const auto one = any_step<rational>();
   const rational n = one.squared_norm();
-  const rational b = n == 0 ? one.beta : rational(rational(*rc::gen::inRange(0, 17)) / (8 * n));  // b n from 0 to 2, both included
+  const rational b =
+      n == 0 ? one.beta : rational(rational(*rc::gen::inRange(0, 17)) / (8 * n));  // b n from 0 to 2, both included
   const auto x = any_vector<rational>(one.k.size());
   RC_ASSERT(squared(stepped(one.k, b, x)) <= squared(x));
 }
@@ -465,7 +473,8 @@ RC_GTEST_PROP(algebra_non_expansive, expansive_product_unbounded, ()) {
     product.step(std::span<const rational>(k), rational(3) / n);  // 1 - b n = -2
   }
   RC_ASSERT(entries_bound(product.block()) >= power(rational(2), tokens));
-  RC_ASSERT(std::any_of(product.block().entries().begin(), product.block().entries().end(), [](const rational& x) { return absolute(x) > 1000; }));
+  RC_ASSERT(std::any_of(product.block().entries().begin(), product.block().entries().end(),
+                        [](const rational& x) { return absolute(x) > 1000; }));
 }
 
 matrix<rational> rank_one(const std::vector<rational>& x, const std::vector<rational>& y) {

@@ -92,7 +92,7 @@ TEST(float_formats, unit_roundoff_is_least) {
   for_each_format([](auto f) {
     constexpr format F = decltype(f)::value;
     for (int e = F.emin; e < F.emax; ++e) {
-      const rational x = (1 + u<F>) * power_of_two(e), r = rounded_once<F>(x);
+      const rational x = (1 + u<F>)*power_of_two(e), r = rounded_once<F>(x);
       ASSERT_EQ(x - r, u<F> * r) << e;
       ASSERT_EQ((x - r) * (1 + u<F>), u<F> * x) << e;
     }
@@ -209,7 +209,7 @@ TEST(float_key_norm, safe_step) {
       for (rational& x : k) x *= 1 + u<F> * u<F>;  // |k|^2 <= 1 + 4 u^2
       RC_ASSERT(square_of(k) <= 1 + 4 * u<F> * u<F>);
       const rational n = square_of(rounded_once<F>(k));
-      RC_ASSERT(2 * (1 - 2 * u<F>) * n <= 2);
+      RC_ASSERT(2 * (1 - 2 * u<F>)*n <= 2);
       beyond += 2 * n > 2 ? 1 : 0;
     });
   });
@@ -219,7 +219,8 @@ TEST(float_key_norm, safe_step) {
 TEST(float_key_norm, safe_step_condition) {
   for_each_format([](auto f) {
     constexpr format F = decltype(f)::value;
-    for (const std::size_t d : {1U, 16U, 64U, 256U, 4096U, 32768U}) EXPECT_TRUE(detail::eigenvalues::safe_step_is_proved(F, d)) << d;
+    for (const std::size_t d : {1U, 16U, 64U, 256U, 4096U, 32768U})
+      EXPECT_TRUE(detail::eigenvalues::safe_step_is_proved(F, d)) << d;
   });
   EXPECT_FALSE(detail::eigenvalues::safe_step_is_proved(fp16, 1 << 18));
 }
@@ -247,7 +248,7 @@ TEST(float_key_norm, safe_step_sharp) {
     constexpr format F = decltype(f)::value;
     const auto k = long_key<F>();
     EXPECT_LE(square_of(k), 1);
-    EXPECT_GT(2 * (1 - u<F>) * square_of(rounded_once<F>(k)), 2);
+    EXPECT_GT(2 * (1 - u<F>)*square_of(rounded_once<F>(k)), 2);
   });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The theorems on roundings with underflow and on sums in any order (proofs/theories/float/rounding.v and sum_trees.v), tried on the
-// code's own rounding modes: a test has the name of its theorem. Everything is decided in rationals.
+// The theorems on roundings with underflow and on sums in any order (proofs/theories/float/rounding.v and sum_trees.v), tried on
+// the code's own rounding modes: a test has the name of its theorem. Everything is decided in rationals.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -36,10 +36,12 @@ cost cost_of() {
 template <format F>
 double any_number(philox& random) {
   const int low = std::max(F.emin - F.precision - 3, -1074), high = std::min(F.emax - 1, 1000);
-  const int exponent = random.below(2) == 0 ? low + static_cast<int>(random.below(static_cast<std::uint64_t>(2 * F.precision + 8)))
-                                            : low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low)));
+  const int exponent = random.below(2) == 0
+                           ? low + static_cast<int>(random.below(static_cast<std::uint64_t>(2 * F.precision + 8)))
+                           : low + static_cast<int>(random.below(static_cast<std::uint64_t>(high - low)));
   double significand = 1 + random.uniform();
-  if (random.below(3) == 0) significand = 1 + std::floor(std::ldexp(significand - 1, F.precision)) * unit_roundoff(F);  // a number or a tie
+  if (random.below(3) == 0)
+    significand = 1 + std::floor(std::ldexp(significand - 1, F.precision)) * unit_roundoff(F);  // a number or a tie
   return std::ldexp(random.below(2) == 0 ? significand : -significand, exponent);
 }
 
@@ -143,7 +145,8 @@ void expect_tree_error(philox& random, bool tiny, rational& worst) {
   for (std::size_t i = 0; i < d; ++i) {
     const int scale = tiny ? F.emin / 2 - F.precision : 0;
     const auto factor = [&] {
-      const double x = std::ldexp(1 + random.uniform(), scale + static_cast<int>(random.below(static_cast<std::uint64_t>(F.precision))));
+      const double x =
+          std::ldexp(1 + random.uniform(), scale + static_cast<int>(random.below(static_cast<std::uint64_t>(F.precision))));
       return rounded_once<bf16, nearest_even>(random.below(2) == 0 ? x : -x);
     };
     const double x = factor(), y = factor();
@@ -158,8 +161,9 @@ void expect_tree_error(philox& random, bool tiny, rational& worst) {
     const rational sum = exact(a.computed) + exact(b.computed);
     const double as_double = a.computed + b.computed;
     if (exact(as_double) != sum) RC_DISCARD("the sum has more than 53 bits");
-    b = {once(as_double), a.total + b.total, a.size + b.size, std::max(a.height, b.height) + 1, a.terms + b.terms,
-         a.additions + b.additions + 1};
+    b = {once(as_double),   a.total + b.total,
+         a.size + b.size,   std::max(a.height, b.height) + 1,
+         a.terms + b.terms, a.additions + b.additions + 1};
   }
   const partial& all = open[0];
   const rational grown = power(1 + u, all.height);

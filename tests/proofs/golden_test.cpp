@@ -69,10 +69,14 @@ operands hashed(std::uint32_t number, std::uint32_t i) {
   if (number == 3) return {mode == 0 ? w0 & 0xffff : w0 & 0x7fff, 0};
   if (number == 4) {
     switch (mode) {
-      case 0: return {w0, 0};
-      case 1: return {(w0 & 0xffff0000) | 0x8000, 0};
-      case 2: return {(w0 & 0xffff0000) | static_cast<std::uint32_t>(0x8000 + r - 16), 0};
-      default: return {(w0 & 0x807fffff) | (r % 2 == 0 ? 0U : 254U) << 23, 0};
+      case 0:
+        return {w0, 0};
+      case 1:
+        return {(w0 & 0xffff0000) | 0x8000, 0};
+      case 2:
+        return {(w0 & 0xffff0000) | static_cast<std::uint32_t>(0x8000 + r - 16), 0};
+      default:
+        return {(w0 & 0x807fffff) | (r % 2 == 0 ? 0U : 254U) << 23, 0};
     }
   }
   const std::uint32_t a = w0 & 0xffff;

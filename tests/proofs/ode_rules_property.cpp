@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The theorems of proofs/theories/ode (exact_flow, stability, logistic), asked of the rule catalogue, of steps of the library
-// and of study horizon's maps: a test has the name of its theorem. Polynomials and rational functions in rationals, e^-x between two
-// rationals.
+// and of study horizon's maps: a test has the name of its theorem. Polynomials and rational functions in rationals, e^-x between
+// two rationals.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -228,7 +228,9 @@ RC_GTEST_PROP(ode_stability, rk4_accuracy_wide, ()) {
   RC_ASSERT(absolute(rational(rk4::stability(x) - exp_minus(x).upper)) <= rational(1) / 5);
 }
 
-TEST(ode_stability, euler_gap) { EXPECT_GE(absolute(rational(euler::stability(rational(2)) - exp_minus(2).lower)), rational(113) / 100); }
+TEST(ode_stability, euler_gap) {
+  EXPECT_GE(absolute(rational(euler::stability(rational(2)) - exp_minus(2).lower)), rational(113) / 100);
+}
 
 TEST(ode_stability, comparison_instance) {
   const rational x = 1;
@@ -270,7 +272,8 @@ TEST(ode_logistic, the_maps_are_the_studys) {
       EXPECT_EQ(exact(advance(one_step::logistic_euler, x, 0, u)), euler_map<rational>(exact(x), exact(u)));
       const double decay = i / 64.0;
       const rational want = flow<rational>(exact(decay), exact(u));
-      EXPECT_LE(absolute(rational(exact(advance(one_step::logistic_exact, x, decay, u)) - want)), rational(want * power(rational(1) / 2, 50)));
+      EXPECT_LE(absolute(rational(exact(advance(one_step::logistic_exact, x, decay, u)) - want)),
+                rational(want * power(rational(1) / 2, 50)));
     }
   }
 }

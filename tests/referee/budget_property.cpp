@@ -330,9 +330,9 @@ struct projected_error {
 };
 
 TEST(projection_limits, are_exceeded_as_rarely_as_declared_whatever_the_size_does) {
-  for (const projected_error& law : {projected_error{"steady", 0, 0.01}, projected_error{"0.05", 0.05, 0.01}, projected_error{"0.3", 0.3, 0.02},
-                                     projected_error{"a leaning error", 0.2, 0.03, 0.2}, projected_error{"few directions", 0.5, 0.3},
-                                     projected_error{"a factor of e", 1, 0.01}}) {
+  for (const projected_error& law : {projected_error{"steady", 0, 0.01}, projected_error{"0.05", 0.05, 0.01},
+                                     projected_error{"0.3", 0.3, 0.02}, projected_error{"a leaning error", 0.2, 0.03, 0.2},
+                                     projected_error{"few directions", 0.5, 0.3}, projected_error{"a factor of e", 1, 0.01}}) {
     for (const double alpha : {1e-3, 1e-5, 1e-8}) {
       double mean = 0, student = 0;
       const std::size_t n = scaled(200);
@@ -351,8 +351,8 @@ TEST(projection_limits, are_exceeded_as_rarely_as_declared_whatever_the_size_doe
         mean += law.beyond(projection_limit(along, thresholds(std::vector{size}, {alpha, 1}).front())) / static_cast<double>(n);
         student += law.beyond(signed_thresholds(std::vector{share}, {alpha, 1}).front().upper) / static_cast<double>(n);
       }
-      std::cout << "projection, size " << law.name << ": declared " << alpha << ", beyond the limit " << mean << ", beyond Student's " << student
-                << " (seed 8, " << n << " emulations)\n";
+      std::cout << "projection, size " << law.name << ": declared " << alpha << ", beyond the limit " << mean
+                << ", beyond Student's " << student << " (seed 8, " << n << " emulations)\n";
       EXPECT_LE(mean, alpha) << law.name;
       if (law.name == "steady") {
         EXPECT_GE(mean, alpha / 200) << "the limit says nothing";

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// A diagnosis is printed where it is right: planted faults are named by outputs alone, errors of another kind are not, and no stage
-// is named that nobody stored.
+// A diagnosis is printed where it is right: planted faults are named by outputs alone, errors of another kind are not, and no
+// stage is named that nobody stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
 
 struct bench {
   problem p;
@@ -65,8 +64,8 @@ std::vector<std::string> named(const plan_report& plan) {
   return out;
 }
 
-// Calibrated on nine cases of seven regimes (all faults of five plans, seed 3): of 722 refuted results without stages the planted fault
-// led wherever it was named, with scores from 0.905 on; where it was not among the candidates the lead scored 0.6 at most.
+// Calibrated on nine cases of seven regimes (all faults of five plans, seed 3): of 722 refuted results without stages the planted
+// fault led wherever it was named, with scores from 0.905 on; where it was not among the candidates the lead scored 0.6 at most.
 TEST(diagnosis, a_planted_fault_is_named_by_the_outputs_alone_or_nothing_is) {
   std::size_t refuted = 0, right = 0;
   for (const auto& [op, regime, plan_name] : {std::tuple{op_kind::gated_delta_rule, "tails", "fla-chunk-gdn"},
@@ -93,8 +92,8 @@ TEST(diagnosis, a_planted_fault_is_named_by_the_outputs_alone_or_nothing_is) {
 }
 
 TEST(diagnosis, an_error_of_another_kind_is_like_no_planted_fault) {
-  for (const auto& [op, plan_name] : {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"},
-                                      {op_kind::delta_rule, "fla-recurrent-delta"}}) {
+  for (const auto& [op, plan_name] :
+       {std::pair{op_kind::gated_delta_rule, "fla-chunk-gdn"}, {op_kind::delta_rule, "fla-recurrent-delta"}}) {
     const bench b(op, "typical", plan_name, 80);
     const result right = b.run();
     using values = std::vector<double>;
@@ -151,7 +150,8 @@ TEST(diagnosis, no_stage_is_named_that_nobody_stored) {
   const check_report partly = b.judge(some);
   EXPECT_FALSE(partly.conformance->first_bad_is_stage);
   EXPECT_THAT(partly.conformance->stages_missing, ElementsAre("w", "u", "h", "v_new"));
-  EXPECT_THAT(text_of(some), HasSubstr("the stored stages are within their bounds; to see which stage goes wrong, store w, u, h, v_new"));
+  EXPECT_THAT(text_of(some),
+              HasSubstr("the stored stages are within their bounds; to see which stage goes wrong, store w, u, h, v_new"));
 
   const check_report whole = b.judge(b.run(&f, true));
   EXPECT_EQ(whole.conformance->first_bad_stage, "u");

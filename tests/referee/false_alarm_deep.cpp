@@ -29,7 +29,9 @@ void count_alarms(const std::string& name, build how, std::size_t runs) {
 
 // Each alarm has probability 1e-4 at most: 1000 runs have one with probability below 0.1, and seeds are fixed.
 TEST_P(false_alarm_of, a_thousand_correct_runs_is_zero) { count_alarms(GetParam(), build::ordinary, scaled(1000)); }
-TEST_P(false_alarm_of, a_thousand_runs_of_all_that_a_plan_leaves_open_is_zero) { count_alarms(GetParam(), build::any, scaled(1000)); }
+TEST_P(false_alarm_of, a_thousand_runs_of_all_that_a_plan_leaves_open_is_zero) {
+  count_alarms(GetParam(), build::any, scaled(1000));
+}
 TEST_P(false_alarm_of, rougher_sums_than_the_emulators_is_zero) { count_alarms(GetParam(), build::rough, scaled(200)); }
 TEST_P(false_alarm_of, sums_better_than_promised_is_zero) { count_alarms(GetParam(), build::wide, scaled(200)); }
 TEST_P(false_alarm_of, kernels_that_round_less_than_promised_is_zero) { count_alarms(GetParam(), build::finer, scaled(200)); }

@@ -42,18 +42,25 @@ TEST(a_correct_run, that_was_refuted_once_is_not) {
 }
 
 // One key throughout: roundings of w lean by 0.02 ulp in every run of the plan, and by less in this kernel.
-TEST(a_correct_run, that_leans_less_than_its_plan_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fla-chunk-gdp", build::any, 559, 1).alarms, 0U); }
+TEST(a_correct_run, that_leans_less_than_its_plan_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("fla-chunk-gdp", build::any, 559, 1).alarms, 0U);
+}
 
 // Gates of 0 and -20: every sum of logarithms times ln 2 is a whole number, from which a way back to base 2 ends where it began.
-TEST(a_correct_run, that_uses_natural_exponents_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 765, 1).alarms, 0U); }
+TEST(a_correct_run, that_uses_natural_exponents_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("fp64", build::any, 765, 1).alarms, 0U);
+}
 
 // Its state ends at exactly 0: some runs err there and some do not, and no error is small beside 0.
 TEST(a_correct_run, whose_state_cancels_is_adequate) {
-  for (const char* name : {"decode-fp32", "fla-chunk-delta", "fp64"}) EXPECT_EQ(testing::alarms_in(name, build::any, 664, 1).inadequate, 0U);
+  for (const char* name : {"decode-fp32", "fla-chunk-delta", "fp64"})
+    EXPECT_EQ(testing::alarms_in(name, build::any, 664, 1).inadequate, 0U);
 }
 
 // fp64 inputs: this kernel converts v and beta to fp32 before it multiplies them, the emulator rounds their product.
-TEST(a_correct_run, that_converts_its_inputs_first_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp32", build::any, 297, 1).alarms, 0U); }
+TEST(a_correct_run, that_converts_its_inputs_first_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("fp32", build::any, 297, 1).alarms, 0U);
+}
 
 // Two channels: no order of summation differs from another, so that runs scatter less than 4096 roundings to fp16 thrown anew do.
 TEST(a_correct_run, whose_roundings_alone_scatter_is_not_refuted) {
@@ -61,14 +68,18 @@ TEST(a_correct_run, whose_roundings_alone_scatter_is_not_refuted) {
 }
 
 // fp64, two channels: the plan's own runs make no error there, a kernel that fuses its products does.
-TEST(a_correct_run, where_no_other_run_errs_is_not_refuted) { EXPECT_EQ(testing::alarms_in("fp64", build::any, 40, 1).alarms, 0U); }
+TEST(a_correct_run, where_no_other_run_errs_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("fp64", build::any, 40, 1).alarms, 0U);
+}
 
 // Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
 TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
-  for (const std::size_t run : {9, 235, 611}) EXPECT_EQ(testing::alarms_in("flashkda-repaired", build::any, run, 1).inadequate, 0U);
+  for (const std::size_t run : {9, 235, 611})
+    EXPECT_EQ(testing::alarms_in("flashkda-repaired", build::any, run, 1).inadequate, 0U);
 }
 
-problem drawn_problem(op_kind op, const std::string& regime, std::size_t tokens, std::uint64_t seed, const std::string& gate = "") {
+problem drawn_problem(op_kind op, const std::string& regime, std::size_t tokens, std::uint64_t seed,
+                      const std::string& gate = "") {
   generation g;
   g.regime = regime;
   g.op = op;
@@ -90,7 +101,9 @@ check_report judged(const problem& p, const result& r, std::string_view name, bo
 
 // Of a sum of one term there is no other order: another build leaves it as it is, and every stage within its bound.
 TEST(stages_of_another_build, are_within_their_bounds) {
-  for (const auto& [op, tokens] : {std::pair{op_kind::gated_delta_rule, 2}, {op_kind::delta_rule, 70}, {op_kind::kda, 33},
+  for (const auto& [op, tokens] : {std::pair{op_kind::gated_delta_rule, 2},
+                                   {op_kind::delta_rule, 70},
+                                   {op_kind::kda, 33},
                                    {op_kind::gated_delta_product, 1}}) {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
       const problem p = drawn_problem(op, "typical", static_cast<std::size_t>(tokens), seed);
@@ -99,7 +112,8 @@ TEST(stages_of_another_build, are_within_their_bounds) {
       another.stages = true;
       another.seed = seed;
       const plan_variant v = variants(preset("fp32"), p, path_kind::chunk, 16).front();
-      const stage_report report = measure_stages(p, emulate(p, v, another, 1), roundings_of(preset("fp32"), p, path_kind::chunk, 16));
+      const stage_report report =
+          measure_stages(p, emulate(p, v, another, 1), roundings_of(preset("fp32"), p, path_kind::chunk, 16));
       const stage_measurement* const bad = first_bad_stage(report);
       EXPECT_EQ(bad, nullptr) << (bad != nullptr ? describe(*bad) : "") << ", seed " << seed;
     }
@@ -128,9 +142,12 @@ TEST(stages_of_keys_of_one_number, are_judged_by_the_form_of_their_gate) {
 
 // The largest terms first: nothing the emulator runs is as rough, and the plan says "in any order".
 TEST(an_order_of_sums_that_no_run_has, is_no_fault) {
-  for (const auto& [op, name, rows] : {std::tuple{op_kind::gated_delta_rule, "fp32", 64}, {op_kind::kda, "fp32", 24},
-                                       {op_kind::delta_rule, "fla-recurrent-delta", 0}, {op_kind::kda, "fla-chunk-kda", 32}}) {
-    for (const native_style::order order : {native_style::order::by_size, native_style::order::backward, native_style::order::lanes}) {
+  for (const auto& [op, name, rows] : {std::tuple{op_kind::gated_delta_rule, "fp32", 64},
+                                       {op_kind::kda, "fp32", 24},
+                                       {op_kind::delta_rule, "fla-recurrent-delta", 0},
+                                       {op_kind::kda, "fla-chunk-kda", 32}}) {
+    for (const native_style::order order :
+         {native_style::order::by_size, native_style::order::backward, native_style::order::lanes}) {
       const problem p = drawn_problem(op, "typical", 72, 3);
       native_style style;
       style.sums = order;
@@ -160,9 +177,12 @@ TEST(a_decay_that_is_off_by_1e_5, is_refuted_from_the_outputs_alone) {
 TEST(limits_of_fp32_tensors, are_a_few_times_what_is_typical) {
   double rms = 0, max = 0;
   std::string worst;
-  for (const auto& [name, op] : {std::pair{"fp32", op_kind::gated_delta_rule}, {"fp32", op_kind::kda},
-                                 {"fla-chunk-gdn", op_kind::gated_delta_rule}, {"fla-chunk-delta", op_kind::delta_rule},
-                                 {"fla-recurrent-gdn", op_kind::gated_delta_rule}, {"fla-recurrent-kda", op_kind::kda}}) {
+  for (const auto& [name, op] : {std::pair{"fp32", op_kind::gated_delta_rule},
+                                 {"fp32", op_kind::kda},
+                                 {"fla-chunk-gdn", op_kind::gated_delta_rule},
+                                 {"fla-chunk-delta", op_kind::delta_rule},
+                                 {"fla-recurrent-gdn", op_kind::gated_delta_rule},
+                                 {"fla-recurrent-kda", op_kind::kda}}) {
     for (const char* const regime : {"typical", "strong-decay", "collinear", "tails", "repeated"}) {
       const problem p = drawn_problem(op, regime, 96, 11);
       const path_kind path = preset(name).path.front();
@@ -173,7 +193,8 @@ TEST(limits_of_fp32_tensors, are_a_few_times_what_is_typical) {
         if (s.tensor != "final_state" || s.limit.at_floor) continue;
         double& most = s.norm == norm_kind::rms ? rms : max;
         const double times = s.limit.value / s.limit.typical;
-        if (times > most) worst += std::string(name) + ", " + regime + ": " + std::to_string(times) + ", " + s.limit.provenance + "\n";
+        if (times > most)
+          worst += std::string(name) + ", " + regime + ": " + std::to_string(times) + ", " + s.limit.provenance + "\n";
         most = std::max(most, times);
       }
     }
@@ -198,7 +219,8 @@ TEST(adequacy, is_judged_in_what_the_user_gets) {
   const problem p = generate(g);
   const result r = emulate(p, variants(preset("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), {}, 1);
   const check_report report = judged(p, r, "fla-chunk-gdn");
-  EXPECT_TRUE(report.conformance->adequacy.judged && report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
+  EXPECT_TRUE(report.conformance->adequacy.judged && report.conformance->adequacy.adequate)
+      << report.conformance->adequacy.reason;
   EXPECT_LT(report.conformance->adequacy.worst_ratio, 4);
   // The second chunk amplifies its roundings until limits are no smaller than the exact values: it may say nothing, not refuse.
   EXPECT_TRUE(report.judged == verdict::holds || report.judged == verdict::vacuous) << report.reason;

@@ -76,8 +76,8 @@ class native_head {
     return accumulate.precision < (std::is_same_v<Real, float> ? fp32 : fp64).precision ? narrowed(x, accumulate) : x;
   }
 
-  Real sum_of(const std::vector<Real>& a, const std::vector<Real>& b, std::size_t first, std::size_t last, std::size_t step, Real sum,
-              const format& accumulate) const {
+  Real sum_of(const std::vector<Real>& a, const std::vector<Real>& b, std::size_t first, std::size_t last, std::size_t step,
+              Real sum, const format& accumulate) const {
     for (std::size_t i = first; i < last; i += step) sum = add_product(sum, a[i], b[i], accumulate);
     return sum;
   }
@@ -94,7 +94,8 @@ class native_head {
     const std::size_t n = a.size(), w = style_.width;
     std::vector<Real> parts;
     switch (style_.sums) {
-      case sequential: return sum_of(a, b, 0, n, 1, start, accumulate);
+      case sequential:
+        return sum_of(a, b, 0, n, 1, start, accumulate);
       case backward:
       case by_size: {
         std::vector<std::size_t> at(n);
@@ -106,13 +107,15 @@ class native_head {
         for (const std::size_t i : at) start = add_product(start, a[i], b[i], accumulate);
         return start;
       }
-      case pairwise: return add(start, halves(a, b, 0, n, accumulate), accumulate);
+      case pairwise:
+        return add(start, halves(a, b, 0, n, accumulate), accumulate);
       case lanes:
       case lane_tree:
         for (std::size_t r = 0; r < std::min(w, n); ++r) parts.push_back(sum_of(a, b, r, n, w, 0, accumulate));
         break;
       case blocks:
-        for (std::size_t first = 0; first < n; first += w) parts.push_back(sum_of(a, b, first, std::min(first + w, n), 1, 0, accumulate));
+        for (std::size_t first = 0; first < n; first += w)
+          parts.push_back(sum_of(a, b, first, std::min(first + w, n), 1, 0, accumulate));
     }
     for (std::size_t size = parts.size(); style_.sums == lane_tree && size > 1; size = (size + 1) / 2) {
       for (std::size_t i = 0; 2 * i < size; ++i) {
@@ -218,7 +221,8 @@ class native_head {
     rows G(count, in_.g.cols(), Real(0));
     for (std::size_t c = 0; c < G.cols(); ++c) {
       for (std::size_t r = 0; r < count; ++r) {
-        G(r, c) = (first + r) % n == 0 ? static_cast<Real>(in_.g((first + r) / n, c)) * (style_.gates_scaled_first ? log2_e : 1) : Real(0);
+        G(r, c) = (first + r) % n == 0 ? static_cast<Real>(in_.g((first + r) / n, c)) * (style_.gates_scaled_first ? log2_e : 1)
+                                       : Real(0);
       }
       for (std::size_t step = 1; style_.gates_scanned && step < count; step *= 2) {
         for (std::size_t r = count; r-- > step;) G(r, c) += G(r - step, c);
@@ -234,8 +238,8 @@ class native_head {
   }
 
   /// <x_i, k_j> with the decay from j to the row that reads, `row_of`[i].
-  Real overlap(const rows& x, std::size_t i, std::size_t row, const rows& k, std::size_t j, const rows& G, const narrowing& operand,
-               const format& accumulate) const {
+  Real overlap(const rows& x, std::size_t i, std::size_t row, const rows& k, std::size_t j, const rows& G,
+               const narrowing& operand, const format& accumulate) const {
     std::vector<Real> a(x.row(i).begin(), x.row(i).end()), b(k.row(j).begin(), k.row(j).end());
     const bool channels = in_.channels() && G.cols() > 0;
     const std::size_t block = v_.gate_block, start = row / block * block;
@@ -269,8 +273,10 @@ class native_head {
     rows X(m, m, Real(0));
     for (std::size_t first = 0; first < m; first += block) {
       const std::size_t size = std::min(block, m - first);
-      if (v_.inverse.method.diagonal == diagonal_kind::neumann) powers(L, X, first, size);
-      else substitute(L, X, first, size);
+      if (v_.inverse.method.diagonal == diagonal_kind::neumann)
+        powers(L, X, first, size);
+      else
+        substitute(L, X, first, size);
     }
     const bool by_right = v_.inverse.association == merge_order::sum_then_right ||
                           (v_.inverse.association == merge_order::any && style_.merges_by_right);
@@ -325,7 +331,8 @@ class native_head {
       return out;
     };
     const rows left = by_right ? cut(X, below, size, column + block, middle + size) : cut(L, below, size, column, middle + block);
-    const rows right = by_right ? cut(L, column + block, middle + size, column, block) : cut(X, column, middle + block, column, block);
+    const rows right =
+        by_right ? cut(L, column + block, middle + size, column, block) : cut(X, column, middle + block, column, block);
     rows sum = times(left, right, v_.inverse.merge_accumulate);
     for (std::size_t i = 0; i < sum.size(); ++i) between(sum.data()[i]);
     sum = narrowed(sum, v_.inverse.merge_operand);
@@ -412,7 +419,9 @@ class native_head {
         const auto fresh = values.row(j).begin();
         const Real inside = dot(weights, {fresh, fresh + static_cast<std::ptrdiff_t>(r + 1)}, 0, v_.o.accumulate);
         if (G.cols() > 0 && !on_query) past *= power(G(r, 0));
-        const Real o = on_query ? past * scale_ + inside : style_.scale_first ? past * scale_ + inside * scale_ : (past + inside) * scale_;
+        const Real o = on_query             ? past * scale_ + inside
+                       : style_.scale_first ? past * scale_ + inside * scale_
+                                            : (past + inside) * scale_;
         out_.o(t, j) = static_cast<double>(narrowed(o, v_.o.store));
       }
     }

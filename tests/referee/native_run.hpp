@@ -46,14 +46,20 @@ inline result native_run(const problem& p, const plan_variant& v, const native_s
       put("o", out.o, at.first_token, p.tokens());
       std::copy(out.final_state.entries().begin(), out.final_state.entries().end(),
                 values["final_state"].begin() + static_cast<std::ptrdiff_t>((s * HV + head) * out.final_state.size()));
-      for (const auto& [name, m] : {std::pair{"g_cumsum_log2", &out.g_cumsum_log2}, {"A", &out.A}, {"Ai", &out.Ai}, {"w", &out.w},
-                                    {"u", &out.u}, {"v_new", &out.v_new}, {"Aqk", &out.Aqk}}) {
+      for (const auto& [name, m] : {std::pair{"g_cumsum_log2", &out.g_cumsum_log2},
+                                    {"A", &out.A},
+                                    {"Ai", &out.Ai},
+                                    {"w", &out.w},
+                                    {"u", &out.u},
+                                    {"v_new", &out.v_new},
+                                    {"Aqk", &out.Aqk}}) {
         put(name, *m, at.first_token * n, p.steps());
       }
       const std::size_t K = p.key_dim(), chunks = stages ? chunk_count(p, v.chunk) : 0;
       for (std::size_t row = 0; values.count("h") != 0 && row < out.h.rows(); ++row) {
         const std::size_t to = ((at.batch * chunks + chunk + row / K) * HV + head) * K + row % K;
-        std::copy(out.h.row(row).begin(), out.h.row(row).end(), values["h"].begin() + static_cast<std::ptrdiff_t>(to * p.value_dim()));
+        std::copy(out.h.row(row).begin(), out.h.row(row).end(),
+                  values["h"].begin() + static_cast<std::ptrdiff_t>(to * p.value_dim()));
       }
     }
     if (v.path == path_kind::chunk) chunk += (at.tokens * n + v.chunk - 1) / v.chunk;

@@ -29,21 +29,25 @@ struct native_style {
   /// the other or as a tree; halves of halves; a large-to-small order of magnitudes.
   enum class order { sequential, backward, lanes, lane_tree, blocks, pairwise, by_size } sums = order::sequential;
   std::size_t width = 8;
-  bool fused = false;           ///< a product is not rounded before it is added
-  bool state_last = false;      ///< the sum over a chunk is made from zero and added to the decayed state
-  bool natural = false;         ///< e^x of natural logarithms instead of 2^x
+  bool fused = false;       ///< a product is not rounded before it is added
+  bool state_last = false;  ///< the sum over a chunk is made from zero and added to the decayed state
+  bool natural = false;     ///< e^x of natural logarithms instead of 2^x
   bool gates_scaled_first = false;
   bool gates_scanned = false;
-  bool scale_first = false;     ///< q times the scale; otherwise what is read
+  bool scale_first = false;  ///< q times the scale; otherwise what is read
   bool merges_by_right = false;
-  double decay_factor = 1;      ///< of every e^{G_i - G_j}, i > j: 1 is right
+  double decay_factor = 1;  ///< of every e^{G_i - G_j}, i > j: 1 is right
 
   [[nodiscard]] std::string text() const {
-    static constexpr std::array<const char*, 7> names{"sequential", "backward", "lanes",   "lane tree",
+    static constexpr std::array<const char*, 7> names{"sequential", "backward", "lanes",  "lane tree",
                                                       "blocks",     "pairwise", "by size"};
     std::string out = std::string(names[static_cast<std::size_t>(sums)]) + " " + std::to_string(width);
-    for (const auto& [on, word] : {std::pair{fused, " fused"}, {state_last, " state-last"}, {natural, " natural"},
-                                   {gates_scaled_first, " scaled-gates"}, {gates_scanned, " scanned-gates"}, {scale_first, " scaled-q"},
+    for (const auto& [on, word] : {std::pair{fused, " fused"},
+                                   {state_last, " state-last"},
+                                   {natural, " natural"},
+                                   {gates_scaled_first, " scaled-gates"},
+                                   {gates_scanned, " scanned-gates"},
+                                   {scale_first, " scaled-q"},
                                    {merges_by_right, " right-merges"}}) {
       if (on) out += word;
     }
@@ -56,8 +60,8 @@ inline native_style drawn_style(philox& draw) {
   s.sums = static_cast<native_style::order>(draw.below(7));
   constexpr std::array<std::size_t, 5> widths{2, 4, 8, 16, 32};
   s.width = widths[static_cast<std::size_t>(draw.below(widths.size()))];
-  for (bool* open : {&s.fused, &s.state_last, &s.natural, &s.gates_scaled_first, &s.gates_scanned, &s.scale_first,
-                     &s.merges_by_right}) {
+  for (bool* open :
+       {&s.fused, &s.state_last, &s.natural, &s.gates_scaled_first, &s.gates_scanned, &s.scale_first, &s.merges_by_right}) {
     *open = draw.below(2) == 0;
   }
   return s;

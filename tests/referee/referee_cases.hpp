@@ -180,8 +180,8 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
     for (double& x : values) x = static_cast<double>(static_cast<float>(x));
     out.r.final_state = tensor::from_doubles(state, out.r.final_state->shape(), values, "final_state");
   }
-  out.what = std::string(build_names[static_cast<std::size_t>(how)]) + " run " + std::to_string(index) + " of " +
-             kept.name + by + ": " + options_text(out.made) + (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
+  out.what = std::string(build_names[static_cast<std::size_t>(how)]) + " run " + std::to_string(index) + " of " + kept.name + by +
+             ": " + options_text(out.made) + (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
   return out;
 }
 

@@ -61,8 +61,9 @@ void expect_all_hold(const fs::path& folder) {
         for (const std::string& line : testing::alarms_of(*report.conformance)) alarms += "\n    " + line;
       }
       // An fp64 loop where the exact recurrence leaves fp64's neighbourhood of fp32 is judged before that.
-      // Where the recurrence leaves its formats a limit may grow beyond the exact values: nothing may be outside, and nothing need hold.
-      // So may that of a loop in fp64 where the plan lets outputs be stored in fewer bits: the plan's own runs are infinite there.
+      // Where the recurrence leaves its formats a limit may grow beyond the exact values: nothing may be outside, and nothing
+      // need hold. So may that of a loop in fp64 where the plan lets outputs be stored in fewer bits: the plan's own runs are
+      // infinite there.
       const bool endless = report.diverges || report.reason.find("the plan's limit is inf") != std::string::npos;
       const bool blind = endless && report.judged == verdict::vacuous;
       EXPECT_TRUE(blind || report.judged == verdict::holds) << name << "." << path << ": " << report.reason << alarms;

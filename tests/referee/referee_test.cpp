@@ -237,7 +237,8 @@ TEST(referee, judges_the_weights_of_a_delta_product_where_they_are_stored) {
 // o as a kernel with this fault leaves it, and beside it one write that is off: what went wrong first is not in o.
 TEST(referee, a_fault_of_a_later_stage_is_not_what_went_wrong_first) {
   const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
-  const fault& misses = *std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "o-misses-state"; });
+  const fault& misses =
+      *std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "o-misses-state"; });
   result r = b.run(&misses);
   std::vector<double> u = r.stages.at("u").to_doubles();
   u[0] += 1;
@@ -245,11 +246,13 @@ TEST(referee, a_fault_of_a_later_stage_is_not_what_went_wrong_first) {
   const check_report report = b.judge(r);
   const plan_report& plan = *report.conformance;
   ASSERT_EQ(plan.first_bad_stage, "u");
-  const auto found = std::find_if(plan.suspects.begin(), plan.suspects.end(), [&](const suspect& s) { return s.planted == &misses; });
+  const auto found =
+      std::find_if(plan.suspects.begin(), plan.suspects.end(), [&](const suspect& s) { return s.planted == &misses; });
   ASSERT_NE(found, plan.suspects.end());
   EXPECT_GT(found->score, 0.9);
   EXPECT_TRUE(found->comes_later);
-  EXPECT_TRUE(std::is_sorted(plan.suspects.begin(), plan.suspects.end(), [](const suspect& a, const suspect& c) { return a.comes_later < c.comes_later; }));
+  EXPECT_TRUE(std::is_sorted(plan.suspects.begin(), plan.suspects.end(),
+                             [](const suspect& a, const suspect& c) { return a.comes_later < c.comes_later; }));
 }
 
 // Without stages the outputs alone must do.
@@ -617,7 +620,8 @@ TEST(referee, a_plan_that_amplifies_its_roundings_has_projections_as_unsteady_as
   options.threads = 1;
   options.judge.seed = 352;
   const check_report report = check(run.p, run.r, options);
-  // Somewhere it is farther from the truth than zeros, as the plan allows: that is no reason to refuse the kernel, and none to hold.
+  // Somewhere it is farther from the truth than zeros, as the plan allows: that is no reason to refuse the kernel, and none to
+  // hold.
   EXPECT_EQ(report.conformance->conforms, verdict::vacuous) << report.conformance->reason;
   EXPECT_THAT(testing::alarms_of(*report.conformance), IsEmpty());
   EXPECT_FALSE(report.conformance->adequacy.adequate);

@@ -66,7 +66,8 @@ matrix<rational> product(const matrix<rational>& a, const matrix<rational>& b) {
 }
 
 // (I - erase k k^T) S + write k v^T, written out.
-matrix<rational> written_out(const matrix<rational>& s, const vec& k, const vec& v, const rational& erase, const rational& write) {
+matrix<rational> written_out(const matrix<rational>& s, const vec& k, const vec& v, const rational& erase,
+                             const rational& write) {
   matrix<rational> transition = identity<rational>(k.size());
   for (std::size_t i = 0; i < k.size(); ++i) {
     for (std::size_t j = 0; j < k.size(); ++j) transition(i, j) -= erase * k[i] * k[j];
@@ -210,7 +211,8 @@ TEST(baselines, run_modulo_a_prime_as_in_rationals) {
     over_q.step(vec{t, 1}, vec{t * t});
     over_p.step(std::vector<modular>{modular(t), modular(1)}, std::vector<modular>{modular(t * t)});
     longhorn_q.step(vec{t, 1}, vec{t}, vec{2});
-    longhorn_p.step(std::vector<modular>{modular(t), modular(1)}, std::vector<modular>{modular(t)}, std::vector<modular>{modular(2)});
+    longhorn_p.step(std::vector<modular>{modular(t), modular(1)}, std::vector<modular>{modular(t)},
+                    std::vector<modular>{modular(2)});
   }
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(reduce(over_q.state()(i, 0)), over_p.state()(i, 0));

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "deltaproof/rule/rules.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -10,6 +8,7 @@
 
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/rule/rules.hpp"
 #include "support/sequence_generators.hpp"
 
 namespace deltaproof {
@@ -45,15 +44,12 @@ testing::sequence_recipe with_positive_steps(testing::sequence_recipe recipe) {
 }
 
 TEST(rule_property, one_step_has_eigenvalue_r_along_the_key_in_rationals) {
-  testing::check_property(300, 21, [] {
-    expect_eigenvalues<rational>(with_positive_steps(*testing::recipes({.tokens = 4})));
-  });
+  testing::check_property(300, 21, [] { expect_eigenvalues<rational>(with_positive_steps(*testing::recipes({.tokens = 4}))); });
 }
 
 TEST(rule_property, one_step_has_eigenvalue_r_along_the_key_modulo_a_prime) {
-  testing::check_property(1000, 22, [] {
-    expect_eigenvalues<modular>(with_positive_steps(*testing::recipes({.tokens = 8, .key_dim = 16})));
-  });
+  testing::check_property(
+      1000, 22, [] { expect_eigenvalues<modular>(with_positive_steps(*testing::recipes({.tokens = 8, .key_dim = 16}))); });
 }
 
 }  // namespace

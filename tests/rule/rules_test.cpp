@@ -211,7 +211,8 @@ std::vector<double> gain_arguments() {
     if (x >= 1e-300 && x <= 1e3) xs.push_back(x);
     xs.push_back(8 * random.uniform() + 1e-300);
   }
-  for (const double centre : {0x1p-53, 0x1p-26, 0.6931471805599453, 1.0, 1.5, 2.0, 2.5127453266183286, 2.785293563405281, 3.0, 4.0}) {
+  for (const double centre :
+       {0x1p-53, 0x1p-26, 0.6931471805599453, 1.0, 1.5, 2.0, 2.5127453266183286, 2.785293563405281, 3.0, 4.0}) {
     double x = centre * (1 - 0x1p-48);
     for (int i = 0; i < 64; ++i) xs.push_back(x = std::nextafter(x, 10.0));
   }

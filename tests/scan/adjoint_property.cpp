@@ -3,8 +3,6 @@
 //
 // The reverse adjoint against dual numbers over the forward templates, and the identities that every gradient obeys, with == in
 // rationals and modulo a prime.
-#include "deltaproof/scan/adjoint.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -14,6 +12,7 @@
 #include "deltaproof/number/dual.hpp"
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/scan/adjoint.hpp"
 #include "support/gradient_cases.hpp"
 #include "support/sequence_generators.hpp"
 
@@ -51,7 +50,8 @@ S slope_along(const gradient_case<S>& c, sequence<S> by) {
   const trace<dual<S>> run = recurrent(moving);
   S loss = zero<S>();
   for (std::size_t i = 0; i < run.o.size(); ++i) loss = loss + run.o.data()[i].slope() * c.with.o.data()[i];
-  for (std::size_t i = 0; i < c.with.final_state.size(); ++i) loss = loss + run.final_state.data()[i].slope() * c.with.final_state.data()[i];
+  for (std::size_t i = 0; i < c.with.final_state.size(); ++i)
+    loss = loss + run.final_state.data()[i].slope() * c.with.final_state.data()[i];
   return loss;
 }
 
@@ -81,8 +81,12 @@ void each_entry_is_the_derivative_by_dual_numbers() {
   RC_ASSERT(got == want);
 }
 
-TEST(adjoint, is_the_derivative_in_rationals) { testing::check_property(60, 2201, each_entry_is_the_derivative_by_dual_numbers<rational>); }
-TEST(adjoint, is_the_derivative_modulo_a_prime) { testing::check_property(100, 2202, each_entry_is_the_derivative_by_dual_numbers<modular>); }
+TEST(adjoint, is_the_derivative_in_rationals) {
+  testing::check_property(60, 2201, each_entry_is_the_derivative_by_dual_numbers<rational>);
+}
+TEST(adjoint, is_the_derivative_modulo_a_prime) {
+  testing::check_property(100, 2202, each_entry_is_the_derivative_by_dual_numbers<modular>);
+}
 
 // <J x, y> = <x, J^T y> along one random direction x, at sizes where entry by entry is too slow.
 template <class S>
@@ -105,7 +109,9 @@ void transposes_the_derivative() {
   RC_ASSERT(slope_along(c, moved) == product);
 }
 
-TEST(adjoint, transposes_the_derivative_modulo_a_prime) { testing::check_property(100, 2203, transposes_the_derivative<modular>); }
+TEST(adjoint, transposes_the_derivative_modulo_a_prime) {
+  testing::check_property(100, 2203, transposes_the_derivative<modular>);
+}
 
 template <class S>
 void obeys_its_identities() {

@@ -3,8 +3,6 @@
 //
 // The bounds of proofs/notes/chunk-bounds.md from both sides: they hold in exact rationals on unit keys of any kind, they
 // are attained, and after rounding they still hold.
-#include "deltaproof/scan/chunk_bounds.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/scan/chunk_bounds.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
 #include "deltaproof/scan/wy.hpp"
 #include "support/sequence_generators.hpp"
@@ -92,20 +91,20 @@ TEST(chunk_bounds_property, hold_in_rationals_on_unit_keys) {
     rational largest_inverse = 0;
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t j = 0; j < r; ++j) {
-        RC_ASSERT(magnitude_of(stages.Ai(r, j)) <= s.step[r]);                                                        // B1
-        RC_ASSERT(magnitude_of(rational(stages.Ai(r, j) * s.step[j])) <= rational(s.step[r] * s.step[j]));            // B2
+        RC_ASSERT(magnitude_of(stages.Ai(r, j)) <= s.step[r]);                                              // B1
+        RC_ASSERT(magnitude_of(rational(stages.Ai(r, j) * s.step[j])) <= rational(s.step[r] * s.step[j]));  // B2
         RC_ASSERT(round_to<double>(magnitude_of(stages.Ai(r, j))) <= limits.inverse_entry);
         RC_ASSERT(round_to<double>(magnitude_of(rational(stages.Ai(r, j) * s.step[j]))) <= limits.t_entry);
       }
       rational norm = 0;
       for (const rational& x : stages.w.row(r)) norm += squared(x);
-      RC_ASSERT(norm <= squared(s.step[r]));                                                                          // B3
+      RC_ASSERT(norm <= squared(s.step[r]));  // B3
       largest_i_plus_l = std::max(largest_i_plus_l, rational(1 + row_sum(stages.A, r)));
       largest_inverse = std::max(largest_inverse, row_sum(stages.Ai, r));
     }
     RC_ASSERT(rational(largest_i_plus_l * largest_inverse) <= squared(rational(1 + beta * static_cast<int>(rows - 1))));  // B5
     const matrix<rational> p = wy_transition(wy_recursion(s, 0, rows));
-    for (int probe = 0; probe < 3; ++probe) {                                                                         // B4
+    for (int probe = 0; probe < 3; ++probe) {  // B4
       rational before = 0;
       rational after = 0;
       std::vector<rational> x(s.key_dim);
@@ -186,7 +185,8 @@ TEST(chunk_bounds_property, are_attained_at_step_one_by_neighbours) {
   for (rational& x : s.k) x = 1;
   for (rational& x : s.step) x = 1;
   const auto stages = chunkwise<plain<rational>>(s, 8, inverse_named(forward));
-  for (std::size_t r = 1; r < 8; ++r) EXPECT_EQ(magnitude_of(stages.Ai(r, r - 1)), rational(exact_chunk_bounds(1, 8).inverse_entry));
+  for (std::size_t r = 1; r < 8; ++r)
+    EXPECT_EQ(magnitude_of(stages.Ai(r, r - 1)), rational(exact_chunk_bounds(1, 8).inverse_entry));
 }
 
 struct observed {
@@ -246,8 +246,9 @@ void holds_after_rounding(const char* name, const chunk_roundoffs& u, double att
         EXPECT_LE(seen.transition_norm, limits.transition_norm * (1 + 0x1p-40)) << name << " " << recipe;
         if (rows == 64) least_slack = std::min(least_slack, limits.inverse_entry / seen.inverse_entry);
         if (rows == 64 && seed == 0) {
-          std::cout << name << " C = 64: inverse " << seen.inverse_entry << " <= " << limits.inverse_entry << ", |w| " << seen.w_norm << " <= "
-                    << limits.w_norm << ", |P| at least " << seen.transition_norm << " <= " << limits.transition_norm << "\n";
+          std::cout << name << " C = 64: inverse " << seen.inverse_entry << " <= " << limits.inverse_entry << ", |w| "
+                    << seen.w_norm << " <= " << limits.w_norm << ", |P| at least " << seen.transition_norm
+                    << " <= " << limits.transition_norm << "\n";
         }
       }
     }
@@ -274,7 +275,8 @@ TEST(chunk_bounds_property, refuse_what_they_do_not_cover) {
   EXPECT_THROW((void)exact_chunk_bounds(1, 0), domain_error);
   EXPECT_THROW((void)rounded_chunk_bounds(1, 4, 4, {.store = 1}), domain_error);
   EXPECT_EQ(rounded_chunk_bounds(0, 512, 64, {.product = unit_roundoff(bf16)}).w_norm, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(rounded_chunk_bounds(2, 128, 128, {.substitution = unit_roundoff(bf16)}).inverse_entry, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(rounded_chunk_bounds(2, 128, 128, {.substitution = unit_roundoff(bf16)}).inverse_entry,
+            std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 // What the chunkwise form does in formats. On the exact family nothing rounds, so any differing bit is an error of logic:
 // chunkwise = recurrence in fp32 and on tensor cores, in every order and with every inverse. Elsewhere: outputs never read
 // what comes later, and rows that are not there are not read. (Its identities in a ring: identities_property.cpp.)
-#include "deltaproof/scan/chunkwise.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/scan/chunkwise.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "support/identities/identity.hpp"
 #include "support/sequence_generators.hpp"
@@ -80,8 +79,12 @@ TEST(chunkwise_property, orthogonal_keys_give_the_bits_of_the_recurrence) {
   exact_family_gives_the_bits_of_the_recurrence<plain<float>>(4004, true);
 }
 TEST(chunkwise_property, orthogonal_keys_in_pairs) { exact_family_gives_the_bits_of_the_recurrence<pairs>(4005, true); }
-TEST(chunkwise_property, orthogonal_keys_in_bf16_with_fp32_sums) { exact_family_gives_the_bits_of_the_recurrence<mixed>(4006, true); }
-TEST(chunkwise_property, orthogonal_keys_on_tensor_cores) { exact_family_gives_the_bits_of_the_recurrence<tensor_cores>(4007, true); }
+TEST(chunkwise_property, orthogonal_keys_in_bf16_with_fp32_sums) {
+  exact_family_gives_the_bits_of_the_recurrence<mixed>(4006, true);
+}
+TEST(chunkwise_property, orthogonal_keys_on_tensor_cores) {
+  exact_family_gives_the_bits_of_the_recurrence<tensor_cores>(4007, true);
+}
 
 /// Values that round everywhere: thirds of the recipe's.
 template <class S>
@@ -115,7 +118,9 @@ void outputs_never_read_what_comes_later(std::uint64_t seed) {
   });
 }
 
-TEST(chunkwise_property, outputs_never_read_what_comes_later_in_floats) { outputs_never_read_what_comes_later<plain<float>>(4101); }
+TEST(chunkwise_property, outputs_never_read_what_comes_later_in_floats) {
+  outputs_never_read_what_comes_later<plain<float>>(4101);
+}
 TEST(chunkwise_property, outputs_never_read_what_comes_later_in_bf16) { outputs_never_read_what_comes_later<mixed>(4102); }
 
 // A whole number of chunks and a tail do the same to the rows they share: what a chunk makes depends on its own rows.

@@ -3,8 +3,6 @@
 //
 // Every identity of the catalogue, with ==, modulo 2^61 - 1 and in rationals: one test for each and either. A test counts
 // the sequences it has seen that have a row; the program ends with their number and with what ran.
-#include "support/identities.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -19,6 +17,7 @@
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "support/distribution.hpp"
+#include "support/identities.hpp"
 #include "support/identities/transition.hpp"
 #include "support/sequence_generators.hpp"
 
@@ -41,8 +40,11 @@ distribution& what_ran() {
 
 /// Fractions grow with every step: shorter runs, chunks up to 12 rows, and sixty-four in a test of their own.
 constexpr recipe_limits in_rationals(const recipe_limits& limits) {
-  return {.tokens = std::min<std::size_t>(limits.tokens, 5), .steps_per_token = 2, .key_dim = std::min<std::size_t>(limits.key_dim, 4),
-          .value_dim = std::min<std::size_t>(limits.value_dim, 3), .chunk = std::min<std::size_t>(limits.chunk, 12)};
+  return {.tokens = std::min<std::size_t>(limits.tokens, 5),
+          .steps_per_token = 2,
+          .key_dim = std::min<std::size_t>(limits.key_dim, 4),
+          .value_dim = std::min<std::size_t>(limits.value_dim, 3),
+          .chunk = std::min<std::size_t>(limits.chunk, 12)};
 }
 
 template <class S>
@@ -83,15 +85,23 @@ bool register_identities(const char* suite, std::uint64_t seed) {
   return true;
 }
 
-const bool registered =
-    register_identities<modular>("identities_modulo_a_prime", 1000) && register_identities<rational>("identities_in_rationals", 2000);
+const bool registered = register_identities<modular>("identities_modulo_a_prime", 1000) &&
+                        register_identities<rational>("identities_in_rationals", 2000);
 
 // 64 rows in one chunk, and 64 with a tail, in fractions: each regime and gate once.
 TEST(identities_in_rationals, chunks_of_64_rows) {
   for (const auto& [regime, name] : testing::key_regimes) {
     for (const auto decays : {decay_kind::none, decay_kind::per_token, decay_kind::per_channel}) {
-      const sequence_recipe recipe{.regime = regime, .seed = 64, .tokens = 70, .key_dim = 2, .value_dim = 3, .chunk = 64, .decays = decays,
-                                   .step_from = 0, .step_to = 16, .initial_state = true};
+      const sequence_recipe recipe{.regime = regime,
+                                   .seed = 64,
+                                   .tokens = 70,
+                                   .key_dim = 2,
+                                   .value_dim = 3,
+                                   .chunk = 64,
+                                   .decays = decays,
+                                   .step_from = 0,
+                                   .step_to = 16,
+                                   .initial_state = true};
       const library<rational> impl;
       EXPECT_TRUE(testing::chunkwise_is_the_recurrence(impl, recipe)) << name;
       EXPECT_TRUE(testing::inverse_from_the_right(impl, recipe)) << name;

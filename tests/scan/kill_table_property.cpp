@@ -119,8 +119,8 @@ TEST(kill_table, every_planted_fault_dies) {
   }
   std::cout << "identities, and how many of " << planted_faults.size() << " faults each sees:";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    std::cout << (i % 4 == 0 ? "\n  " : "  ") << std::setw(2) << i + 1 << " " << std::left << std::setw(25) << all[i].name << std::right
-              << std::setw(3) << kills[i];
+    std::cout << (i % 4 == 0 ? "\n  " : "  ") << std::setw(2) << i + 1 << " " << std::left << std::setw(25) << all[i].name
+              << std::right << std::setw(3) << kills[i];
     EXPECT_NE(kills[i], 0U) << all[i].name << " sees no fault: is it vacuous?";
   }
   std::cout << "\n" << what_ran;
@@ -173,8 +173,9 @@ std::vector<ring_identity> plain_identities(bool outputs_only) {
       return std::find(names.begin(), names.end(), each.name) != names.end();
     };
     const bool outputs = among({"recurrence_final_state", "recurrence_output", "wy_runs", "chunkwise_recurrent"});
-    const bool inside = among({"wy_transition", "wy_write", "wy_apply", "wy_keys", "wy_rows", "ut_recursion", "ut_transform", "chunk_decay",
-                               "chunk_A", "chunk_Aqk", "chunk_Ai", "chunk_w", "chunk_u", "chunk_h", "chunk_v_new", "chunk_o"});
+    const bool inside =
+        among({"wy_transition", "wy_write", "wy_apply", "wy_keys", "wy_rows", "ut_recursion", "ut_transform", "chunk_decay",
+               "chunk_A", "chunk_Aqk", "chunk_Ai", "chunk_w", "chunk_u", "chunk_h", "chunk_v_new", "chunk_o"});
     if (outputs || (inside && !outputs_only)) result.push_back(each);
   }
   return result;

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
-#include "deltaproof/scan/recurrent.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -11,6 +9,7 @@
 
 #include "deltaproof/number/modular.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "support/sequence_generators.hpp"
 
@@ -25,7 +24,8 @@ template <class S>
 sequence<S> part_of(const sequence<S>& s, std::size_t from, std::size_t to, const matrix<S>& state) {
   sequence<S> part = s;
   const auto keep = [](std::vector<S>& values, std::size_t low, std::size_t high) {
-    values = std::vector<S>(values.begin() + static_cast<std::ptrdiff_t>(low), values.begin() + static_cast<std::ptrdiff_t>(high));
+    values =
+        std::vector<S>(values.begin() + static_cast<std::ptrdiff_t>(low), values.begin() + static_cast<std::ptrdiff_t>(high));
   };
   const std::size_t n = s.steps_per_token;
   part.tokens = to - from;

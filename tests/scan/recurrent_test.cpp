@@ -28,9 +28,8 @@ using testing::fraction;
 
 template <class S>
 class recurrent_in : public ::testing::Test {};
-using every_scalar =
-    ::testing::Types<float, double, rounded<bf16>, rounded<fp16>, rounded<tf32>, rounded<fp32>, rounded<fp64>,
-                     rounded<e4m3>, rounded<e5m2>, double_double, real<128>, rational, modular>;
+using every_scalar = ::testing::Types<float, double, rounded<bf16>, rounded<fp16>, rounded<tf32>, rounded<fp32>, rounded<fp64>,
+                                      rounded<e4m3>, rounded<e5m2>, double_double, real<128>, rational, modular>;
 TYPED_TEST_SUITE(recurrent_in, every_scalar);
 
 // K = 2, V = 1, two tokens, worked out on paper:

@@ -75,7 +75,8 @@ TEST(transition_product, rescaling_keeps_the_product) {
     plain_product.step(k, 1.0);
   }
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(std::scalbn(scaled_product.block().data()[i], static_cast<int>(scaled_product.exponent())), plain_product.block().data()[i]);
+    EXPECT_EQ(std::scalbn(scaled_product.block().data()[i], static_cast<int>(scaled_product.exponent())),
+              plain_product.block().data()[i]);
   }
 }
 
@@ -103,7 +104,8 @@ TEST(transition_product, refuses_operands_of_the_wrong_length) {
 TEST(log2_frobenius, handles_zeros_infinities_and_extremes) {
   EXPECT_EQ(log2_frobenius(matrix<double>(2, 2, 2.0), 10), 12);
   EXPECT_EQ(log2_frobenius(matrix<double>(2, 2), 0), -std::numeric_limits<double>::infinity());
-  EXPECT_EQ(log2_frobenius(matrix<double>(1, 1, std::numeric_limits<double>::infinity()), 0), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(log2_frobenius(matrix<double>(1, 1, std::numeric_limits<double>::infinity()), 0),
+            std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(log2_frobenius(matrix<double>(1, 2, std::vector<double>{std::nan(""), 1}), 0)));
   EXPECT_EQ(log2_frobenius(matrix<double>(1, 1, 0x1p1000), 1000), 2000);
 }

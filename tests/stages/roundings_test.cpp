@@ -41,8 +41,9 @@ TEST(roundings, list_the_tightest_first_and_name_what_differs) {
     EXPECT_THAT(names, ElementsAre("fp32", "tf32 rna", "tf32 rz"));
   }
   EXPECT_THAT(names_of(wide.u), ElementsAre(""));
-  EXPECT_THAT(names_of(wide.inverse), ElementsAre("fp32 merges", "tf32 rna merges", "tf32 rna merges, sum-then-left", "tf32 rna merges, sum-then-right",
-                                                   "tf32 rz merges", "tf32 rz merges, sum-then-left", "tf32 rz merges, sum-then-right"));
+  EXPECT_THAT(names_of(wide.inverse),
+              ElementsAre("fp32 merges", "tf32 rna merges", "tf32 rna merges, sum-then-left", "tf32 rna merges, sum-then-right",
+                          "tf32 rz merges", "tf32 rz merges, sum-then-left", "tf32 rz merges, sum-then-right"));
   // All products of a card alike first, then those that a list allows beside.
   EXPECT_THAT(names_of(wide.state), ElementsAre("fp32", "tf32 rna", "tf32 rz", "fp32, update tf32 rz", "tf32 rz, update fp32"));
   EXPECT_EQ(wide.state[0].operand.to, fp32);

@@ -20,16 +20,16 @@ namespace deltaproof::testing {
 
 /// What a kernel does with a state, v_new and their decays; the public chunk kernels do the first of each.
 struct kernel_ways {
-  bool decay_on_k = false;          ///< of the update: k e^{G_C-G} is rounded, and v_new
-  bool decay_on_q = false;          ///< of the read-out: q e^G is rounded
-  bool update_stored = false;       ///< the stored v_new is written
-  bool update_wide_value = false;   ///< v_new is not rounded in the update
-  bool w_by_state = false;          ///< w multiplies the fp32 state, whose copy is stored all the same
-  bool q_by_state = false;          ///< so does q
-  bool wide_value_in_o = false;     ///< o takes v_new in fp32, and it is stored so
-  bool read_rounded = false;        ///< q h is rounded before anything is done with it
-  double epsilon = 1e-6;            ///< of the l2norm
-  bool added_to_state = false;      ///< the update is added to the decayed state row by row, not summed first
+  bool decay_on_k = false;         ///< of the update: k e^{G_C-G} is rounded, and v_new
+  bool decay_on_q = false;         ///< of the read-out: q e^G is rounded
+  bool update_stored = false;      ///< the stored v_new is written
+  bool update_wide_value = false;  ///< v_new is not rounded in the update
+  bool w_by_state = false;         ///< w multiplies the fp32 state, whose copy is stored all the same
+  bool q_by_state = false;         ///< so does q
+  bool wide_value_in_o = false;    ///< o takes v_new in fp32, and it is stored so
+  bool read_rounded = false;       ///< q h is rounded before anything is done with it
+  double epsilon = 1e-6;           ///< of the l2norm
+  bool added_to_state = false;     ///< the update is added to the decayed state row by row, not summed first
 };
 
 struct pipeline_case {

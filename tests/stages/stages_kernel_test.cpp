@@ -132,8 +132,10 @@ TEST(stages, each_planted_fault_is_caught_at_its_own_stage_and_no_other) {
           EXPECT_EQ(m.bad, 0U) << describe(m);
         }
       }
-      const stage_report generous = measure_stages_at_least(kernel.given(), r, testing::public_roundings(kernel.given(), c.chunk));
-      EXPECT_EQ(first_bad_stage(generous) == nullptr ? "none" : first_bad_stage(generous)->name, first->name) << "rounding less explains it";
+      const stage_report generous =
+          measure_stages_at_least(kernel.given(), r, testing::public_roundings(kernel.given(), c.chunk));
+      EXPECT_EQ(first_bad_stage(generous) == nullptr ? "none" : first_bad_stage(generous)->name, first->name)
+          << "rounding less explains it";
       if (fault.name.find("truncated") != std::string::npos) {
         EXPECT_NEAR(first->bias.mean, -0.5, 0.1);
         EXPECT_GT(std::fabs(first->bias.mean), 5.5 * first->bias.standard_error + first->bias.allowance);
@@ -296,7 +298,8 @@ TEST(stages, of_a_kernel_that_sums_its_gates_again_are_within_bounds_of_their_ow
   // The sums it stores are not the very ones it used: one unit in the last place apart, as a change of base leaves them.
   tensor& stored = r.stages.at("g_cumsum_log2");
   std::vector<double> sums = stored.to_doubles();
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = std::nextafter(static_cast<float>(sums[i]), i % 2 == 0 ? 0.0F : -HUGE_VALF);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    sums[i] = std::nextafter(static_cast<float>(sums[i]), i % 2 == 0 ? 0.0F : -HUGE_VALF);
   stored = tensor::from_doubles(fp32, stored.shape(), sums, "g_cumsum_log2");
   const stage_roundings roundings = roundings_of(declared, p, path_kind::chunk, 32);
   ASSERT_GT(measure_stages(p, r, roundings).find("A")->bad, 0U) << to_text(measure_stages(p, r, roundings));
@@ -364,7 +367,8 @@ TEST(stages, merges_from_the_right_in_fp32_stay_within_the_bound_of_those_from_t
         stages_detail::balls l(64, 64);
         for (std::size_t i = 0; i < 64; ++i) {
           for (std::size_t j = 0; j < i; ++j) {
-            l.value[i * 64 + j] = static_cast<float>(size * (mean + (1 - mean) * (2 * draw.uniform() - 1)) * (1 - 1e-3 * draw.uniform()));
+            l.value[i * 64 + j] =
+                static_cast<float>(size * (mean + (1 - mean) * (2 * draw.uniform() - 1)) * (1 - 1e-3 * draw.uniform()));
           }
         }
         const stages_detail::balls want = stages_detail::inverse_of(l, how, stages_detail::arithmetic_errors(r));

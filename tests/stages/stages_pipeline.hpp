@@ -228,7 +228,8 @@ class pipeline {
         float sum = c_.ways.added_to_state ? kept : 0;
         for (std::size_t i = 0; i < m; ++i) {
           const float e = is("h: update takes the undecayed v_new") && !last_chunk ? 1 : decay(m - 1, i, c);
-          const float key = static_cast<float>(k[i][c]), value = c_.ways.update_stored ? static_cast<float>(v_new[i][v]) : fresh[i][v];
+          const float key = static_cast<float>(k[i][c]),
+                      value = c_.ways.update_stored ? static_cast<float>(v_new[i][v]) : fresh[i][v];
           const auto of_value = [&](float x) { return c_.ways.update_wide_value ? x : static_cast<float>(narrow(x)); };
           sum += on_keys ? static_cast<float>(narrow(key * e)) * of_value(value) : key * of_value(value * e);
         }
@@ -286,7 +287,9 @@ class pipeline {
         float inside = 0;
         for (std::size_t c = 0; c < c_.keys; ++c) {
           const float decayed = static_cast<float>(q[c]) * decay_from_start(gate, c);
-          const double gated = !on_query ? q[c] : is("o: q with its decay not rounded") ? static_cast<double>(decayed) : narrow(decayed);
+          const double gated = !on_query                               ? q[c]
+                               : is("o: q with its decay not rounded") ? static_cast<double>(decayed)
+                                                                       : narrow(decayed);
           past += static_cast<float>(gated) * static_cast<float>(span_h_[c][v]);
         }
         if (c_.ways.read_rounded) past = static_cast<float>(narrow(past));

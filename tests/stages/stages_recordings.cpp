@@ -84,7 +84,7 @@ names check(const problem& p, const result& r, const stage_report& report) {
   }
   const stage_measurement* const bad = first_bad_stage(report);
   EXPECT_EQ(bad, nullptr) << describe(*bad);
-  EXPECT_EQ(report.outcome(), judged.empty()            ? stage_outcome::nothing_judged
+  EXPECT_EQ(report.outcome(), judged.empty()                    ? stage_outcome::nothing_judged
                               : judged.size() == held(r).size() ? stage_outcome::within
                                                                 : stage_outcome::inconclusive);
   std::cout << "no evidence of bias:";
@@ -109,8 +109,7 @@ std::map<std::string, names> check_folder(const fs::path& folder) {
       ADD_FAILURE() << "no plan lists " << r.kernel;
       continue;
     }
-    const stage_report report =
-        measure_stages(p, r, roundings_of(*declared[0], p, path_kind::chunk, *r.chunk_size), options);
+    const stage_report report = measure_stages(p, r, roundings_of(*declared[0], p, path_kind::chunk, *r.chunk_size), options);
     std::cout << name << "\n" << to_text(report);
     if (!testing::breaks_its_gate_contract(name)) {
       all[name] = check(p, r, report);

@@ -343,7 +343,8 @@ TEST(stages, errors_of_right_roundings_are_as_expected_and_scatter_by_their_four
   EXPECT_DOUBLE_EQ(m.rms_expected, m.rms_ratio);
   EXPECT_DOUBLE_EQ(m.rms_scatter, std::sqrt(fourths - squares * squares / 3) / (2 * squares));
   stages_detail::tally other(bf16);
-  other.add({}, std::vector<double>{1 + 0x1p-7}, std::vector<double>{1 + 0x3p-10}, std::vector<double>{0});  // rounded the wrong way
+  other.add({}, std::vector<double>{1 + 0x1p-7}, std::vector<double>{1 + 0x3p-10},
+            std::vector<double>{0});  // rounded the wrong way
   EXPECT_DOUBLE_EQ(other.finish().rms_ratio, 1.25);
   EXPECT_DOUBLE_EQ(other.finish().rms_expected, 0.75);
 }

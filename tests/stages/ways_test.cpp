@@ -51,20 +51,20 @@ const std::vector<way>& all_ways() {
       {"as the public kernels", [](pipeline_case&) {}, [](plan&) {}, ""},
       {"decay on k", [](pipeline_case& c) { c.ways.decay_on_k = true; }, [](plan& p) { p.v_new.decay = {write_decay::k}; },
        "final_state", false, true},
-      {"decay on q", [](pipeline_case& c) { c.ways.decay_on_q = true; }, [](plan& p) { p.o.decay = {read_decay::q}; }, "o", false, true},
+      {"decay on q", [](pipeline_case& c) { c.ways.decay_on_q = true; }, [](plan& p) { p.o.decay = {read_decay::q}; }, "o", false,
+       true},
       {"w by the state", [](pipeline_case& c) { c.ways.w_by_state = true; }, [](plan& p) { p.v_new.state_operand = {wide}; },
        "v_new", true},
-      {"q by the state", [](pipeline_case& c) { c.ways.q_by_state = true; }, [](plan& p) { p.o.state_operand = {wide}; }, "o", true},
+      {"q by the state", [](pipeline_case& c) { c.ways.q_by_state = true; }, [](plan& p) { p.o.state_operand = {wide}; }, "o",
+       true},
       {"q h rounded", [](pipeline_case& c) { c.ways.read_rounded = true; }, [](plan& p) { p.o.read_store = {x_format}; }, "o"},
-      {"v_new kept",
-       [](pipeline_case& c) { c.ways.update_wide_value = c.ways.wide_value_in_o = true; },
+      {"v_new kept", [](pipeline_case& c) { c.ways.update_wide_value = c.ways.wide_value_in_o = true; },
        [](plan& p) {
          p.v_new.store = p.v_new.update_operand = p.o.value_operand = {wide};
          p.v_new.key_operand = {x_format};
        },
        "v_new", true},
-      {"stored v_new, decay on k",
-       [](pipeline_case& c) { c.ways.update_stored = c.ways.decay_on_k = true; },
+      {"stored v_new, decay on k", [](pipeline_case& c) { c.ways.update_stored = c.ways.decay_on_k = true; },
        [](plan& p) {
          p.v_new.update_operand.clear();
          p.v_new.update = {update_source::stored};
@@ -173,7 +173,8 @@ TEST(ways, of_a_plan_are_emulated_with_the_bits_of_an_independent_kernel) {
       const result theirs = kernel.run(), ours = emulated(plan_of(w, c.op), kernel.given(), c.chunk);
       EXPECT_EQ(different(ours.o, theirs.o), 0U);
       EXPECT_EQ(different(*ours.final_state, *theirs.final_state), 0U);
-      for (const char* stage : {"w", "u", "h", "v_new"}) EXPECT_EQ(different(ours.stages.at(stage), theirs.stages.at(stage)), 0U) << stage;
+      for (const char* stage : {"w", "u", "h", "v_new"})
+        EXPECT_EQ(different(ours.stages.at(stage), theirs.stages.at(stage)), 0U) << stage;
       // The way can be seen: a kernel of the public plan has other bits.
       if (std::string(w.name) == "as the public kernels") continue;
       const result other = emulated(plan_of(all_ways().front(), c.op), kernel.given(), c.chunk);
@@ -247,7 +248,8 @@ TEST(ways, leave_planted_faults_nowhere_to_hide) {
         SCOPED_TRACE(std::string(w.name) + ", " + std::string(name_of(c.op)) + ", " + fault.name);
         pipeline kernel(c);
         const result r = kernel.run(fault.name);
-        const stage_report report = measure_stages_at_least(kernel.given(), r, roundings_for(plan_of(w, c.op), c, kernel.given()));
+        const stage_report report =
+            measure_stages_at_least(kernel.given(), r, roundings_for(plan_of(w, c.op), c, kernel.given()));
         const stage_measurement* const first = first_bad_stage(report);
         ASSERT_NE(first, nullptr) << to_text(report);
         const bool in_state = fault.stage == "h" && fault.name != "h: truncated copy";
@@ -321,7 +323,8 @@ TEST(ways, of_lists_may_be_chosen_one_by_one) {
       EXPECT_EQ(report.outcome(), stage_outcome::within) << to_text(report);
       c.ways.epsilon = 3e-6;
       pipeline neither(c);
-      EXPECT_NE(first_bad_stage(measure_stages(neither.given(), neither.run(), roundings_for(open, c, neither.given()))), nullptr);
+      EXPECT_NE(first_bad_stage(measure_stages(neither.given(), neither.run(), roundings_for(open, c, neither.given()))),
+                nullptr);
     }
   }
 }
@@ -425,9 +428,9 @@ TEST(ways, of_public_kernels_are_plans_that_their_emulations_keep) {
     op_kind op;
     const char* other;
   };
-  for (const row& x : {row{"cpu-bf16-chunk", op_kind::gated_delta_rule, "fla-chunk-gdn"},
-                       row{"kda-xla-chunked", op_kind::kda, "fla-chunk-kda"},
-                       row{"bf16-chunk-decay-on-k", op_kind::gated_delta_rule, "fla-chunk-gdn"}}) {
+  for (const row& x :
+       {row{"cpu-bf16-chunk", op_kind::gated_delta_rule, "fla-chunk-gdn"}, row{"kda-xla-chunked", op_kind::kda, "fla-chunk-kda"},
+        row{"bf16-chunk-decay-on-k", op_kind::gated_delta_rule, "fla-chunk-gdn"}}) {
     const plan declared = plan_named((plans_of_users / (std::string(x.name) + ".toml")).string());
     EXPECT_EQ(declared.name, x.name);
     for (const format dtype : declared.dtypes) {
@@ -464,7 +467,8 @@ TEST(ways, of_public_kernels_are_plans_that_their_emulations_keep) {
 
 // Where v_new is kept as computed, k is what is cut off.
 TEST(ways, in_which_k_alone_is_narrowed_show_an_update_that_is_cut_off) {
-  const way& kept = *std::find_if(all_ways().begin(), all_ways().end(), [](const way& w) { return std::string(w.name) == "v_new kept"; });
+  const way& kept =
+      *std::find_if(all_ways().begin(), all_ways().end(), [](const way& w) { return std::string(w.name) == "v_new kept"; });
   const plan declared = plan_of(kept, op_kind::kda);
   const auto cut = std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "update-truncated"; });
   ASSERT_NE(cut, faults().end());

@@ -106,10 +106,7 @@ TEST(grid, interrupted_or_failing_starts_no_further_case) {
 TEST(grid, may_give_several_rows_at_a_place) {
   const frame f = grid(
       run_options{}, "steps", {"t", "value"},
-      [](std::size_t chunk) {
-        return std::vector<frame_row>{{0, 1.0}, {1, static_cast<double>(chunk)}};
-      },
-      chunks);
+      [](std::size_t chunk) { return std::vector<frame_row>{{0, 1.0}, {1, static_cast<double>(chunk)}}; }, chunks);
   EXPECT_EQ(f.size(), 4U);
   EXPECT_THAT(f.rows()[3], ElementsAre(cell(32), cell(1), cell(32.0)));
 }
@@ -118,10 +115,7 @@ TEST(grid, interrupted_says_how_far_it_came) {
   std::atomic<bool> stop{false};
   run_options options;
   options.interrupted = &stop;
-  const results r = in_parts(options, {{"first",
-                                        [](const run_options&, results& into) {
-                                          into.values("kept", {{"x", 1}});
-                                        }},
+  const results r = in_parts(options, {{"first", [](const run_options&, results& into) { into.values("kept", {{"x", 1}}); }},
                                        {"second",
                                         [&](const run_options& o, results& into) {
                                           into.values("dropped", {{"x", 1}});

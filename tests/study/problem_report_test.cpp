@@ -31,7 +31,8 @@ problem made(generation g) {
 report page(const problem& p, std::span<const named_result> results = {}, std::size_t chunk = 64) {
   problem_report_options options;
   options.chunk = chunk;
-  return report_on(p, {"mine", "mine.problem.safetensors", "deltaproof report mine.problem.safetensors -o pages"}, results, options);
+  return report_on(p, {"mine", "mine.problem.safetensors", "deltaproof report mine.problem.safetensors -o pages"}, results,
+                   options);
 }
 
 TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one) {

@@ -113,7 +113,8 @@ TEST_P(of_another_seed, keeps_what_its_page_expects) {
 INSTANTIATE_TEST_SUITE_P(
     studies, of_another_seed,
     testing::Values(drawn_study{"discretisation", {"forced-random"}, {"stability-limits", "orders-exact", "order-or-stability"}},
-                    drawn_study{"efla", {"wide-formats", "l1-writes-little", "raw-keys"},
+                    drawn_study{"efla",
+                                {"wide-formats", "l1-writes-little", "raw-keys"},
                                 {"dead-zone", "expm1-error-exhaustive", "eigenvalue-ends"}},
                     drawn_study{"gates", {"reset-gates", "model-gates-round-to-one"}, {"limits-found-by-hand"}},
                     drawn_study{"logistic", {"decorrelation-law"}, {"finite-cycles"}},

@@ -49,10 +49,24 @@ class distribution {
   [[nodiscard]] std::size_t empty() const { return empty_; }
 
   friend std::ostream& operator<<(std::ostream& out, const distribution& d) {
-    constexpr std::array<const char*, 18> names{"C = 1", "C 2..8", "C 9..63", "C = 64", "several chunks", "with a tail",
-                                                "chunk ends inside a token", "K != V", "several steps a token", "no gate",
-                                                "gate per token", "gate per channel", "a decay of 0", "initial state",
-                                                "repeated keys", "zero keys", "unit sign keys", "steps outside [0, 2]"};
+    constexpr std::array<const char*, 18> names{"C = 1",
+                                                "C 2..8",
+                                                "C 9..63",
+                                                "C = 64",
+                                                "several chunks",
+                                                "with a tail",
+                                                "chunk ends inside a token",
+                                                "K != V",
+                                                "several steps a token",
+                                                "no gate",
+                                                "gate per token",
+                                                "gate per channel",
+                                                "a decay of 0",
+                                                "initial state",
+                                                "repeated keys",
+                                                "zero keys",
+                                                "unit sign keys",
+                                                "steps outside [0, 2]"};
     out << "  what ran, in % of " << d.recipes_ << " recipes:";
     for (std::size_t i = 0; i < names.size(); ++i) {
       const double share = d.recipes_ == 0 ? 0 : 100.0 * static_cast<double>(d.counts_[i]) / static_cast<double>(d.recipes_);

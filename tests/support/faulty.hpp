@@ -37,7 +37,8 @@ class faulty {
 
   [[nodiscard]] trace<S> recurrent(const sequence<S>& s) const {
     s.validate();
-    trace<S> out{matrix<S>(s.tokens, s.value_dim), is(fault::recurrence_ignores_start) ? matrix<S>(s.key_dim, s.value_dim) : start_of(s)};
+    trace<S> out{matrix<S>(s.tokens, s.value_dim),
+                 is(fault::recurrence_ignores_start) ? matrix<S>(s.key_dim, s.value_dim) : start_of(s)};
     matrix<S>& state = out.final_state;
     const std::size_t n = s.steps_per_token;
     const auto decay = [&](std::size_t t) {
@@ -95,7 +96,8 @@ class faulty {
     }
     for (std::size_t c = 0; c < s.key_dim && rows > 0; ++c) {
       form.decay[c] = cumulative(s, first, first + rows - 1, c);
-      for (std::size_t i = 0; i < rows; ++i) form.keys(i, c) = ratio(s, first, first + i, first + rows - 1, c) * s.k_row(first + i)[c];
+      for (std::size_t i = 0; i < rows; ++i)
+        form.keys(i, c) = ratio(s, first, first + i, first + rows - 1, c) * s.k_row(first + i)[c];
     }
     return form;
   }
@@ -208,7 +210,8 @@ class faulty {
   [[nodiscard]] S row_gate(const sequence<S>& s, std::size_t first, std::size_t row, std::size_t c) const {
     if (is(fault::boundary_drops_decay) && row == first) return one<S>();
     if (is(fault::zero_key_skips_decay) && is_zero_key(s, row)) return one<S>();
-    const bool begins = row % s.steps_per_token == 0 || is(fault::gate_each_step) || (is(fault::boundary_repeats_decay) && row == first);
+    const bool begins =
+        row % s.steps_per_token == 0 || is(fault::gate_each_step) || (is(fault::boundary_repeats_decay) && row == first);
     if (!begins) return one<S>();
     std::size_t t = row / s.steps_per_token;
     if (is(fault::gate_of_neighbour) && t > 0) --t;
@@ -253,7 +256,8 @@ class faulty {
       for (std::size_t c = 0; c < out.cumulative_decay.cols(); ++c) out.cumulative_decay(row, c) = cumulative(s, first, row, c);
       const S b = s.step[row];
       for (std::size_t j = first; j < (is(fault::a_mask_inclusive) ? row + 1 : row); ++j) {
-        const bool equal = is(fault::a_equal_keys_are_unit) && std::equal(s.k_row(row).begin(), s.k_row(row).end(), s.k_row(j).begin());
+        const bool equal =
+            is(fault::a_equal_keys_are_unit) && std::equal(s.k_row(row).begin(), s.k_row(row).end(), s.k_row(j).begin());
         const S product =
             equal ? S(one<S>() * ratio(s, first, j, row, 0)) : overlap(s, first, s.k_row(row), j, row, !is(fault::a_undecayed));
         const S weight = is(fault::a_beta_twice)       ? S(b * b)
@@ -264,8 +268,11 @@ class faulty {
       }
       if (row % n != n - 1) continue;
       const std::size_t t = is(fault::query_of_row) ? std::min(row, s.tokens - 1) : row / n;
-      const std::size_t end = is(fault::aqk_mask_strict) ? row : is(fault::aqk_mask_future) ? std::min(row + 2, first + size) : row + 1;
-      for (std::size_t j = first; j < end; ++j) out.Aqk(row, j - first) = overlap(s, first, s.q_row(t), j, row, !is(fault::aqk_undecayed));
+      const std::size_t end = is(fault::aqk_mask_strict)   ? row
+                              : is(fault::aqk_mask_future) ? std::min(row + 2, first + size)
+                                                           : row + 1;
+      for (std::size_t j = first; j < end; ++j)
+        out.Aqk(row, j - first) = overlap(s, first, s.q_row(t), j, row, !is(fault::aqk_undecayed));
     }
   }
 
@@ -295,7 +302,8 @@ class faulty {
     }
   }
 
-  void corrections(const sequence<S>& s, std::size_t first, std::size_t size, const matrix<S>& state, chunkwise_stages<S, S>& out) const {
+  void corrections(const sequence<S>& s, std::size_t first, std::size_t size, const matrix<S>& state,
+                   chunkwise_stages<S, S>& out) const {
     for (std::size_t row = first; row < first + size; ++row) {
       std::vector<S> predicted(s.value_dim, zero<S>());
       read(state, out.w.row(row), std::span<S>(predicted));
@@ -326,7 +334,8 @@ class faulty {
     }
   }
 
-  void outputs(const sequence<S>& s, std::size_t first, std::size_t size, const matrix<S>& state, chunkwise_stages<S, S>& out) const {
+  void outputs(const sequence<S>& s, std::size_t first, std::size_t size, const matrix<S>& state,
+               chunkwise_stages<S, S>& out) const {
     const std::size_t n = s.steps_per_token;
     for (std::size_t row = first; row < first + size; ++row) {
       if (row % n != n - 1) continue;

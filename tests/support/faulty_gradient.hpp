@@ -91,7 +91,13 @@ template <class S>
 class faulty_gradient {
  public:
   faulty_gradient(const gradient_case<S>& c, const chunkwise_stages<S, S>& forward, gradient_fault planted)
-      : c_{c}, s_{c.s}, f_{forward}, planted_{planted}, K_{s_.key_dim}, V_{s_.value_dim}, n_{s_.steps_per_token},
+      : c_{c},
+        s_{c.s},
+        f_{forward},
+        planted_{planted},
+        K_{s_.key_dim},
+        V_{s_.value_dim},
+        n_{s_.steps_per_token},
         channels_{s_.decays() == decay_kind::per_channel} {}
 
   [[nodiscard]] sequence<S> run() {
@@ -154,9 +160,31 @@ class faulty_gradient {
   }
 
   [[nodiscard]] chunk loaded(const matrix<S>& h, const matrix<S>& dh, std::size_t first, std::size_t R) const {
-    chunk c{first, R, h, dh, std::vector<S>(R, zero<S>()), zeros(R, K_), zeros(R, K_), zeros(R, V_), zeros(R, K_), zeros(R, V_), zeros(R, K_),
-            zeros(R, K_), cut(f_.Ai, first, R, R), cut(f_.Aqk, first, R, R), cut(f_.v_new, first, R, V_), cut(f_.w, first, R, K_),
-            {}, {}, {}, zeros(R, K_), zeros(R, K_), zeros(R, K_), {}, zeros(R, K_), std::vector<S>(R, zero<S>())};
+    chunk c{first,
+            R,
+            h,
+            dh,
+            std::vector<S>(R, zero<S>()),
+            zeros(R, K_),
+            zeros(R, K_),
+            zeros(R, V_),
+            zeros(R, K_),
+            zeros(R, V_),
+            zeros(R, K_),
+            zeros(R, K_),
+            cut(f_.Ai, first, R, R),
+            cut(f_.Aqk, first, R, R),
+            cut(f_.v_new, first, R, V_),
+            cut(f_.w, first, R, K_),
+            {},
+            {},
+            {},
+            zeros(R, K_),
+            zeros(R, K_),
+            zeros(R, K_),
+            {},
+            zeros(R, K_),
+            std::vector<S>(R, zero<S>())};
     for (std::size_t r = 0; r < R; ++r) {
       const std::size_t row = first + r;
       const bool reads = row % n_ == n_ - 1 || is(gradient_fault::steps_share_query);

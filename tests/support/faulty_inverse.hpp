@@ -38,7 +38,8 @@ class faulty_inverse {
       if (split) {
         x(first, first) = one<S>();
       } else {
-        method.diagonal == diagonal_kind::forward ? substitute(lower, x, first, size, observe) : sum_powers(lower, x, first, size, observe);
+        method.diagonal == diagonal_kind::forward ? substitute(lower, x, first, size, observe)
+                                                  : sum_powers(lower, x, first, size, observe);
       }
       return;
     }

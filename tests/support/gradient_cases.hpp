@@ -73,7 +73,8 @@ bool writes_agree(const gradient_case<S>& c, const sequence<S>& d) {
 template <class S>
 S read_less_written(const gradient_case<S>& c, const sequence<S>& d, std::size_t t) {
   S sum = row_dot(c.s.q, d.q, t, c.s.key_dim);
-  for (std::size_t row = t * c.s.steps_per_token; row < (t + 1) * c.s.steps_per_token; ++row) sum = sum - row_dot(c.s.v, d.v, row, c.s.value_dim);
+  for (std::size_t row = t * c.s.steps_per_token; row < (t + 1) * c.s.steps_per_token; ++row)
+    sum = sum - row_dot(c.s.v, d.v, row, c.s.value_dim);
   return sum;
 }
 /// dg_t - dg_(t+1) = q . dq - v . dv, from dg_(T+1) = <S_T, dS_T>.
@@ -94,7 +95,8 @@ bool decays_agree(const gradient_case<S>& c, const sequence<S>& d) {
 template <class S>
 bool sums_agree(const gradient_case<S>& c, const sequence<S>& d) {
   const trace<S> run = recurrent(c.s);
-  S left = sum_of_products(c.s.start(), d.initial_state), right = sum_of_products(run.o, c.with.o) + sum_of_products(run.final_state, c.last_cotangent());
+  S left = sum_of_products(c.s.start(), d.initial_state),
+    right = sum_of_products(run.o, c.with.o) + sum_of_products(run.final_state, c.last_cotangent());
   for (std::size_t i = 0; i < c.s.v.size(); ++i) left = left + c.s.v[i] * d.v[i];
   return left == right;
 }
@@ -109,7 +111,8 @@ bool value_sums_agree(const gradient_case<S>& c, const sequence<S>& d) {
       S sum = zero<S>();
       for (std::size_t row = 0; row < s.rows(); ++row) sum = sum + s.v[row * s.value_dim + i] * d.v[row * s.value_dim + j];
       for (std::size_t t = 0; t < s.tokens; ++t) sum = sum - run.o(t, i) * c.with.o(t, j);
-      for (std::size_t m = 0; m < s.key_dim; ++m) sum = sum + start(m, i) * d.initial_state(m, j) - run.final_state(m, i) * last(m, j);
+      for (std::size_t m = 0; m < s.key_dim; ++m)
+        sum = sum + start(m, i) * d.initial_state(m, j) - run.final_state(m, i) * last(m, j);
       if (!(sum == zero<S>())) return false;
     }
   }
@@ -143,10 +146,10 @@ struct gradient_identity {
 };
 template <class S>
 inline constexpr std::array<gradient_identity<S>, 6> identities_of_gradients{{{"q.dq = o.do", &reads_agree<S>},
-                                                                          {"k.dk + v.dv = 2 b db", &writes_agree<S>},
-                                                                          {"dg falls", &decays_agree<S>},
-                                                                          {"sums", &sums_agree<S>},
-                                                                          {"sums, V x V", &value_sums_agree<S>},
-                                                                          {"symmetry, K x K", &key_sums_are_symmetric<S>}}};
+                                                                              {"k.dk + v.dv = 2 b db", &writes_agree<S>},
+                                                                              {"dg falls", &decays_agree<S>},
+                                                                              {"sums", &sums_agree<S>},
+                                                                              {"sums, V x V", &value_sums_agree<S>},
+                                                                              {"symmetry, K x K", &key_sums_are_symmetric<S>}}};
 
 }  // namespace deltaproof::testing

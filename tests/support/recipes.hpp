@@ -62,8 +62,8 @@ inline const char* name_of(key_regime regime) { return key_regimes[static_cast<s
 
 inline std::ostream& operator<<(std::ostream& out, const sequence_recipe& r) {
   constexpr std::array<const char*, 3> decay_names{"none", "per_token", "per_channel"};
-  return out << "{regime " << name_of(r.regime) << ", seed " << r.seed << ", T " << r.tokens << ", n "
-             << r.steps_per_token << ", K " << r.key_dim << ", V " << r.value_dim << ", C " << r.chunk << ", decay "
+  return out << "{regime " << name_of(r.regime) << ", seed " << r.seed << ", T " << r.tokens << ", n " << r.steps_per_token
+             << ", K " << r.key_dim << ", V " << r.value_dim << ", C " << r.chunk << ", decay "
              << decay_names[static_cast<std::size_t>(r.decays)] << ", step " << r.step_from << ".." << r.step_to
              << "/8, initial state " << (r.initial_state ? "yes" : "no") << ", decays from " << r.decay_from << "/4}";
 }
@@ -79,9 +79,7 @@ class recipe_stream {
     return z ^ (z >> 31);
   }
   /// An integer from `low` to `high`, both included.
-  int between(int low, int high) {
-    return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1));
-  }
+  int between(int low, int high) { return low + static_cast<int>(next() % static_cast<std::uint64_t>(high - low + 1)); }
 
  private:
   std::uint64_t state_;
@@ -129,9 +127,12 @@ struct key_source {
   std::vector<int> next(std::size_t row) {
     std::vector<int> key(dim);
     switch (recipe.regime) {
-      case key_regime::generic: return draw();
-      case key_regime::one_key: return base[0];
-      case key_regime::vocabulary: return base[static_cast<std::size_t>(stream.between(0, 2))];
+      case key_regime::generic:
+        return draw();
+      case key_regime::one_key:
+        return base[0];
+      case key_regime::vocabulary:
+        return base[static_cast<std::size_t>(stream.between(0, 2))];
       case key_regime::alternating:
         for (std::size_t c = 0; c < dim; ++c) key[c] = row % 2 == 0 ? base[0][c] : -base[0][c];
         return key;
@@ -139,7 +140,8 @@ struct key_source {
         key = base[0];
         key[stream.next() % dim] += 1;
         return key;
-      case key_regime::zero_keys: return stream.between(0, 2) == 0 ? key : draw();
+      case key_regime::zero_keys:
+        return stream.between(0, 2) == 0 ? key : draw();
       case key_regime::unit_signs:
         for (int& x : key) x = stream.between(0, 1) == 0 ? 1 : -1;
         return key;

@@ -16,7 +16,8 @@ inline std::filesystem::path carried_recordings() { return std::filesystem::path
 /// Empty if there is none.
 inline std::filesystem::path external_recordings() {
   const char* named = std::getenv("DELTAPROOF_RECORDINGS");
-  std::filesystem::path folder = named ? std::filesystem::path(named) : std::filesystem::path(DELTAPROOF_SOURCE_DIR) / "../shared/data/recordings";
+  std::filesystem::path folder =
+      named ? std::filesystem::path(named) : std::filesystem::path(DELTAPROOF_SOURCE_DIR) / "../shared/data/recordings";
   return std::filesystem::exists(folder / "index.json") ? folder : std::filesystem::path();
 }
 

@@ -31,23 +31,22 @@ namespace deltaproof::testing {
   const auto steps = rc::gen::elementOf(step_ranges);
   const auto chunk = rc::gen::weightedOneOf<std::size_t>(
       {{4, up_to(1, std::min<std::size_t>(limits.chunk, 8))}, {3, up_to(1, limits.chunk)}, {1, rc::gen::just(limits.chunk)}});
-  return rc::gen::map(
-      rc::gen::tuple(any(std::size_t{0}, key_regimes.size()), any(std::uint64_t{0}, std::uint64_t{1} << 32),
-                     up_to(0, limits.tokens), up_to(1, limits.steps_per_token), up_to(1, limits.key_dim),
-                     up_to(1, limits.value_dim), chunk, any(0, 3), steps, rc::gen::arbitrary<bool>()),
-      [](const auto& drawn) {
-        sequence_recipe r;
-        std::pair<int, int> range;
-        std::size_t regime = 0;
-        int decays = 0;
-        std::tie(regime, r.seed, r.tokens, r.steps_per_token, r.key_dim, r.value_dim, r.chunk, decays, range,
-                 r.initial_state) = drawn;
-        r.regime = key_regimes[regime].first;
-        r.decays = static_cast<decay_kind>(decays);
-        r.step_from = range.first;
-        r.step_to = range.second;
-        return r;
-      });
+  return rc::gen::map(rc::gen::tuple(any(std::size_t{0}, key_regimes.size()), any(std::uint64_t{0}, std::uint64_t{1} << 32),
+                                     up_to(0, limits.tokens), up_to(1, limits.steps_per_token), up_to(1, limits.key_dim),
+                                     up_to(1, limits.value_dim), chunk, any(0, 3), steps, rc::gen::arbitrary<bool>()),
+                      [](const auto& drawn) {
+                        sequence_recipe r;
+                        std::pair<int, int> range;
+                        std::size_t regime = 0;
+                        int decays = 0;
+                        std::tie(regime, r.seed, r.tokens, r.steps_per_token, r.key_dim, r.value_dim, r.chunk, decays, range,
+                                 r.initial_state) = drawn;
+                        r.regime = key_regimes[regime].first;
+                        r.decays = static_cast<decay_kind>(decays);
+                        r.step_from = range.first;
+                        r.step_to = range.second;
+                        return r;
+                      });
 }
 
 /// Runs a RapidCheck property `cases` times (scaled by DELTAPROOF_TEST_MULTIPLIER) inside a gtest test, with
@@ -65,10 +64,9 @@ void check_property(std::size_t cases, std::uint64_t seed, Property&& property) 
     params.maxSuccess = static_cast<int>(scaled(cases));
   }
   std::cout << metadata.id << ": " << params.maxSuccess << " cases, seed " << params.seed << "\n";
-  const rc::detail::TestResult result =
-      config.reproduce.count(metadata.id) != 0
-          ? rc::detail::checkTestable(std::forward<Property>(property), metadata)
-          : rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
+  const rc::detail::TestResult result = config.reproduce.count(metadata.id) != 0
+                                            ? rc::detail::checkTestable(std::forward<Property>(property), metadata)
+                                            : rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
   if (result.template is<rc::detail::SuccessResult>()) {
     if (!result.template get<rc::detail::SuccessResult>().distribution.empty()) {
       rc::detail::printResultMessage(result, std::cout);

@@ -116,7 +116,8 @@ TEST(keeps_plan, writes_no_witness_where_told_so_and_says_how_to_record_the_case
   const witness_folder place;
   const problem p = repeated_keys();
   const result bad = emulated(p, "inverse-bf16-between-steps");
-  const std::string text = explanation(bad, keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 1e-6, .seed = 3}, .witness = ""}));
+  const std::string text =
+      explanation(bad, keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 1e-6, .seed = 3}, .witness = ""}));
   EXPECT_THAT(
       text,
       HasSubstr("again        deltaproof::record(\"case\", problem, result); then deltaproof check case.problem.safetensors "

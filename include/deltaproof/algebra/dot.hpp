@@ -42,8 +42,9 @@ concept HasOwnFma = requires(const S& x) {
 /// round(x y + acc), one rounding.
 template <class Factor, class S>
 [[nodiscard]] S multiply_add(const Factor& x, const Factor& y, const S& acc) {
-  static_assert(FormatScalar<S> || is_exact_scalar_v<S> || HasOwnFma<S>,
-                "exact_product needs a Sum with a fused multiply-add: float, double, rounded<F>, magnitude<F> or an exact scalar");
+  static_assert(
+      FormatScalar<S> || is_exact_scalar_v<S> || HasOwnFma<S>,
+      "exact_product needs a Sum with a fused multiply-add: float, double, rounded<F>, magnitude<F> or an exact scalar");
   if constexpr (is_exact_scalar_v<S>) {
     return acc + x * y;
   } else {

@@ -88,7 +88,8 @@ struct entry_statistics {
 
 /// The entries of L = diag(beta) (K K^T) for unit keys of dimension `key_dim` whose pairs have mean cosine `correlation`
 /// and steps of the given mean and mean square: cos = c + (1 - c) z with z of variance 1 / key_dim.
-[[nodiscard]] entry_statistics entries_of_keys(double correlation, std::size_t key_dim, double beta_mean, double beta_mean_square);
+[[nodiscard]] entry_statistics entries_of_keys(double correlation, std::size_t key_dim, double beta_mean,
+                                               double beta_mean_square);
 
 /// About the largest |entry| that `method` forms for a C x C matrix L with such entries: the larger of what a run of the
 /// method on the matrix of means forms, and, for powers, the sum over paths: N = C(n-1, p-1) paths of p steps lead to an

@@ -81,7 +81,8 @@ class matrix {
  private:
   static std::size_t count(std::size_t rows, std::size_t cols) {
     if (cols != 0 && rows > static_cast<std::size_t>(-1) / cols) {
-      throw shape_error("matrix: " + std::to_string(rows) + " x " + std::to_string(cols) + " entries are more than can be counted; give smaller dimensions");
+      throw shape_error("matrix: " + std::to_string(rows) + " x " + std::to_string(cols) +
+                        " entries are more than can be counted; give smaller dimensions");
     }
     return rows * cols;
   }

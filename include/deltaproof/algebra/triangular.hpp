@@ -58,13 +58,23 @@ struct named_inverse {
 /// The algorithms by name; any block length may stand in the mixed ones (forward8+block2, ...).
 inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     {"forward", {diagonal_kind::forward, 0, merge_kind::block}, "forward substitution, row after row"},
-    {"neumann", {diagonal_kind::neumann, 0, merge_kind::block}, "sum of the powers of -L by doubling; its powers can be as large as binomials"},
+    {"neumann",
+     {diagonal_kind::neumann, 0, merge_kind::block},
+     "sum of the powers of -L by doubling; its powers can be as large as binomials"},
     {"block2", {diagonal_kind::split, 1, merge_kind::block2}, "2 x 2 block inversion, recursive down to single rows"},
     {"block", {diagonal_kind::split, 1, merge_kind::block}, "general block recursion, four blocks a level down to single rows"},
-    {"forward16+block", {diagonal_kind::forward, 16, merge_kind::block}, "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},
-    {"forward16+block2", {diagonal_kind::forward, 16, merge_kind::block2}, "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
-    {"neumann16+block", {diagonal_kind::neumann, 16, merge_kind::block}, "sum of powers up to 15 on 16 x 16 diagonal blocks, then block merges"},
-    {"neumann8+block", {diagonal_kind::neumann, 8, merge_kind::block}, "sum of powers up to 7 on 8 x 8 diagonal blocks, then block merges"},
+    {"forward16+block",
+     {diagonal_kind::forward, 16, merge_kind::block},
+     "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},
+    {"forward16+block2",
+     {diagonal_kind::forward, 16, merge_kind::block2},
+     "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
+    {"neumann16+block",
+     {diagonal_kind::neumann, 16, merge_kind::block},
+     "sum of powers up to 15 on 16 x 16 diagonal blocks, then block merges"},
+    {"neumann8+block",
+     {diagonal_kind::neumann, 8, merge_kind::block},
+     "sum of powers up to 7 on 8 x 8 diagonal blocks, then block merges"},
 });
 
 /// The method of that name: forward, neumann, block2, block, or (forward|neumann)N+(block2|block) with N >= 1.
@@ -76,7 +86,8 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     valid += (valid.empty() ? "" : ", ") + std::string(row.name);
   }
   const std::size_t plus = name.find('+');
-  for (const auto& [word, diagonal] : {std::pair{std::string_view("forward"), diagonal_kind::forward}, std::pair{std::string_view("neumann"), diagonal_kind::neumann}}) {
+  for (const auto& [word, diagonal] : {std::pair{std::string_view("forward"), diagonal_kind::forward},
+                                       std::pair{std::string_view("neumann"), diagonal_kind::neumann}}) {
     if (plus == std::string_view::npos || !name.starts_with(word)) continue;
     inverse_method method{diagonal, 0, merge_kind::block};
     const std::string_view length = name.substr(word.size(), plus - word.size());
@@ -139,9 +150,13 @@ class inversion {
   void invert(range r) {
     if (r.size() <= leaf()) {
       switch (method_.diagonal) {
-        case diagonal_kind::split: x_(r.first, r.first) = one<sum_type>(); return;
-        case diagonal_kind::forward: return forward(r);
-        case diagonal_kind::neumann: return neumann(r);
+        case diagonal_kind::split:
+          x_(r.first, r.first) = one<sum_type>();
+          return;
+        case diagonal_kind::forward:
+          return forward(r);
+        case diagonal_kind::neumann:
+          return neumann(r);
       }
     }
     const std::size_t piece = piece_length(r.size());
@@ -198,7 +213,8 @@ class inversion {
     }
     observe_("power", power);
     for (std::size_t terms = 2; terms < n; terms *= 2) {
-      power = as_operand<storage>(triangular_product<A>(power, power, matrix<typename A::sum_type>(n, n, zero<typename A::sum_type>())));
+      power = as_operand<storage>(
+          triangular_product<A>(power, power, matrix<typename A::sum_type>(n, n, zero<typename A::sum_type>())));
       observe_("power", power);
       sum = triangular_product<A>(as_operand<storage>(sum), power, sum);
       observe_("partial sum", sum);
@@ -243,7 +259,8 @@ class inversion {
 
   // start + a b for lower triangular a and b.
   template <class P>
-  static matrix<typename P::sum_type> triangular_product(const matrix<typename P::storage_type>& a, const matrix<typename P::storage_type>& b,
+  static matrix<typename P::sum_type> triangular_product(const matrix<typename P::storage_type>& a,
+                                                         const matrix<typename P::storage_type>& b,
                                                          const matrix<typename P::sum_type>& start) {
     // Terms that are zero by structure change no bit of a sum taken in sequence; in any other order they have a place.
     constexpr bool in_sequence = std::is_same_v<typename P::order_type, sequential>;
@@ -295,7 +312,8 @@ void require_strictly_lower(const matrix<S>& m, std::string_view name) {
 /// is called with each matrix of intermediates, where its stage is "substitution", "power", "partial sum",
 /// "off-diagonal sum" or "off-diagonal block". Throws: shape_error unless L is square.
 template <class A, class M = A, class In, class Observer = ignore_intermediates>
-[[nodiscard]] matrix<typename M::sum_type> run_inverse(const inverse_method& method, const matrix<In>& lower, Observer&& observe = {}) {
+[[nodiscard]] matrix<typename M::sum_type> run_inverse(const inverse_method& method, const matrix<In>& lower,
+                                                       Observer&& observe = {}) {
   if (lower.rows() != lower.cols()) {
     throw shape_error("inverse " + name_of(method) + ": L is " + shape_text(lower) + "; it must be square");
   }
@@ -305,7 +323,8 @@ template <class A, class M = A, class In, class Observer = ignore_intermediates>
 /// The same for an L that must be finite. Throws: shape_error unless L is square; domain_error that names the first
 /// entry of its strict lower triangle that is NaN or infinite.
 template <class A, class M = A, class In, class Observer = ignore_intermediates>
-[[nodiscard]] matrix<typename M::sum_type> invert_unit_lower(const inverse_method& method, const matrix<In>& lower, Observer&& observe = {}) {
+[[nodiscard]] matrix<typename M::sum_type> invert_unit_lower(const inverse_method& method, const matrix<In>& lower,
+                                                             Observer&& observe = {}) {
   if constexpr (FormatScalar<In>) {
     for (std::size_t i = 0; i < std::min(lower.rows(), lower.cols()); ++i) {
       for (std::size_t j = 0; j < i; ++j) {

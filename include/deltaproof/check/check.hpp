@@ -27,9 +27,9 @@ namespace deltaproof {
 
 struct check_options {
   judging judge;
-  std::vector<plan> plans;   ///< any of which the kernel may keep: the first that it keeps is reported, else the first
-  unsigned threads = 0;      ///< 0: one for each core
-  const std::atomic<bool>* stop = nullptr;  ///< set: end early; the verdict is then undecided
+  std::vector<plan> plans;  ///< any of which the kernel may keep: the first that it keeps is reported, else the first
+  unsigned threads = 0;     ///< 0: one for each core
+  const std::atomic<bool>* stop = nullptr;                 ///< set: end early; the verdict is then undecided
   std::function<void(const char*, double)> progress = {};  ///< what is done, and the share of it
   /// Answers in solve's place, where many results share a problem.
   std::function<reference(const problem&, const question&)> solver = {};
@@ -92,10 +92,10 @@ struct tensor_report {
 };
 
 struct divergence_report {
-  divergence first;           ///< the earliest token, then sequence, then head
-  std::size_t token = 0;      ///< along T
-  std::size_t heads = 0;      ///< how many diverge
-  std::size_t skipped = 0;    ///< elements of o counted, not judged
+  divergence first;         ///< the earliest token, then sequence, then head
+  std::size_t token = 0;    ///< along T
+  std::size_t heads = 0;    ///< how many diverge
+  std::size_t skipped = 0;  ///< elements of o counted, not judged
 };
 
 struct check_report {
@@ -163,6 +163,7 @@ struct eager_errors {
 
 /// The token recurrence with every elementwise result and matvec rounded to q's format, against `want`. Elements of o
 /// marked in `skip` are left out.
-[[nodiscard]] eager_errors measure_eager(const problem& p, const reference_tensor& want, const std::vector<bool>& skip, unsigned threads);
+[[nodiscard]] eager_errors measure_eager(const problem& p, const reference_tensor& want, const std::vector<bool>& skip,
+                                         unsigned threads);
 
 }  // namespace deltaproof

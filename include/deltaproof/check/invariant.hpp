@@ -34,7 +34,9 @@ inline constexpr detail::kind_names<invariant_kind, 5> invariant_names{{
 }};
 [[nodiscard]] inline std::string_view name_of(invariant_kind kind) { return detail::name_in(invariant_names, kind); }
 /// Throws: format_error that lists the names there are.
-[[nodiscard]] inline invariant_kind invariant_named(std::string_view name) { return detail::named_in(invariant_names, "invariant", name); }
+[[nodiscard]] inline invariant_kind invariant_named(std::string_view name) {
+  return detail::named_in(invariant_names, "invariant", name);
+}
 
 /// A problem, what a kernel made of it, and where both were read.
 struct recorded_run {
@@ -52,7 +54,7 @@ struct bit_difference {
   std::size_t sequence = 0;
   std::size_t head = 0;
   std::optional<std::size_t> token;
-  std::vector<std::size_t> element;  ///< [v], or [k, v] of a state
+  std::vector<std::size_t> element;   ///< [v], or [k, v] of a state
   std::string whole_bits, part_bits;  ///< "0x3f80"
   double whole_value = 0;
   double part_value = 0;
@@ -63,7 +65,7 @@ struct bit_comparison {
   std::string tensor;
   std::size_t elements = 0;
   std::size_t differing = 0;
-  double largest = 0;  ///< |whole - part| where both are finite
+  double largest = 0;         ///< |whole - part| where both are finite
   bool other_format = false;  ///< somewhere the formats differ: nothing was compared there
   std::optional<bit_difference> first;
   std::optional<double> only_value = {};  ///< of every element of the whole that was compared, where they are all one value
@@ -88,14 +90,14 @@ struct invariant_report {
 };
 
 struct invariant_options {
-  check_options check;      ///< its false_alarm is shared by the runs; `plans`: those that fit a result's path, empty: its presets
+  check_options check;  ///< its false_alarm is shared by the runs; `plans`: those that fit a result's path, empty: its presets
   bool no_plan = false;
 };
 
 /// Throws: format_error, shape_error or domain_error where the parts are not cuts of the whole, naming file, tensor and
 /// index and what to do; as check.
-[[nodiscard]] invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts,
-                                               const invariant_options& options = {});
+[[nodiscard]] invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
+                                               std::span<const recorded_run> parts, const invariant_options& options = {});
 
 /// The problem and result whose sequences are those of `parts`, one after the other: B = 1, the same bits.
 /// Throws: shape_error or format_error if they do not stack (heads, formats, chunk_size, op and what else a problem states).

@@ -43,8 +43,8 @@ struct answered_check {
 
 /// check() as asked. `identity`: paths, hashes, notes and the command that reproduces it; what the result and the request say
 /// is filled in. Without paths the text names the witness, or `record`. `how`: stop, progress, solver and memory alone
-/// are taken from it. Throws: format_error for a plan that is not there or does not fit, for options as require_valid has it, or for
-/// a place where no witness can be; as check.
+/// are taken from it. Throws: format_error for a plan that is not there or does not fit, for options as require_valid has it, or
+/// for a place where no witness can be; as check.
 [[nodiscard]] answered_check answer(const problem& p, const result& r, const check_request& asked, check_identity identity,
                                     const check_options& how = {}, const trial_progress& shrinking = {});
 

@@ -84,10 +84,10 @@ struct case_report {
   std::string not_judged;           ///< how much of which tensor, and why; empty: all of it is
   std::vector<limit_share> shares;  ///< of every tensor and norm the plan budgets
   std::string problem_sha256;
-  std::string result_sha256;        ///< empty: not read
-  std::string plan_sha256;          ///< of the text of the one judged against
-  double seconds = 0;               ///< of its judging
-  std::string verdict_json;  ///< deltaproof.verdict/1; empty unless judged or stopped half-way
+  std::string result_sha256;  ///< empty: not read
+  std::string plan_sha256;    ///< of the text of the one judged against
+  double seconds = 0;         ///< of its judging
+  std::string verdict_json;   ///< deltaproof.verdict/1; empty unless judged or stopped half-way
   std::string verdict_text;
 
   [[nodiscard]] bool as_expected() const { return state == case_state::judged && judged == what.expect; }
@@ -113,7 +113,7 @@ struct suite_drift {
   std::vector<std::string> other_inputs;   ///< cases whose problem is another file than then
   std::vector<std::string> other_results;  ///< whose result is
   std::vector<std::string> other_plans;    ///< whose plan, or its text, is
-  std::size_t compared = 0;               ///< shares
+  std::size_t compared = 0;                ///< shares
 };
 
 struct suite_report {

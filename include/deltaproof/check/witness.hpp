@@ -24,7 +24,7 @@ namespace deltaproof {
 /// How a result fails, as far as a smaller one must fail the same way.
 struct failure {
   bool refuted = false;
-  std::string first_bad;   ///< stage or tensor; empty: only the plan is inadequate
+  std::string first_bad;    ///< stage or tensor; empty: only the plan is inadequate
   bool inadequate = false;  ///< told apart only where nothing else is bad
 };
 [[nodiscard]] failure failure_of(const check_report& report);
@@ -80,18 +80,20 @@ void require_witness_place(const std::filesystem::path& folder);
 void require_new_witness_place(const std::filesystem::path& folder);
 /// Throws: format_error if no witness is there.
 void require_witness(const std::filesystem::path& folder);
-/// Verdict and README have the head numbers of the original. Writes the folder beside its place and moves it there; a witness that was there is replaced. `whole`: the record and paths
-/// of the check that found the failure; `earlier`: recorded_verdict::witness where that was a witness itself. Throws: format_error.
-void write_witness(const std::filesystem::path& folder, const small_failure& kept, const check_identity& whole, const std::string& earlier = {});
+/// Verdict and README have the head numbers of the original. Writes the folder beside its place and moves it there; a witness
+/// that was there is replaced. `whole`: the record and paths of the check that found the failure; `earlier`:
+/// recorded_verdict::witness where that was a witness itself. Throws: format_error.
+void write_witness(const std::filesystem::path& folder, const small_failure& kept, const check_identity& whole,
+                   const std::string& earlier = {});
 
 /// What a verdict.json says: enough to judge again.
 struct recorded_verdict {
   std::filesystem::path file;
   std::string judged, reason, first_bad_stage, version;
-  check_identity identity;  ///< with its record
-  std::string witness;      ///< its `witness` object as JSON; empty: none
+  check_identity identity;          ///< with its record
+  std::string witness;              ///< its `witness` object as JSON; empty: none
   std::optional<original_head> of;  ///< where it is a witness of one head of several
-  std::string plan_sha256;  ///< of the witness's plan.toml; empty: none
+  std::string plan_sha256;          ///< of the witness's plan.toml; empty: none
 };
 /// Throws: format_error where the text is no verdict or lacks its options; `file` names it.
 [[nodiscard]] recorded_verdict parse_verdict(std::string_view json, const std::filesystem::path& file);

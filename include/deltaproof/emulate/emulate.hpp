@@ -104,15 +104,15 @@ struct emulation_options {
   std::uint64_t seed = 1;  ///< of both
   /// e^(x ln 2) in place of 2^x, the product x ln 2 rounded: another way to the same decays.
   bool natural_exponents = false;
-  const std::atomic<bool>* stop = nullptr;              ///< once true no further head starts: the result is then incomplete
+  const std::atomic<bool>* stop = nullptr;          ///< once true no further head starts: the result is then incomplete
   std::function<void(double share)> progress = {};  ///< of heads, from any one thread at a time
 };
 
 /// Rounds: as the variant says. Error: what the plan costs. NaN and inf are results.
 [[nodiscard]] head_output emulate_head(const head_input& in, const plan_variant& variant, const emulation_options& options = {});
 /// The same on a head of a problem, with faults that concern how heads and sequences are found.
-[[nodiscard]] head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant,
-                                       const emulation_options& options = {});
+[[nodiscard]] head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head,
+                                       const plan_variant& variant, const emulation_options& options = {});
 
 /// The token recurrence on the same inputs: o and final_state. Its own error is some roundings of fp64, without a
 /// certificate: the measure of perturbed runs in formats of half the precision, never of a kernel.
@@ -125,6 +125,7 @@ struct emulation_options {
 
 /// Every head as a result file of the variant. Stages that the path has are among `stages` if options say so.
 /// Throws: format_error for noise that is no number from 0 to 2^20, or a chunk path without a chunk length.
-[[nodiscard]] result emulate(const problem& p, const plan_variant& variant, const emulation_options& options = {}, unsigned threads = 0);
+[[nodiscard]] result emulate(const problem& p, const plan_variant& variant, const emulation_options& options = {},
+                             unsigned threads = 0);
 
 }  // namespace deltaproof

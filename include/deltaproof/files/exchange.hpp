@@ -54,13 +54,13 @@ inline constexpr detail::kind_names<layout_kind, 2> layout_names{{
 inline constexpr std::array<std::string_view, 8> stage_names{"g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk"};
 
 struct result {
-  tensor o;                               ///< [B, T, HV, V]; without a shape in a result of gradients alone
-  std::optional<tensor> final_state;      ///< as stored: [N, HV, K, V], or [N, HV, V, K] for layout vk
-  std::map<std::string, tensor> stages;   ///< by the names in stage_names; may be empty
+  tensor o;                                 ///< [B, T, HV, V]; without a shape in a result of gradients alone
+  std::optional<tensor> final_state;        ///< as stored: [N, HV, K, V], or [N, HV, V, K] for layout vk
+  std::map<std::string, tensor> stages;     ///< by the names in stage_names; may be empty
   std::map<std::string, tensor> gradients;  ///< by gradient_names, of the shapes of what they are gradients of; may be empty
-  std::string kernel;                     ///< empty if not stated, as producer
-  std::optional<path_kind> path;          ///< nothing if not stated
-  std::optional<std::size_t> chunk_size;  ///< C, in rows of k
+  std::string kernel;                       ///< empty if not stated, as producer
+  std::optional<path_kind> path;            ///< nothing if not stated
+  std::optional<std::size_t> chunk_size;    ///< C, in rows of k
   layout_kind state_layout = layout_kind::kv;
   std::string problem_sha256;  ///< lower-case hex of the problem file; empty if not stated
   std::string producer;
@@ -102,7 +102,8 @@ void validate(const result& r, const problem& p, std::string_view where);
 void write_problem(const std::filesystem::path& path, const problem& p, const safetensors_metadata& extra = {});
 
 /// The bytes of a result file, with `extra` keys and tensors (by their names) after the known ones.
-[[nodiscard]] std::string result_bytes(const result& r, const safetensors_metadata& extra = {}, std::span<const tensor> extra_tensors = {});
+[[nodiscard]] std::string result_bytes(const result& r, const safetensors_metadata& extra = {},
+                                       std::span<const tensor> extra_tensors = {});
 /// Writes a result (by rename), with `extra` keys and tensors (by their names) after the known ones.
 void write_result(const std::filesystem::path& path, const result& r, const safetensors_metadata& extra = {},
                   std::span<const tensor> extra_tensors = {});

@@ -141,13 +141,13 @@ struct inverse_runs {
 struct inverse_verdict {
   bool safe = false;
   std::string reason;
-  growth promised;            ///< the prediction, or the bound where that is asked for
-  growth observed;            ///< the largest of all draws, the stored inverse included
-  double promised_error = 0;  ///< the promised growth times u of the coarsest operand
-  growth decisive;            ///< the larger of promised and observed
-  double decisive_error = 0;  ///< the decisive growth times the same u
+  growth promised;                             ///< the prediction, or the bound where that is asked for
+  growth observed;                             ///< the largest of all draws, the stored inverse included
+  double promised_error = 0;                   ///< the promised growth times u of the coarsest operand
+  growth decisive;                             ///< the larger of promised and observed
+  double decisive_error = 0;                   ///< the decisive growth times the same u
   std::string_view decided_by = "prediction";  ///< where `decisive` is from: prediction, bound or observation
-  double error = 0;           ///< max|X - (I+L)^-1| and its limit, of the draw where their ratio is largest
+  double error = 0;                            ///< max|X - (I+L)^-1| and its limit, of the draw where their ratio is largest
   double limit = 0;
   double smallest_limit = 0;
   double largest_entry = 0;  ///< of the true inverse, over all draws

@@ -4,8 +4,8 @@
 // A K x V matrix that decays, takes rank-one writes and steps of the delta rule, with a bound on the error of each column carried
 // beside it: the state of the forward recurrence, and its cotangent in reverse. Derivation, line by line:
 // proofs/notes/oracle-radius.md; the letters D W S R A N U F below are its lines. A `Field` supplies the arithmetic of rows (fp64
-// here, MPFR in src/) and the numbers of the radius, in units of its u, inflated so that their own rounding is covered: doubles, or
-// `wide_bound`.
+// here, MPFR in src/) and the numbers of the radius, in units of its u, inflated so that their own rounding is covered: doubles,
+// or `wide_bound`.
 #pragma once
 
 #include <algorithm>
@@ -163,8 +163,8 @@ class certified_rows {
   [[nodiscard]] std::vector<value>& entries() { return state_; }
   [[nodiscard]] const std::vector<value>& entries() const { return state_; }
   [[nodiscard]] const value* row(std::size_t i) const { return &state_[i * cols_]; }
-  [[nodiscard]] const std::vector<radius>& error() const { return error_; }  ///< of each column, in units of u
-  [[nodiscard]] const std::vector<radius>& norm() const { return norm_; }    ///< at least that of each computed column
+  [[nodiscard]] const std::vector<radius>& error() const { return error_; }        ///< of each column, in units of u
+  [[nodiscard]] const std::vector<radius>& norm() const { return norm_; }          ///< at least that of each computed column
   [[nodiscard]] const std::vector<value>& prediction() const { return predict_; }  ///< of the last `predict`: k^T S
   [[nodiscard]] const std::vector<value>& written() const { return write_; }       ///< of the last `innovate`: b (v - k^T S)
   [[nodiscard]] const std::vector<radius>& innovation_size() const { return innovation_size_; }

@@ -51,7 +51,11 @@ class certifier {
   using radius = typename Field::radius;
 
   certifier(const Field& field, radius unit_roundoff, const lowered<value>& in)
-      : field_{field}, u_{unit_roundoff}, in_{in}, keys_{in.scan.key_dim}, cols_{in.scan.value_dim},
+      : field_{field},
+        u_{unit_roundoff},
+        in_{in},
+        keys_{in.scan.key_dim},
+        cols_{in.scan.value_dim},
         rows_(field, unit_roundoff, keys_, cols_, entries_of(in.scan.start())) {}
 
   [[nodiscard]] certified<value> run(const range_limits& limits, const std::atomic<bool>* stop = nullptr) {
@@ -83,7 +87,9 @@ class certifier {
  private:
   static constexpr bool wide = std::is_same_v<radius, wide_bound>;
 
-  [[nodiscard]] static std::vector<value> entries_of(const matrix<value>& start) { return {start.entries().begin(), start.entries().end()}; }
+  [[nodiscard]] static std::vector<value> entries_of(const matrix<value>& start) {
+    return {start.entries().begin(), start.entries().end()};
+  }
 
   void step(std::size_t row) {
     const auto& s = in_.scan;

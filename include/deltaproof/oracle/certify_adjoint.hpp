@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Runs one lowered head forwards and its adjoint backwards, each with the row-norm radius of certified_rows.hpp beside it: every
-// derivative of sum o . d_o + sum S_T . d_S with respect to a lowered q, k, v, step, log decay or entry of the initial state is then
-// known to within its radius. The adjoint's state goes through the transposes of the forward steps, which for I - b k k^T are the
-// same: lines D, W, S serve both directions, line A adds q d_o^T. Formulas: scan/adjoint.hpp. Derivation: proofs/notes/oracle-radius.md,
-// "Gradients". States are kept every ceil(sqrt T) tokens and run again from there; no step is undone.
+// derivative of sum o . d_o + sum S_T . d_S with respect to a lowered q, k, v, step, log decay or entry of the initial state is
+// then known to within its radius. The adjoint's state goes through the transposes of the forward steps, which for I - b k k^T
+// are the same: lines D, W, S serve both directions, line A adds q d_o^T. Formulas: scan/adjoint.hpp. Derivation:
+// proofs/notes/oracle-radius.md, "Gradients". States are kept every ceil(sqrt T) tokens and run again from there; no step is
+// undone.
 #pragma once
 
 #include <algorithm>
@@ -82,14 +83,26 @@ class adjoint_certifier {
   using value = typename Field::value;
   using radius = typename Field::radius;
 
-  /// `d_o`: T x V, already multiplied by the scale, each product rounded once; `d_o_size`: at least their magnitudes, above 0 where the
-  /// exact product is not 0. `d_state`: K x V, exact. `range`: entries of states and cotangents beyond it are looked for. Of the columns [from, from + count) alone: the others add to q, k, step and
-  /// decay.
+  /// `d_o`: T x V, already multiplied by the scale, each product rounded once; `d_o_size`: at least their magnitudes, above 0
+  /// where the exact product is not 0. `d_state`: K x V, exact. `range`: entries of states and cotangents beyond it are looked
+  /// for. Of the columns [from, from + count) alone: the others add to q, k, step and decay.
   adjoint_certifier(const Field& field, radius unit_roundoff, const lowered<value>& in, const std::vector<value>& d_o,
-                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state, std::size_t from, std::size_t count, double range)
-      : field_{field}, u_{unit_roundoff}, range_{range}, in_{in}, d_o_{d_o}, d_o_size_{d_o_size}, keys_{in.scan.key_dim}, all_{in.scan.value_dim}, from_{from},
-        cols_{count}, steps_{in.scan.steps_per_token}, forward_(field, unit_roundoff, keys_, cols_, columns_of(in.scan.start().data())),
-        reverse_(field, unit_roundoff, keys_, cols_, columns_of(d_state.data())), zeros_(cols_, field.zero()) {}
+                    const std::vector<radius>& d_o_size, const std::vector<value>& d_state, std::size_t from, std::size_t count,
+                    double range)
+      : field_{field},
+        u_{unit_roundoff},
+        range_{range},
+        in_{in},
+        d_o_{d_o},
+        d_o_size_{d_o_size},
+        keys_{in.scan.key_dim},
+        all_{in.scan.value_dim},
+        from_{from},
+        cols_{count},
+        steps_{in.scan.steps_per_token},
+        forward_(field, unit_roundoff, keys_, cols_, columns_of(in.scan.start().data())),
+        reverse_(field, unit_roundoff, keys_, cols_, columns_of(d_state.data())),
+        zeros_(cols_, field.zero()) {}
 
   /// v and initial_state are of the columns. Void where `stop` was set.
   [[nodiscard]] certified_adjoint<Field> run(const std::atomic<bool>* stop = nullptr) {
@@ -134,8 +147,8 @@ class adjoint_certifier {
   /// The state before a step, and what the step wrote.
   struct taped_step {
     std::vector<value> state;
-    detail::bounded_vector<radius> columns;     ///< of the state
-    std::vector<value> innovation, write;       ///< v - k^T S, b (v - k^T S)
+    detail::bounded_vector<radius> columns;  ///< of the state
+    std::vector<value> innovation, write;    ///< v - k^T S, b (v - k^T S)
     detail::bounded_vector<radius> innovation_bounds, write_bounds;
   };
 
@@ -162,7 +175,8 @@ class adjoint_certifier {
   }
   [[nodiscard]] step_bounds<radius> bounds_of(const certified_rows<Field>& rows, std::size_t row) const {
     const value* k = key(row);
-    return rows.bounds_of(k, in_.scan.step[row], detail::norm_bound<Field>(k, keys_), in_.error, detail::step_floor_of<Field>(in_, row));
+    return rows.bounds_of(k, in_.scan.step[row], detail::norm_bound<Field>(k, keys_), in_.error,
+                          detail::step_floor_of<Field>(in_, row));
   }
   [[nodiscard]] const value* key(std::size_t row) const { return in_.scan.k.data() + row * keys_; }
   [[nodiscard]] const value* query(std::size_t t) const { return in_.scan.q.data() + t * keys_; }
@@ -174,8 +188,8 @@ class adjoint_certifier {
     rows.decay(s.decay.data() + (per_channel ? t * keys_ : t), per_channel, in_.error);
   }
 
-  /// What the last `predict` and `innovate` of `rows` gave, and how far it is from that of the exact state: its column's error and
-  /// line W. `exact_values`: what was predicted was subtracted from something.
+  /// What the last `predict` and `innovate` of `rows` gave, and how far it is from that of the exact state: its column's error
+  /// and line W. `exact_values`: what was predicted was subtracted from something.
   struct step_outcome {
     detail::bounded_vector<radius> prediction, innovation, write;
   };
@@ -211,8 +225,12 @@ class adjoint_certifier {
       forward_.innovate(v, in_.scan.step[row]);
       if (tape != nullptr) {
         auto outcome = outcome_of(forward_, bounds);
-        tape->push_back({forward_.entries(), {forward_.norm(), forward_.error()}, forward_.prediction(), forward_.written(),
-                         std::move(outcome.innovation), std::move(outcome.write)});
+        tape->push_back({forward_.entries(),
+                         {forward_.norm(), forward_.error()},
+                         forward_.prediction(),
+                         forward_.written(),
+                         std::move(outcome.innovation),
+                         std::move(outcome.write)});
         Field::subtract(tape->back().innovation.data(), v, tape->back().innovation.data(), cols_);
       }
       if (bounds.key > radius(0)) forward_.update(key(row), bounds);

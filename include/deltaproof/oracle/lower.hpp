@@ -20,11 +20,11 @@ namespace deltaproof {
 /// |lowered - exact| <= relative * u * |lowered| + floor * u, elementwise, u the unit roundoff of the target scalar.
 /// Source: proofs/notes/oracle-radius.md, "Lowered inputs". All zero where the lowering is exact.
 struct lowering_error {
-  double key = 0;          ///< relative, in units of u
+  double key = 0;  ///< relative, in units of u
   double query = 0;
   double step = 0;
   double decay = 0;
-  double step_floor = 0;   ///< absolute, in units of u
+  double step_floor = 0;  ///< absolute, in units of u
   double decay_floor = 0;
 };
 

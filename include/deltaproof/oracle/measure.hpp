@@ -48,16 +48,16 @@ struct measurement {
   std::size_t skipped = 0;
   std::size_t unknown = 0;  ///< judged elements the reference could not enclose
   enclosure max_abs;
-  enclosure rel_fro;    ///< 0 / 0 is 0
+  enclosure rel_fro;  ///< 0 / 0 is 0
   enclosure fla_ratio;
   enclosure ulps;
-  enclosure worst_row;  ///< largest |error| / |exact| of one row (the last axis), rows of exact zeros left out
-  double nmse = 0;      ///< sum error^2 / sum exact^2
+  enclosure worst_row;                  ///< largest |error| / |exact| of one row (the last axis), rows of exact zeros left out
+  double nmse = 0;                      ///< sum error^2 / sum exact^2
   std::size_t allclose_violations = 0;  ///< |error| > atol + rtol |exact| or not finite, torch's defaults for the dtype
-  double radius = 0;    ///< largest bound on |reference - exact|
+  double radius = 0;                    ///< largest bound on |reference - exact|
   std::size_t nonfinite = 0;            ///< of the result, where the exact value is finite
   std::optional<element_error> first_nonfinite;
-  std::optional<element_error> worst;   ///< largest finite error; nothing if no element was judged
+  std::optional<element_error> worst;  ///< largest finite error; nothing if no element was judged
 };
 
 /// Shapes: got, reference and (if any) skip have one element for each of `want.shape`. `of` is the format the result

@@ -74,14 +74,14 @@ struct question {
 struct reference {
   reference_tensor o;
   reference_tensor final_state;
-  std::vector<divergence> divergences;        ///< by sequence, then head
+  std::vector<divergence> divergences;  ///< by sequence, then head
   /// Last tier a row of the head needed -> heads: "fp64", "double-double", "fixed-128", ..., "exact"; "mpfr-128", ... where
   /// a head may leave its range and is run whole, or rows left the grids of the others.
   std::map<std::string, std::size_t> tiers;
   std::map<std::string, std::size_t> o_decided;      ///< tier -> elements of o for which it answered the question
   std::map<std::string, std::size_t> state_decided;  ///< the same for final_state
   std::map<std::string, std::size_t> fallbacks;      ///< what a tier had to do again or in a slower way -> how often
-  std::size_t unanswered = 0;                 ///< heads whose question max_bits did not answer
+  std::size_t unanswered = 0;                        ///< heads whose question max_bits did not answer
   bool stopped = false;
 };
 

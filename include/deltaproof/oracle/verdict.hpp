@@ -19,11 +19,16 @@ enum class verdict { holds, measured, vacuous, undecided, refuted };
 
 [[nodiscard]] constexpr std::string_view name_of(verdict v) {
   switch (v) {
-    case verdict::holds: return "holds";
-    case verdict::measured: return "measured";
-    case verdict::vacuous: return "vacuous";
-    case verdict::undecided: return "undecided";
-    case verdict::refuted: return "refuted";
+    case verdict::holds:
+      return "holds";
+    case verdict::measured:
+      return "measured";
+    case verdict::vacuous:
+      return "vacuous";
+    case verdict::undecided:
+      return "undecided";
+    case verdict::refuted:
+      return "refuted";
   }
   return "refuted";
 }
@@ -32,10 +37,13 @@ enum class verdict { holds, measured, vacuous, undecided, refuted };
 [[nodiscard]] constexpr int exit_code(verdict v) {
   switch (v) {
     case verdict::holds:
-    case verdict::measured: return 0;
+    case verdict::measured:
+      return 0;
     case verdict::vacuous:
-    case verdict::undecided: return 3;
-    case verdict::refuted: return 1;
+    case verdict::undecided:
+      return 3;
+    case verdict::refuted:
+      return 1;
   }
   return 1;
 }

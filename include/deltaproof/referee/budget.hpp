@@ -59,12 +59,12 @@ inline constexpr double open_order = 1.75;
 /// The limit on a statistic: max over variants v of exp(mean_v + r), r = quantile spread_v sqrt(1 + 1/n_v), mean and spread on
 /// the log scale; exp(mean_v) (1 + r) where the error is of first order and that is less, r there at least 1.6 times that of
 /// Student's law for rms; times the allowance; never below the floor or a run that was seen. The spread is that of pooled
-/// residuals times what the variant's residuals exceed those of all variants by. Two pools are tried and the larger limit counts: the key's own head, all
-/// variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until wide_pool_degrees, with all
-/// heads if the head alone has too few. A head with one run takes the noisiest of the other heads. The quantile is Student's
-/// for rms; for max, Gumbel's times Student/normal; for either, where that is larger, the Gamma law's with the skewness of
-/// all residuals of the tensor and norm (plus three standard errors) times Student/normal. No spread is below `least_spread`.
-/// Runs at the floor are left out where others of the variant are above it.
+/// residuals times what the variant's residuals exceed those of all variants by. Two pools are tried and the larger limit counts:
+/// the key's own head, all variants, its bucket, then buckets +-1, +-2 ... until near_pool_degrees; and likewise until
+/// wide_pool_degrees, with all heads if the head alone has too few. A head with one run takes the noisiest of the other heads.
+/// The quantile is Student's for rms; for max, Gumbel's times Student/normal; for either, where that is larger, the Gamma law's
+/// with the skewness of all residuals of the tensor and norm (plus three standard errors) times Student/normal. No spread is
+/// below `least_spread`. Runs at the floor are left out where others of the variant are above it.
 struct threshold {
   double value = 0;         ///< infinite where no finite budget exists: then nothing can be refuted
   double typical = 0;       ///< exp(mean) of the variant that decides

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// How a result is judged: `judging` is all that decides a verdict beside the problem, the result and the plan. The program, suites,
-// invariants, witnesses, pages, Python and the matchers fill this one record, and every way to a verdict passes its `require_valid`.
+// How a result is judged: `judging` is all that decides a verdict beside the problem, the result and the plan. The program,
+// suites, invariants, witnesses, pages, Python and the matchers fill this one record, and every way to a verdict passes its
+// `require_valid`.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct judging {
   std::uint64_t seed = 1;               ///< of every random number
   double seconds = 30;  ///< of CPU for emulation, about: larger problems are emulated on fewer heads and tokens, and it is said
   int max_bits = 1024;  ///< of the reference
-  bool strict_padding = false;             ///< refute what is not 0 in entries of the stages that nobody reads; else it is noted
-  std::vector<tensor_bound> bounds = {};   ///< on errors against the reference, beside the plan or without one
+  bool strict_padding = false;            ///< refute what is not 0 in entries of the stages that nobody reads; else it is noted
+  std::vector<tensor_bound> bounds = {};  ///< on errors against the reference, beside the plan or without one
 };
 
 /// Throws: format_error that names the first member which is no number, or outside what it may be.

@@ -58,7 +58,7 @@ struct judged_statistic {
   std::size_t last_token = 0;   ///< past the end
   norm_kind norm = norm_kind::rms;
   double got = 0;
-  threshold limit;  ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
+  threshold limit;   ///< its variant 2v is variant v of the plan on the given inputs, 2v + 1 on moved ones
   double truth = 0;  ///< the exact values in the same norm: the error of zeros
   verdict judged = verdict::holds;
 };
@@ -125,10 +125,10 @@ struct adequacy_report {
   bool judged = false;  ///< false: time ran out, and what was seen until then is adequate
   bool adequate = true;
   std::string reason;
-  std::string stage;  ///< in which the plan is inadequate: "Ai", "o", "final_state"; empty where it is none of these
-  std::optional<double> accuracy;        ///< asked for
-  double worst_error = 0;                ///< largest relative error of the plan in a bucket
-  double worst_ratio = 0;                ///< to that of the same formats with a substituted inverse, sums and state in fp32 at least
+  std::string stage;               ///< in which the plan is inadequate: "Ai", "o", "final_state"; empty where it is none of these
+  std::optional<double> accuracy;  ///< asked for
+  double worst_error = 0;          ///< largest relative error of the plan in a bucket
+  double worst_ratio = 0;          ///< to that of the same formats with a substituted inverse, sums and state in fp32 at least
   std::string worst_tensor;
   std::optional<std::size_t> until_token;  ///< T*: the plan is adequate before this token; nothing: throughout
   std::vector<range_report> ranges;
@@ -137,7 +137,7 @@ struct adequacy_report {
 struct plan_report {
   std::string plan;
   std::vector<std::string> variants;
-  bool judged = false;  ///< false: nothing could be compared
+  bool judged = false;   ///< false: nothing could be compared
   bool stopped = false;  ///< time ran out: what was not refuted until then is undecided
   verdict conforms = verdict::holds;
   std::string reason;  ///< what decided conformance
@@ -149,12 +149,13 @@ struct plan_report {
   bool first_bad_is_stage = false;
   std::vector<std::string> stages_missing;  ///< that a kernel of this path has and the result does not hold: they would say more
   std::vector<limit_reach> reach;           ///< of o, and of final_state where it is judged
-  std::vector<suspect> suspects;  ///< the faults the error is like: those that can have made the first bad stage, then the others; each the most alike first
+  std::vector<suspect> suspects;  ///< the faults the error is like: those that can have made the first bad stage, then the
+                                  ///< others; each the most alike first
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by
   std::size_t runs = 0;   ///< of each variant on the given inputs, and as many on inputs moved by an ulp or two
-  std::string slice;  ///< of heads that were emulated more than once
+  std::string slice;      ///< of heads that were emulated more than once
   std::string argument;
 };
 
@@ -164,6 +165,7 @@ struct plan_report {
 /// `skip`: elements of o, and of final_state in (K, V) order, that are not judged (empty: none).
 /// Throws: format_error if the plan does not fit (require_fit).
 [[nodiscard]] plan_report judge_plan(const problem& p, const result& r, const plan& plan, const reference& truth,
-                                     const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options);
+                                     const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
+                                     const referee_options& options);
 
 }  // namespace deltaproof

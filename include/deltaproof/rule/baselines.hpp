@@ -22,11 +22,10 @@ namespace deltaproof {
 
 namespace detail {
 
-inline void require_length(const char* who, const char* operand, std::size_t holds, const char* formula,
-                           std::size_t needs) {
+inline void require_length(const char* who, const char* operand, std::size_t holds, const char* formula, std::size_t needs) {
   if (holds != needs) {
-    throw shape_error(std::string(who) + ": " + operand + " holds " + std::to_string(holds) + " values, needs " +
-                      formula + " = " + std::to_string(needs));
+    throw shape_error(std::string(who) + ": " + operand + " holds " + std::to_string(holds) + " values, needs " + formula +
+                      " = " + std::to_string(needs));
   }
 }
 
@@ -53,8 +52,8 @@ class baseline {
  public:
   baseline(const char* who, std::size_t key_dim, std::size_t value_dim) : who_{who}, state_(key_dim, value_dim) {
     if (key_dim == 0 || value_dim == 0) {
-      throw shape_error(std::string(who) + ": key_dim and value_dim must be at least 1, got " +
-                        std::to_string(key_dim) + " and " + std::to_string(value_dim));
+      throw shape_error(std::string(who) + ": key_dim and value_dim must be at least 1, got " + std::to_string(key_dim) +
+                        " and " + std::to_string(value_dim));
     }
   }
   [[nodiscard]] const matrix<S>& state() const noexcept { return state_; }
@@ -117,8 +116,11 @@ class recursive_least_squares : public detail::baseline<S> {
 
   /// Throws: domain_error for lambda = 0, which has no inverse to start from.
   recursive_least_squares(std::size_t key_dim, std::size_t value_dim, const S& lambda)
-      : detail::baseline<S>(name, key_dim, value_dim), inverse_(key_dim, key_dim), image_(key_dim, zero<S>()),
-        gain_(key_dim, zero<S>()), error_(value_dim, zero<S>()) {
+      : detail::baseline<S>(name, key_dim, value_dim),
+        inverse_(key_dim, key_dim),
+        image_(key_dim, zero<S>()),
+        gain_(key_dim, zero<S>()),
+        error_(value_dim, zero<S>()) {
     if (lambda == zero<S>()) {
       throw domain_error("recursive_least_squares: lambda is 0, needs a ridge that is not 0 to start from I / lambda");
     }
@@ -174,8 +176,7 @@ template <class S>
 class negative_eigenvalues_erase : public detail::two_strength<S> {
  public:
   static constexpr const char* name = "negative_eigenvalues_erase";
-  negative_eigenvalues_erase(std::size_t key_dim, std::size_t value_dim)
-      : detail::two_strength<S>(name, key_dim, value_dim) {}
+  negative_eigenvalues_erase(std::size_t key_dim, std::size_t value_dim) : detail::two_strength<S>(name, key_dim, value_dim) {}
   void step(std::span<const S> k, std::span<const S> v, const S& beta) { this->update(k, v, beta + beta, beta); }
 };
 
@@ -185,11 +186,8 @@ template <class S>
 class negative_eigenvalues_both : public detail::two_strength<S> {
  public:
   static constexpr const char* name = "negative_eigenvalues_both";
-  negative_eigenvalues_both(std::size_t key_dim, std::size_t value_dim)
-      : detail::two_strength<S>(name, key_dim, value_dim) {}
-  void step(std::span<const S> k, std::span<const S> v, const S& beta) {
-    this->update(k, v, beta + beta, beta + beta);
-  }
+  negative_eigenvalues_both(std::size_t key_dim, std::size_t value_dim) : detail::two_strength<S>(name, key_dim, value_dim) {}
+  void step(std::span<const S> k, std::span<const S> v, const S& beta) { this->update(k, v, beta + beta, beta + beta); }
 };
 
 /// Longhorn as published: the implicit step with k k^T replaced by its diagonal, one strength beta_j for

@@ -55,14 +55,15 @@ template <class S>
 [[nodiscard]] matrix<S> cotangent_or_zeros(const matrix<S>& given, std::size_t rows, std::size_t cols, const char* name) {
   if (given.rows() == 0 && given.cols() == 0) return matrix<S>(rows, cols, zero<S>());
   if (given.rows() == rows && given.cols() == cols) return given;
-  throw shape_error("adjoint: the cotangent of " + std::string(name) + " is " + shape_text(given) + ", needs " + std::to_string(rows) +
-                    " x " + std::to_string(cols) + "; a 0 x 0 one stands for zeros");
+  throw shape_error("adjoint: the cotangent of " + std::string(name) + " is " + shape_text(given) + ", needs " +
+                    std::to_string(rows) + " x " + std::to_string(cols) + "; a 0 x 0 one stands for zeros");
 }
 
 }  // namespace detail
 
-/// The derivatives, in the shapes of `s`: q, k, v, step and initial_state of those; decay of the *logarithms* of the decays, which
-/// is 0 where a decay is 0. Rounds: as S does, sums from 0 in the order of their index. Memory: T n states. Throws: shape_error.
+/// The derivatives, in the shapes of `s`: q, k, v, step and initial_state of those; decay of the *logarithms* of the decays,
+/// which is 0 where a decay is 0. Rounds: as S does, sums from 0 in the order of their index. Memory: T n states. Throws:
+/// shape_error.
 template <class S>
 [[nodiscard]] sequence<S> adjoint(const sequence<S>& s, const cotangents<S>& given) {
   s.validate();

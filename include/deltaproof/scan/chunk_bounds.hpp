@@ -24,18 +24,19 @@ struct chunk_bounds {
 
 /// Unit roundoffs of one chunk's computation; 0 means exact.
 struct chunk_roundoffs {
-  double gram = 0;        ///< sums of K K^T
+  double gram = 0;  ///< sums of K K^T
   double substitution = 0;
-  double operand = 0;     ///< b k before it is multiplied
-  double product = 0;     ///< sums of (I+L)^-1 (b k)
-  double store = 0;       ///< the inverse and w as they are kept
+  double operand = 0;  ///< b k before it is multiplied
+  double product = 0;  ///< sums of (I+L)^-1 (b k)
+  double store = 0;    ///< the inverse and w as they are kept
 };
 
-/// B1-B5 for keys of length at most 1, decays in [0, 1] and steps in [0, beta]. Throws: domain_error unless 0 <= beta <= 2 and C >= 1.
+/// B1-B5 for keys of length at most 1, decays in [0, 1] and steps in [0, beta]. Throws: domain_error unless 0 <= beta <= 2 and C
+/// >= 1.
 [[nodiscard]] chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk);
 
-/// R2-R4 (and B2, B5 unchanged) for keys of length at most 1, no decay, steps in [0, beta] and the inverse by forward substitution.
-/// Throws: as exact_chunk_bounds, and domain_error for a roundoff that is negative or 1 and more.
+/// R2-R4 (and B2, B5 unchanged) for keys of length at most 1, no decay, steps in [0, beta] and the inverse by forward
+/// substitution. Throws: as exact_chunk_bounds, and domain_error for a roundoff that is negative or 1 and more.
 [[nodiscard]] chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t key_dim, const chunk_roundoffs& u);
 
 }  // namespace deltaproof

@@ -46,24 +46,25 @@ using sum_arithmetic = typename detail::sum_arithmetic_of<A>::type;
 /// them; row r lies in chunk r / C, and j counts rows inside its chunk.
 template <class X, class Y>
 struct chunkwise_stages {
-  std::size_t chunk = 1;           ///< C
-  matrix<Y> cumulative_decay;      ///< R x (0, 1 or K): D_(0, r], the product of the decays from the start of the chunk
-  matrix<Y> A;                     ///< R x C: b_r <k_r, D_(j, r] k_j> for j < r, 0 elsewhere
-  matrix<X> Ai;                    ///< R x C: (I + A)^-1
-  matrix<X> w;                     ///< R x K: Ai (b D_(0, r] k)
-  matrix<X> u;                     ///< R x V: Ai (b v)
-  std::vector<matrix<X>> h;        ///< K x V: the state before each chunk
-  matrix<X> v_new;                 ///< R x V: u - w h
-  matrix<Y> Aqk;                   ///< R x C: <q, D_(j, r] k_j> for j <= r in the last row of a token, 0 elsewhere; no scale
-  matrix<Y> o;                     ///< T x V, no scale
-  matrix<Y> final_state;           ///< K x V
+  std::size_t chunk = 1;       ///< C
+  matrix<Y> cumulative_decay;  ///< R x (0, 1 or K): D_(0, r], the product of the decays from the start of the chunk
+  matrix<Y> A;                 ///< R x C: b_r <k_r, D_(j, r] k_j> for j < r, 0 elsewhere
+  matrix<X> Ai;                ///< R x C: (I + A)^-1
+  matrix<X> w;                 ///< R x K: Ai (b D_(0, r] k)
+  matrix<X> u;                 ///< R x V: Ai (b v)
+  std::vector<matrix<X>> h;    ///< K x V: the state before each chunk
+  matrix<X> v_new;             ///< R x V: u - w h
+  matrix<Y> Aqk;               ///< R x C: <q, D_(j, r] k_j> for j <= r in the last row of a token, 0 elsewhere; no scale
+  matrix<Y> o;                 ///< T x V, no scale
+  matrix<Y> final_state;       ///< K x V
 };
 
 /// The stage g_cumsum_log2 of a run over formats: log2 D_(0, r]; -inf where the decay is 0. Shapes: as cumulative_decay.
 template <class X, class Y>
 [[nodiscard]] matrix<double> g_cumsum_log2(const chunkwise_stages<X, Y>& stages) {
   matrix<double> result(stages.cumulative_decay.rows(), stages.cumulative_decay.cols());
-  for (std::size_t i = 0; i < result.size(); ++i) result.data()[i] = std::log2(static_cast<double>(stages.cumulative_decay.data()[i]));
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result.data()[i] = std::log2(static_cast<double>(stages.cumulative_decay.data()[i]));
   return result;
 }
 
@@ -195,7 +196,8 @@ class chunk_machine {
       const std::size_t token = row / s_.steps_per_token;
       for (std::size_t j = 0; j <= r; ++j) weights[j] = stored<X>(out_.Aqk(row, j));
       const std::span<const X> q = s_.q_row(token);
-      for (std::size_t c = 0; c < s_.key_dim; ++c) query[c] = channels_ ? stored<X>(lift<Y>(q[c]) * out_.cumulative_decay(row, c)) : q[c];
+      for (std::size_t c = 0; c < s_.key_dim; ++c)
+        query[c] = channels_ ? stored<X>(lift<Y>(q[c]) * out_.cumulative_decay(row, c)) : q[c];
       for (std::size_t c = 0; c < s_.value_dim; ++c) {
         for (std::size_t j = 0; j <= r; ++j) column[j] = out_.v_new(first + j, c);
         const Y read = dot<A>(std::span<const X>(query), columns.row(c));
@@ -254,8 +256,8 @@ class chunk_machine {
 /// chunkwise_stages; T = 0 leaves the initial state. Rounds: see the head of this file.
 /// Throws: shape_error (sequence::validate, C = 0).
 template <class A, class D = sum_arithmetic<A>, class M = D>
-[[nodiscard]] chunkwise_stages<typename A::storage_type, typename A::sum_type> chunkwise(const sequence<typename A::storage_type>& s, std::size_t chunk,
-                                                                                        const inverse_method& method) {
+[[nodiscard]] chunkwise_stages<typename A::storage_type, typename A::sum_type> chunkwise(
+    const sequence<typename A::storage_type>& s, std::size_t chunk, const inverse_method& method) {
   s.validate();
   if (chunk == 0) throw shape_error("chunkwise: the chunk length is 0; give at least 1 row");
   return detail::chunk_machine<A, D, M>(s, chunk, method).run();

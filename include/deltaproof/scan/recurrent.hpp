@@ -86,8 +86,8 @@ class recurrence {
 
   static void require(const char* name, std::size_t holds, const char* formula, std::size_t needs) {
     if (holds != needs) {
-      throw shape_error("recurrence: " + std::string(name) + " holds " + std::to_string(holds) + " values, needs " +
-                        formula + " = " + std::to_string(needs));
+      throw shape_error("recurrence: " + std::string(name) + " holds " + std::to_string(holds) + " values, needs " + formula +
+                        " = " + std::to_string(needs));
     }
   }
 

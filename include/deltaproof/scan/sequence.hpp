@@ -43,8 +43,8 @@ struct sequence {
 
   /// A sequence of zeros in these shapes, initial state included, to be filled.
   /// Throws: shape_error if n, K or V is 0.
-  [[nodiscard]] static sequence zeros(std::size_t tokens, std::size_t steps_per_token, std::size_t key_dim,
-                                      std::size_t value_dim, decay_kind decays = decay_kind::none) {
+  [[nodiscard]] static sequence zeros(std::size_t tokens, std::size_t steps_per_token, std::size_t key_dim, std::size_t value_dim,
+                                      decay_kind decays = decay_kind::none) {
     sequence result;
     result.tokens = tokens;
     result.steps_per_token = steps_per_token;
@@ -78,25 +78,25 @@ struct sequence {
   /// The decays of token t: no number, one, or K.
   [[nodiscard]] std::span<const S> decay_of(std::size_t t) const {
     switch (decays()) {
-      case decay_kind::per_token: return part(decay, t, 1);
-      case decay_kind::per_channel: return part(decay, t, key_dim);
-      case decay_kind::none: break;
+      case decay_kind::per_token:
+        return part(decay, t, 1);
+      case decay_kind::per_channel:
+        return part(decay, t, key_dim);
+      case decay_kind::none:
+        break;
     }
     return {};
   }
 
   /// The K x V state to start from.
-  [[nodiscard]] matrix<S> start() const {
-    return initial_state.empty() ? matrix<S>(key_dim, value_dim) : initial_state;
-  }
+  [[nodiscard]] matrix<S> start() const { return initial_state.empty() ? matrix<S>(key_dim, value_dim) : initial_state; }
 
   /// Checks every shape against T, n, K and V. Values are not looked at: NaN, infinity and an expansive
   /// step are legal here. Throws: shape_error naming the operand, what it holds and what it needs.
   void validate() const {
     if (steps_per_token == 0 || key_dim == 0 || value_dim == 0) {
       throw shape_error("sequence: steps_per_token, key_dim and value_dim must be at least 1, got " +
-                        std::to_string(steps_per_token) + ", " + std::to_string(key_dim) + " and " +
-                        std::to_string(value_dim));
+                        std::to_string(steps_per_token) + ", " + std::to_string(key_dim) + " and " + std::to_string(value_dim));
     }
     require_size("q", q.size(), "tokens * key_dim", tokens * key_dim);
     require_size("k", k.size(), "tokens * steps_per_token * key_dim", rows() * key_dim);
@@ -109,8 +109,8 @@ struct sequence {
     }
     if (!(initial_state.rows() == 0 && initial_state.cols() == 0) &&
         !(initial_state.rows() == key_dim && initial_state.cols() == value_dim)) {
-      throw shape_error("sequence: initial_state is " + shape_text(initial_state) + ", needs key_dim x value_dim = " +
-                        std::to_string(key_dim) + " x " + std::to_string(value_dim) +
+      throw shape_error("sequence: initial_state is " + shape_text(initial_state) +
+                        ", needs key_dim x value_dim = " + std::to_string(key_dim) + " x " + std::to_string(value_dim) +
                         "; a state stored (V, K) must be transposed, a 0 x 0 one stands for zeros");
     }
   }
@@ -122,8 +122,8 @@ struct sequence {
 
   static void require_size(const char* name, std::size_t holds, const char* formula, std::size_t needs) {
     if (holds != needs) {
-      throw shape_error("sequence: " + std::string(name) + " holds " + std::to_string(holds) + " values, needs " +
-                        formula + " = " + std::to_string(needs));
+      throw shape_error("sequence: " + std::string(name) + " holds " + std::to_string(holds) + " values, needs " + formula +
+                        " = " + std::to_string(needs));
     }
   }
 };

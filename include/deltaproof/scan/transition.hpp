@@ -122,8 +122,8 @@ void run_transitions(const sequence<S>& s, std::size_t first_row, std::size_t ro
 
 /// The same for the transposed product: rows last to first, each step before its token's decay.
 template <class S, class AfterRow>
-void run_transitions_transposed(const sequence<S>& s, std::size_t first_row, std::size_t rows,
-                                transition_product<S>& product, AfterRow&& after_row) {
+void run_transitions_transposed(const sequence<S>& s, std::size_t first_row, std::size_t rows, transition_product<S>& product,
+                                AfterRow&& after_row) {
   s.validate();
   detail::require_run("run_transitions_transposed", first_row, rows, s.rows());
   for (std::size_t row = first_row + rows; row-- > first_row;) {

@@ -68,7 +68,7 @@ struct scaled_rounding {
   format beta_product = fp32;
   narrowing operand;
   double accumulate = unit_roundoff(fp32);
-  std::optional<format> step = {};  ///< as for A
+  std::optional<format> step = {};                ///< as for A
   std::optional<narrowing> inverse_operand = {};  ///< of Ai; nothing: `operand`
 };
 
@@ -107,7 +107,7 @@ struct output_rounding {
   std::optional<narrowing> state_operand = {};  ///< of h, likewise
   std::optional<narrowing> value_operand = {};  ///< of v_new, likewise
   state_source reads = state_source::stored;    ///< S of q S
-  std::optional<format> read_store = {};        ///< q S is rounded to this before its decay, the scale and the sum; nothing: it is not
+  std::optional<format> read_store = {};  ///< q S is rounded to this before its decay, the scale and the sum; nothing: it is not
 };
 
 /// The normalised q and k under qk_l2norm, which every stage reads: x / sqrt(sum x^2 + epsilon), rounded.
@@ -129,7 +129,7 @@ struct stage_roundings {
   /// Decays may come from another copy of G than the stored one, as of natural logarithms: off by three roundings of |G|
   /// (change of base, its constant, the exponent's own factor).
   bool other_gate_sums = false;
-  std::optional<format> l2norm_store;        ///< the normalised q and k are rounded to this; nothing: kept as computed
+  std::optional<format> l2norm_store;  ///< the normalised q and k are rounded to this; nothing: kept as computed
   double l2norm_epsilon = reference_l2norm_epsilon;
   /// What else those two may be: the one with the fewest elements beyond their bounds is taken, for all stages alike.
   std::vector<l2norm_rounding> other_l2norms;
@@ -218,8 +218,10 @@ struct stage_measurement {
   /// Of the bound, root mean square: the error of storing the exact value, and all of the rest. Where a stage's value is known to
   /// be near one that its format holds, storing errs less than half an ulp, and runs on other stored inputs err otherwise.
   double rms_expected = 0;
-  double rms_scatter = 0;  ///< relative standard error of rms_ratio, of ratios that scatter each apart: sqrt(sum r^4 - (sum r^2)^2 / n) / (2 sum r^2)
-  double open_share = 0;  ///< of the bound, root mean square: what is not the half ulp of storing, and so may depend on the order of sums
+  double rms_scatter = 0;  ///< relative standard error of rms_ratio, of ratios that scatter each apart: sqrt(sum r^4 - (sum
+                           ///< r^2)^2 / n) / (2 sum r^2)
+  double open_share =
+      0;  ///< of the bound, root mean square: what is not the half ulp of storing, and so may depend on the order of sums
   stage_bias bias;
   double exactly_bf16 = 0;  ///< share of the judged nonzero values of an fp32 or fp64 stage that are values of bf16
 };

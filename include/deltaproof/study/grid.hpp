@@ -88,8 +88,7 @@ template <class Function, class... T>
       } else {
         return made;
       }
-    }
-    (std::index_sequence_for<T...>{});
+    }(std::index_sequence_for<T...>{});
   };
   return detail::grid_over(options, stage, std::move(names), {cells_of(axes.values(options))...}, at);
 }

@@ -20,15 +20,15 @@ namespace deltaproof {
 
 /// A result and how to judge it.
 struct named_result {
-  std::string path;         ///< as the reader knows it
+  std::string path;  ///< as the reader knows it
   result values;
   std::vector<plan> plans;  ///< as in check_options; empty: measured only
   std::string command;      ///< that judges it alone, in the same way
 };
 
 struct problem_report_options {
-  run_options run;          ///< threads, progress and interruption; the rest is not read
-  std::size_t chunk = 0;    ///< rows of a chunk for what an inverse forms; 0: that of the first result that states one, else 64
+  run_options run;        ///< threads, progress and interruption; the rest is not read
+  std::size_t chunk = 0;  ///< rows of a chunk for what an inverse forms; 0: that of the first result that states one, else 64
   judging judge;
 };
 

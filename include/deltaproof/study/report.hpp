@@ -92,9 +92,9 @@ enum class evidence_kind { proved, exhaustive, worst_found, sampled, certified, 
 /// The kind of a finding and what belongs to it: every number of a finding is of this kind.
 struct evidence {
   evidence_kind kind;
-  std::uint64_t n = 0;      ///< cases looked at (exhaustive, worst_found, sampled)
-  std::uint64_t seed = 0;   ///< where the cases come from (worst_found, sampled)
-  std::string spread = {};  ///< of a sampled number: "standard deviation 0.02"
+  std::uint64_t n = 0;       ///< cases looked at (exhaustive, worst_found, sampled)
+  std::uint64_t seed = 0;    ///< where the cases come from (worst_found, sampled)
+  std::string spread = {};   ///< of a sampled number: "standard deviation 0.02"
   std::string theorem = {};  ///< of what is proved: its name in the index of proofs/README.md; empty: no machine has checked it
   friend bool operator==(const evidence&, const evidence&) = default;
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// `solve_gradients` for those who round what each group of heads answers and keep no more: whole tensors with their radii are large.
+// `solve_gradients` for those who round what each group of heads answers and keep no more: whole tensors with their radii are
+// large.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ struct solved_gradient {
 
 /// As solve_gradients, without tensors: `sink` is given each part when it is known, by several threads at a time, for different
 /// elements.
-[[nodiscard]] reference_gradients solve_gradients_by_group(const problem& p, const question& q, const std::function<void(const solved_gradient&)>& sink);
+[[nodiscard]] reference_gradients solve_gradients_by_group(const problem& p, const question& q,
+                                                           const std::function<void(const solved_gradient&)>& sink);
 
 }  // namespace deltaproof

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-
 namespace deltaproof {
 namespace {
 
@@ -58,7 +57,8 @@ gain_slopes exact_slopes(const mpfr_ball& x, mpfr_prec_t bits) {
   // Near 0 (e^-x - phi)/x cancels; there terms fall by more than 2^-(log2 m!) each.
   if (x.surely_below(1) && (-x).surely_below(1)) {
     int terms = 8;
-    for (double bits_known = 0; bits_known < static_cast<double>(bits); ++terms) bits_known += std::log2(static_cast<double>(terms));
+    for (double bits_known = 0; bits_known < static_cast<double>(bits); ++terms)
+      bits_known += std::log2(static_cast<double>(terms));
     mpfr_ball slope = taylor_slope(x, terms, bits);
     return {decayed, slope + mpfr_ball(bits, 0).widened(wide_bound::scaled(1, -bits))};
   }
@@ -68,10 +68,14 @@ gain_slopes exact_slopes(const mpfr_ball& x, mpfr_prec_t bits) {
 
 gain_slopes slopes_of(rule_kind rule, const mpfr_ball& x, mpfr_prec_t bits) {
   const mpfr_ball one(bits, 1);
-  const auto runge_kutta = [&](int stages) { return gain_slopes{taylor(x, stages - 1, bits), taylor_slope(x, stages - 1, bits)}; };
+  const auto runge_kutta = [&](int stages) {
+    return gain_slopes{taylor(x, stages - 1, bits), taylor_slope(x, stages - 1, bits)};
+  };
   switch (rule) {
-    case rule_kind::euler: break;
-    case rule_kind::exact: return exact_slopes(x, bits);
+    case rule_kind::euler:
+      break;
+    case rule_kind::exact:
+      return exact_slopes(x, bits);
     case rule_kind::implicit: {
       const mpfr_ball gain = one / (one + x);
       return {gain * gain, -(gain * gain)};
@@ -80,9 +84,12 @@ gain_slopes slopes_of(rule_kind rule, const mpfr_ball& x, mpfr_prec_t bits) {
       const mpfr_ball two(bits, 2), gain = two / (two + x);
       return {gain * gain, -(gain * gain) / two};
     }
-    case rule_kind::rk2: return runge_kutta(2);
-    case rule_kind::rk3: return runge_kutta(3);
-    case rule_kind::rk4: return runge_kutta(4);
+    case rule_kind::rk2:
+      return runge_kutta(2);
+    case rule_kind::rk3:
+      return runge_kutta(3);
+    case rule_kind::rk4:
+      return runge_kutta(4);
   }
   return {one, mpfr_ball(bits, 0)};
 }

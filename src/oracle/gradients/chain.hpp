@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// From derivatives with respect to a lowered head to those of the tensors as the problem file holds them: through the rule's gain,
-// the activation of beta and the normalisation of q and k. b = beta phi(beta |k|^2), so that with x = beta |k|^2
+// From derivatives with respect to a lowered head to those of the tensors as the problem file holds them: through the rule's
+// gain, the activation of beta and the normalisation of q and k. b = beta phi(beta |k|^2), so that with x = beta |k|^2
 //   db/dbeta = (x phi(x))' = -R'(x),   db/dk = 2 beta^2 phi'(x) k,
 // and k^ = r k with r = (|k|^2 + epsilon)^(-1/2) gives dk = r (dk^ - k^ <k^, dk^>).
 #pragma once

@@ -85,8 +85,8 @@ class known_arithmetic {
 
 /// x . d_x chain: dx^ is the gradient with respect to x^ = r x, and becomes that with respect to x.
 template <class Field>
-void through_norm(const known_arithmetic<Field>& at, const known<Field>& r, const typename Field::value* normalised, double relative_error,
-                  known<Field>* d, std::size_t keys) {
+void through_norm(const known_arithmetic<Field>& at, const known<Field>& r, const typename Field::value* normalised,
+                  double relative_error, known<Field>* d, std::size_t keys) {
   std::vector<known<Field>> x;
   auto along = at.zero();
   for (std::size_t i = 0; i < keys; ++i) {
@@ -127,10 +127,11 @@ certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
 #endif
 
 template <class Field>
-certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u, const lowered<typename Field::value>& in,
-                                     const std::vector<typename Field::value>& d_o, const std::vector<typename Field::radius>& d_o_size,
-                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count, double range,
-                                     const std::atomic<bool>* stop) {
+certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u,
+                                     const lowered<typename Field::value>& in, const std::vector<typename Field::value>& d_o,
+                                     const std::vector<typename Field::radius>& d_o_size,
+                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count,
+                                     double range, const std::atomic<bool>* stop) {
   const columns_run<Field> job{field, u, in, d_o, d_o_size, d_state, from, count, range, stop};
 #if DELTAPROOF_CHOOSES_VECTORS
   static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -147,8 +148,14 @@ class group_run {
   using number = known<Field>;
 
   group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits, double range)
-      : p_{p}, sequence_{sequence_index}, range_{sequence_at(p, sequence_index)}, field_{field}, bits_{bits}, limit_{range},
-        u_{unit_of(bits)}, arithmetic_(field, u_) {
+      : p_{p},
+        sequence_{sequence_index},
+        range_{sequence_at(p, sequence_index)},
+        field_{field},
+        bits_{bits},
+        limit_{range},
+        u_{unit_of(bits)},
+        arithmetic_(field, u_) {
     const std::size_t group = p.value_heads() / p.key_heads();
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
   }
@@ -169,10 +176,14 @@ class group_run {
       const auto factors = factors_of(p_, sequence_, h, bits_);
       const std::vector<number> dbeta = through_rule(in, factors, raw);
       // Nothing is kept twice for long: a head of many tokens is large.
-      if (heads_.size() == 1 && factors.query_scale.empty()) out.q = part_of(std::exchange(raw.q, {}));
-      else add_rows(dq, range_.tokens * keys, in.scan.q, in.error.query, factors.query_scale, std::exchange(raw.q, {}));
-      if (heads_.size() == 1 && factors.key_scale.empty()) out.k = part_of(std::exchange(raw.k, {}));
-      else add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
+      if (heads_.size() == 1 && factors.query_scale.empty())
+        out.q = part_of(std::exchange(raw.q, {}));
+      else
+        add_rows(dq, range_.tokens * keys, in.scan.q, in.error.query, factors.query_scale, std::exchange(raw.q, {}));
+      if (heads_.size() == 1 && factors.key_scale.empty())
+        out.k = part_of(std::exchange(raw.k, {}));
+      else
+        add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
       out.heads.push_back({part_of(std::exchange(raw.v, {})), part_of(dbeta), part_of(std::exchange(raw.decay, {})),
                            p_.initial_state ? part_of(raw.initial_state) : head_part{}, raw.states_until, raw.cotangents_from});
     }
@@ -183,8 +194,10 @@ class group_run {
 
  private:
   [[nodiscard]] static radius unit_of(int bits) {
-    if constexpr (std::is_same_v<radius, double>) return std::ldexp(1.0, -bits);
-    else return wide_bound::scaled(1, -bits);
+    if constexpr (std::is_same_v<radius, double>)
+      return std::ldexp(1.0, -bits);
+    else
+      return wide_bound::scaled(1, -bits);
   }
 
   struct cotangents_of_head {
@@ -193,15 +206,21 @@ class group_run {
   };
 
   [[nodiscard]] lowered<value> lower_head(std::size_t h) const {
-    if constexpr (std::is_same_v<value, double>) return lower(p_, sequence_, h);
-    else if constexpr (std::is_same_v<value, double_pair>) return lower_pair(p_, sequence_, h);
-    else return lower_mpfr(p_, sequence_, h, bits_);
+    if constexpr (std::is_same_v<value, double>)
+      return lower(p_, sequence_, h);
+    else if constexpr (std::is_same_v<value, double_pair>)
+      return lower_pair(p_, sequence_, h);
+    else
+      return lower_mpfr(p_, sequence_, h, bits_);
   }
   [[nodiscard]] value given(double x) const {
     value out = field_.zero();
-    if constexpr (std::is_same_v<value, double>) out = x;
-    else if constexpr (std::is_same_v<value, double_pair>) out.hi = x;
-    else mpfr_set_d(out.get(), x, MPFR_RNDN);
+    if constexpr (std::is_same_v<value, double>)
+      out = x;
+    else if constexpr (std::is_same_v<value, double_pair>)
+      out.hi = x;
+    else
+      mpfr_set_d(out.get(), x, MPFR_RNDN);
     return out;
   }
 
@@ -250,7 +269,8 @@ class group_run {
         out.o[t * cols + v] = c;
         if (in_pairs) out.o_low[t * cols + v] = std::fma(p_.scale, x[v], -c);
         // A product that underflows to 0 is none.
-        out.o_size[t * cols + v] = c == 0 && x[v] != 0 && p_.scale != 0 ? std::numeric_limits<double>::denorm_min() : std::fabs(c);
+        out.o_size[t * cols + v] =
+            c == 0 && x[v] != 0 && p_.scale != 0 ? std::numeric_limits<double>::denorm_min() : std::fabs(c);
       }
     }
     if (p_.d_final_state) out.state.resize(keys * cols);
@@ -262,7 +282,8 @@ class group_run {
   }
 
   /// The head by columns where its numbers are in their range; `in` is then the head that was run.
-  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, lowered<value>& in, certified_adjoint<Field>& out) const {
+  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, lowered<value>& in,
+                                certified_adjoint<Field>& out) const {
     if constexpr (has_columns) {
       auto head = tiers::lower_double_double(p_, sequence_, h);
       tiers::column_gradients found;
@@ -270,13 +291,16 @@ class group_run {
       const auto& s = head.high.scan;
       const std::size_t values = s.v.size(), decays = s.decay.size();
       const double units = (in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit) / u_;
-      const auto take = [&](tiers::table& high, tiers::table& low, std::size_t count, const std::vector<double>& errors, certified_entries<Field>& to) {
+      const auto take = [&](tiers::table& high, tiers::table& low, std::size_t count, const std::vector<double>& errors,
+                            certified_entries<Field>& to) {
         to.value.resize(count);
         to.error.resize(count);
         const std::size_t each = errors.empty() ? 1 : count / errors.size();
         for (std::size_t i = 0; i < count; ++i) {
-          if constexpr (in_pairs) to.value[i] = {high[i], low[i]};
-          else to.value[i] = high[i];
+          if constexpr (in_pairs)
+            to.value[i] = {high[i], low[i]};
+          else
+            to.value[i] = high[i];
           to.error[i] = errors[i / each] * units;
         }
         high = low = tiers::table();
@@ -320,7 +344,8 @@ class group_run {
   }
 
   /// Block of columns after block, so that a state stays near; what all columns add to is summed.
-  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const cotangents_of_head& with, const std::atomic<bool>* stop) const {
+  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const cotangents_of_head& with,
+                                                    const std::atomic<bool>* stop) const {
     constexpr std::size_t block = 32;
     const std::size_t keys = p_.key_dim(), cols = p_.value_dim(), rows = in.scan.rows();
     certified_adjoint<Field> out;
@@ -365,7 +390,8 @@ class group_run {
   }
 
   /// dbeta from db, and what k does to b added to dk.
-  [[nodiscard]] std::vector<number> through_rule(const lowered<value>& in, const chain_factors& factors, certified_adjoint<Field>& raw) const {
+  [[nodiscard]] std::vector<number> through_rule(const lowered<value>& in, const chain_factors& factors,
+                                                 certified_adjoint<Field>& raw) const {
     const std::size_t keys = p_.key_dim();
     std::vector<number> dbeta;
     for (std::size_t row = 0; row < raw.step.value.size(); ++row) {
@@ -392,7 +418,8 @@ class group_run {
     for (std::size_t first = 0; first < sum.size(); first += keys) {
       for (std::size_t i = 0; i < keys; ++i) row[i] = {raw.value[first + i], raw.error[first + i]};
       if (!scale.empty()) {
-        through_norm(arithmetic_, arithmetic_.from(scale[first / keys], bits_), &normalised[first], relative_error, row.data(), keys);
+        through_norm(arithmetic_, arithmetic_.from(scale[first / keys], bits_), &normalised[first], relative_error, row.data(),
+                     keys);
       }
       for (std::size_t i = 0; i < keys; ++i) sum[first + i] = arithmetic_.sum(sum[first + i], row[i]);
     }

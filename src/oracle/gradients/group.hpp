@@ -15,7 +15,8 @@
 
 namespace deltaproof {
 
-/// dq T x K and dk (T n) x K of the group; of each of its value heads dv (T n) x V, dbeta T n, dg T or T x K, dinitial_state K x V.
+/// dq T x K and dk (T n) x K of the group; of each of its value heads dv (T n) x V, dbeta T n, dg T or T x K, dinitial_state K x
+/// V.
 struct group_gradients {
   head_part q, k;
   struct head {
@@ -26,7 +27,8 @@ struct group_gradients {
   std::string tier;
 };
 
-/// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits; `range` is that of states and cotangents. False where the tier cannot say anything.
+/// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits; `range` is that of states and cotangents. False where the
+/// tier cannot say anything.
 [[nodiscard]] bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
                              const std::atomic<bool>* stop, group_gradients& out);
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// An MPFR number and a bound on how far the exact one is from it, for chains of a few operations on single numbers: the derivatives
-// of gains and activations. Each operation adds its rounding and what the errors of its operands do, to all orders.
+// An MPFR number and a bound on how far the exact one is from it, for chains of a few operations on single numbers: the
+// derivatives of gains and activations. Each operation adds its rounding and what the errors of its operands do, to all orders.
 #pragma once
 
 #include <mpfr.h>

@@ -27,7 +27,8 @@ bool is_answered(const head_part& part, const part_range& among, const std::opti
   double most = 0;
   for (std::size_t i = among.first; i < among.last; ++i) most = std::max(most, std::fabs(part.value[i]));
   for (std::size_t i = among.first; i < among.last; ++i) {
-    if (!(part.radius[i] <= q.relative_radius * most) && q.relative_radius < std::numeric_limits<double>::infinity()) return false;
+    if (!(part.radius[i] <= q.relative_radius * most) && q.relative_radius < std::numeric_limits<double>::infinity())
+      return false;
     if (to && !rounded_far_from_a_tie(part, i, *to) && !decided_rounding(part, i, *to)) return false;
     if (!std::isfinite(part.radius[i])) return false;
   }
@@ -51,7 +52,8 @@ bool is_answered(const group_gradients& g, std::size_t tokens, const question& q
     const std::size_t entries = head.cotangents_from == 0 ? head.initial_state.value.size() : 0;
     all = all && is_answered(head.initial_state, {0, entries}, q.round_state, q);
   }
-  return all && is_answered(g.q, between(g.q, 0, until), q.round_output, q) && is_answered(g.k, between(g.k, from, until), q.round_output, q);
+  return all && is_answered(g.q, between(g.q, 0, until), q.round_output, q) &&
+         is_answered(g.k, between(g.k, from, until), q.round_output, q);
 }
 
 /// Whether fp64 may answer: many numbers to be rounded to 24 bits and more hold some whose radius contains a tie.
@@ -76,7 +78,8 @@ void give_group(const problem& p, std::size_t sequence_index, std::size_t key_he
                 const std::function<void(const solved_gradient&)>& sink) {
   const sequence_range range = sequence_at(p, sequence_index);
   const std::size_t H = p.key_heads(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), group = HV / H;
-  const std::size_t token = range.batch * p.tokens() + range.first_token, row = range.batch * p.steps() + range.first_token * p.num_householder;
+  const std::size_t token = range.batch * p.tokens() + range.first_token,
+                    row = range.batch * p.steps() + range.first_token * p.num_householder;
   sink({"dq", g.q, (token * H + key_head) * K, H * K, K});
   sink({"dk", g.k, (row * H + key_head) * K, H * K, K});
   for (std::size_t i = 0; i < g.heads.size(); ++i) {
@@ -111,7 +114,8 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
   return out;
 }
 
-reference_gradients solve_gradients_by_group(const problem& p, const question& q, const std::function<void(const solved_gradient&)>& sink) {
+reference_gradients solve_gradients_by_group(const problem& p, const question& q,
+                                             const std::function<void(const solved_gradient&)>& sink) {
   reference_gradients out;
   const std::size_t jobs = p.sequence_count() * p.key_heads();
   std::mutex lock;

@@ -42,8 +42,8 @@ head_part gather(const std::vector<mpfr_value>& values, const std::vector<double
 
 constexpr int full_bits = 1024;
 
-/// The bits beyond `bits` that are missing until 64 of a number are known, or that it is no fp64 number but 0. An infinite radius,
-/// beside a pole, does not say how many: some more are worth a try.
+/// The bits beyond `bits` that are missing until 64 of a number are known, or that it is no fp64 number but 0. An infinite
+/// radius, beside a pole, does not say how many: some more are worth a try.
 std::int64_t missing_bits(mpfr_srcptr x, const wide_bound& radius, int bits) {
   if (radius == wide_bound()) return 0;
   if (!radius.finite()) return bits < 4 * full_bits ? bits : 0;
@@ -104,8 +104,10 @@ head_answer answer_with(const Field& field, typename Field::radius u, const lowe
   const std::size_t judged = run.diverges_at.value_or(in.scan.tokens) * in.scan.value_dim;
   const std::size_t entries = in.scan.key_dim * in.scan.value_dim;
   const auto finer = [&](const auto& values, const std::vector<wide_bound>& radius) -> std::optional<finer_look> {
-    if constexpr (std::is_same_v<Field, mpfr_field>) return finer_look{values, radius, static_cast<int>(field.bits), missing};
-    else return std::nullopt;
+    if constexpr (std::is_same_v<Field, mpfr_field>)
+      return finer_look{values, radius, static_cast<int>(field.bits), missing};
+    else
+      return std::nullopt;
   };
   missing = 0;
   const auto finer_o = finer(run.o, run.o_bound), finer_state = finer(run.final_state, run.state_bound);
@@ -166,7 +168,8 @@ head_answer answer_whole(const problem& p, const question& q, std::size_t sequen
   for (const int bits : mpfr_tiers) {
     if (bits >= least && bits <= q.max_bits && open()) run(bits);
   }
-  for (int bits = wider(full_bits, missing); bits != 0 && q.max_bits >= full_bits && open(); bits = wider(bits, missing)) run(bits);
+  for (int bits = wider(full_bits, missing); bits != 0 && q.max_bits >= full_bits && open(); bits = wider(bits, missing))
+    run(bits);
   head_answer out = best ? std::move(*best) : head_answer{};
   out.fallbacks["heads run whole"] = 1;
   out.run_whole = true;
@@ -191,8 +194,8 @@ using passed_tokens = std::function<void(std::size_t)>;
 
 /// The open rows by a vectorised tier, block by block. Returns whether those that did not leave it stay within the range.
 template <class Run>
-bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const question& q, unsigned threads, const passed_tokens& passed,
-                 std::string tier, const Run& run, bool& some_left) {
+bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const question& q, unsigned threads,
+                 const passed_tokens& passed, std::string tier, const Run& run, bool& some_left) {
   struct selection {
     std::size_t from = 0, count = 0;
     tiers::tier_rows table;
@@ -230,8 +233,8 @@ bool run_vectors(row_by_row& rows, tiers::head_lowering& lowering, const questio
 
 /// Runs the open rows as integers, with `bits` or (0) exactly. Returns whether everything that was reached certainly stays
 /// within the range.
-bool run_integers(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, int bits,
-                  unsigned threads, const passed_tokens& passed) {
+bool run_integers(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head,
+                  int bits, unsigned threads, const passed_tokens& passed) {
   const std::size_t open = rows.open().size(), T = rows.tokens(), keys = p.key_dim();
   const std::vector<std::size_t> until = rows.until();
   const std::size_t last = std::min(T, until.empty() ? 0 : *std::max_element(until.begin(), until.end()));
@@ -245,7 +248,8 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   // Rows are split by the threads that compute them, then joined: a component more is a table more for all.
   std::vector<head_part> o(open), state(open);
   for (std::size_t r = 0; r < open; ++r) {
-    for (const auto& [part, count] : {std::pair{&o[r], std::min(chunk_tokens, last)}, std::pair{&state[r], until[r] > T ? keys : 0}}) {
+    for (const auto& [part, count] :
+         {std::pair{&o[r], std::min(chunk_tokens, last)}, std::pair{&state[r], until[r] > T ? keys : 0}}) {
       part->value.resize(count);
       part->radius.resize(count);
     }
@@ -254,13 +258,15 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   const bool rounds = q.relative_radius == infinity && (q.round_output || q.round_state);
   const std::size_t components = rounds ? rounding_components + std::max<std::size_t>(q.parts, 1) - 1 : most_components;
   std::vector<double> left_o(open), left_state(open);  // of the exact numbers of each row
-  const auto take = [&](head_part& row, std::size_t at, mpfr_srcptr x, double radius, rounded_part& rounded, const std::optional<format>& to,
-                        std::size_t element, double& left) {
+  const auto take = [&](head_part& row, std::size_t at, mpfr_srcptr x, double radius, rounded_part& rounded,
+                        const std::optional<format>& to, std::size_t element, double& left) {
     mpfr_value rest(mpfr_get_prec(x));
     split(row, at, x, rest.get(), radius, components);
     if (bits != 0 || !to) return;
-    if (q.parts == 0) rounded.value[element] = round_nearest(x, *to);
-    else left = std::max(left, keep_exact(x, element, rounded));
+    if (q.parts == 0)
+      rounded.value[element] = round_nearest(x, *to);
+    else
+      left = std::max(left, keep_exact(x, element, rounded));
   };
   std::size_t begun = 0;
   ask.before = [&](std::size_t first, std::size_t count) {
@@ -322,10 +328,10 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   return outcome.within;
 }
 
-/// Runs the open rows entry by entry with `bits` bits: numbers with exponents of their own, whose radius has one too, for what has
-/// left the windows and grids of the other tiers. Keeps what is nearer than before. Returns the bits that are still missing.
-std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head,
-                          int bits, unsigned threads, const passed_tokens& passed) {
+/// Runs the open rows entry by entry with `bits` bits: numbers with exponents of their own, whose radius has one too, for what
+/// has left the windows and grids of the other tiers. Keeps what is nearer than before. Returns the bits that are still missing.
+std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q, std::size_t sequence_index,
+                          std::size_t value_head, int bits, unsigned threads, const passed_tokens& passed) {
   const std::size_t open = rows.open().size(), T = rows.tokens(), keys = p.key_dim(), block = rows.block_tokens();
   const auto in = lower_mpfr(p, sequence_index, value_head, bits, rows.open());
   certifier<mpfr_field> engine(mpfr_field{bits}, wide_bound::scaled(1, -bits), in);
@@ -335,8 +341,8 @@ std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q,
   std::int64_t missing = 0;
   /// Elements [first, first + count) of one row of a T x open or keys x open table.
   const auto part_of = [&](std::size_t r, std::size_t first, std::size_t count, const std::vector<mpfr_value>& values,
-                           const std::vector<double>& radius, const std::vector<wide_bound>& wide, const std::optional<format>& to,
-                           rounded_part& rounded, const auto& element) {
+                           const std::vector<double>& radius, const std::vector<wide_bound>& wide,
+                           const std::optional<format>& to, rounded_part& rounded, const auto& element) {
     head_part part{{}, std::vector<double>(count), {}, std::vector<double>(count)};
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t at = (first + i) * open + r, of = at % radius.size();

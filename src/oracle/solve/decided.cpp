@@ -79,8 +79,8 @@ double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to) {
   return finite ? std::fabs(mpfr_get_d(rest.get(), MPFR_RNDA)) : infinity;
 }
 
-void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const question& q, const format& to, rounded_part& rounded,
-                  double& left) {
+void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const question& q, const format& to,
+                  rounded_part& rounded, double& left) {
   if (!rounded.open(i) || !radius.finite() || !std::isfinite(mpfr_get_d(x, MPFR_RNDN))) return;
   mpfr_value off(53), below(mpfr_get_prec(x) + 64), above(mpfr_get_prec(x) + 64);
   mpfr_set_d(off.get(), radius.significand(), MPFR_RNDU);

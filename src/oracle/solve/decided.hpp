@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "deltaproof/oracle/wide_bound.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "deltaproof/oracle/wide_bound.hpp"
 
 namespace deltaproof {
 
@@ -53,10 +53,11 @@ void split(head_part& part, std::size_t i, mpfr_srcptr x, mpfr_ptr rest, double 
 /// An exact number as the parts of a sum; returns what they leave out.
 [[nodiscard]] double keep_exact(mpfr_srcptr x, std::size_t i, rounded_part& to);
 
-/// Where element i is open: keeps what every number within `radius` of x rounds to, if that is one value, or the parts of a sum that
-/// are the same for all of them, whatever doubles can say of the radius. What lies beyond fp64 stays open. `left` as keep_rounding.
-void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const question& q, const format& to, rounded_part& rounded,
-                  double& left);
+/// Where element i is open: keeps what every number within `radius` of x rounds to, if that is one value, or the parts of a sum
+/// that are the same for all of them, whatever doubles can say of the radius. What lies beyond fp64 stays open. `left` as
+/// keep_rounding.
+void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const question& q, const format& to,
+                  rounded_part& rounded, double& left);
 
 /// What a number rounds to if it lies well inside the format's normal range and no tie is near; nothing where that takes a
 /// closer look. The interval looked at contains the one that is meant, so the answer is the same.
@@ -88,7 +89,8 @@ void keep_certain(mpfr_srcptr x, const wide_bound& radius, std::size_t i, const 
 
 /// Keeps what element i certainly rounds to where that was open, and in `left` its radius, of a sum what it leaves out. Whether
 /// it is known.
-[[nodiscard]] inline bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to, rounded_part& rounded, double& left) {
+[[nodiscard]] inline bool keep_rounding(const head_part& part, std::size_t i, const question& q, const format& to,
+                                        rounded_part& rounded, double& left) {
   if (!rounded.open(i)) return true;
   if (q.parts == 0) {
     auto value = rounded_far_from_a_tie(part, i, to);

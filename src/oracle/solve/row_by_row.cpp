@@ -32,9 +32,16 @@ void open_outputs::keep(std::size_t first, std::size_t count, std::size_t open, 
   for (std::size_t i = 0; i < n; ++i) c.bits[i / 64] |= std::uint64_t{rounded.open(base + i) ? 1U : 0U} << (i % 64);
 }
 
-row_by_row::row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads, std::size_t block_tokens,
-                       chunk_sink sink)
-    : q_{q}, tokens_{tokens}, keys_{keys}, cols_{cols}, block_tokens_{block_tokens}, sink_{std::move(sink)}, streams_{static_cast<bool>(sink_)}, open_outputs_{sink_ ? tokens : 0, cols} {
+row_by_row::row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads,
+                       std::size_t block_tokens, chunk_sink sink)
+    : q_{q},
+      tokens_{tokens},
+      keys_{keys},
+      cols_{cols},
+      block_tokens_{block_tokens},
+      sink_{std::move(sink)},
+      streams_{static_cast<bool>(sink_)},
+      open_outputs_{sink_ ? tokens : 0, cols} {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   open_.resize(cols_);
   std::iota(open_.begin(), open_.end(), std::size_t{0});
@@ -216,8 +223,8 @@ bool few_digits(const head_part& part, std::size_t i) {
 }  // namespace
 
 /// Whether element i answers the question; keeps its rounding. What the exact tier rounded stays.
-bool row_by_row::answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to, rounded_part& rounded,
-                         double& left) const {
+bool row_by_row::answers(const head_part& part, double most, std::size_t i, const std::optional<format>& to,
+                         rounded_part& rounded, double& left) const {
   const bool known = !to || keep_rounding(part, i, q_, *to, rounded, left);
   return known && (streams_ || small_enough(part.radius[i], q_.relative_radius, most));
 }

@@ -81,8 +81,8 @@ using chunk_sink = std::function<void(std::size_t first, std::size_t count, cons
 class row_by_row {
  public:
   /// `sink`: takes blocks of `block_tokens` tokens; empty: the answer is kept, and a block is the whole sequence.
-  row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads, std::size_t block_tokens,
-             chunk_sink sink);
+  row_by_row(const question& q, std::size_t tokens, std::size_t keys, std::size_t cols, unsigned threads,
+             std::size_t block_tokens, chunk_sink sink);
 
   [[nodiscard]] std::size_t tokens() const { return tokens_; }
   [[nodiscard]] std::size_t block_tokens() const { return sink_ ? block_tokens_ : std::max<std::size_t>(tokens_, 1); }
@@ -132,7 +132,8 @@ class row_by_row {
     std::array<std::size_t, 8> lane{}, column{};
     std::array<std::uint64_t, 8> outside{};  // not 0: a magnitude may pass the limit
 
-    void put(head_part& to, std::size_t at, const double* value, const double* low, const double* radius, std::optional<double> limit);
+    void put(head_part& to, std::size_t at, const double* value, const double* low, const double* radius,
+             std::optional<double> limit);
   };
   struct remains {
     std::size_t o = 0, state = 0, until = 0;
@@ -158,7 +159,7 @@ class row_by_row {
   open_outputs open_outputs_;
   std::size_t first_ = 0;  // the block
   std::size_t count_ = 0;
-  std::size_t base_ = 0;  // the first token of out_.o
+  std::size_t base_ = 0;                 // the first token of out_.o
   std::vector<std::size_t> chunk_open_;  // by chunk of the block
   std::vector<std::size_t> open_;
   std::vector<std::size_t> until_;

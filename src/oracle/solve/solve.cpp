@@ -55,8 +55,8 @@ void require_parts(const question& q) {
   }
 }
 
-/// Answers every head by `one(sequence, head, threads)`; `place` is called with each and the threads it may use by the thread that
-/// has it, as soon as it has it, `sink` by one at a time.
+/// Answers every head by `one(sequence, head, threads)`; `place` is called with each and the threads it may use by the thread
+/// that has it, as soon as it has it, `sink` by one at a time.
 template <class One, class Place, class Sink>
 reference answer_heads(const problem& p, const question& q, const One& one, const Place& place, const Sink& sink) {
   const std::size_t heads = p.value_heads(), jobs = p.sequences().size() * heads;
@@ -129,9 +129,7 @@ reference answer_whole_heads(const problem& p, const question& q, const Place& p
         return head;
       },
       [&](std::size_t n, std::size_t h, const head_answer& head, unsigned threads) { place(as_solved(n, h, head), threads); },
-      [&](std::size_t n, std::size_t h, const head_answer& head) {
-        sink(as_solved(n, h, head));
-      });
+      [&](std::size_t n, std::size_t h, const head_answer& head) { sink(as_solved(n, h, head)); });
 }
 
 /// Tokens that were passed over, of all heads: a pass over one counts half of what was left of it.
@@ -175,10 +173,12 @@ reference solve_by_head(const problem& p, const question& q, const std::function
 
 reference solve_by_block(const problem& p, const question& q, const stream_sinks& sinks, std::size_t block_tokens) {
   if (block_tokens == 0 || block_tokens % chunk_tokens != 0) {
-    throw domain_error("solve_by_block: blocks of " + std::to_string(block_tokens) + " tokens; a multiple of " + std::to_string(chunk_tokens) + " is needed");
+    throw domain_error("solve_by_block: blocks of " + std::to_string(block_tokens) + " tokens; a multiple of " +
+                       std::to_string(chunk_tokens) + " is needed");
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity || q.range.state < infinity) {
+  if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity ||
+      q.range.state < infinity) {
     throw domain_error("solve_by_block: asked for a radius or a range; it rounds outputs and states");
   }
   const auto sequences = p.sequences();
@@ -188,9 +188,8 @@ reference solve_by_block(const problem& p, const question& q, const stream_sinks
       [&](std::size_t n, std::size_t h, unsigned threads) {
         token_progress::head own{sequences[n].tokens};
         const auto passed = [&](std::size_t tokens) { progress.passed(own, tokens); };
-        const auto chunk = [&](std::size_t first, std::size_t count, const rounded_part& rounded, std::size_t base, auto were_open) {
-          sinks.chunk({n, h, first, count, rounded, base, were_open});
-        };
+        const auto chunk = [&](std::size_t first, std::size_t count, const rounded_part& rounded, std::size_t base,
+                               auto were_open) { sinks.chunk({n, h, first, count, rounded, base, were_open}); };
         head_answer head = answer(p, q, n, h, threads, {block_tokens, chunk, passed});
         if (q.stop && q.stop->load()) return head;
         // What was run whole takes the place of what was handed over before.

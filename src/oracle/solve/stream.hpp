@@ -56,6 +56,7 @@ inline constexpr std::size_t default_block_tokens = 512;
 /// Rounds every output and state entry as `q` asks, which asks for no radius and has no range. q.progress is called with
 /// tokens: a pass over a head counts half of what was left of it. The reference holds counts alone.
 /// Throws: as solve; domain_error for another question, or for a block that is no multiple of chunk_tokens.
-reference solve_by_block(const problem& p, const question& q, const stream_sinks& sinks, std::size_t block_tokens = default_block_tokens);
+reference solve_by_block(const problem& p, const question& q, const stream_sinks& sinks,
+                         std::size_t block_tokens = default_block_tokens);
 
 }  // namespace deltaproof

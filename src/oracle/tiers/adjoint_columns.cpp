@@ -20,7 +20,7 @@
 #define DELTAPROOF_TIERS_ADJOINT_SHARED
 namespace deltaproof::tiers {
 
-constexpr std::size_t norm_refresh = 4;        // rows
+constexpr std::size_t norm_refresh = 4;  // rows
 constexpr double adjoint_norm_floor = 0x1p-1000;
 constexpr double adjoint_largest = 0x1p450;
 
@@ -59,7 +59,13 @@ class column_block {
   [[nodiscard]] static std::size_t columns() { return B * lanes(); }
 
   column_block(const adjoint_job& job, column_gradients& out)
-      : job_{job}, s_{job.in.high.scan}, out_{out}, K_{s_.key_dim}, n_{s_.steps_per_token}, T_{s_.tokens}, state_size_{K_ * B * width()},
+      : job_{job},
+        s_{job.in.high.scan},
+        out_{out},
+        K_{s_.key_dim},
+        n_{s_.steps_per_token},
+        T_{s_.tokens},
+        state_size_{K_ * B * width()},
         bad_{hn::Lt(hn::Zero(d), hn::Zero(d))} {
     const auto root = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(T_)) / 4));
     segment_ = std::max<std::size_t>(16, root);
@@ -157,7 +163,8 @@ class column_block {
       }
       const V before = m[r];
       const auto some = hn::Or(is_something(m[r]), is_something(e[r]));
-      m[r] = hn::IfThenElseZero(is_something(m[r]), hn::MulAdd(m[r], hn::Set(d, a.decay_largest * slack), hn::Set(d, adjoint_norm_floor)));
+      m[r] = hn::IfThenElseZero(is_something(m[r]),
+                                hn::MulAdd(m[r], hn::Set(d, a.decay_largest * slack), hn::Set(d, adjoint_norm_floor)));
       V next = hn::MulAdd(hn::Set(d, a.decay_factor), e[r], hn::Mul(hn::Set(d, job_.all.decay_local), m[r]));
       next = hn::MulAdd(hn::Set(d, job_.all.decay_floor), before, hn::Add(next, hn::Set(d, job_.all.under)));
       e[r] = hn::IfThenElseZero(some, hn::Mul(next, hn::Set(d, slack)));
@@ -222,7 +229,8 @@ class column_block {
       p_[r] = zero_number();
     }
     const parts next = row + 1 < s_.rows() ? key(row + 1) : nothing();
-    forward_any<P, B>(reads, decays_next ? decay_ : 0, {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, w, c, p_);
+    forward_any<P, B>(reads, decays_next ? decay_ : 0,
+                      {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, w, c, p_);
     if (reads) add_rows<P>(sums_.data(), K_, out_.q.data() + t * K_, P ? out_.q_low.data() + t * K_ : nullptr);
     if (decays_next && decay_ != 0) decay_bounds(t + 1, m_, e_);
     if (row % norm_refresh == norm_refresh - 1) refresh(to, m_);
@@ -245,7 +253,9 @@ class column_block {
       put<P>(p_[r], kept_predictions_.data() + (segment * B + r) * width());
     }
   }
-  [[nodiscard]] double* note_at(std::size_t i, note what, std::size_t r) { return notes_.data() + ((i * note_parts + what) * B + r) * width(); }
+  [[nodiscard]] double* note_at(std::size_t i, note what, std::size_t r) {
+    return notes_.data() + ((i * note_parts + what) * B + r) * width();
+  }
 
   /// The states before each row of a segment to the tape, and what the rows did.
   void replay(std::size_t segment) {
@@ -303,7 +313,8 @@ class column_block {
       none[r] = y_[r] = zero_number();
       c[r] = cotangent_of(T_ - 1, r);
     }
-    const reverse_rows rows{K_, tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1), sums_at(0), sums_at(1), sums_at(2), sums_at(3)};
+    const reverse_rows rows{K_,         tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1),
+                            sums_at(0), sums_at(1),   sums_at(2),        sums_at(3)};
     std::fill_n(tape_.data(), state_size_, 0.0);
     reverse_pass<P, B, true, 0>(rows, none, none, c, y_, total_);
   }
@@ -329,8 +340,10 @@ class column_block {
       if constexpr (P) put_columns(b_y.low, out_.v_low.data() + row * s_.value_dim, r);
       put_columns(errors.write, out_.v_error.data() + row * s_.value_dim, r);
       add_product<P>(db, y_[r], left);
-      of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high), hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
-      of_key.add(job_, gm_[r], ge_[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum, of_key.cotangent);
+      of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high),
+                                               hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
+      of_key.add(job_, gm_[r], ge_[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum,
+                 of_key.cotangent);
       of_key.add(job_, m, e, written, errors.write, job_.all.column_sum, of_key.state);
       all_written = hn::Add(all_written, written);
       step_bounds(s, size, written, hn::Zero(d), gm_[r], ge_[r]);
@@ -363,7 +376,8 @@ class column_block {
     if (P) {
       out_.k_error[row] += key;
     } else {
-      add_radii(sums_at(3), sums_at(2), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), key, out_.k_error.data() + row * K_);
+      add_radii(sums_at(3), sums_at(2), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), key,
+                out_.k_error.data() + row * K_);
     }
     if (decay == 0) return;
     const double gate = hn::GetLane(hn::SumOfLanes(d, of_gate.whole));
@@ -372,15 +386,26 @@ class column_block {
       return;
     }
     // |G| after the step is at most |G| + |k dv|.
-    const double from_cotangent = of_gate.most(of_gate.cotangent), base = of_gate.rest() + from_cotangent * job_.all.steps[row].key * written * slack;
-    add_radii(sums_at(3), sums_at(2), K_, base, from_cotangent, of_gate.most(of_gate.state), gate, out_.decay_error.data() + t * K_);
+    const double from_cotangent = of_gate.most(of_gate.cotangent),
+                 base = of_gate.rest() + from_cotangent * job_.all.steps[row].key * written * slack;
+    add_radii(sums_at(3), sums_at(2), K_, base, from_cotangent, of_gate.most(of_gate.state), gate,
+              out_.decay_error.data() + t * K_);
   }
   [[nodiscard]] double* sums_at(std::size_t i) { return sums_.data() + i * (K_ + 4) * width(); }
   void run_reverse(std::size_t row, std::size_t i, int decay, const number (&w)[B], const number (&dv)[B], const number (&c)[B]) {
     const std::size_t t = row / n_;
     const bool first = row % n_ == 0;
-    const reverse_rows rows{K_, tape_.data() + i * state_size_, cotangent_.data(), key(row), decay != 0 ? decays(t) : nothing(),
-                            first && row > 0 ? query(t - 1) : nothing(), row > 0 ? key(row - 1) : nothing(), sums_at(0), sums_at(1), sums_at(2), sums_at(3)};
+    const reverse_rows rows{K_,
+                            tape_.data() + i * state_size_,
+                            cotangent_.data(),
+                            key(row),
+                            decay != 0 ? decays(t) : nothing(),
+                            first && row > 0 ? query(t - 1) : nothing(),
+                            row > 0 ? key(row - 1) : nothing(),
+                            sums_at(0),
+                            sums_at(1),
+                            sums_at(2),
+                            sums_at(3)};
     for (std::size_t r = 0; r < B; ++r) total_[r] = y_[r] = zero_number();
     reverse_any<P, B>(first, decay, rows, w, dv, c, y_, total_);
     add_rows<P>(sums_at(0), K_, out_.k.data() + row * K_, P ? out_.k_low.data() + row * K_ : nullptr);
@@ -421,7 +446,9 @@ bool run_blocks(const adjoint_job& job, column_gradients& out) {
   return true;
 }
 
-bool run(const adjoint_job& job, bool pairs, column_gradients& out) { return pairs ? run_blocks<true>(job, out) : run_blocks<false>(job, out); }
+bool run(const adjoint_job& job, bool pairs, column_gradients& out) {
+  return pairs ? run_blocks<true>(job, out) : run_blocks<false>(job, out);
+}
 
 }  // namespace deltaproof::tiers::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -431,8 +458,8 @@ namespace deltaproof::tiers {
 
 HWY_EXPORT(run);
 
-bool run_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs, double range, const std::atomic<bool>* stop,
-                 column_gradients& out) {
+bool run_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs, double range,
+                 const std::atomic<bool>* stop, column_gradients& out) {
   const auto& s = in.high.scan;
   const adjoint_factors all = factors_of_adjoint(in, with, pairs);
   if (!all.fits) return false;

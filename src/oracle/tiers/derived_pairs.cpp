@@ -74,8 +74,8 @@ HWY_INLINE pair plus(pair x, pair y) {
 /// e^x for |x| <= 600 in each of `count` places; `x` and the results have room for a multiple of eight.
 void exponentials(const double* x, std::size_t count, const exponential_table& table, double* high, double* low) {
   const std::size_t L = hn::Lanes(d);
-  alignas(64) double index[HWY_MAX_BYTES / sizeof(double)], t_high[HWY_MAX_BYTES / sizeof(double)], t_low[HWY_MAX_BYTES / sizeof(double)],
-      power[HWY_MAX_BYTES / sizeof(double)];
+  alignas(64) double index[HWY_MAX_BYTES / sizeof(double)], t_high[HWY_MAX_BYTES / sizeof(double)],
+      t_low[HWY_MAX_BYTES / sizeof(double)], power[HWY_MAX_BYTES / sizeof(double)];
   const V magic = hn::Set(d, 0x1.8p52);
   for (std::size_t i = 0; i < count; i += L) {
     const V g = hn::LoadU(d, x + i);

@@ -40,7 +40,8 @@ double power_of_two_above(double x) {
 
 }  // namespace
 
-void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& c, bool begins) {
+void coefficients_of_steps(const double_double_head& in, std::size_t from, std::size_t to, double_double_coefficients& c,
+                           bool begins) {
   const auto& s = in.high.scan;
   const lowering_error& le = in.error;
   const double n = static_cast<double>(s.key_dim), root = std::sqrt(n) * (1 + 0x1p-46);
@@ -124,7 +125,8 @@ void coefficients_of_steps(const double_double_head& in, std::size_t from, std::
       const double chi = norm_bound(s.q.data() + t * K, K, c.fits);
       c.query[t - token] = chi * (1 + 0x1p-52) * (1 + le.query * unit) * (1 + 0x1p-46);
       c.query_scale[t - token] = power_of_two_above(chi);
-      c.read[t - token] = (4 * product(chi, c.query_scale[t - token], s.q.data() + t * K) + le.query * chi + 0x1p-480 * (1 + chi)) * pair_slack;
+      c.read[t - token] =
+          (4 * product(chi, c.query_scale[t - token], s.q.data() + t * K) + le.query * chi + 0x1p-480 * (1 + chi)) * pair_slack;
       if (chi == 0) c.read[t - token] = 0;
       if (channels > 0 && t + 1 < s.tokens) decay(t + 1);
     }

@@ -19,7 +19,7 @@
 #define DELTAPROOF_TIERS_DOUBLE_DOUBLE_SHARED
 namespace deltaproof::tiers {
 
-constexpr double pair_floor = 0x1p-1000;        // of a halved square
+constexpr double pair_floor = 0x1p-1000;  // of a halved square
 constexpr double smallest_window = 0x1p-400;
 constexpr double largest_window = 0x1p400;
 
@@ -29,11 +29,11 @@ struct pair_set {
   std::size_t at = 0;
   const double* v = nullptr;
   std::size_t v_stride = 0;
-  double* high = nullptr;        // K x (vectors * lanes): bias + high part
+  double* high = nullptr;  // K x (vectors * lanes): bias + high part
   double* low = nullptr;
   double* saved_high = nullptr;  // at the start of the block, without bias
   double* saved_low = nullptr;
-  double* carried = nullptr;     // vectors of windows, errors, largest norms, 1 where the row has left
+  double* carried = nullptr;  // vectors of windows, errors, largest norms, 1 where the row has left
 };
 
 struct pair_job {
@@ -98,8 +98,9 @@ HWY_INLINE void accumulate(V x, V x_low, V high, V low, V& sum, V& rest) {
 /// One write (line P2), the read-out (P1), one decay (P3) and the next key's product (P1).
 template <std::size_t B, bool Low, bool Decay>
 HWY_INLINE void pass(std::size_t K, double* HWY_RESTRICT high, double* HWY_RESTRICT low, const double* k, const double* k_low,
-                     const double* q, const double* q_low, const double* a, const double* a_low, std::size_t a_stride, const double* next,
-                     const double* next_low, const V (&bias)[B], const V (&w)[B], const V (&w_low)[B], product_sum<B>& p, product_sum<B>& o) {
+                     const double* q, const double* q_low, const double* a, const double* a_low, std::size_t a_stride,
+                     const double* next, const double* next_low, const V (&bias)[B], const V (&w)[B], const V (&w_low)[B],
+                     product_sum<B>& p, product_sum<B>& o) {
   const std::size_t L = lanes();
   V ps[B], pr[B], os[B], orest[B];
   for (std::size_t r = 0; r < B; ++r) {
@@ -111,7 +112,8 @@ HWY_INLINE void pass(std::size_t K, double* HWY_RESTRICT high, double* HWY_RESTR
   const V zero = hn::Zero(d);
   for (std::size_t j = 0; j < K; ++j) {
     const V kj = hn::Set(d, k[j]), qj = hn::Set(d, q[j]), nj = hn::Set(d, next[j]);
-    const V kl = Low ? hn::Set(d, k_low[j]) : zero, ql = Low ? hn::Set(d, q_low[j]) : zero, nl = Low ? hn::Set(d, next_low[j]) : zero;
+    const V kl = Low ? hn::Set(d, k_low[j]) : zero, ql = Low ? hn::Set(d, q_low[j]) : zero,
+            nl = Low ? hn::Set(d, next_low[j]) : zero;
     const V aj = Decay ? hn::Set(d, a[j * a_stride]) : zero, al = Decay ? hn::Set(d, a_low[j * a_stride]) : zero;
     for (std::size_t r = 0; r < B; ++r) {
       const std::size_t at = (j * B + r) * L;
@@ -156,8 +158,9 @@ HWY_INLINE void keep(const pair_set& rows, carried_part part, const V (&x)[B]) {
 /// One attempt at the steps [from, to) from the saved state in the windows given. Where a row's norm fits its window at
 /// every step `fits` stays true; the largest half square seen is left in `top`.
 template <std::size_t B, bool Low>
-HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_double_coefficients& c, std::size_t from, std::size_t to,
-                        const V (&window)[B], const V (&start)[B], const V (&largest_v)[B], V (&e)[B], V (&top)[B], hn::Mask<D> (&fits)[B]) {
+HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_double_coefficients& c, std::size_t from,
+                        std::size_t to, const V (&window)[B], const V (&start)[B], const V (&largest_v)[B], V (&e)[B],
+                        V (&top)[B], hn::Mask<D> (&fits)[B]) {
   const double_double_head& in = job.in;
   const auto& s = in.high.scan;
   const std::size_t K = s.key_dim, T = s.tokens, n = s.steps_per_token, L = lanes(), token = from / n;
@@ -217,8 +220,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
   reset(p, c.scale[0]);
   reset(o, 1);
   if (begins && gated) {
-    pass<B, Low, true>(K, rows.high, rows.low, job.nothing, job.nothing, job.nothing, job.nothing, decay_at(0), decay_low_at(0), a_stride,
-                       s.k.data(), low_at(in.k_low, 0), bias, w, w_low, p, o);
+    pass<B, Low, true>(K, rows.high, rows.low, job.nothing, job.nothing, job.nothing, job.nothing, decay_at(0), decay_low_at(0),
+                       a_stride, s.k.data(), low_at(in.k_low, 0), bias, w, w_low, p, o);
     certify_decay(0);
   } else {
     pass<B, Low, false>(K, rows.high, rows.low, job.nothing, job.nothing, job.nothing, job.nothing, nullptr, nullptr, 0,
@@ -258,11 +261,11 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
     const double* q = reads ? s.q.data() + t * K : job.nothing;
     const double* q_low = reads ? low_at(in.q_low, t) : job.nothing;
     if (decays) {
-      pass<B, Low, true>(K, rows.high, rows.low, s.k.data() + row * K, low_at(in.k_low, row), q, q_low, decay_at(t + 1), decay_low_at(t + 1),
-                         a_stride, following, following_low, bias, w, w_low, p, o);
+      pass<B, Low, true>(K, rows.high, rows.low, s.k.data() + row * K, low_at(in.k_low, row), q, q_low, decay_at(t + 1),
+                         decay_low_at(t + 1), a_stride, following, following_low, bias, w, w_low, p, o);
     } else {
-      pass<B, Low, false>(K, rows.high, rows.low, s.k.data() + row * K, low_at(in.k_low, row), q, q_low, nullptr, nullptr, 0, following,
-                          following_low, bias, w, w_low, p, o);
+      pass<B, Low, false>(K, rows.high, rows.low, s.k.data() + row * K, low_at(in.k_low, row), q, q_low, nullptr, nullptr, 0,
+                          following, following_low, bias, w, w_low, p, o);
     }
     if (reads) {
       // Line P6.
@@ -292,7 +295,8 @@ HWY_INLINE void attempt(const pair_job& job, const pair_set& rows, const double_
 }
 
 template <std::size_t B, bool Low>
-std::size_t advance(const pair_job& job, const pair_set& rows, const double_double_coefficients& c, std::size_t from, std::size_t to) {
+std::size_t advance(const pair_job& job, const pair_set& rows, const double_double_coefficients& c, std::size_t from,
+                    std::size_t to) {
   const auto& s = job.in.high.scan;
   const std::size_t K = s.key_dim, L = lanes();
   const V zero = hn::Zero(d), one = hn::Set(d, 1.0);
@@ -303,7 +307,8 @@ std::size_t advance(const pair_job& job, const pair_set& rows, const double_doub
   recall<B>(rows, left_part, left);
   for (std::size_t r = 0; r < B; ++r) largest_v[r] = start[r] = zero;
   for (std::size_t row = from; row < to; ++row) {
-    for (std::size_t r = 0; r < B; ++r) largest_v[r] = hn::Max(largest_v[r], hn::Abs(hn::LoadU(d, rows.v + row * rows.v_stride + r * L)));
+    for (std::size_t r = 0; r < B; ++r)
+      largest_v[r] = hn::Max(largest_v[r], hn::Abs(hn::LoadU(d, rows.v + row * rows.v_stride + r * L)));
   }
   for (std::size_t j = 0; j < K; ++j) {
     for (std::size_t r = 0; r < B; ++r) {
@@ -332,8 +337,9 @@ std::size_t advance(const pair_job& job, const pair_set& rows, const double_doub
       const auto wider = hn::And(hn::Not(fits[r]), hn::Eq(left[r], zero));
       if (hn::AllFalse(d, wider)) continue;
       done = false;
-      const V seen = hn::IfThenElse(hn::Le(top[r], hn::Set(d, 0x1p790)), power_above(hn::Mul(norm_from(top[r]), hn::Set(d, 1.25))),
-                                    hn::Mul(window[r], hn::Set(d, 0x1p200)));
+      const V seen =
+          hn::IfThenElse(hn::Le(top[r], hn::Set(d, 0x1p790)), power_above(hn::Mul(norm_from(top[r]), hn::Set(d, 1.25))),
+                         hn::Mul(window[r], hn::Set(d, 0x1p200)));
       window[r] = hn::IfThenElse(wider, hn::Max(seen, hn::Mul(window[r], hn::Set(d, 4.0))), window[r]);
       left[r] = hn::IfThenElse(hn::Le(window[r], hn::Set(d, largest_window)), left[r], one);
     }
@@ -383,7 +389,9 @@ void finish(const pair_job& job, const pair_set& rows) {
     hn::StoreU(hn::Mul(e[r], hn::Set(d, pair_unit * (1 + 0x1p-44))), d, &job.out.state_radius[rows.at + r * L]);
     hn::StoreU(largest[r], d, &job.out.largest_norm[rows.at + r * L]);
     alignas(64) double gone[HWY_MAX_BYTES / sizeof(double)];
-    hn::Store(hn::IfThenElse(hn::And(hn::Eq(left[r], hn::Zero(d)), hn::Le(e[r], hn::Set(d, 0x1p900))), hn::Zero(d), hn::Set(d, 1.0)), d, gone);
+    hn::Store(
+        hn::IfThenElse(hn::And(hn::Eq(left[r], hn::Zero(d)), hn::Le(e[r], hn::Set(d, 0x1p900))), hn::Zero(d), hn::Set(d, 1.0)), d,
+        gone);
     for (std::size_t l = 0; l < L; ++l) job.out.left[rows.at + r * L + l] = gone[l] != 0 ? 1 : 0;
   }
 }
@@ -419,7 +427,8 @@ std::size_t run(const double_double_head& in, std::span<const std::size_t> colum
     if (begins) std::fill_n(rows.carried, carried_parts * width, 0.0);
     for (std::size_t j = 0; j < K && begins; ++j) {
       for (std::size_t i = 0; i < width; ++i) {
-        rows.saved_high[j * width + i] = s.initial_state.empty() || at + i >= columns.size() ? 0.0 : s.initial_state(j, columns[at + i]);
+        rows.saved_high[j * width + i] =
+            s.initial_state.empty() || at + i >= columns.size() ? 0.0 : s.initial_state(j, columns[at + i]);
       }
     }
     sets.push_back(rows);
@@ -457,8 +466,8 @@ namespace deltaproof::tiers {
 
 HWY_EXPORT(run);
 
-std::size_t run_double_double(const double_double_head& in, std::size_t tokens, std::span<const std::size_t> columns, carried_rows& carried,
-                              tier_rows& out, const std::atomic<bool>* stop) {
+std::size_t run_double_double(const double_double_head& in, std::size_t tokens, std::span<const std::size_t> columns,
+                              carried_rows& carried, tier_rows& out, const std::atomic<bool>* stop) {
   in.high.scan.validate();
   out.shape(in.high.scan, tokens, columns.size(), true);
   if (!carried.fits) std::fill(out.valid.begin(), out.valid.end(), std::size_t{0});
@@ -467,7 +476,8 @@ std::size_t run_double_double(const double_double_head& in, std::size_t tokens, 
   return again;
 }
 
-std::size_t run_double_double(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out, const std::atomic<bool>* stop) {
+std::size_t run_double_double(const double_double_head& in, std::span<const std::size_t> columns, tier_rows& out,
+                              const std::atomic<bool>* stop) {
   carried_rows carried;
   return run_double_double(in, in.high.scan.tokens, columns, carried, out, stop);
 }

@@ -21,18 +21,18 @@ inline constexpr double pair_slack = 1 + 0x1p-30;  ///< lines F and P: over ever
 /// What one step adds to the error of a row, in units of 2^-106, and what its prediction and read-out cost.
 struct double_double_coefficients {
   static constexpr std::size_t room = block_steps + 8;
-  double step[room];          ///< high part of b; 0 where the key is 0
+  double step[room];  ///< high part of b; 0 where the key is 0
   double step_low[room];
   double half_square[room];
   double norm[room];
-  double scale[room];         ///< power of two >= kappa: the window of k^T S is that times the row's
+  double scale[room];  ///< power of two >= kappa: the window of k^T S is that times the row's
   double rho[room];
-  double from_window[room];   ///< times the row's window W
-  double from_write[room];    ///< times |w|
-  double from_value[room];    ///< times the largest |v| of the row in the block
-  double query[room];         ///< chi^+ by token
-  double query_scale[room];   ///< power of two >= chi
-  double read[room];          ///< times W: what the read-out itself commits, without the scale
+  double from_window[room];  ///< times the row's window W
+  double from_write[room];   ///< times |w|
+  double from_value[room];   ///< times the largest |v| of the row in the block
+  double query[room];        ///< chi^+ by token
+  double query_scale[room];  ///< power of two >= chi
+  double read[room];         ///< times W: what the read-out itself commits, without the scale
   double decay_largest[room];
   double decay_factor[room];
   double decay_window[room];  ///< times W

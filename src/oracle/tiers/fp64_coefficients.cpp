@@ -58,7 +58,8 @@ void products_of_block(const lowered<double>& in, bool paired, std::size_t from,
   products<true, false, false>(queries, queries, s.key_dim, tokens.count, c.query, c.gram, c.query);
 }
 
-void certificate(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v, block_coefficients& c) {
+void certificate(const lowered<double>& in, bool paired, std::size_t from, std::size_t to, double largest_v,
+                 block_coefficients& c) {
   const auto& s = in.scan;
   const lowering_error& le = in.error;
   const std::size_t K = s.key_dim, L = lanes(), count = to - from;
@@ -84,7 +85,8 @@ void certificate(const lowered<double>& in, bool paired, std::size_t from, std::
   for (std::size_t i = 0; i < std::size(dots); ++i) dots[i] = paired && i % 2 == 1 ? gamma + 2 * (1 + 0x1p-30) : gamma;
   for (std::size_t r = 0; r < count; r += L) {
     const V square = hn::Load(d, c.norm + r);
-    if (!hn::AllTrue(d, hn::Ne(square, zero))) c.fits = c.fits && says_something(c.norm + r, keys + r * K, K, std::min(L, count - r));
+    if (!hn::AllTrue(d, hn::Ne(square, zero)))
+      c.fits = c.fits && says_something(c.norm + r, keys + r * K, K, std::min(L, count - r));
     const V b = hn::Load(d, c.step + r);
     const V kappa = norm_of(square, n);
     const V kappa_plus = hn::Mul(kappa, hn::Set(d, (1 + le.key * u) * slack));
@@ -128,7 +130,8 @@ void certificate(const lowered<double>& in, bool paired, std::size_t from, std::
   }
   for (std::size_t t = 0; t < tokens; t += L) {
     const V square = hn::Load(d, c.query + t);
-    if (!hn::AllTrue(d, hn::Ne(square, zero))) c.fits = c.fits && says_something(c.query + t, queries + t * K, K, std::min(L, tokens - t));
+    if (!hn::AllTrue(d, hn::Ne(square, zero)))
+      c.fits = c.fits && says_something(c.query + t, queries + t * K, K, std::min(L, tokens - t));
     const V chi = hn::Mul(norm_of(square, n), hn::Set(d, (1 + le.query * u) * slack));
     bad = hn::Or(bad, outside(chi));
     hn::Store(chi, d, c.query + t);

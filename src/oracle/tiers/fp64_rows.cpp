@@ -21,20 +21,20 @@
 #define DELTAPROOF_TIERS_FP64_SHARED
 namespace deltaproof::tiers {
 
-constexpr double norm_floor = 0x1p-1000;       // of a halved square
-constexpr double factor_floor = 0x1p-700;       // of a row's factor: times a query of at least 2^-300 it is not lost (line U)
-constexpr double largest_square = 0x1p900;     // beyond it a row has left the tier
-constexpr std::size_t near_cache = 32768;       // bytes; this and the next bear on speed alone
-constexpr std::size_t keys_ahead = 16;          // steps beyond the next block
+constexpr double norm_floor = 0x1p-1000;    // of a halved square
+constexpr double factor_floor = 0x1p-700;   // of a row's factor: times a query of at least 2^-300 it is not lost (line U)
+constexpr double largest_square = 0x1p900;  // beyond it a row has left the tier
+constexpr std::size_t near_cache = 32768;   // bytes; this and the next bear on speed alone
+constexpr std::size_t keys_ahead = 16;      // steps beyond the next block
 
 /// One set of at most B vectors of rows between two blocks of steps: its state and what is carried beside it.
 struct row_set {
   std::size_t vectors = 1;
-  std::size_t at = 0;          // its first row in the selection
-  const double* v = nullptr;   // values, `v_stride` apart
+  std::size_t at = 0;         // its first row in the selection
+  const double* v = nullptr;  // values, `v_stride` apart
   std::size_t v_stride = 0;
-  double* state = nullptr;     // K x (vectors * lanes)
-  double* carried = nullptr;   // vectors of half squares, errors, largest norms, predictions
+  double* state = nullptr;    // K x (vectors * lanes)
+  double* carried = nullptr;  // vectors of half squares, errors, largest norms, predictions
 };
 
 struct fp64_job {
@@ -79,9 +79,7 @@ HWY_INLINE void keep(const row_set& rows, carried_part part, const V (&x)[B]) {
 }
 
 /// Radius of one read-out: u |o| + chi times what the row gives; in absolute terms.
-HWY_INLINE V read_radius(V o, V chi, V row) {
-  return hn::MulAdd(hn::Abs(o), hn::Set(d, fp64_unit * slack), hn::Mul(chi, row));
-}
+HWY_INLINE V read_radius(V o, V chi, V row) { return hn::MulAdd(hn::Abs(o), hn::Set(d, fp64_unit * slack), hn::Mul(chi, row)); }
 /// The row's part of line O, times u: |c| (read M + e), with line U. 0 for a row that is 0 and has no error.
 HWY_INLINE V read_row_part(hn::Mask<D> something, V m, V e, double read, double scale) {
   const V inner = hn::Add(hn::MulAdd(m, hn::Set(d, read), e), hn::Set(d, 0x1p-600));
@@ -167,7 +165,8 @@ HWY_INLINE void pass_any(bool reads, int decays, std::size_t K, double* S, const
 
 /// Steps [from, to) one at a time, decays and several steps a token included.
 template <std::size_t B, bool Certified>
-void advance_single(const fp64_job& job, const row_set& rows, const block_coefficients& c, ahead& next_block, std::size_t from, std::size_t to) {
+void advance_single(const fp64_job& job, const row_set& rows, const block_coefficients& c, ahead& next_block, std::size_t from,
+                    std::size_t to) {
   const auto& s = job.in.scan;
   const std::size_t K = s.key_dim, T = s.tokens, n = s.steps_per_token, L = lanes(), token = from / n;
   const int decay = s.decay.empty() ? 0 : s.decay.size() == T ? 1 : 2;
@@ -228,7 +227,8 @@ void advance_single(const fp64_job& job, const row_set& rows, const block_coeffi
       }
     }
     const double* next = row + 1 < s.rows() ? s.k.data() + (row + 1) * K : job.nothing;
-    pass_any<B>(reads, decays ? decay : 0, K, rows.state, s.k.data() + row * K, s.q.data() + t * K, decays ? decay_at(t + 1) : nullptr, next, w, p, o);
+    pass_any<B>(reads, decays ? decay : 0, K, rows.state, s.k.data() + row * K, s.q.data() + t * K,
+                decays ? decay_at(t + 1) : nullptr, next, w, p, o);
     if (reads) {
       const V chi = hn::Set(d, c.query[t - token]);
       for (std::size_t r = 0; r < B; ++r) {
@@ -287,8 +287,8 @@ HWY_INLINE void with_vectors(const row_set& rows, const F& f) {
 }
 
 template <bool Certified>
-void run_rows(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
-              const std::atomic<bool>* stop) {
+void run_rows(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried,
+              tier_rows& out, const std::atomic<bool>* stop) {
   const auto& s = in.scan;
   const std::size_t L = lanes(), K = s.key_dim, V_ = s.value_dim, steps = out.tokens * s.steps_per_token;
   const bool begins = carried.steps == 0, ends = out.tokens == s.tokens;
@@ -351,7 +351,8 @@ void run_rows(const lowered<double>& in, double largest_v, std::span<const std::
       fp64_certificate(in, paired, from, to, largest_v, c);
       if (paired) std::copy_n(c.query, to - from, out.query_factor.data() + from);
     } else {
-      if (!have_products && paired) products<false, true, false>(s.k.data() + from * K, s.k.data(), K, to - from, c.norm, c.gram, c.query);
+      if (!have_products && paired)
+        products<false, true, false>(s.k.data() + from * K, s.k.data(), K, to - from, c.norm, c.gram, c.query);
       std::copy_n(s.step.data() + from, to - from, c.step);
       std::fill(c.step + (to - from), c.step + c.room, 0.0);
     }
@@ -371,7 +372,9 @@ void run_rows(const lowered<double>& in, double largest_v, std::span<const std::
           if (two && !predicted) predict_pair<b()>(job, rows, from);
           if (!two) advance_single<b(), Certified>(job, rows, c, next, from, to);
         }
-        if (two) advance_pairs<b(), Certified>(job, turn, c, next, end == sets.size() && to < steps ? &next_products : nullptr, from, to);
+        if (two)
+          advance_pairs<b(), Certified>(job, turn, c, next, end == sets.size() && to < steps ? &next_products : nullptr, from,
+                                        to);
       });
       at = end;
     }
@@ -385,12 +388,12 @@ void run_rows(const lowered<double>& in, double largest_v, std::span<const std::
   }
 }
 
-void run_certified(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
-                   const std::atomic<bool>* stop) {
+void run_certified(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried,
+                   tier_rows& out, const std::atomic<bool>* stop) {
   run_rows<true>(in, largest_v, columns, carried, out, stop);
 }
-void run_plain(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried, tier_rows& out,
-               const std::atomic<bool>* stop) {
+void run_plain(const lowered<double>& in, double largest_v, std::span<const std::size_t> columns, carried_rows& carried,
+               tier_rows& out, const std::atomic<bool>* stop) {
   run_rows<false>(in, largest_v, columns, carried, out, stop);
 }
 
@@ -430,8 +433,8 @@ double largest_value(const lowered<double>& in) {
   return most;
 }
 
-void run_fp64(const lowered<double>& in, std::size_t tokens, double largest_v, std::span<const std::size_t> columns, carried_rows& carried,
-              tier_rows& out, const std::atomic<bool>* stop) {
+void run_fp64(const lowered<double>& in, std::size_t tokens, double largest_v, std::span<const std::size_t> columns,
+              carried_rows& carried, tier_rows& out, const std::atomic<bool>* stop) {
   in.scan.validate();
   out.shape(in.scan, tokens, columns.size(), false, runs_in_pairs(in.scan));
   if (!carried.fits) std::fill(out.valid.begin(), out.valid.end(), std::size_t{0});

@@ -66,8 +66,8 @@ struct tier_rows {
   /// tokens, which costs neither memory nor time.
   table o_radius, query_factor, row_factor;
   table final_state, final_state_low;
-  table state_radius;                  ///< by row
-  table largest_norm;                  ///< by row: no exact |S| of it exceeds this at any step
+  table state_radius;  ///< by row
+  table largest_norm;  ///< by row: no exact |S| of it exceeds this at any step
   /// By row: it left the tier's range (magnitudes, NaN); its state and the numbers of the tokens from `valid` on are void.
   std::vector<std::uint8_t> left;
   std::vector<std::size_t> valid;
@@ -123,16 +123,16 @@ struct block_coefficients {
   alignas(64) double from_norm[room];
   alignas(64) double from_write[room];
   alignas(64) double constant[room];
-  alignas(64) double query[room];        ///< chi^+ by token, the block's first token at 0; 0 for a zero query
-  double decay_largest[room];            ///< max |alpha| by token
-  double decay_factor[room];             ///< a of line D by token
-  double decay_local = 0;                ///< factor of M_d
-  double decay_floor = 0;                ///< factor of M_s
-  double read = 0;                       ///< gamma / u + epsilon_q
-  double growth = 1;                     ///< product of rho
-  double from_norms = 0;                 ///< sum of from_norm + 1
-  double constants = 0;                  ///< sum of constant
-  bool fits = true;                      ///< every key, step, query and decay is 0 or within 2^+-300
+  alignas(64) double query[room];  ///< chi^+ by token, the block's first token at 0; 0 for a zero query
+  double decay_largest[room];      ///< max |alpha| by token
+  double decay_factor[room];       ///< a of line D by token
+  double decay_local = 0;          ///< factor of M_d
+  double decay_floor = 0;          ///< factor of M_s
+  double read = 0;                 ///< gamma / u + epsilon_q
+  double growth = 1;               ///< product of rho
+  double from_norms = 0;           ///< sum of from_norm + 1
+  double constants = 0;            ///< sum of constant
+  bool fits = true;                ///< every key, step, query and decay is 0 or within 2^+-300
 };
 
 }  // namespace deltaproof::tiers

@@ -21,9 +21,9 @@ namespace deltaproof::tiers::integer_detail {
 __extension__ typedef unsigned __int128 wide_limb;
 __extension__ typedef __int128 wide_signed;
 
-inline constexpr double quarter = 0.25;    // a number is below a quarter of what its limbs hold
-inline constexpr int headroom = 24;        // bits left free when a grid is chosen
-inline constexpr long deepest = 1100;      // no number needs bits below 2^-1100 beyond its own limbs
+inline constexpr double quarter = 0.25;  // a number is below a quarter of what its limbs hold
+inline constexpr int headroom = 24;      // bits left free when a grid is chosen
+inline constexpr long deepest = 1100;    // no number needs bits below 2^-1100 beyond its own limbs
 inline constexpr std::size_t block_tokens = 128;
 inline constexpr std::size_t refresh_steps = 16;
 inline constexpr long farthest = 1L << 22;  // bits between two numbers of one row that are still lined up
@@ -64,7 +64,7 @@ inline void subtract_product(mp_limb_t* acc, const mp_limb_t* x, std::size_t n, 
 /// sum over the positive (negative) channels of |m| x, as N limbs and what is above them; x in two's complement.
 template <std::size_t N>
 inline wide_signed sum_products(const mp_limb_t* x, std::size_t n, const integer_vector& k, std::size_t from, std::size_t to,
-                         mp_limb_t* acc) {
+                                mp_limb_t* acc) {
   wide_signed high = 0;
   const std::size_t limbs = N == 0 ? n : N;
   for (std::size_t i = from; i < to; ++i) {

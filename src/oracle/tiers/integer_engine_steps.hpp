@@ -60,7 +60,8 @@ inline void engine::decay(row_state& row, const integer_token& token, std::size_
   }
   const bool enclosed = least != std::numeric_limits<long>::max();
   const double half = 0.5 + 0x1p-20;
-  double e = product({token.decay_largest + (enclosed ? scaled(half, -64 * least) : 0), row.error}) + rounding(inexact) * grid_unit(row);
+  double e =
+      product({token.decay_largest + (enclosed ? scaled(half, -64 * least) : 0), row.error}) + rounding(inexact) * grid_unit(row);
   if (enclosed) e += half * norm(row, ask_.bits - 64 * least);
   row.error = e * up;
   row.top = token.decay_largest * row.top * up + least_top(n);
@@ -210,7 +211,8 @@ inline bool engine::step(row_state& row, const integer_step& step, double v, scr
   return true;
 }
 
-inline void engine::account(row_state& row, const integer_step& step, bool lost, double innovation, double predicted, const scratch& s) const {
+inline void engine::account(row_state& row, const integer_step& step, bool lost, double innovation, double predicted,
+                            const scratch& s) const {
   if (exact_) return;
   const integer_vector& k = step.key;
   double e = product({step.rho, row.error});
@@ -242,8 +244,7 @@ inline void engine::write(row_state& row, const integer_vector& k, long cut, scr
   const mp_limb_t* w = mpz_limbs_read(s.w.get());
   row.top = row.zero ? 0 : row.top;
   row.zero = false;
-  const double grown =
-      magnitude(s.w.get(), (exact_ ? 64 * (static_cast<long>(m) - 1) : 0) - 64 * static_cast<long>(n)) * k.norm;
+  const double grown = magnitude(s.w.get(), (exact_ ? 64 * (static_cast<long>(m) - 1) : 0) - 64 * static_cast<long>(n)) * k.norm;
   row.top = (row.top + grown) * up + least_top(n);
   if (m == 1) {
     s.factor.assign(n, 0);
@@ -279,8 +280,8 @@ inline void engine::write(row_state& row, const integer_vector& k, long cut, scr
     multiply(s.product.data(), w, size, &k.magnitude[i * m], m);
     s.factor.assign(n, 0);
     for (std::size_t l = 0; l < n && l + drop < size + m; ++l) s.factor[l] = s.product[l + drop];
-    const bool lost = std::any_of(s.product.begin(), s.product.begin() + static_cast<std::ptrdiff_t>(drop),
-                                  [](mp_limb_t l) { return l != 0; });
+    const bool lost =
+        std::any_of(s.product.begin(), s.product.begin() + static_cast<std::ptrdiff_t>(drop), [](mp_limb_t l) { return l != 0; });
     if (lost && s.product[drop - 1] >> 63 != 0) mpn_add_1(s.factor.data(), s.factor.data(), static_cast<mp_size_t>(n), 1);
     inexact += lost ? 1 : 0;
     if (negative == (i >= k.positive)) {

@@ -69,7 +69,8 @@ double exact_cost(const problem& p, std::size_t sequence_index, std::size_t valu
   const std::vector<double> sum = from.exact_limbs(ends, size, static_cast<double>(exact_bits_cap), limit);
   double cost = 0;
   for (const std::size_t row : until) {
-    const auto end = static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), std::min(row, from.tokens())) - ends.begin());
+    const auto end =
+        static_cast<std::size_t>(std::lower_bound(ends.begin(), ends.end(), std::min(row, from.tokens())) - ends.begin());
     cost += end < sum.size() ? sum[end] : infinity;
   }
   return cost;

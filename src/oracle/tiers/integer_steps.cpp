@@ -112,7 +112,8 @@ integer_lowering::integer_lowering(const problem& p, std::size_t sequence_index,
     : p_{p}, sequence_{sequence_index}, head_{value_head}, range_{sequence_at(p, sequence_index)}, bits_{bits} {}
 
 std::string integer_lowering::place_of(std::size_t row) const {
-  return "solve: sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) + ", step " + std::to_string(row);
+  return "solve: sequence " + std::to_string(sequence_) + ", value head " + std::to_string(head_) + ", step " +
+         std::to_string(row);
 }
 
 double integer_lowering::start(std::size_t channel, std::size_t column) const {
@@ -308,7 +309,8 @@ void integer_lowering::block(std::size_t first, std::size_t count, unsigned thre
   for (const integer_step& step : out.steps) note(step.key);
 }
 
-std::vector<double> integer_lowering::exact_limbs(std::span<const std::size_t> ends, double size, double cap, double limit) const {
+std::vector<double> integer_lowering::exact_limbs(std::span<const std::size_t> ends, double size, double cap,
+                                                  double limit) const {
   const std::size_t n = p_.num_householder, K = p_.key_dim(), V = p_.value_dim();
   constexpr long none = std::numeric_limits<long>::max() / 4;
   const std::size_t last = ends.empty() ? 0 : ends.back();

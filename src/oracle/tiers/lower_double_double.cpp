@@ -27,8 +27,8 @@ namespace deltaproof::tiers {
 namespace {
 
 constexpr int bits = 106;
-constexpr std::size_t at_once = 512;        // exponentials: a multiple of eight
-constexpr std::size_t least_tokens = 128;   // a thread costs more than these
+constexpr std::size_t at_once = 512;       // exponentials: a multiple of eight
+constexpr std::size_t least_tokens = 128;  // a thread costs more than these
 
 /// A number of 106 bits as high + low, exactly. Returns whether it could.
 bool split(const mpfr_value& x, mpfr_value& rest, double& high, double& low) {
@@ -45,7 +45,9 @@ struct head_place {
   std::size_t value_head;
 
   [[nodiscard]] std::size_t token(std::size_t t) const { return range.batch * p.tokens() + range.first_token + t; }
-  [[nodiscard]] std::size_t row(std::size_t r) const { return range.batch * p.steps() + range.first_token * p.num_householder + r; }
+  [[nodiscard]] std::size_t row(std::size_t r) const {
+    return range.batch * p.steps() + range.first_token * p.num_householder + r;
+  }
   [[nodiscard]] std::size_t key(std::size_t i) const { return (i * p.key_heads() + p.key_head(value_head)) * p.key_dim(); }
   [[nodiscard]] std::size_t value(std::size_t i) const { return i * p.value_heads() + value_head; }
 };
@@ -130,8 +132,8 @@ derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigne
       floor = std::max(floor, activate_step(beta.get(), p.beta_activation));
       const double length = std::fabs(mpfr_get_d(beta.get(), MPFR_RNDA));
       mpfr_mul(part.get(), beta.get(), sum.get(), MPFR_RNDN);
-      const std::string where =
-          "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(at.value_head) + ", step " + std::to_string(r);
+      const std::string where = "lower: sequence " + std::to_string(sequence_index) + ", value head " +
+                                std::to_string(at.value_head) + ", step " + std::to_string(r);
       const double amplification = apply_gain(beta.get(), part.get(), p.rule, bits, where).above();
       if (std::isinf(amplification)) {
         refuse_if_at_pole(p, given, x, where);
@@ -153,8 +155,8 @@ derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigne
 }
 
 /// Tokens [first, first + count); the facts of these tokens come out. `steps`: of a rule that is not Euler's.
-lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, std::size_t first, std::size_t count, unsigned threads,
-                            const derived_steps& steps, double_double_head& out) {
+lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, std::size_t first, std::size_t count,
+                            unsigned threads, const derived_steps& steps, double_double_head& out) {
   const problem& p = at.p;
   const std::size_t n = p.num_householder, rows = count * n, K = p.key_dim(), cols = p.value_dim();
   const bool gained = p.rule != rule_kind::euler, activated = !gained && p.beta_activation != activation_kind::none;
@@ -178,7 +180,8 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
   in_parts(count, threads, [&](std::size_t from, std::size_t to) {
     lowering_facts facts;
     std::vector<double> x(K), room;
-    const auto key = [&](const tensor& given, std::size_t place, std::size_t i, std::vector<double>& high, std::vector<double>& low) {
+    const auto key = [&](const tensor& given, std::size_t place, std::size_t i, std::vector<double>& high,
+                         std::vector<double>& low) {
       if (!p.qk_l2norm) return given.read(at.key(place), std::span(high).subspan(i * K, K));
       given.read(at.key(place), x);
       if (!normalise(x, high.data() + i * K, low.data() + i * K, room)) facts.fits = false;
@@ -213,7 +216,8 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
     for (std::size_t t = from; t < to && p.g; ++t) {
       const std::size_t some = std::min<std::size_t>(to - t, channels == 1 ? at_once : 1);
       gates.resize(some * channels);
-      for (std::size_t i = 0; i < some; ++i) p.g->read(at.value(at.token(first + t + i)) * channels, std::span(gates).subspan(i * channels, channels));
+      for (std::size_t i = 0; i < some; ++i)
+        p.g->read(at.value(at.token(first + t + i)) * channels, std::span(gates).subspan(i * channels, channels));
       decays_of(gates, s.decay.data() + t * channels, out.decay_low.data() + t * channels, facts);
       t += some - 1;
     }
@@ -249,7 +253,8 @@ void conclude(const problem& p, const lowering_facts& facts, const derived_steps
 bool normalises(const tensor& given, std::size_t at, std::vector<double>& x, std::vector<double>& high, std::vector<double>& low,
                 std::vector<double>& room) {
   given.read(at, x);
-  const bool plain = std::all_of(x.begin(), x.end(), [](double xi) { return xi == 0 || (std::fabs(xi) >= 0x1p-400 && std::fabs(xi) <= 0x1p400); });
+  const bool plain = std::all_of(x.begin(), x.end(),
+                                 [](double xi) { return xi == 0 || (std::fabs(xi) >= 0x1p-400 && std::fabs(xi) <= 0x1p400); });
   return plain || normalise(x, high.data(), low.data(), room);
 }
 
@@ -295,7 +300,8 @@ double_double_head lower_double_double(const problem& p, std::size_t sequence_in
   return out;
 }
 
-head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads, std::size_t block_tokens)
+head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::size_t value_head, unsigned threads,
+                             std::size_t block_tokens)
     : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{sequence_at(p, sequence_index)} {
   const head_place at{p, range_, value_head};
   steps_ = steps_if_gained(at, sequence_index, threads);

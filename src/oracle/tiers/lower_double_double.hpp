@@ -28,7 +28,7 @@ struct lowering_facts {
 /// Effective steps of a rule that is not Euler's, as 106 bits; empty with Euler's.
 struct derived_steps {
   std::vector<double> high, low;
-  double floor = 0;  ///< lowering_error::step_floor in units of 2^-106
+  double floor = 0;          ///< lowering_error::step_floor in units of 2^-106
   double largest_value = 0;  ///< of |v|
   bool fits = true;
 };

@@ -3,10 +3,11 @@
 
 #include "oracle/tiers/peak.hpp"
 
+#include <hwy/aligned_allocator.h>
+
 #include <algorithm>
 
 #include "oracle/tiers/simd.hpp"
-#include <hwy/aligned_allocator.h>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oracle/tiers/peak.cpp"
@@ -43,7 +44,8 @@ std::size_t passes(std::size_t key_dim, std::size_t count, double& sink) {
   for (std::size_t r = 0; r < rounds; ++r) {
     for (std::size_t set = 0; set < sets; ++set) {
       V p0[1], p1[1], o0[1], o1[1];
-      pass_two<1>(key_dim, memory.get() + set * key_dim * lanes(), keys, keys + 2 * key_dim, keys + 4 * key_dim, w, w, p0, p1, o0, o1);
+      pass_two<1>(key_dim, memory.get() + set * key_dim * lanes(), keys, keys + 2 * key_dim, keys + 4 * key_dim, w, w, p0, p1, o0,
+                  o1);
       sink += hn::GetLane(hn::Add(hn::Add(p0[0], p1[0]), hn::Add(o0[0], o1[0])));
     }
   }
@@ -61,7 +63,9 @@ HWY_EXPORT(passes);
 
 std::size_t run_multiply_adds(std::size_t count, double& sink) { return HWY_DYNAMIC_DISPATCH(multiply_adds)(count, sink); }
 
-std::size_t run_passes(std::size_t key_dim, std::size_t count, double& sink) { return HWY_DYNAMIC_DISPATCH(passes)(key_dim, count, sink); }
+std::size_t run_passes(std::size_t key_dim, std::size_t count, double& sink) {
+  return HWY_DYNAMIC_DISPATCH(passes)(key_dim, count, sink);
+}
 
 }  // namespace deltaproof::tiers
 #endif

@@ -73,9 +73,8 @@ void add_control(const run_options& options, results& r) {
       grid_axis<key_kind>{"keys", {chunks::key_kinds.begin(), chunks::key_kinds.end()}},
       draws((some_draws(options) + 1) / 2, (some_draws(options) + 1) / 2));
   frame beside = all.by({"keys"}, {{"fp32", "fp32", worst}, {"bf16", "bf16", worst}, {"fp16", "fp16", worst}});
-  beside.derive("doubles", [](const auto& row) {
-    return std::max({row.number("fp32"), row.number("bf16"), row.number("fp16")}) >= 2;
-  });
+  beside.derive("doubles",
+                [](const auto& row) { return std::max({row.number("fp32"), row.number("bf16"), row.number("fp16")}) >= 2; });
   r.values("recurrence-survives", evidence::worst_found(3 * all.size(), options.seed),
            {{"fp32", all.over("fp32", worst)},
             {"bf16", all.over("bf16", worst)},

@@ -12,12 +12,12 @@
 
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/errors.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "deltaproof/plan/plan.hpp"
 #include "deltaproof/scan/chunk_adjoint.hpp"
+#include "deltaproof/support/errors.hpp"
 #include "oracle/pair_field.hpp"
 #include "studies/shared/chunks/instantiate.hpp"
 #include "studies/shared/keys.hpp"

@@ -140,8 +140,7 @@ void add_maps(const run_options& options, results& r) {
   };
   const std::vector<std::string> columns{"map_euler", "rule_euler", "map_exact", "rule_exact"};
   const grid_axis<double> sweep{"x", up_to_the_end(300)};
-  r.table("rates", grid(
-                       options, "growth of perturbations", columns, [&](double x) { return rates(4000, x); }, sweep));
+  r.table("rates", grid(options, "growth of perturbations", columns, [&](double x) { return rates(4000, x); }, sweep));
   frame table = grid(
       options, "logistic maps", columns, [&](double x) { return rates(20000, x); },
       grid_axis<double>{"x", {0.5, 1.5, 1.9, 2.2, 2.5, 2.55, 2.6, 2.8, 2.84, 3.0}});

@@ -78,8 +78,9 @@ judgement judge(const bench& b, const result& r, const fault* planted) {
     const auto& suspects = full.conformance->suspects;
     for (const suspect& s : suspects) {
       // Two faults may do the same thing to these inputs; then nothing tells them apart.
-      out.diagnosed = out.diagnosed || (planted != nullptr && s.planted->name == planted->name && s.comes_later == suspects.front().comes_later &&
-                                        s.score >= suspects.front().score - 1e-6);
+      out.diagnosed =
+          out.diagnosed || (planted != nullptr && s.planted->name == planted->name &&
+                            s.comes_later == suspects.front().comes_later && s.score >= suspects.front().score - 1e-6);
     }
   }
   if (out.first_bad.empty() && !finite) out.first_bad = "o";

@@ -233,7 +233,8 @@ void add_limits(const run_options& options, results& r) {
             {"refuted_faults", static_cast<std::uint64_t>(faults_seen.over("refuted", total))},
             {"visible", visible.size()},
             {"refuted", caught}});
-  r.values("never", {{"faults", never.empty() ? "none" : never}, {"share", static_cast<double>(caught) / static_cast<double>(visible.size())}});
+  r.values("never", {{"faults", never.empty() ? "none" : never},
+                     {"share", static_cast<double>(caught) / static_cast<double>(visible.size())}});
   frame both = compared(all);
   both.derive("ratio", [](const auto& row) { return row.number("check") / row.number("filter"); });
   r.values("distance-to-the-filter", evidence::measured(),

@@ -87,23 +87,21 @@ void add_runs(const run_options& options, results& r) {
     double squares = 0;
     for (const head& h : heads) {
       if (h.logit != 0) continue;
-      const frame level = all.where("head", h.name).where("choice", choice).where([](const auto& row) {
-        return row.number("at") >= level_from;
-      });
+      const frame level =
+          all.where("head", h.name).where("choice", choice).where([](const auto& row) { return row.number("at") >= level_from; });
       for (const double error : level.numbers("error")) squares += error * error;
     }
     return std::sqrt(squares);
   };
   const double nearest = at_end("long-slow", "state-bf16", "error");
   const double stochastic = at_end("long-slow", "state-bf16-stochastic", "error");
-  r.values("stochastic-state",
-           {{"nearest", nearest},
-            {"stochastic", stochastic},
-            {"times", nearest / stochastic},
-            {"kept_nearest", at_end("long-slow", "state-bf16", "kept")},
-            {"kept_stochastic", at_end("long-slow", "state-bf16-stochastic", "kept")},
-            {"noise", level_of("state-bf16-stochastic") / level_of("state-bf16")},
-            {"level_from", level_from}});
+  r.values("stochastic-state", {{"nearest", nearest},
+                                {"stochastic", stochastic},
+                                {"times", nearest / stochastic},
+                                {"kept_nearest", at_end("long-slow", "state-bf16", "kept")},
+                                {"kept_stochastic", at_end("long-slow", "state-bf16-stochastic", "kept")},
+                                {"noise", level_of("state-bf16-stochastic") / level_of("state-bf16")},
+                                {"level_from", level_from}});
   r.values("decay", {{"exponential_bf16", error_of("decay-bf16")},
                      {"exponential_fp16", error_of("decay-fp16")},
                      {"logarithm_bf16", error_of("log-decay-bf16")},

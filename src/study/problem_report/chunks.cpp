@@ -12,10 +12,10 @@ namespace {
 
 /// What one chunk's inverse is like.
 struct chunk_values {
-  double condition = 1;       ///< |I + L|_1 |(I + L)^-1|_1
-  double entry = 1;           ///< largest of the inverse
-  double blocks = 1;          ///< largest intermediate of sums of powers on 16 x 16 diagonal blocks, then merges
-  double powers = 1;          ///< of sums of powers on the whole chunk
+  double condition = 1;  ///< |I + L|_1 |(I + L)^-1|_1
+  double entry = 1;      ///< largest of the inverse
+  double blocks = 1;     ///< largest intermediate of sums of powers on 16 x 16 diagonal blocks, then merges
+  double powers = 1;     ///< of sums of powers on the whole chunk
 };
 
 double one_norm(const matrix<double>& m) {
@@ -65,10 +65,17 @@ void add_figure(const std::vector<chunk_values>& worst, const chunk_values& all,
   if (worst.size() == 1) {
     for (auto* line : {&entry, &blocks, &powers, &condition}) line->style = series_style::points;
   }
-  panel p{"", {"chunk of its sequence"}, {"largest magnitude over heads", axis_scale::logarithmic}, {entry, blocks, powers, condition}};
+  panel p{"",
+          {"chunk of its sequence"},
+          {"largest magnitude over heads", axis_scale::logarithmic},
+          {entry, blocks, powers, condition}};
   if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
-  to.figures.push_back({"chunk-inverses", "What inverting each chunk forms", "The inverse's entries stay small; what powers of L reach on the way need not.",
-                        "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power algorithms, condition number.", {p}});
+  to.figures.push_back({"chunk-inverses",
+                        "What inverting each chunk forms",
+                        "The inverse's entries stay small; what powers of L reach on the way need not.",
+                        "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power "
+                        "algorithms, condition number.",
+                        {p}});
 }
 
 }  // namespace
@@ -117,7 +124,8 @@ void add_chunks(const subject& of, report& to) {
            {"formed by powers on the chunk", 4}},
           {}};
   for (std::size_t i = 0; i < of.heads.size() && i < 64; ++i) {
-    t.rows.push_back({of.heads[i].sequence, of.heads[i].head, of_head[i].condition, of_head[i].entry, of_head[i].blocks, of_head[i].powers});
+    t.rows.push_back(
+        {of.heads[i].sequence, of.heads[i].head, of_head[i].condition, of_head[i].entry, of_head[i].blocks, of_head[i].powers});
   }
   if (of.heads.size() > 64) t.note = "The first 64 of " + count(of.heads.size()) + " heads.";
   to.tables.push_back(std::move(t));

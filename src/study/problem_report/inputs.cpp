@@ -33,7 +33,8 @@ series histogram(const std::vector<double>& values, std::string label, std::size
   const double width = (high - low) / static_cast<double>(bins);
   std::vector<double> share(bins, 0.0);
   for (const double x : values) {
-    if (std::isfinite(x)) share[std::min(bins - 1, static_cast<std::size_t>((x - low) / width))] += 1 / static_cast<double>(finite);
+    if (std::isfinite(x))
+      share[std::min(bins - 1, static_cast<std::size_t>((x - low) / width))] += 1 / static_cast<double>(finite);
   }
   for (std::size_t b = 0; b < bins; ++b) {
     out.x.push_back(low + (static_cast<double>(b) + 0.5) * width);
@@ -63,7 +64,10 @@ step_values values_of(const subject& of) {
 }  // namespace
 
 void add_inputs(const subject& of, report& to) {
-  table t{"preconditions", "What the inputs are like", {"property", "level", "says", {"least", 6}, {"largest", 6}, "rows concerned", "rows"}, {}};
+  table t{"preconditions",
+          "What the inputs are like",
+          {"property", "level", "says", {"least", 6}, {"largest", 6}, "rows concerned", "rows"},
+          {}};
   bool expansive = false;
   for (const precondition& c : inspect(of.p)) {
     t.rows.push_back({c.name, std::string(name_of(c.level)), c.says, c.least, c.largest, c.count, c.rows});
@@ -72,9 +76,11 @@ void add_inputs(const subject& of, report& to) {
   to.tables.push_back(std::move(t));
   const step_values v = values_of(of);
   if (v.norms.empty()) return;
-  const double most = *std::max_element(v.stretch.begin(), v.stretch.end()), least = *std::min_element(v.stretch.begin(), v.stretch.end());
+  const double most = *std::max_element(v.stretch.begin(), v.stretch.end()),
+               least = *std::min_element(v.stretch.begin(), v.stretch.end());
   const double margin = std::min(2 - most, least);
-  const auto beyond = static_cast<std::size_t>(std::count_if(v.stretch.begin(), v.stretch.end(), [](double x) { return x < 0 || x > 2; }));
+  const auto beyond =
+      static_cast<std::size_t>(std::count_if(v.stretch.begin(), v.stretch.end(), [](double x) { return x < 0 || x > 2; }));
   finding f{"steps",
             "",
             evidence::measured(),
@@ -85,13 +91,22 @@ void add_inputs(const subject& of, report& to) {
                                  " rows (x = b|k|² in [" + number(least, 6) + ", " + number(most, 6) + "], 2 is the limit)."
                            : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) +
                                  "]; the nearer end of [0, 2] is " + number(margin, 6) + " away.";
-  f.values = {{"least_x", least}, {"largest_x", most}, {"margin", margin}, {"expansive", beyond}, {"rows", v.stretch.size()},
-              {"median_x", median(v.stretch)}, {"median_squared_norm", median(v.norms)}};
+  f.values = {{"least_x", least},
+              {"largest_x", most},
+              {"margin", margin},
+              {"expansive", beyond},
+              {"rows", v.stretch.size()},
+              {"median_x", median(v.stretch)},
+              {"median_squared_norm", median(v.norms)}};
   to.findings.push_back(std::move(f));
   panel norms{"squared key norms", {"‖k‖²"}, {"share of rows"}, {histogram(v.norms, "rows")}};
-  panel steps{"steps", {"x = b‖k‖²"}, {"share of rows"}, {histogram(v.stretch, "rows")}, {{mark_direction::vertical, 2, "limit 2"}}};
-  to.figures.push_back({"inputs", "Keys and steps", "What each step multiplies by along its key is 1 − x: beyond x = 2 it expands.",
-                        "Histograms of squared key norms and of x over all rows.", {norms, steps}});
+  panel steps{
+      "steps", {"x = b‖k‖²"}, {"share of rows"}, {histogram(v.stretch, "rows")}, {{mark_direction::vertical, 2, "limit 2"}}};
+  to.figures.push_back({"inputs",
+                        "Keys and steps",
+                        "What each step multiplies by along its key is 1 − x: beyond x = 2 it expands.",
+                        "Histograms of squared key norms and of x over all rows.",
+                        {norms, steps}});
 }
 
 void add_gates(const subject& of, report& to) {
@@ -100,7 +115,8 @@ void add_gates(const subject& of, report& to) {
   double whole = 0, blocks = 0, step = 0, largest_sum = 0;
   std::size_t resets = 0, rounds_to_one = 0, all = 0;
   const bool channels = of.p.gate_per_channel();
-  const std::size_t K = channels ? of.p.key_dim() : 1, tokens_in_chunk = std::max<std::size_t>(1, of.chunk / of.p.num_householder);
+  const std::size_t K = channels ? of.p.key_dim() : 1,
+                    tokens_in_chunk = std::max<std::size_t>(1, of.chunk / of.p.num_householder);
   for (const lowered_head& h : of.heads) {
     const auto ranges = of.p.sequences();
     const sequence_range& range = ranges[h.sequence];
@@ -139,7 +155,8 @@ void add_gates(const subject& of, report& to) {
   row("e^G_i times e^-G_j, blocks of 16 tokens", blocks);
   row(("e^G_i times e^-G_j, whole chunks of " + std::to_string(tokens_in_chunk) + " tokens").c_str(), whole);
   to.tables.push_back(std::move(t));
-  finding f{"gate-factors", "", evidence::measured(), {}, "cumulative sums of g within chunks, in fp64; a factor e^-G is 2^exponent"};
+  finding f{
+      "gate-factors", "", evidence::measured(), {}, "cumulative sums of g within chunks, in fp64; a factor e^-G is 2^exponent"};
   f.statement = "Gates sum to " + number(whole) + " bits within a chunk (" + number(blocks) + " within 16 tokens): e^G · e^−G " +
                 (whole >= limit ? blocks >= limit ? "overflows fp32 even in blocks of 16."
                                                   : "overflows fp32 over a chunk, not in blocks of 16."
@@ -156,7 +173,10 @@ void add_gates(const subject& of, report& to) {
 }
 
 void add_memory(const subject& of, report& to) {
-  table t{"memory", "How fast the state forgets", {"sequence", "head", "tokens", {"rate, nats a token", 4}, {"half-life, tokens", 4}}, {}};
+  table t{"memory",
+          "How fast the state forgets",
+          {"sequence", "head", "tokens", {"rate, nats a token", 4}, {"half-life, tokens", 4}},
+          {}};
   double slowest = -infinity, fastest = infinity;
   for (const lowered_head& h : of.heads) {
     const auto& s = h.in.scan;

@@ -21,7 +21,8 @@ std::vector<std::pair<std::size_t, std::size_t>> horizon_bins(std::size_t tokens
   return bins;
 }
 
-/// rms(error) / rms(exact) of o in each bin of the token within its sequence, over heads and sequences; what diverges is left out.
+/// rms(error) / rms(exact) of o in each bin of the token within its sequence, over heads and sequences; what diverges is left
+/// out.
 series error_curve(const subject& of, const reference& truth, const named_result& r, const std::string& label) {
   std::size_t longest = 0;
   const auto ranges = of.p.sequences();
@@ -98,7 +99,9 @@ void add_plan(const check_report& checked, table& t, std::vector<cell> row) {
 }
 
 void add_figure(const panel& errors, const panel& budgets, report& to) {
-  const auto drawable = [](const series& s) { return std::any_of(s.y.begin(), s.y.end(), [](double y) { return std::isfinite(y) && y > 0; }); };
+  const auto drawable = [](const series& s) {
+    return std::any_of(s.y.begin(), s.y.end(), [](double y) { return std::isfinite(y) && y > 0; });
+  };
   std::vector<panel> panels;
   for (const panel* one : {&errors, &budgets}) {
     if (std::any_of(one->curves.begin(), one->curves.end(), drawable)) panels.push_back(*one);
@@ -126,8 +129,8 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
   options.memory = make_referee_memory();
   // Results share the problem, and nearly always the question.
   options.solver = [&](const problem& p, const question& q) {
-    const bool same = truth && q.relative_radius == asked.relative_radius && q.round_output == asked.round_output && q.round_state == asked.round_state &&
-                      q.min_bits == asked.min_bits && q.max_bits == asked.max_bits;
+    const bool same = truth && q.relative_radius == asked.relative_radius && q.round_output == asked.round_output &&
+                      q.round_state == asked.round_state && q.min_bits == asked.min_bits && q.max_bits == asked.max_bits;
     if (!same) truth = solve(p, q);
     asked = q;
     return *truth;
@@ -148,7 +151,8 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
                   "faults it would show"},
                  {},
                  "Errors are relative, in the Frobenius norm. T*: the plan is adequate before this token."};
-  panel errors{"error of o", {"token within its sequence", axis_scale::logarithmic}, {"rms error / rms exact", axis_scale::logarithmic}};
+  panel errors{
+      "error of o", {"token within its sequence", axis_scale::logarithmic}, {"rms error / rms exact", axis_scale::logarithmic}};
   panel budgets{"in units of what the plan allows",
                 {"token within its sequence", axis_scale::logarithmic},
                 {"rms error / limit", axis_scale::logarithmic},
@@ -167,7 +171,9 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
     labels.push_back(label);
     double o = std::nan(""), state = std::nan("");
     for (const tensor_report& t : checked.tensors) (t.name == "o" ? o : state) = t.errors.rel_fro.value;
-    add_plan(checked, verdicts, {file_name(r.path), r.values.kernel.empty() ? "not stated" : r.values.kernel, std::string(name_of(checked.judged)), o, state});
+    add_plan(checked, verdicts,
+             {file_name(r.path), r.values.kernel.empty() ? "not stated" : r.values.kernel, std::string(name_of(checked.judged)),
+              o, state});
     const std::string id = "result-" + std::to_string(i + 1);
     finding f{id,
               "`" + file_name(r.path) + "` " +

@@ -114,7 +114,8 @@ bool linear_attention(const I& impl, sequence_recipe r, bool gated) {
     return slope;
   };
   const auto over = impl.template over<dual<S>>();
-  return slope_of(over.recurrent(lifted).o) == want && slope_of(over.chunkwise(lifted, r.chunk, inverse_methods[0].method).o) == want;
+  return slope_of(over.recurrent(lifted).o) == want &&
+         slope_of(over.chunkwise(lifted, r.chunk, inverse_methods[0].method).o) == want;
 }
 
 template <class I>
@@ -193,8 +194,10 @@ template <class I>
 inline constexpr identity<I> baseline_identities[] = {
     {"hebbian", "(Q K^T . M) V = chunks = recurrence = slope of the delta rule at step 0", wide_runs, &hebbian_attention<I>},
     {"gated_hebbian", "the same with decays over (j, t]", wide_runs, &gated_attention<I>},
-    {"orthogonal_keys", "orthogonal unit keys, b = 1: delta rule = linear attention", wide_runs, &orthogonal_keys_do_not_interfere<I>},
-    {"negative_eigenvalues", "2 beta in both terms: step 2 beta; in the first only: values v / 2 too", wide_runs, &negative_eigenvalues<I>},
+    {"orthogonal_keys", "orthogonal unit keys, b = 1: delta rule = linear attention", wide_runs,
+     &orthogonal_keys_do_not_interfere<I>},
+    {"negative_eigenvalues", "2 beta in both terms: step 2 beta; in the first only: values v / 2 too", wide_runs,
+     &negative_eigenvalues<I>},
     {"diagonal_longhorn", "K = 1: published Longhorn = implicit Euler", wide_runs, &diagonal_longhorn_in_one_channel<I>},
 };
 

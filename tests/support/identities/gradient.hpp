@@ -77,7 +77,9 @@ bool gradient_is_linear(const I& impl, const sequence_recipe& recipe) {
   recipe_stream stream = choices(r, 52);
   const auto s = make_sequence<S>(r);
   const auto over = impl.template over<dual<S>>();
-  const auto run = [&](const sequence<S>& direction) { return over.chunkwise(along(s, direction), r.chunk, inverse_methods[0].method); };
+  const auto run = [&](const sequence<S>& direction) {
+    return over.chunkwise(along(s, direction), r.chunk, inverse_methods[0].method);
+  };
   const auto d = any_direction(s, r, 53);
   const auto e = any_direction(s, r, 54);
   const S f = from_int<S>(stream.between(2, 9));
@@ -144,7 +146,8 @@ inline constexpr recipe_limits differentiated{.tokens = 8, .steps_per_token = 2,
 
 template <class I>
 inline constexpr identity<I> gradient_identities[] = {
-    {"gradient_chunkwise", "d chunkwise = d recurrent, in any direction", differentiated, &gradient_of_chunks_is_that_of_the_recurrence<I>},
+    {"gradient_chunkwise", "d chunkwise = d recurrent, in any direction", differentiated,
+     &gradient_of_chunks_is_that_of_the_recurrence<I>},
     {"gradient_linear", "d along d + f e; d o along (v, S_0) is o, along q is o", differentiated, &gradient_is_linear<I>},
     {"gradient_quotient", "d recurrent = exact derivative of the interpolated polynomial", short_runs,
      &gradient_is_the_difference_quotient<I>},

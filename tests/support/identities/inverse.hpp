@@ -28,7 +28,8 @@ template <class S>
   }
   auto lower = dense::zeros<S>(r.chunk, r.chunk);
   for (std::size_t i = 0; i < r.chunk; ++i) {
-    for (std::size_t j = 0; j < i; ++j) lower(i, j) = from_int<S>(stream.next() % 2 == 0 ? stream.between(1, 3) : stream.between(-3, -1));
+    for (std::size_t j = 0; j < i; ++j)
+      lower(i, j) = from_int<S>(stream.next() % 2 == 0 ? stream.between(1, 3) : stream.between(-3, -1));
   }
   return lower;
 }
@@ -124,7 +125,8 @@ template <class I>
 bool neumann_is_finite(const I& impl, const sequence_recipe& r) {
   using S = typename I::scalar;
   const auto lower = any_lower<S>(r);
-  return impl.inverse({diagonal_kind::neumann, 0, merge_kind::block}, with_unread_entries(lower, r)) == neumann_sum(lower, lower.rows());
+  return impl.inverse({diagonal_kind::neumann, 0, merge_kind::block}, with_unread_entries(lower, r)) ==
+         neumann_sum(lower, lower.rows());
 }
 
 /// The powers and sums that doubling shows: (-L)^(2^j) and sum_{n < 2^j} (-L)^n, until 2^j >= C.
@@ -144,8 +146,8 @@ bool doubling_steps(const I& impl, const sequence_recipe& r) {
 
 /// What a method of that description forms over rows first .. first + size - 1, made from L and the true inverse X.
 template <class S>
-void expected_stages(const inverse_method& method, const matrix<S>& lower, const matrix<S>& x, std::size_t first, std::size_t size,
-                     std::vector<shown<S>>& out) {
+void expected_stages(const inverse_method& method, const matrix<S>& lower, const matrix<S>& x, std::size_t first,
+                     std::size_t size, std::vector<shown<S>>& out) {
   const std::size_t leaf = method.diagonal == diagonal_kind::split ? 1 : method.block == 0 ? lower.rows() : method.block;
   if (size <= leaf) {
     if (method.diagonal == diagonal_kind::forward) out.push_back({"substitution", dense::block(x, first, size, first, size)});
@@ -170,8 +172,8 @@ void expected_stages(const inverse_method& method, const matrix<S>& lower, const
   for (std::size_t i = piece; i < size; i += piece) {
     const std::size_t height = std::min(piece, size - i);
     for (std::size_t j = 0; j < i; j += piece) {
-      const auto sum =
-          dense::times(dense::block(lower, first + i, height, first + j, i - j), dense::block(x, first + j, i - j, first + j, piece));
+      const auto sum = dense::times(dense::block(lower, first + i, height, first + j, i - j),
+                                    dense::block(x, first + j, i - j, first + j, piece));
       out.push_back({"off-diagonal sum", dense::turned(sum)});
       out.push_back({"off-diagonal block", dense::block(x, first + i, height, first + j, piece)});
     }
@@ -187,7 +189,8 @@ bool inverse_intermediates(const I& impl, const sequence_recipe& r) {
   const auto lower = any_lower<S>(r);
   auto seen = shown_by(impl, method, with_unread_entries(lower, r));
   std::vector<shown<S>> want;
-  if (lower.rows() > 0) expected_stages(method, lower, dense::inverse_and_determinant(plus_identity(lower)).first, 0, lower.rows(), want);
+  if (lower.rows() > 0)
+    expected_stages(method, lower, dense::inverse_and_determinant(plus_identity(lower)).first, 0, lower.rows(), want);
   if (seen.size() != want.size()) return false;
   for (const auto& stage : want) {
     const auto found = std::find(seen.begin(), seen.end(), stage);

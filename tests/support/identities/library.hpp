@@ -57,8 +57,9 @@ bool orders_of_sums_agree_in_chunks(const I&, const sequence_recipe& r) {
   using in_blocks = arithmetic<S, exact_product, S, blocked<2>>;
   const auto want = chunkwise<plain<S>>(s, r.chunk, method);
   const auto same = [&want](const auto& got) {
-    return got.A == want.A && got.Ai == want.Ai && got.w == want.w && got.u == want.u && got.h == want.h && got.v_new == want.v_new &&
-           got.Aqk == want.Aqk && got.o == want.o && got.final_state == want.final_state && got.cumulative_decay == want.cumulative_decay;
+    return got.A == want.A && got.Ai == want.Ai && got.w == want.w && got.u == want.u && got.h == want.h &&
+           got.v_new == want.v_new && got.Aqk == want.Aqk && got.o == want.o && got.final_state == want.final_state &&
+           got.cumulative_decay == want.cumulative_decay;
   };
   return same(chunkwise<paired>(s, r.chunk, method)) && same(chunkwise<in_blocks>(s, r.chunk, method)) &&
          same(chunkwise<plain<S>, in_blocks, paired>(s, r.chunk, method));
@@ -69,20 +70,25 @@ template <class I>
 bool names_of_inverses(const I&, const sequence_recipe& r) {
   recipe_stream stream = choices(r, 62);
   auto method = any_method(stream);
-  if (method.diagonal != diagonal_kind::split && method.block != 0) method.block = 1 + below(stream, stream.next() % 4 == 0 ? 2 : 300);
+  if (method.diagonal != diagonal_kind::split && method.block != 0)
+    method.block = 1 + below(stream, stream.next() % 4 == 0 ? 2 : 300);
   const std::string name = name_of(method);
   if (!(inverse_named(name) == method)) return false;
   using enum diagonal_kind;
-  const std::pair<std::string_view, inverse_method> meant[] = {
-      {"forward", {forward, 0, merge_kind::block}},          {"neumann", {neumann, 0, merge_kind::block}},
-      {"block2", {split, 1, merge_kind::block2}},            {"block", {split, 1, merge_kind::block}},
-      {"forward16+block", {forward, 16, merge_kind::block}}, {"forward16+block2", {forward, 16, merge_kind::block2}},
-      {"neumann16+block", {neumann, 16, merge_kind::block}}, {"neumann8+block", {neumann, 8, merge_kind::block}}};
+  const std::pair<std::string_view, inverse_method> meant[] = {{"forward", {forward, 0, merge_kind::block}},
+                                                               {"neumann", {neumann, 0, merge_kind::block}},
+                                                               {"block2", {split, 1, merge_kind::block2}},
+                                                               {"block", {split, 1, merge_kind::block}},
+                                                               {"forward16+block", {forward, 16, merge_kind::block}},
+                                                               {"forward16+block2", {forward, 16, merge_kind::block2}},
+                                                               {"neumann16+block", {neumann, 16, merge_kind::block}},
+                                                               {"neumann8+block", {neumann, 8, merge_kind::block}}};
   for (std::size_t i = 0; i < inverse_methods.size(); ++i) {
     if (inverse_methods[i].name != meant[i].first || !(inverse_methods[i].method == meant[i].second)) return false;
   }
-  const std::string wrong[] = {name + "x",        "x" + name, name + "+block3",  "", "+", "neumann+block", "forward0+block", "block2+block",
-                               "forward-1+block", "Neumann",  "forward1 6+block"};
+  const std::string wrong[] = {
+      name + "x",        "x" + name, name + "+block3",  "", "+", "neumann+block", "forward0+block", "block2+block",
+      "forward-1+block", "Neumann",  "forward1 6+block"};
   for (const std::string& other : wrong) {
     try {
       (void)inverse_named(other);
@@ -128,27 +134,53 @@ bool wrong_sequences_are_refused(const I&, const sequence_recipe& recipe) {
   for (int operand = 0; operand < 12; ++operand) {
     auto bad = good;
     switch (operand) {
-      case 0: bad.q = resized(good.q); break;
-      case 1: bad.k = resized(good.k); break;
-      case 2: bad.v = resized(good.v); break;
-      case 3: bad.step = resized(good.step); break;
-      case 4: bad.decay = resized(good.decay.empty() ? std::vector<S>(good.tokens * good.key_dim, one<S>()) : good.decay); break;
-      case 5: bad.initial_state = matrix<S>(good.key_dim + 1, good.value_dim); break;
-      case 6: bad.initial_state = matrix<S>(good.key_dim, good.value_dim + 1); break;
-      case 10: bad.initial_state = matrix<S>(0, good.value_dim); break;
-      case 11: bad.initial_state = matrix<S>(good.key_dim, 0); break;
-      case 7: bad = sequence<S>{}, bad.steps_per_token = 0; break;
-      case 8: bad = sequence<S>{}, bad.key_dim = 0; break;
-      default: bad = sequence<S>{}, bad.value_dim = 0; break;
+      case 0:
+        bad.q = resized(good.q);
+        break;
+      case 1:
+        bad.k = resized(good.k);
+        break;
+      case 2:
+        bad.v = resized(good.v);
+        break;
+      case 3:
+        bad.step = resized(good.step);
+        break;
+      case 4:
+        bad.decay = resized(good.decay.empty() ? std::vector<S>(good.tokens * good.key_dim, one<S>()) : good.decay);
+        break;
+      case 5:
+        bad.initial_state = matrix<S>(good.key_dim + 1, good.value_dim);
+        break;
+      case 6:
+        bad.initial_state = matrix<S>(good.key_dim, good.value_dim + 1);
+        break;
+      case 10:
+        bad.initial_state = matrix<S>(0, good.value_dim);
+        break;
+      case 11:
+        bad.initial_state = matrix<S>(good.key_dim, 0);
+        break;
+      case 7:
+        bad = sequence<S>{}, bad.steps_per_token = 0;
+        break;
+      case 8:
+        bad = sequence<S>{}, bad.key_dim = 0;
+        break;
+      default:
+        bad = sequence<S>{}, bad.value_dim = 0;
+        break;
     }
     // Some lengths are right for another kind of gate.
-    if (operand == 4 && (bad.decay.empty() || bad.decay.size() == bad.tokens || bad.decay.size() == bad.tokens * bad.key_dim)) continue;
+    if (operand == 4 && (bad.decay.empty() || bad.decay.size() == bad.tokens || bad.decay.size() == bad.tokens * bad.key_dim))
+      continue;
     if (!refused_shape([&] { bad.validate(); })) return false;
     if (!refused_shape([&] { (void)recurrent(bad); })) return false;
     if (!refused_shape([&] { (void)wy_recursion(bad, 0, 0); })) return false;
     if (!refused_shape([&] { (void)chunkwise<plain<S>>(bad, 1, inverse_methods[0].method); })) return false;
   }
-  return refused_shape([&] { (void)sequence<S>::zeros(1, 0, 1, 1); }) && refused_shape([&] { (void)sequence<S>::zeros(1, 1, 0, 1); }) &&
+  return refused_shape([&] { (void)sequence<S>::zeros(1, 0, 1, 1); }) &&
+         refused_shape([&] { (void)sequence<S>::zeros(1, 1, 0, 1); }) &&
          refused_shape([&] { (void)sequence<S>::zeros(1, 1, 1, 0); });
 }
 
@@ -169,8 +201,8 @@ bool wrong_operands_are_refused(const I&, const sequence_recipe& r) {
   machine.read(span(key), std::span<S>(value));
   (void)wy_apply(form, state);
   const auto lower = any_lower<S>(r);
-  return refused_shape([&] { (void)wy_recursion(s, rows + 1, 0); }) && refused_shape([&] { (void)wy_recursion(s, 0, rows + 1); }) &&
-         refused_shape([&] { (void)wy_recursion(s, rows, 1); }) &&
+  return refused_shape([&] { (void)wy_recursion(s, rows + 1, 0); }) &&
+         refused_shape([&] { (void)wy_recursion(s, 0, rows + 1); }) && refused_shape([&] { (void)wy_recursion(s, rows, 1); }) &&
          refused_shape([&] { (void)wy_recursion(s, 1, static_cast<std::size_t>(-1)); }) &&
          refused_shape([&] { (void)wy_apply(form, matrix<S>(s.key_dim + 1, s.value_dim)); }) &&
          refused_shape([&] { (void)wy_apply(form, matrix<S>(s.key_dim, s.value_dim + 1)); }) &&
@@ -179,11 +211,14 @@ bool wrong_operands_are_refused(const I&, const sequence_recipe& r) {
          refused_shape([&] { machine.decay(span(longer)); }) &&
          refused_shape([&] { machine.read(span(longer), std::span<S>(value)); }) &&
          refused_shape([&] { machine.read(span(key), std::span<S>(longer)); }) &&
-         refused_shape([&] { machine.read(span(key), std::span<S>(value).first(s.value_dim - 1)); }) &&
-         refused_shape([&] { (void)invert_unit_lower<plain<double>>(inverse_methods[2].method, matrix<double>(lower.rows() + 2, lower.rows())); }) &&
-         refused_shape([&] { (void)chunkwise<plain<S>>(s, 0, inverse_methods[0].method); }) &&
-         refused_shape([&] { (void)run_inverse<plain<S>>(inverse_methods[1].method, matrix<S>(lower.rows(), lower.rows() + 1)); }) &&
-         refused_shape([&] { (void)invert_unit_lower<plain<S>>(inverse_methods[2].method, matrix<S>(lower.rows() + 2, lower.rows())); }) &&
+         refused_shape([&] { machine.read(span(key), std::span<S>(value).first(s.value_dim - 1)); }) && refused_shape([&] {
+           (void)invert_unit_lower<plain<double>>(inverse_methods[2].method, matrix<double>(lower.rows() + 2, lower.rows()));
+         }) &&
+         refused_shape([&] { (void)chunkwise<plain<S>>(s, 0, inverse_methods[0].method); }) && refused_shape([&] {
+           (void)run_inverse<plain<S>>(inverse_methods[1].method, matrix<S>(lower.rows(), lower.rows() + 1));
+         }) &&
+         refused_shape(
+             [&] { (void)invert_unit_lower<plain<S>>(inverse_methods[2].method, matrix<S>(lower.rows() + 2, lower.rows())); }) &&
          refused_shape([&] { require_strictly_lower(matrix<S>(lower.rows() + 1, lower.rows()), "L"); });
 }
 
@@ -240,9 +275,9 @@ bool conversion_of_sequences(const I&, const sequence_recipe& r) {
     return true;
   };
   const auto state = [](const matrix<S>& m) { return std::vector<S>(m.entries().begin(), m.entries().end()); };
-  return count == s.q.size() + s.k.size() + s.v.size() + s.step.size() + s.decay.size() + s.initial_state.size() && same(s.q, there.q) &&
-         same(s.k, there.k) && same(s.v, there.v) && same(s.step, there.step) && same(s.decay, there.decay) &&
-         same(state(s.initial_state), state(there.initial_state)) && there.tokens == s.tokens &&
+  return count == s.q.size() + s.k.size() + s.v.size() + s.step.size() + s.decay.size() + s.initial_state.size() &&
+         same(s.q, there.q) && same(s.k, there.k) && same(s.v, there.v) && same(s.step, there.step) &&
+         same(s.decay, there.decay) && same(state(s.initial_state), state(there.initial_state)) && there.tokens == s.tokens &&
          there.steps_per_token == s.steps_per_token && there.key_dim == s.key_dim && there.value_dim == s.value_dim &&
          there.initial_state.rows() == s.initial_state.rows();
 }
@@ -252,9 +287,13 @@ template <class I>
 bool rows_of_sequences(const I&, const sequence_recipe& r) {
   using S = typename I::scalar;
   const auto s = make_sequence<S>(r);
-  const auto same = [](std::span<const S> got, const std::vector<S>& want) { return std::vector<S>(got.begin(), got.end()) == want; };
+  const auto same = [](std::span<const S> got, const std::vector<S>& want) {
+    return std::vector<S>(got.begin(), got.end()) == want;
+  };
   if (s.rows() != s.tokens * s.steps_per_token || !(s.start() == dense::start(s))) return false;
-  const decay_kind kind = s.decay.empty() ? decay_kind::none : s.decay.size() == s.tokens ? decay_kind::per_token : decay_kind::per_channel;
+  const decay_kind kind = s.decay.empty()              ? decay_kind::none
+                          : s.decay.size() == s.tokens ? decay_kind::per_token
+                                                       : decay_kind::per_channel;
   if (s.decays() != kind) return false;
   for (std::size_t row = 0; row < s.rows(); ++row) {
     if (!same(s.k_row(row), dense::key(s, row)) || !same(s.v_row(row), dense::value(s, row))) return false;
@@ -272,7 +311,9 @@ bool sequences_of_zeros(const I&, const sequence_recipe& r) {
   using S = typename I::scalar;
   const auto s = sequence<S>::zeros(r.tokens, r.steps_per_token, r.key_dim, r.value_dim, r.decays);
   const std::size_t rows = r.tokens * r.steps_per_token;
-  const std::size_t decays = r.decays == decay_kind::none ? 0 : r.decays == decay_kind::per_token ? r.tokens : r.tokens * r.key_dim;
+  const std::size_t decays = r.decays == decay_kind::none        ? 0
+                             : r.decays == decay_kind::per_token ? r.tokens
+                                                                 : r.tokens * r.key_dim;
   const auto none = [](const std::vector<S>& values, std::size_t count) { return values == std::vector<S>(count, zero<S>()); };
   const sequence<S> empty;  // no tokens, one step, one channel each
   if (empty.tokens != 0 || empty.steps_per_token != 1 || empty.key_dim != 1 || empty.value_dim != 1) return false;
@@ -341,7 +382,8 @@ inline constexpr identity<I> library_identities[] = {
     {"strictly_lower", "an entry on or above the diagonal is refused by its place", small_sizes, &strictly_lower_is_required<I>},
     {"streams", "a machine fed token by token = recurrence", wide_runs, &streams_are_the_recurrence<I>},
     {"conversion", "convert takes every value through f once", short_runs, &conversion_of_sequences<I>},
-    {"finite_entries", "an entry of L that is not finite is refused by its place, or not read", short_runs, &entries_must_be_finite<I>},
+    {"finite_entries", "an entry of L that is not finite is refused by its place, or not read", short_runs,
+     &entries_must_be_finite<I>},
     {"log2_of_decays", "g_cumsum_log2 = sum of the exponents of the decays", wide_runs, &log2_of_decays<I>},
     {"zeros", "sequence::zeros has the shapes and the gate asked for", short_runs, &sequences_of_zeros<I>},
     {"rows_of_sequences", "row r of k is k[r K .. r K + K - 1]", wide_runs, &rows_of_sequences<I>},

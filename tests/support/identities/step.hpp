@@ -41,14 +41,16 @@ struct one_step {
 /// What the implementation makes of a state in one step. Throws: domain_error where its recurrence and a chunk of one row
 /// differ.
 template <class I, class S>
-[[nodiscard]] matrix<S> stepped_by(const I& impl, const std::vector<S>& k, const std::vector<S>& v, const S& b, const matrix<S>& state) {
+[[nodiscard]] matrix<S> stepped_by(const I& impl, const std::vector<S>& k, const std::vector<S>& v, const S& b,
+                                   const matrix<S>& state) {
   auto s = sequence<S>::zeros(1, 1, k.size(), state.cols());
   s.k = k;
   s.v = v;
   s.step = {b};
   s.initial_state = state;
   const auto result = impl.recurrent(s).final_state;
-  if (!(impl.chunkwise(s, 1, inverse_methods[0].method).final_state == result)) throw domain_error("one step: the two forms differ");
+  if (!(impl.chunkwise(s, 1, inverse_methods[0].method).final_state == result))
+    throw domain_error("one step: the two forms differ");
   return result;
 }
 
@@ -126,8 +128,8 @@ bool orthogonal_at_two(const I& impl, const sequence_recipe& r) {
   if (step.squared_norm() == zero<S>()) return transition_by(impl, step.k, step.beta) == dense::unit<S>(step.k.size());
   const S b = from_int<S>(2) / step.squared_norm();
   const auto transition = transition_by(impl, step.k, b);
-  return dense::times(dense::turned(transition), transition) == dense::unit<S>(step.k.size()) && dense::turned(transition) == transition &&
-         dense::inverse_and_determinant(transition).second == from_int<S>(-1);
+  return dense::times(dense::turned(transition), transition) == dense::unit<S>(step.k.size()) &&
+         dense::turned(transition) == transition && dense::inverse_and_determinant(transition).second == from_int<S>(-1);
 }
 
 /// S' = S - b grad 1/2 |S^T k - v|^2; the loss is quadratic, so its central difference is its derivative.
@@ -166,7 +168,8 @@ bool old_and_new_value(const I& impl, const sequence_recipe& r) {
   }
   const auto after = stepped_by(impl, step.k, step.v, step.beta, step.state);
   const bool unit_key = step.squared_norm() == one<S>();
-  return after == dense::sum(step.state, dense::outer(one<S>(), step.k, change)) && (!unit_key || dense::read(after, step.k) == new_value);
+  return after == dense::sum(step.state, dense::outer(one<S>(), step.k, change)) &&
+         (!unit_key || dense::read(after, step.k) == new_value);
 }
 
 /// A key of norm c, an integer other than 0: signs over sqrt(K), times c.
@@ -216,8 +219,8 @@ bool exact_flow_is_a_normalised_step(const I& impl, const sequence_recipe& r) {
   const auto after = flow(e, state);
   auto residual = dense::read(state, k);
   for (std::size_t c = 0; c < residual.size(); ++c) residual[c] = step.v[c] + e * (residual[c] - step.v[c]);
-  return after == stepped_by(impl, divided(k, norm), divided(step.v, norm), S(one<S>() - e), state) && dense::read(after, k) == residual &&
-         flow(later, after) == flow(S(e * later), state);
+  return after == stepped_by(impl, divided(k, norm), divided(step.v, norm), S(one<S>() - e), state) &&
+         dense::read(after, k) == residual && flow(later, after) == flow(S(e * later), state);
 }
 
 /// Longhorn: b = beta / (1 + x) solves S' = S - beta k (k^T S' - v^T), the implicit Euler step.
@@ -225,12 +228,13 @@ template <class I>
 bool longhorn_is_implicit_euler(const I& impl, const sequence_recipe& r) {
   using S = typename I::scalar;
   const one_step<S> step(r);
-  const auto after = stepped_by(impl, step.k, step.v, effective_step(implicit_euler{}, step.beta, step.squared_norm()), step.state);
+  const auto after =
+      stepped_by(impl, step.k, step.v, effective_step(implicit_euler{}, step.beta, step.squared_norm()), step.state);
   auto residual = dense::read(after, step.k);
   for (std::size_t c = 0; c < residual.size(); ++c) residual[c] = residual[c] - step.v[c];
   const auto implicit = dense::sum(dense::unit<S>(step.k.size()), dense::outer(step.beta, step.k, step.k));
-  const auto solved =
-      dense::times(dense::inverse_and_determinant(implicit).first, dense::sum(step.state, dense::outer(step.beta, step.k, step.v)));
+  const auto solved = dense::times(dense::inverse_and_determinant(implicit).first,
+                                   dense::sum(step.state, dense::outer(step.beta, step.k, step.v)));
   return after == dense::sum(step.state, dense::outer(step.beta, step.k, residual), from_int<S>(-1)) && after == solved;
 }
 
@@ -260,7 +264,9 @@ bool rules_are_functions_of_the_matrix(const I& impl, const sequence_recipe& r) 
   const auto by = [&](auto rule) { return transition_by(impl, step.k, effective_step(rule, step.beta, n)); };
   const auto over = [](int sign, int denominator) { return fraction<S>(sign, denominator); };
   const std::vector<S> taylor{over(1, 1), over(-1, 1), over(1, 2), over(-1, 6), over(1, 24)};
-  const auto taylor_of = [&](std::ptrdiff_t terms) { return polynomial_of(std::vector<S>(taylor.begin(), taylor.begin() + terms), a); };
+  const auto taylor_of = [&](std::ptrdiff_t terms) {
+    return polynomial_of(std::vector<S>(taylor.begin(), taylor.begin() + terms), a);
+  };
   const auto two = dense::scaled(from_int<S>(2), dense::unit<S>(step.k.size()));
   return by(euler{}) == taylor_of(2) && by(rk2{}) == taylor_of(3) && by(rk3{}) == taylor_of(4) && by(rk4{}) == taylor_of(5) &&
          dense::times(dense::sum(two, a), by(crank_nicolson{})) == dense::difference(two, a) &&
@@ -270,7 +276,8 @@ bool rules_are_functions_of_the_matrix(const I& impl, const sequence_recipe& r) 
 template <class I>
 inline constexpr identity<I> step_identities[] = {
     {"rank_one_function", "f(x y^T) = f(0) I + x [(f(y^T x) - f(0)) / (y^T x)] y^T", short_runs, &rank_one_function<I>},
-    {"characteristic_polynomial", "det(l I - (I - b k k^T)) = (l - 1)^(K-1) (l - 1 + b |k|^2)", short_runs, &characteristic_polynomial<I>},
+    {"characteristic_polynomial", "det(l I - (I - b k k^T)) = (l - 1)^(K-1) (l - 1 + b |k|^2)", short_runs,
+     &characteristic_polynomial<I>},
     {"orthogonal_at_two", "b |k|^2 = 2: P^T P = I, det P = -1", short_runs, &orthogonal_at_two<I>},
     {"gradient_step", "S' = S - b grad 1/2 |S^T k - v|^2", short_runs, &gradient_step<I>},
     {"old_and_new_value", "S' = S + k (v_new - v_old)^T", short_runs, &old_and_new_value<I>},

@@ -43,9 +43,12 @@ bool wrong_transitions_are_refused(const I&, const sequence_recipe& r) {
   const std::vector<S> longer(s.key_dim + 1, one<S>());
   product.decay({});
   (void)exact_transition(s, rows, 0);
-  return product.block() == dense::unit<S>(s.key_dim) && refused_shape([&] { product.step(std::span<const S>(longer), one<S>()); }) &&
-         refused_shape([&] { product.decay(std::span<const S>(longer)); }) && refused_shape([&] { (void)exact_transition(s, rows, 1); }) &&
-         refused_shape([&] { (void)exact_transition(s, rows + 1, 0); }) && refused_shape([&] { (void)exact_transition(s, 0, rows + 1); }) &&
+  return product.block() == dense::unit<S>(s.key_dim) &&
+         refused_shape([&] { product.step(std::span<const S>(longer), one<S>()); }) &&
+         refused_shape([&] { product.decay(std::span<const S>(longer)); }) &&
+         refused_shape([&] { (void)exact_transition(s, rows, 1); }) &&
+         refused_shape([&] { (void)exact_transition(s, rows + 1, 0); }) &&
+         refused_shape([&] { (void)exact_transition(s, 0, rows + 1); }) &&
          refused_shape([&] { run_transitions_transposed(s, rows, 1, product, [] {}); });
 }
 

@@ -163,7 +163,8 @@ template <class S>
 
 /// T = X diag(b) for an inverse X that the implementation makes of L.
 template <class I, class S>
-[[nodiscard]] matrix<S> ut_matrix(const I& impl, const sequence<S>& s, row_run run, const matrix<S>& lower, const sequence_recipe& r) {
+[[nodiscard]] matrix<S> ut_matrix(const I& impl, const sequence<S>& s, row_run run, const matrix<S>& lower,
+                                  const sequence_recipe& r) {
   recipe_stream stream = choices(r, 3);
   auto t = impl.inverse(any_method(stream), lower);
   for (std::size_t i = 0; i < run.rows; ++i) {
