@@ -14,7 +14,6 @@ namespace {
 // whole library is compiled with -ffp-contract=off.
 namespace baseline {
 constexpr std::size_t width = 16;
-#include "emulate/product_blocks.inc"
 #include "emulate/product_tiles.inc"
 }  // namespace baseline
 
@@ -27,7 +26,6 @@ constexpr std::size_t width = 16;
 #endif
 namespace avx2 {
 constexpr std::size_t width = 32;
-#include "emulate/product_blocks.inc"
 #include "emulate/product_tiles.inc"
 }  // namespace avx2
 #if defined(__clang__)
@@ -40,7 +38,6 @@ constexpr std::size_t width = 32;
 #endif
 namespace avx512 {
 constexpr std::size_t width = 64;
-#include "emulate/product_blocks.inc"
 #include "emulate/product_tiles.inc"
 }  // namespace avx512
 #if defined(__clang__)
