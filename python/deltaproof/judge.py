@@ -187,12 +187,6 @@ def check(
         raise format_error(
             f"check: plan={plan!r} names none; give a name of deltaproof.plans() or a .toml file, or leave it out"
         )
-    if not 1e-12 <= false_alarm <= 0.1:
-        raise format_error(f"check: false_alarm={false_alarm} is not within [1e-12, 0.1]")
-    if accuracy is not None and not accuracy > 0:
-        raise format_error(f"check: accuracy={accuracy} is no positive number")
-    if not 53 <= max_bits <= 1024:
-        raise format_error(f"check: max_bits={max_bits} is not within [53, 1024]")
     named = os.fspath(plan) if plan is not None and plan is not False else None
     with python_words(), _chunk_size_said(r, named):
         answer = _core.check(

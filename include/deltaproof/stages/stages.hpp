@@ -7,7 +7,7 @@
 // those of EXCHANGE (files/exchange.hpp); the state is rebuilt from stored u, w, k and g. Operands are rounded here as
 // `stage_roundings` declares; sums are made in fp64 and their own error is part of the bound. Unspecified triangles and
 // columns are never read; a stage whose inputs are not stored is named, not judged. It exists to tell which stage of a
-// kernel is wrong, and it shares nothing above floor `algebra` with the emulator of kernels.
+// kernel is wrong, and it shares nothing above room `algebra` with the emulator of kernels.
 //
 // Not claimed: a bound for inverses other than substitution on diagonal blocks with block merges, nor for gates factored as
 // e^{G_i} e^{-G_j}: such elements count as unbounded, and NaN among them is bad. A bound allows for every

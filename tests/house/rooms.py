@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""floors.py ROOT: a folder is a floor, in include/deltaproof and in src alike. Fails, with file, line and what is included, where
+"""rooms.py ROOT: a folder is a room, in include/deltaproof and in src alike. Fails, with file, line and what is included, where
 an include runs upward, two folders include each other, a room reads a private header of another (one in src), a study includes
 the folder of another study, or bench/, which the tests do not build, includes what is not there."""
 
@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-# From the ground up. Floors of one line stand beside each other: neither includes the other.
-FLOORS = [
+# From the ground up. Rooms of one line stand beside each other: neither includes the other.
+ROOMS = [
     ["support"],
     ["number"],
     ["algebra"],
@@ -34,7 +34,7 @@ FLOORS = [
 SHARED = {
     "oracle/solve/stream.hpp",  # files: golden files are written block by block
     "oracle/gradients/by_group.hpp",  # files: golden gradients are rounded group by group
-    "oracle/pair_field.hpp",  # studies: the exact adjoint in double-double
+    "oracle/pair_field.hpp",  # studies: the certified adjoint in double-double
     "oracle/tiers/lower_double_double.hpp",  # check: the low-precision loop reads heads as the oracle does
     "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
     "emulate/products.hpp",  # referee, check, studies: rounding at run time
@@ -42,7 +42,7 @@ SHARED = {
     "study/markdown.hpp",  # claims: their ledger is a page
     "study/toml_section.hpp",  # claims: they are rows of TOML
 }
-HEIGHT = {floor: height for height, line in enumerate(FLOORS) for floor in line}
+HEIGHT = {room: height for height, line in enumerate(ROOMS) for room in line}
 INCLUDE = re.compile(r'\s*#\s*include\s*["<]([^">]+)[">]')
 
 root = pathlib.Path(sys.argv[1])
@@ -58,7 +58,7 @@ def includes_of(file):
 
 
 def parts_of(file):
-    """floor, and the path below it"""
+    """room, and the path below it"""
     for base in (root / "include/deltaproof", root / "src"):
         if file.is_relative_to(base):
             return file.relative_to(base).parts
@@ -77,7 +77,7 @@ for file in files_of("include/deltaproof", "src"):
     if here == ("deltaproof.hpp",):  # the umbrella
         continue
     if here[0] not in HEIGHT:
-        found.append(f"{file}: src and include have no floor {here[0]}; add it to the floors of tests/house/floors.py")
+        found.append(f"{file}: src and include have no room {here[0]}; add it to the rooms of tests/house/rooms.py")
         continue
     for number, words, other in includes_of(file):
         there = parts_of(other) if other else ()
@@ -85,10 +85,10 @@ for file in files_of("include/deltaproof", "src"):
         if not there or there[0] not in HEIGHT:
             continue
         if here[0] != there[0] and HEIGHT[there[0]] >= HEIGHT[here[0]]:
-            found.append(f"{place}: floor {here[0]} does not stand on floor {there[0]}")
+            found.append(f"{place}: room {here[0]} does not stand on room {there[0]}")
         private = there[0] not in (here[0], "support") and other.is_relative_to(root / "src")
         if private and str(other.relative_to(root / "src")) not in SHARED:
-            found.append(f"{place}: private to room {there[0]}; read its headers in include, or say in tests/house/floors.py why not")
+            found.append(f"{place}: private to room {there[0]}; read its headers in include, or say in tests/house/rooms.py why not")
         if here[0] == there[0] == "studies":
             mine, theirs = (pathlib.PurePath(part[1]).stem for part in (here, there))
             if theirs not in (mine, "shared"):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# floors_selftest.sh PYTHON FLOORS_PY: the check must fail, with file and line, on each planted include and pass without it.
+# rooms_selftest.sh PYTHON ROOMS_PY: the check must fail, with file and line, on each planted include and pass without it.
 set -eu
 python=$1 check=$2
 root=$(mktemp -d)
@@ -28,10 +28,10 @@ expect() { # expect FILE INCLUDED WORDS: the include in line 2 of FILE is seen a
   if [ -f "$root/before" ]; then mv "$root/before" "$root/$1"; else rm "$root/$1"; fi
   "$python" "$check" "$root"
 }
-expect include/deltaproof/number/low.hpp deltaproof/scan/high.hpp "floor number does not stand on floor scan"
-expect src/scan/new.cpp claims/row.hpp "floor scan does not stand on floor claims"
-expect src/study/new.cpp claims/rows.inc "floor study does not stand on floor claims"
-expect src/claims/new.cpp studies/shared/a.hpp "floor claims does not stand on floor studies"
+expect include/deltaproof/number/low.hpp deltaproof/scan/high.hpp "room number does not stand on room scan"
+expect src/scan/new.cpp claims/row.hpp "room scan does not stand on room claims"
+expect src/study/new.cpp claims/rows.inc "room study does not stand on room claims"
+expect src/claims/new.cpp studies/shared/a.hpp "room claims does not stand on room studies"
 put src/scan/new.cpp scan/parts/down.hpp
 expect src/scan/parts/down.hpp scan/up.hpp "src/scan/parts and src/scan include each other"
 expect src/studies/two.cpp studies/one/parts.hpp "study two includes the folder of study one"
@@ -41,7 +41,7 @@ expect src/claims/other.cpp scan/parts/deep.hpp "private to room scan"
 expect bench/two.cpp studies/one/gone.hpp "which is not there"
 mkdir "$root/src/cellar"
 put src/cellar/new.cpp
-if "$python" "$check" "$root" > "$root/said" || ! grep -q "new.cpp:.*no floor cellar" "$root/said"; then
-  echo "a folder that is no floor went unseen"
+if "$python" "$check" "$root" > "$root/said" || ! grep -q "new.cpp:.*no room cellar" "$root/said"; then
+  echo "a folder that is no room went unseen"
   exit 1
 fi
