@@ -12,6 +12,7 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "support/mapped_bytes.hpp"
 
 namespace deltaproof {
@@ -75,25 +76,31 @@ struct codec {
   }
 };
 
+format_error no_dtype(const format& of) {
+  return format_error("tensor: format " + std::string(name_of(of)) +
+                      " has no safetensors dtype; use BF16, F16, F32, F64, F8_E4M3 or F8_E5M2");
+}
+
+template <format F>
+constexpr bool has_dtype =
+    std::any_of(formats.begin(), formats.end(), [](const named_format& row) { return row.value == F && !row.dtype.empty(); });
+
 /// Calls use with the codec of a format that files can hold.
 template <class Use>
 auto with_codec(const format& of, Use use) {
-  if (of == bf16) return use(codec<bf16>{});
-  if (of == fp16) return use(codec<fp16>{});
-  if (of == fp32) return use(codec<fp32>{});
-  if (of == fp64) return use(codec<fp64>{});
-  if (of == e4m3) return use(codec<e4m3>{});
-  if (of == e5m2) return use(codec<e5m2>{});
-  throw format_error("tensor: format " + std::string(name_of(of)) +
-                     " has no safetensors dtype; use BF16, F16, F32, F64, F8_E4M3 or F8_E5M2");
+  return visit_format(of, [&]<format F>() -> decltype(use(codec<bf16>{})) {
+    if constexpr (has_dtype<F>)
+      return use(codec<F>{});
+    else
+      throw no_dtype(F);
+  });
 }
 
 std::string_view dtype_of(const format& of) {
   for (const auto& row : formats) {
     if (row.value == of && !row.dtype.empty()) return row.dtype;
   }
-  throw format_error("tensor: format " + std::string(name_of(of)) +
-                     " has no safetensors dtype; use BF16, F16, F32, F64, F8_E4M3 or F8_E5M2");
+  throw no_dtype(of);
 }
 
 }  // namespace

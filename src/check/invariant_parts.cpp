@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::invariant_detail {
@@ -35,15 +35,6 @@ void require_same_rows(const recorded_run& part, const char* name, const rows& w
   if (at)
     fail_at(part, name, *w.of, w.first * w.width() + *at, *p.of, p.first * p.width() + *at,
             "it is not a cut of the whole: record both from the same tensors");
-}
-
-double to_nearest(double x, const format& to) {
-  if (to == bf16) return round_to<bf16>(x).value();
-  if (to == fp16) return round_to<fp16>(x).value();
-  if (to == fp32) return round_to<fp32>(x).value();
-  if (to == e4m3) return round_to<e4m3>(x).value();
-  if (to == e5m2) return round_to<e5m2>(x).value();
-  return x;
 }
 
 /// A kernel that writes one value everywhere, or nothing, gives the same bits whatever it is asked.
@@ -203,7 +194,7 @@ void require_carried(const recorded_run& before, const recorded_run& part, notes
   std::optional<std::size_t> first;
   for (std::size_t i = 0; i < left->size(); ++i) {
     const double x = left->at(i), y = given ? given->at(i) : 0;
-    const double want = narrower ? to_nearest(x, given->element_format()) : x;
+    const double want = narrower ? round_nearest(x, given->element_format()) : x;
     if (want == y && (!given || std::signbit(want) == std::signbit(y))) continue;
     ++differing;
     largest = std::max(largest, std::abs(x - y));

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "inputs/regime_draft.hpp"
 #include "support/nearest_name.hpp"
@@ -237,15 +237,8 @@ void require_shape(const generation& w) {
   }
 }
 
-double round_in(const format& f, double x) {
-  if (f == bf16) return lift<double>(round_to<bf16>(x));
-  if (f == fp16) return lift<double>(round_to<fp16>(x));
-  if (f == fp32) return lift<double>(round_to<fp32>(x));
-  return x;
-}
-
 tensor tensor_in(const format& f, std::vector<std::size_t> shape, std::vector<double> values, std::string name) {
-  for (double& x : values) x = round_in(f, x);
+  for (double& x : values) x = round_nearest(x, f);
   return tensor::from_doubles(f, std::move(shape), values, std::move(name));
 }
 

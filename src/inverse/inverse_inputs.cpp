@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "deltaproof/inverse/inverse_trial.hpp"
-#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "inputs/regime_draft.hpp"
 #include "inverse/inverse_runs.hpp"
 #include "support/parallel.hpp"
@@ -119,17 +119,6 @@ matrix<double_double> true_inverse(const matrix<double>& lower, const std::atomi
   return inverse;
 }
 
-double stored_in(format f, double x) {
-  for (const format& row : {fp64, fp32, tf32, fp16, bf16}) {
-    if (row != f) continue;
-    if (f == fp32) return round_to<fp32>(x).value();
-    if (f == tf32) return round_to<tf32>(x).value();
-    if (f == fp16) return round_to<fp16>(x).value();
-    if (f == bf16) return round_to<bf16>(x).value();
-  }
-  return x;
-}
-
 }  // namespace detail
 
 key_law key_law_named(std::string_view text) {
@@ -232,7 +221,7 @@ std::vector<inverse_case> inverse_inputs::rounded_to(format operand, unsigned th
   std::vector<inverse_case> cases(drawn_.size());
   parallel_for(drawn_.size(), threads, [&](std::size_t s) {
     matrix<double> lower = drawn_[s];
-    for (double& x : lower.entries()) x = detail::stored_in(operand, x);
+    for (double& x : lower.entries()) x = round_nearest(x, operand);
     cases[s] = make_case(std::move(lower), stop);
   });
   return cases;

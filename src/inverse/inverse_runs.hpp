@@ -67,8 +67,6 @@ constexpr inverse_arithmetic inverse_in() {
 
 /// (I + L)^-1 by forward substitution, one column after the other, in double-doubles: not the code on trial.
 [[nodiscard]] matrix<double_double> true_inverse(const matrix<double>& lower, const std::atomic<bool>* stop = nullptr);
-/// x rounded to nearest even to a format that an inverse can be tried in.
-[[nodiscard]] double stored_in(format f, double x);
 
 /// In three files, for the time they take to compile.
 [[nodiscard]] std::span<const inverse_arithmetic> inverse_arithmetics_16_bit();

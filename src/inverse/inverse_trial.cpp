@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "deltaproof/number/visit_format.hpp"
 #include "inverse/inverse_runs.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -26,7 +27,7 @@ double largest_error(const inverse_plan& plan, const matrix<double>& result, con
   double error = 0;
   for (std::size_t i = 0; i < result.rows(); ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
-      const double x = detail::stored_in(plan.store, result(i, j));
+      const double x = round_nearest(result(i, j), plan.store);
       const double off = std::isfinite(x) ? distance(x, truth(i, j)) : infinity;
       error = std::max(error, off);
       if (observed != nullptr && !std::isfinite(x) && std::isfinite(observed->largest)) *observed = {infinity, "stored result"};

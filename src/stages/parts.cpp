@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "deltaproof/number/rounding.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof::stages_detail {
@@ -16,14 +17,7 @@ namespace {
 template <class Mode>
 double round_at_run_time(double x, const format& f) {
   Mode mode;
-  if (f == bf16) return deltaproof::detail::round_value<bf16>(x, mode);
-  if (f == fp32) return deltaproof::detail::round_value<fp32>(x, mode);
-  if (f == fp16) return deltaproof::detail::round_value<fp16>(x, mode);
-  if (f == tf32) return deltaproof::detail::round_value<tf32>(x, mode);
-  if (f == fp64) return x;
-  if (f == e4m3) return deltaproof::detail::round_value<e4m3>(x, mode);
-  if (f == e5m2) return deltaproof::detail::round_value<e5m2>(x, mode);
-  throw format_error("stages: operands can be narrowed to the formats of the table only");
+  return visit_format(f, [&]<format F>() { return deltaproof::detail::round_value<F>(x, mode); });
 }
 
 }  // namespace

@@ -7,9 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
+#include "deltaproof/number/rational.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "number/truth.hpp"
 
 namespace {
@@ -84,6 +87,26 @@ TEST(format, lossless_means_every_value_is_there) {
       EXPECT_EQ(is_lossless(from.name, to.name), held) << name_of(from.name) << " -> " << name_of(to.name);
     }
   }
+}
+
+TEST(format, a_format_of_run_time_is_the_row_it_equals) {
+  for (const named_format& row : formats) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(visit_format(row.value, [&]<format F>() { return F == row.value; }));
+    // Between two neighbours of 1, a quarter of the way up: a value that is not rounded stays where it is.
+    const double step = std::ldexp(1.0, 1 - row.value.precision);
+    if (row.value.precision < 51) {
+      EXPECT_EQ(round_nearest(1 + 0.25 * step, row.value), 1);
+    }
+    EXPECT_EQ(round_nearest(1 + step, row.value), 1 + step);
+    EXPECT_EQ(round_nearest(rational(4, 3), row.value),
+              visit_format(row.value, []<format F>() { return static_cast<double>(round_to<F>(rational(4, 3)).value()); }));
+  }
+}
+
+TEST(format, a_format_that_is_no_row_is_an_error_and_not_a_copy) {
+  const format unknown{7, -126, 127, 16, true};
+  EXPECT_THROW((void)round_nearest(1.0 / 3, unknown), format_error);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounding.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/integer_steps.hpp"
 
@@ -28,11 +29,7 @@ bool exceeds(mpfr_srcptr x, double radius) { return mpfr_zero_p(x) == 0 && std::
 /// Nearest-even rounding to a format known at run time.
 double round_nearest(const detail::unrounded& x, const format& to) {
   nearest_even mode;
-  if (to == bf16) return detail::round_unrounded<bf16>(x, mode);
-  if (to == fp16) return detail::round_unrounded<fp16>(x, mode);
-  if (to == fp32) return detail::round_unrounded<fp32>(x, mode);
-  if (to == fp64) return detail::round_unrounded<fp64>(x, mode);
-  throw format_error("solve: outputs are rounded to bf16, fp16, fp32 or fp64, not to " + std::string(name_of(to)));
+  return visit_format(to, [&]<format F>() { return detail::round_unrounded<F>(x, mode); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
@@ -20,7 +21,6 @@ namespace {
 using shared::exp32;
 using shared::from_ordinal;
 using shared::ordinal;
-using shared::rounded_to;
 using wide = real<256>;
 
 float sub(double a, double b) { return static_cast<float>(a) - static_cast<float>(b); }
@@ -63,13 +63,13 @@ std::size_t largest_exponent(factorisation how, std::size_t chunk) {
 
 double overflow_exponent(const format& f) {
   return from_ordinal<fp32>(
-      last_true(ordinal<fp32>(1), ordinal<fp32>(128), [&](double x) { return std::isfinite(rounded_to(f, exp32(x))); }));
+      last_true(ordinal<fp32>(1), ordinal<fp32>(128), [&](double x) { return std::isfinite(round_nearest(exp32(x), f)); }));
 }
 
 double subnormal_exponent(const format& f) {
   // In -x: normal at 1, subnormal at 128.
-  const std::int64_t last =
-      last_true(ordinal<fp32>(1), ordinal<fp32>(128), [&](double x) { return rounded_to(f, exp32(-x)) >= smallest_normal(f); });
+  const std::int64_t last = last_true(ordinal<fp32>(1), ordinal<fp32>(128),
+                                      [&](double x) { return round_nearest(exp32(-x), f) >= smallest_normal(f); });
   return -from_ordinal<fp32>(last + 1);
 }
 
@@ -77,7 +77,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
   const std::size_t n = g.size();
   const std::vector<double> sum = cumulative(g);
   matrix<double> result(n, n);
-  const auto factor = [&](double x) { return rounded_to(store, exp32(x)); };
+  const auto factor = [&](double x) { return round_nearest(exp32(x), store); };
   const auto by_factors = [&](std::size_t i, std::size_t j, double reference) {
     return times(factor(sub(sum[i], reference)), factor(sub(reference, sum[j])));
   };
@@ -86,7 +86,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
       const bool lower = i >= j;
       double& r = result(i, j);
       if (how == factorisation::masked) {
-        r = times(rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j])))), lower ? 1 : 0);
+        r = times(round_nearest(exp32(static_cast<double>(sub(sum[i], sum[j]))), store), lower ? 1 : 0);
         continue;
       }
       if (!lower) continue;
@@ -100,7 +100,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
           r = by_factors(i, j, inside ? sum[std::min(block + std::min<std::size_t>(n - block, 16) / 2, n - 1)] : sum[block]);
           break;
         case factorisation::first_block:
-          r = inside ? rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j])))) : by_factors(i, j, sum[block]);
+          r = inside ? round_nearest(exp32(static_cast<double>(sub(sum[i], sum[j]))), store) : by_factors(i, j, sum[block]);
           break;
         case factorisation::product: {
           double p = 1;
@@ -109,7 +109,7 @@ matrix<double> ratios(factorisation how, std::span<const double> g, const format
           break;
         }
         default:
-          r = rounded_to(store, exp32(static_cast<double>(sub(sum[i], sum[j]))));
+          r = round_nearest(exp32(static_cast<double>(sub(sum[i], sum[j]))), store);
           break;
       }
     }
@@ -170,10 +170,7 @@ rounding_to_one rounds_to_one(const format& f) {
   // In -g: 1 near 0, below 1 at 1.
   const std::int64_t last = last_true(ordinal<fp32>(0x1p-60), ordinal<fp32>(1), [&](double x) {
     const wide decay = exp(-lift<wide>(x));
-    if (f == bf16) return round_to<bf16>(decay).value() == 1;
-    if (f == fp16) return round_to<fp16>(decay).value() == 1;
-    if (f == fp32) return round_to<fp32>(decay).value() == 1;
-    throw domain_error("gates: decays are stored in bf16, fp16 or fp32, not in " + std::string(name_of(f)));
+    return round_nearest(decay, f) == 1;
   });
   return {-from_ordinal<fp32>(last + 1), -from_ordinal<fp32>(last)};
 }

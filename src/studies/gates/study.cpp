@@ -13,6 +13,7 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/study/grid.hpp"
 #include "studies/gates/ratios.hpp"
 #include "studies/shared/functions.hpp"
@@ -217,12 +218,7 @@ void add_resets(const run_options& options, results& r) {
   r.table("reset-law", std::move(line));
 }
 
-double decay_in(const format& f, double g) {
-  const auto exact = shared::exp64(g);
-  if (f == bf16) return round_to<bf16>(exact).value();
-  if (f == fp16) return round_to<fp16>(exact).value();
-  return round_to<fp32>(exact).value();
-}
+double decay_in(const format& f, double g) { return round_nearest(shared::exp64(g), f); }
 
 /// What storing e^g does to the memory of model-like gates: gates that become 1, heads that are off, the worst head's ratio.
 frame_row memory_of(const format& store, const std::vector<std::vector<double>>& gates_of) {

@@ -10,6 +10,7 @@
 
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/support/errors.hpp"
 
@@ -97,14 +98,7 @@ horizon follow(std::size_t n, const S& entry, const S& step, std::size_t tokens,
 // 1 / sqrt 2 to 256 bits.
 wide inverse_root() { return 1 / sqrt(wide(2)); }
 
-double rounded_root(const format& f) {
-  const wide x = inverse_root();
-  if (f == bf16) return round_to<bf16>(x).value();
-  if (f == fp16) return round_to<fp16>(x).value();
-  if (f == fp32) return round_to<fp32>(x).value();
-  if (f == fp64) return round_to<double>(x);
-  throw domain_error("negative-eigenvalues: keys are bf16, fp16, fp32 or fp64, not " + std::string(name_of(f)));
-}
+double rounded_root(const format& f) { return round_nearest(inverse_root(), f); }
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/encoding.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::shared {
@@ -26,14 +27,7 @@ struct format_tag {
 /// f(format_tag<F>{}) for a format of the format table. Throws: format_error for another.
 template <class Function>
 auto with_any_format(const format& wanted, Function&& f) {
-  if (wanted == bf16) return f(format_tag<bf16>{});
-  if (wanted == fp16) return f(format_tag<fp16>{});
-  if (wanted == tf32) return f(format_tag<tf32>{});
-  if (wanted == e4m3) return f(format_tag<e4m3>{});
-  if (wanted == e5m2) return f(format_tag<e5m2>{});
-  if (wanted == fp32) return f(format_tag<fp32>{});
-  if (wanted == fp64) return f(format_tag<fp64>{});
-  throw format_error("'" + std::string(name_of(wanted)) + "' is not a format of the table");
+  return visit_format(wanted, [&]<format F>() { return f(format_tag<F>{}); });
 }
 
 /// f(format_tag<F>{}) for bf16, fp16, fp32 or fp64. Throws: format_error for another name.
@@ -53,11 +47,6 @@ auto with_kept_format(const format& wanted, Function&& f) {
   if (wanted == fp16) return f.template operator()<fp16>();
   if (wanted == fp32) return f.template operator()<fp32>();
   throw domain_error("this study keeps numbers in bf16, fp16 or fp32, not in " + std::string(name_of(wanted)));
-}
-
-/// x rounded once to bf16, fp16 or fp32.
-[[nodiscard]] inline double rounded_to(const format& f, double x) {
-  return with_kept_format(f, [x]<format F>() { return round_to<F>(x).value(); });
 }
 
 /// The numbers of a format in order: 0 has ordinal 0, its neighbours 1 and -1. Finite numbers only.

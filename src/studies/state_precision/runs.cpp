@@ -11,6 +11,7 @@
 
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
+#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/support/errors.hpp"
@@ -23,7 +24,6 @@ namespace {
 
 using shared::exp32;
 using shared::exp64;
-using shared::rounded_to;
 
 // ln(1 + e^x).
 double softplus(double x) { return x > 30 ? x : shared::ln(1 + exp64(x)); }
@@ -42,7 +42,7 @@ class machine {
       for (std::size_t j = 0; j < k.size(); ++j) k[j] = static_cast<float>(t.k[i * k.size() + j]);
       for (std::size_t j = 0; j < v.size(); ++j) v[j] = static_cast<float>(t.v[i * v.size() + j]);
       const auto decay = static_cast<float>(decay_of(t, i));
-      const auto beta = static_cast<float>(rounded_to(choice_.beta, t.beta[i]));
+      const auto beta = static_cast<float>(round_nearest(t.beta[i], choice_.beta));
       state_.decay({&decay, 1});
       state_.step(k, v, beta);
       store();
@@ -52,8 +52,8 @@ class machine {
 
  private:
   double decay_of(const tokens& t, std::size_t i) const {
-    if (choice_.place == decay_place::logarithm) return exp32(rounded_to(choice_.decay, t.g[i]));
-    return rounded_to(choice_.decay, t.decay[i]);
+    if (choice_.place == decay_place::logarithm) return exp32(round_nearest(t.g[i], choice_.decay));
+    return round_nearest(t.decay[i], choice_.decay);
   }
   void store() {
     if (choice_.state == fp32) return;
@@ -141,7 +141,7 @@ token_source::token_source(const head& h, const shape& s, std::uint64_t seed)
     const std::span<double> key(words_.data() + w * s.key_dim, s.key_dim);
     shared::draw(words, key);
     shared::normalise(key);
-    for (double& x : key) x = rounded_to(bf16, x);
+    for (double& x : key) x = round_nearest(x, bf16);
     shared::draw(words, {values_.data() + w * s.value_dim, s.value_dim});
     frequency_.push_back((frequency_.empty() ? 0 : frequency_.back()) + 1 / static_cast<double>(w + 1));
   }
@@ -155,11 +155,11 @@ tokens token_source::next(std::size_t count) {
     const auto key = words_.begin() + static_cast<std::ptrdiff_t>(word * shape_.key_dim);
     t.k.insert(t.k.end(), key, key + static_cast<std::ptrdiff_t>(shape_.key_dim));
     for (std::size_t j = 0; j < shape_.value_dim; ++j) {
-      t.v.push_back(rounded_to(bf16, values_[word * shape_.value_dim + j] + 0.5 * noise_.normal()));
+      t.v.push_back(round_nearest(values_[word * shape_.value_dim + j] + 0.5 * noise_.normal(), bf16));
     }
-    t.beta.push_back(rounded_to(fp32, 1 / (1 + exp64(-(step_.normal() + head_.logit)))));
+    t.beta.push_back(round_nearest(1 / (1 + exp64(-(step_.normal() + head_.logit))), fp32));
     const double drawn = gate_.normal();
-    t.g.push_back(head_.rate == 0 ? 0 : rounded_to(fp32, -head_.rate * softplus(drawn + bias_)));
+    t.g.push_back(head_.rate == 0 ? 0 : round_nearest(-head_.rate * softplus(drawn + bias_), fp32));
     t.decay.push_back(t.g.back() == 0 ? 1 : exp32(t.g.back()));
   }
   return t;
