@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
+#include "deltaproof/check/invariant.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/witness.hpp"
 #include "deltaproof/emulate/emulate.hpp"
@@ -156,6 +157,36 @@ judgement judged(const file& problem_file, const file& result_file, const check_
   const check_report& report = answered.report;
   return {std::string(name_of(report.judged)), report.reason,         to_text(report, answered.identity),
           to_json(report, answered.identity),  answered.witness_says, exit_code(report.judged)};
+}
+
+/// As the program's `invariant gradients`.
+judgement identities(const file& problem_file, const file& result_file, const judging& how, unsigned threads,
+                     const std::atomic<bool>& stop) {
+  check_identity identity;
+  recorded_run whole;
+  whole.given = parse_problem(problem_file.image, identity.notes);
+  whole.problem_sha256 = hash_of(problem_file);
+  whole.gave = parse_result(result_file.image, whole.given, whole.problem_sha256, identity.notes);
+  whole.result_sha256 = hash_of(result_file);
+  whole.problem_path = problem_file.path.empty() ? "problem" : problem_file.path;
+  whole.result_path = result_file.path.empty() ? "result" : result_file.path;
+  identity.version = DELTAPROOF_VERSION;
+  const bool written = !problem_file.path.empty() && !result_file.path.empty();
+  identity.reproduce = (written ? "" : "deltaproof.record(\"case\", problem, result), then ") +
+                       std::string("deltaproof invariant gradients ") +
+                       shell_quoted(written ? problem_file.path : "case.problem.safetensors") + " " +
+                       shell_quoted(written ? result_file.path : "case.result.safetensors") + options_text(how);
+  invariant_options options;
+  options.check.judge = how;
+  options.check.threads = threads;
+  options.check.stop = &stop;
+  const invariant_report report = check_invariant(invariant_kind::gradients, whole, {}, options);
+  return {std::string(name_of(report.judged)),
+          report.reason,
+          to_text(report, whole, {}, identity),
+          to_json(report, whole, {}, identity),
+          "",
+          exit_code(report.judged)};
 }
 
 /// What `oracle` answers: tensors o and final_state, NaN where nothing decided, and what is known of each.
@@ -291,6 +322,7 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
         {"H", [&] { g.key_heads = size(); }},
         {"HV", [&] { g.value_heads = size(); }},
         {"num_householder", [&] { g.num_householder = size(); }},
+        {"cotangents", [&] { g.cotangents = py::bool_(value); }},
     };
     const auto found = meaning.find(name);
     if (found == meaning.end()) {
@@ -451,6 +483,21 @@ PYBIND11_MODULE(_core, m) {
       py::arg("problem"), py::arg("result"), py::kw_only(), py::arg("plan"), py::arg("no_plan"), py::arg("max_error"),
       py::arg("because"), py::arg("false_alarm"), py::arg("accuracy"), py::arg("power"), py::arg("max_bits"),
       py::arg("strict_padding"), py::arg("seed"), py::arg("threads"), py::arg("max_seconds"), py::arg("witness"));
+
+  m.def(
+      "gradient_identities",
+      [](const file& problem_file, const file& result_file, std::optional<double> accuracy, int max_bits, std::uint64_t seed,
+         unsigned threads, double max_seconds) {
+        judging how;
+        how.accuracy = accuracy;
+        how.max_bits = max_bits;
+        how.seed = seed;
+        return run_released(max_seconds, [&](const std::atomic<bool>& stop) {
+          return identities(problem_file, result_file, how, threads, stop);
+        });
+      },
+      py::arg("problem"), py::arg("result"), py::kw_only(), py::arg("accuracy"), py::arg("max_bits"), py::arg("seed"),
+      py::arg("threads"), py::arg("max_seconds"));
 
   py::class_<true_outputs>(m, "true_outputs")
       .def_readonly("tensors", &true_outputs::tensors)

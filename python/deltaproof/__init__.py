@@ -8,14 +8,25 @@
     deltaproof.check(problem, result, plan="fla-chunk-gdn").require()
 
 Problems and results are also dicts of tensors, or paths of safetensors files. Tensors: torch, numpy, anything with DLPack, in the
-CPU's memory. Forward pass only. The program and the C++ library say and write the same.
+CPU's memory. Gradients: `check_gradients`, `gradient_identities`. The program and the C++ library say and write the same.
 """
 
 from ._core import domain_error, environment_error, error, format_error, shape_error, stage_names, tensor
 from ._core import version as __version__
 from .catalogue import Case, Fault, Plan, Regime, cases, faults, plans, pytest_cases, regimes
 from .exchange import Problem, Result, read_problem, read_result, record
-from .judge import Truth, Verdict, check, emulate, not_shown, oracle, refuted
+from .judge import (
+    Truth,
+    Verdict,
+    check,
+    check_gradients,
+    differentiate,
+    emulate,
+    gradient_identities,
+    not_shown,
+    oracle,
+    refuted,
+)
 
 __all__ = [
     "Case",
@@ -29,12 +40,15 @@ __all__ = [
     "__version__",
     "cases",
     "check",
+    "check_gradients",
+    "differentiate",
     "domain_error",
     "emulate",
     "environment_error",
     "error",
     "faults",
     "format_error",
+    "gradient_identities",
     "not_shown",
     "oracle",
     "plans",

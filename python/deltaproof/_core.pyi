@@ -90,6 +90,16 @@ def check(
     max_seconds: float,
     witness: str,
 ) -> judgement: ...
+def gradient_identities(
+    problem: file,
+    result: file,
+    *,
+    accuracy: float | None,
+    max_bits: int,
+    seed: int,
+    threads: int,
+    max_seconds: float,
+) -> judgement: ...
 def oracle(problem: file, *, round: str, max_bits: int, threads: int, max_seconds: float) -> true_outputs: ...
 def emulate(
     problem: file,

@@ -103,7 +103,7 @@ def cases(
 ) -> Iterator[Case]:
     """Problems of every combination of what is listed; regimes=None takes each that there is. What is left out takes the
     regime's default. dtype: bf16, fp16, fp32 or fp64, or torch's. Further: B, H, HV, beta, gate, initial_state, rule,
-    cu_seqlens, num_householder. `to`: "torch", "numpy", or None for deltaproof.tensor. Nothing is made before it is asked for;
+    cu_seqlens, num_householder, cotangents (draw do and dfinal_state too). `to`: "torch", "numpy", or None for deltaproof.tensor. Nothing is made before it is asked for;
     a combination that cannot be is refused at once."""
     listed = [r["name"] for r in _core.regimes()] if regimes is None else _each(regimes)
     for name, one_op, t, k, v, d, seed in itertools.product(

@@ -39,22 +39,25 @@ class Problem:
     beta_activation: str = "none"  #: sigmoid or two_sigmoid where the kernel itself applies it
     num_householder: int = 1
     note: str = ""
+    do: Any = None  #: [B,T,HV,V], the derivatives of a loss with respect to o; for a result with gradients
+    dfinal_state: Any = None  #: [N,HV,K,V], those with respect to final_state
 
     def torch(self) -> Problem:
         """The same with torch tensors."""
-        return _converted(self, recorder.PROBLEM_TENSORS, "torch")
+        return _converted(self, recorder.PROBLEM_TENSORS + recorder.COTANGENTS, "torch")
 
     def numpy(self) -> Problem:
         """The same with numpy arrays, where numpy has the dtypes."""
-        return _converted(self, recorder.PROBLEM_TENSORS, "numpy")
+        return _converted(self, recorder.PROBLEM_TENSORS + recorder.COTANGENTS, "numpy")
 
 
 @dataclass
 class Result:
     """What came out: o [B,T,HV,V], final_state [N,HV,K,V] (or [N,HV,V,K] with state_layout="vk"), and of a chunk kernel whatever
-    stages it stored, by their names: g_cumsum_log2, A, Ai, w, u, h, v_new, Aqk."""
+    stages it stored, by their names: g_cumsum_log2, A, Ai, w, u, h, v_new, Aqk. Of a backward pass the gradients, by their
+    names: dq, dk, dv, dbeta, dg, dinitial_state, each of the shape of what it is the gradient of; with these o may be absent."""
 
-    o: Any
+    o: Any = None
     final_state: Any = None
     kernel: str = ""
     path: str | None = None  #: chunk, recurrent or reference; chunk where a chunk_size is stated
@@ -63,11 +66,13 @@ class Result:
     state_layout: str = "kv"
     producer: str = ""
     problem_sha256: str = ""
+    gradients: Mapping[str, Any] = field(default_factory=dict)
 
     def torch(self) -> Result:
         """The same with torch tensors."""
-        stages = {name: converted(t, "torch") for name, t in self.stages.items()}
-        return dataclasses.replace(_converted(self, ("o", "final_state"), "torch"), stages=stages)
+        both = (self.stages, self.gradients)
+        stages, gradients = ({name: converted(t, "torch") for name, t in some.items()} for some in both)
+        return dataclasses.replace(_converted(self, ("o", "final_state"), "torch"), stages=stages, gradients=gradients)
 
 
 ProblemLike = Union[Problem, Mapping[str, Any], Path]
@@ -117,7 +122,7 @@ def problem_file(given: ProblemLike | _core.file) -> _core.file:
         fields["op"] = Problem.op
     words = _words(recorder.problem_words, fields)
     tensors = []
-    for name in recorder.PROBLEM_TENSORS:
+    for name in recorder.PROBLEM_TENSORS + recorder.COTANGENTS:
         x = fields.get(name)
         if x is None:
             if name in ("q", "k", "v", "beta"):
@@ -140,14 +145,23 @@ def result_file(given: ResultLike | _core.file, problem: _core.file) -> _core.fi
     for name in stages:
         if name not in recorder.STAGES:
             raise format_error(f"result: no stage is called {name!r}; the stages are {', '.join(recorder.STAGES)}")
+    gradients = fields.pop("gradients", None) or {}
+    for name in gradients:
+        if name not in recorder.GRADIENTS:
+            raise format_error(
+                f"result: no gradient is called {name!r}; the gradients are {', '.join(recorder.GRADIENTS)}"
+            )
     fields.update(stages)
+    fields.update(gradients)
     if not fields.get("problem_sha256"):
         fields["problem_sha256"] = problem.sha256
     words = _words(recorder.result_words, fields)
-    if fields.get("o") is None:
-        raise format_error("result: tensor o is missing; it is required")
+    if fields.get("o") is None and all(fields.get(name) is None for name in recorder.GRADIENTS):
+        raise format_error("result: tensor o is missing; it is required of a result without gradients")
     tensors = [
-        _named(floating(fields[name], name), name) for name in recorder.RESULT_TENSORS if fields.get(name) is not None
+        _named(floating(fields[name], name), name)
+        for name in recorder.RESULT_TENSORS + recorder.GRADIENTS
+        if fields.get(name) is not None
     ]
     out = _core.made(words, tensors, "result")
     _core.validate(problem, out)
@@ -163,7 +177,7 @@ def problem_of(file: _core.file, to: str | None = None) -> Problem:
     words = dict(file.metadata)
     tensors = {t.name: converted(t, to) for t in file.tensors}
     return Problem(
-        **{name: tensors.get(name) for name in recorder.PROBLEM_TENSORS},
+        **{name: tensors.get(name) for name in recorder.PROBLEM_TENSORS + recorder.COTANGENTS},
         op=words["op"],
         scale=float(words["scale"]) if "scale" in words else None,
         qk_l2norm=words.get("qk_l2norm") == "true",
@@ -180,12 +194,13 @@ def result_of(file: _core.file, to: str | None = None) -> Result:
     tensors = {t.name: converted(t, to) for t in file.tensors}
     size = words.get("chunk_size")
     return Result(
-        o=tensors["o"],
+        o=tensors.get("o"),
         final_state=tensors.get("final_state"),
         kernel=words.get("kernel", ""),
         path=words.get("path"),
         chunk_size=int(size) if size else None,
         stages={name: tensors[name] for name in recorder.STAGES if name in tensors},
+        gradients={name: tensors[name] for name in recorder.GRADIENTS if name in tensors},
         state_layout=words.get("state_layout", "kv"),
         producer=words.get("producer", ""),
         problem_sha256=words.get("problem_sha256", ""),

@@ -5,16 +5,17 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import _core
 from ._core import format_error
-from .exchange import ProblemLike, Result, ResultLike, is_path, problem_file, result_file
+from .exchange import Problem, ProblemLike, Result, ResultLike, is_path, problem_file, result_file
 from .messages import in_python, python_words
 from .tensors import converted
 
@@ -208,6 +209,83 @@ def check(
         )
     written = os.fspath(witness) if witness is not None and answer.witness_says else None
     return Verdict(answer.word, answer.exit_code, answer.reason, answer.text, answer.json, written)
+
+
+def gradient_identities(
+    problem: ProblemLike,
+    result: ResultLike,
+    *,
+    accuracy: float | None = None,
+    max_bits: int = 1024,
+    seed: int = 1,
+    threads: int = 0,
+    max_seconds: float = 0,
+) -> Verdict:
+    """Judges gradients by six equations of every correct backward pass, whatever its plan: the program's `invariant gradients`.
+
+    The problem has do or dfinal_state, the result gradients. accuracy: what the sides may differ by, of the size of their terms;
+    None: 8 times what the formats cost. The verdict's json has `gradients`: each identity's residual, and what none would show.
+    """
+    with python_words():
+        p = problem_file(problem)
+        answer = _core.gradient_identities(
+            p,
+            result_file(result, p),
+            accuracy=accuracy,
+            max_bits=max_bits,
+            seed=seed,
+            threads=threads,
+            max_seconds=max_seconds,
+        )
+    return Verdict(answer.word, answer.exit_code, answer.reason, answer.text, answer.json)
+
+
+def differentiate(
+    fn: Callable[[Problem], Any], problem: Problem | Any, *, chunk_size: int | None = None, **words: Any
+) -> Result:
+    """Runs `fn` on torch tensors that require grad, then its backward pass on the problem's cotangents.
+
+    fn: takes a Problem and returns o, or (o, final_state). problem: a Problem or Case with do, dfinal_state or both; on the device
+    its tensors are on. chunk_size and words: of the Result (kernel, path, state_layout, producer). An input that fn does not use
+    has no gradient here.
+    """
+    import torch
+
+    given = getattr(problem, "problem", problem).torch()
+    if given.do is None and given.dfinal_state is None:
+        raise format_error(
+            "differentiate: the problem has neither do nor dfinal_state; make it with cases(..., cotangents=True), or give them"
+        )
+    names = [name for name in ("q", "k", "v", "beta", "g", "initial_state") if getattr(given, name) is not None]
+    leaves = {name: getattr(given, name).detach().clone().requires_grad_() for name in names}
+    outputs = fn(dataclasses.replace(given, **leaves))
+    o, state = outputs if isinstance(outputs, tuple) else (outputs, None)
+    if state is None and given.dfinal_state is not None:
+        raise format_error("differentiate: the problem has dfinal_state, and fn returns no final_state")
+    pairs = [(x, dx.to(x)) for x, dx in ((o, given.do), (state, given.dfinal_state)) if x is not None and dx is not None]
+    found = torch.autograd.grad([x for x, _ in pairs], list(leaves.values()), [dx for _, dx in pairs], allow_unused=True)
+    gradients = {f"d{name}": dx.detach().cpu() for name, dx in zip(names, found) if dx is not None}
+    return Result(
+        o.detach().cpu(),
+        None if state is None else state.detach().cpu(),
+        chunk_size=chunk_size,
+        gradients=gradients,
+        **words,
+    )
+
+
+def check_gradients(
+    fn: Callable[[Problem], Any],
+    problem: Problem | Any,
+    plan: str | os.PathLike[str] | bool | None = None,
+    *,
+    chunk_size: int | None = None,
+    words: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Verdict:
+    """`check` of what `differentiate(fn, problem)` gives: outputs and gradients in one verdict. options: those of `check`."""
+    given = getattr(problem, "problem", problem)
+    return check(given, differentiate(fn, given, chunk_size=chunk_size, **(words or {})), plan, **options)
 
 
 @dataclass(frozen=True)

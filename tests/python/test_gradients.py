@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""Gradients of torch functions: what autograd makes of a token loop, beside the certified adjoint and the identities."""
+
+import dataclasses
+
+import deltaproof
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture
+def problem():
+    asked = dict(T=40, K=8, V=6, H=1, HV=1, dtype="fp32", gate="-0.05", initial_state="normal", cotangents=True)
+    return next(deltaproof.cases("gated_delta_rule", "typical", **asked)).problem
+
+
+def loop(p):
+    """The recurrence, one token after the other, in fp64, rounded to fp32 at the end."""
+    q, k, v, beta, g = (x.double() for x in (p.q, p.k, p.v, p.beta, p.g))
+    state, out = p.initial_state.double()[0, 0], []
+    for t in range(q.shape[1]):
+        state = state * g[0, t, 0].exp()
+        u = beta[0, t, 0] * (v[0, t, 0] - k[0, t, 0] @ state)
+        state = state + torch.outer(k[0, t, 0], u)
+        out.append(p.scale * (q[0, t, 0] @ state))
+    return torch.stack(out)[None, :, None].float(), state[None, None].float()
+
+
+def test_a_token_loop_has_the_true_gradients(problem):
+    assert problem.do.shape == problem.v.shape
+    verdict = deltaproof.check_gradients(
+        loop, problem, plan=False, max_error="rel_fro=1e-6", because="fp32 outputs of an fp64 loop", words={"path": "recurrent"}
+    )
+    assert verdict.word == "holds", verdict.text
+    assert {"o", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"} <= set(verdict.tensors)
+
+
+def test_identities_hold_and_show_a_fault(problem):
+    result = deltaproof.differentiate(loop, problem)
+    verdict = deltaproof.gradient_identities(problem, result)
+    assert verdict, verdict.text
+    assert [i["name"] for i in verdict.json["gradients"]["identities"]] == ["I1", "I2", "I3", "I4", "I4M", "I5"]
+    for name, wrong in (
+        ("dg", result.gradients["dg"].flip(1)),
+        ("dk", -result.gradients["dk"]),
+        ("dbeta", 2 * result.gradients["dbeta"]),
+        ("dq", torch.zeros_like(result.gradients["dq"])),
+    ):
+        faulty = dataclasses.replace(result, gradients={**result.gradients, name: wrong})
+        assert deltaproof.gradient_identities(problem, faulty).word == "refuted", name
+
+
+def test_gradients_are_written_and_read_again(problem, tmp_path):
+    result = deltaproof.differentiate(loop, problem)
+    names = deltaproof.record(tmp_path / "case", problem, result)
+    again = deltaproof.read_problem(names[0], to="torch")
+    assert torch.equal(again.do, problem.do) and torch.equal(again.dfinal_state, problem.dfinal_state)
+    back = deltaproof.read_result(names[1], names[0], to="torch")
+    assert all(torch.equal(back.gradients[name], result.gradients[name]) for name in result.gradients)
+    alone = dataclasses.replace(result, o=None, final_state=None)
+    assert deltaproof.gradient_identities(problem, alone).word == "holds"
+
+
+def test_what_is_missing_is_said(problem):
+    silent = dataclasses.replace(problem, do=None, dfinal_state=None)
+    with pytest.raises(deltaproof.format_error, match="cotangents=True"):
+        deltaproof.differentiate(loop, silent)
+    result = deltaproof.differentiate(loop, problem)
+    with pytest.raises(deltaproof.format_error, match="neither do nor dfinal_state"):
+        deltaproof.gradient_identities(silent, dataclasses.replace(result, problem_sha256=""))
+    with pytest.raises(deltaproof.format_error, match="no gradient is called 'dw'"):
+        deltaproof.gradient_identities(problem, dataclasses.replace(result, gradients={"dw": problem.q}))
+    with pytest.raises(deltaproof.format_error, match="returns no final_state"):
+        deltaproof.differentiate(lambda p: loop(p)[0], problem)
