@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -147,7 +148,17 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   }
 }
 
-// The same question through `answer`, a suite and a replay: but for where the files lie, the verdicts are one text.
+/// Lines of a verdict but those on where files lie and which command says it again.
+std::vector<std::string> lines_of_verdict(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("again") && !line.starts_with("note")) out.push_back(line);
+  }
+  return out;
+}
+
+// The same question through `answer`, a suite, a replay and a matcher: but for where the files lie, the verdicts are one text.
 TEST(sound_options, one_question_has_one_answer_at_every_door) {
   EXPECT_EQ(emulation_options{}.seed, judging{}.seed);
   const auto folder = std::filesystem::path(::testing::TempDir()) / "doors";
@@ -185,6 +196,24 @@ TEST(sound_options, one_question_has_one_answer_at_every_door) {
   const replayed again = replay(folder / "verdict.json", {}, "1");
   EXPECT_TRUE(again.reproduced);
   EXPECT_EQ(said(to_json(again.report, again.identity)), said(first));
+
+  const testing::trial_answer matched =
+      testing::against_plan(read.given, read.gave, asked.plan, {.judge = asked.judge, .witness = ""});
+  EXPECT_EQ(lines_of_verdict(matched.text), lines_of_verdict(to_text(answered.report, answered.identity)));
+
+  // A door that lost one member of the record on its way would show: each changes what is said.
+  const std::vector<std::function<void(judging&)>> lost{[](judging& j) { j.false_alarm = judging{}.false_alarm; },
+                                                        [](judging& j) { j.accuracy.reset(); },
+                                                        [](judging& j) { j.power = true; },
+                                                        [](judging& j) { j.seed = judging{}.seed; },
+                                                        [](judging& j) { j.max_bits = judging{}.max_bits; },
+                                                        [](judging& j) { j.strict_padding = false; }};
+  for (std::size_t member = 0; member < lost.size(); ++member) {
+    check_request other = asked;
+    lost[member](other.judge);
+    const answered_check differs = answer(read.given, read.gave, other, answered.identity);
+    EXPECT_NE(said(to_json(differs.report, differs.identity)), said(first)) << "member " << member;
+  }
   std::filesystem::remove_all(folder);
 }
 
