@@ -15,8 +15,6 @@ namespace {
 
 using namespace invariant_detail;
 
-std::string part_name(std::size_t i) { return "part " + std::to_string(i + 1); }
-
 void require_sequences(const recorded_run& whole, const recorded_run& part) {
   const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
   if (w == p) return;
@@ -38,17 +36,6 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
     beyond += w[s].tokens - p[s].tokens;
   }
   return beyond;
-}
-
-/// Why equal bits of these elements say nothing; empty where they do.
-std::string why_vacuous(const bit_comparison& c) {
-  if (c.only_value && (c.elements > 1 || *c.only_value == 0 || !std::isfinite(*c.only_value))) {
-    return "every element of " + c.tensor + " that was compared is " + detail::general(*c.only_value, 4) +
-           ": a kernel that reads nothing gives the same bits too";
-  }
-  if (static_cast<double>(c.nonfinite) > most_not_judged * static_cast<double>(c.elements))
-    return detail::share_text(c.nonfinite, c.elements) + " of the elements of " + c.tensor + " that were compared are not finite";
-  return {};
 }
 
 /// prefix and pad: each sequence of each part beside the first tokens of the whole's.
@@ -196,14 +183,15 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
   out.bits = {o, state};
 }
 
-void verify_and_compare_chunk_size(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+/// chunk-size and path: results of one problem.
+void compare_results(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   bool other = false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
     if (require_shorter(whole, parts[i]) > 0)
-      throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path +
-                        "; chunk-size compares results of one problem");
+      throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path + "; " + std::string(name_of(kind)) +
+                        " compares results of one problem");
     const auto w = whole.given.sequences(), p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
@@ -212,7 +200,13 @@ void verify_and_compare_chunk_size(const recorded_run& whole, std::span<const re
       compare_o(o, whole, from, parts[i], at, w[s].tokens, i, s, 0);
       compare_state(state, whole, s, parts[i], s, i);
     }
-    other = other || whole.gave.chunk_size != parts[i].gave.chunk_size;
+    other = other || (kind == invariant_kind::path ? path_of(whole.gave) != path_of(parts[i].gave)
+                                                   : whole.gave.chunk_size != parts[i].gave.chunk_size);
+  }
+  if (!other && kind == invariant_kind::path) {
+    throw format_error(
+        whole.result_path + ": the path is " + std::string(name_of(path_of(whole.gave))) +
+        " in every result; path compares results of the chunk and the recurrent path: state path in their metadata");
   }
   if (!other) {
     throw format_error(whole.result_path + ": chunk_size is " +
@@ -257,13 +251,6 @@ std::string group_key(const recorded_run& run) {
   return key;
 }
 
-struct question_to_judge {
-  std::string what;
-  std::size_t parts;
-  bool against_whole;  ///< the problem is the whole's
-  recorded_run run;
-};
-
 std::string listed(const std::vector<std::size_t>& indices) {
   std::string text = indices.size() == 1 ? "part " : "parts ";
   for (std::size_t i = 0; i < indices.size();) {
@@ -284,7 +271,7 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
   for (const auto& [key, members] : groups) in_order.push_back(members);
   std::sort(in_order.begin(), in_order.end());
   for (const std::vector<std::size_t>& members : in_order) {
-    if (kind == invariant_kind::chunk_size) {
+    if (kind == invariant_kind::chunk_size || kind == invariant_kind::path) {
       for (const std::size_t i : members) out.push_back({part_name(i), 1, true, parts[i]});
       continue;
     }
@@ -305,9 +292,7 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
   return out;
 }
 
-void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
-                invariant_report& out) {
-  const auto asked = questions(out.kind, whole, parts);
+void judge_runs(const std::vector<question_to_judge>& asked, const invariant_options& options, invariant_report& out) {
   check_options how = options.check;
   how.judge.false_alarm /= static_cast<double>(asked.size());
   std::optional<verdict> judged;
@@ -342,6 +327,24 @@ void judge_runs(const recorded_run& whole, std::span<const recorded_run> parts, 
   }
 }
 
+void require_outputs(const recorded_run& run) {
+  if (!run.gave.has_outputs()) throw format_error(run.result_path + ": tensor o is missing; this invariant compares outputs");
+}
+
+void judge_identities(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
+                      invariant_report& out) {
+  if (!parts.empty()) throw format_error("invariant gradients: it looks at one result; give no part");
+  try {
+    out.gradients =
+        check_gradient_identities(whole.given, whole.gave, {options.check.judge, options.check.threads, options.check.stop});
+  } catch (const format_error& e) {
+    throw format_error(whole.result_path + ": " + e.what());
+  }
+  out.judged = out.gradients->judged;
+  out.reason = out.gradients->reason;
+  out.remedy = out.gradients->remedy;
+}
+
 }  // namespace
 
 recorded_run read_run(const std::filesystem::path& problem, const std::filesystem::path& result, notes_list& notes) {
@@ -352,7 +355,6 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
   out.problem_sha256 = sha256_hex(given.bytes());
   const safetensors_file gave = read_safetensors(result);
   out.gave = parse_result(gave, out.given, out.problem_sha256, notes);
-  if (!out.gave.has_outputs()) throw format_error(gave.where() + ": tensor o is missing; an invariant compares outputs");
   out.result_path = result.string();
   out.result_sha256 = sha256_hex(gave.bytes());
   return out;
@@ -362,15 +364,24 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
                                  const invariant_options& options) {
   require_valid(options.check.judge);
   require_threads(options.check.threads);
+  invariant_report out;
+  out.kind = kind;
+  if (kind == invariant_kind::gradients) {
+    judge_identities(whole, parts, options, out);
+    return out;
+  }
   if (parts.empty())
     throw format_error("invariant " + std::string(name_of(kind)) +
                        ": no part; give the whole with --whole and each part with --part");
-  invariant_report out;
-  out.kind = kind;
+  require_outputs(whole);
+  for (const recorded_run& part : parts) require_outputs(part);
   switch (kind) {
     case invariant_kind::prefix:
     case invariant_kind::pad:
       compare_first_tokens(kind, whole, parts, out);
+      return out;
+    case invariant_kind::repeat:
+      compare_repeats(whole, parts, out);
       return out;
     case invariant_kind::split:
       verify_split(whole, parts, out.notes);
@@ -379,11 +390,24 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
     case invariant_kind::varlen:
       verify_and_compare_varlen(whole, parts, out);
       break;
+    case invariant_kind::batch:
+      compare_batches(whole, parts, out);
+      if (out.judged == verdict::vacuous || !out.reason.empty()) return out;
+      break;
     case invariant_kind::chunk_size:
-      verify_and_compare_chunk_size(whole, parts, out);
+    case invariant_kind::path:
+      compare_results(kind, whole, parts, out);
+      break;
+    case invariant_kind::snapshot:
+    case invariant_kind::rollback: {
+      const auto asked = kept_parts(whole, parts, out);
+      if (out.judged != verdict::vacuous) judge_runs(asked, options, out);
+      return out;
+    }
+    case invariant_kind::gradients:
       break;
   }
-  judge_runs(whole, parts, options, out);
+  judge_runs(questions(kind, whole, parts), options, out);
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "deltaproof/check/invariant.hpp"
 
@@ -55,6 +56,26 @@ void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t se
 [[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) {
   return s.batch * p.tokens() + s.first_token;
 }
+
+/// What check is asked of: `parts` of the parts (0: the whole), as one run.
+struct question_to_judge {
+  std::string what;
+  std::size_t parts;
+  bool against_whole;  ///< the problem is the whole's
+  recorded_run run;
+};
+
+/// repeat: o, final_state and gradients of each part beside the whole's, bit for bit. Throws: as require_same_question.
+void compare_repeats(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
+/// batch: finds each sequence of the parts in the whole, by its bits, and compares. Throws: domain_error where there is none.
+void compare_batches(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
+/// snapshot and rollback: what each part kept, with the state that the next one starts from, and all of it beside the whole.
+/// Throws: shape_error, format_error or domain_error where the parts do not follow each other in the whole.
+[[nodiscard]] std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<const recorded_run> parts,
+                                                        invariant_report& out);
+/// Why equal bits of these elements say nothing; empty where they do.
+[[nodiscard]] std::string why_vacuous(const bit_comparison& c);
+[[nodiscard]] std::string part_name(std::size_t i);
 
 /// "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
 [[nodiscard]] std::string describe(const bit_difference& d);

@@ -25,6 +25,21 @@ std::string_view asks(invariant_kind kind) {
       return "packed sequences and the same sequences alone are within the budget of one oracle";
     case invariant_kind::chunk_size:
       return "results in chunks of any length are within the budget of one oracle";
+    case invariant_kind::path:
+      return "the chunk path and the recurrent path are within the budget of one oracle";
+    case invariant_kind::repeat:
+      return "the same call again gives the same bits of o, final_state and gradients";
+    case invariant_kind::batch:
+      return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the budget of one "
+             "oracle";
+    case invariant_kind::snapshot:
+      return "a state that was stored and restored is the state: within the budget of the tokens before it, and so is all after "
+             "it";
+    case invariant_kind::rollback:
+      return "tokens that were drafted and not accepted leave nothing: the state after the accepted ones, and all after it, is "
+             "within the budget";
+    case invariant_kind::gradients:
+      return "gradients, outputs and inputs satisfy the equations that every correct backward pass does";
   }
   return "";
 }
@@ -95,6 +110,58 @@ json judged_json(const judged_run& run) {
   return j;
 }
 
+json identities_json(const gradient_identities& g) {
+  json j{{"identities", json::array()}, {"visible_errors", json::object()}, {"blind", g.blind}};
+  for (const identity_report& i : g.identities) {
+    json one{{"name", i.name}, {"statement", i.statement}, {"missing", i.missing.empty() ? json(nullptr) : json(i.missing)}};
+    one["verdict"] = i.missing.empty() ? json(name_of(i.judged)) : json(nullptr);
+    one["equations"] = i.equations;
+    one["heads"] = i.heads;
+    one["blind_heads"] = i.blind_heads;
+    one["residual"] = detail::json_number(i.residual);
+    one["rounding_of_the_tensors"] = detail::json_number(i.rounding);
+    one["inputs_rounded_once_more"] = detail::json_number(i.expected);
+    one["limit"] = detail::json_number(i.limit);
+    one["worst"] = nullptr;
+    if (i.worst) {
+      one["worst"] = {{"sequence", i.worst->sequence},
+                      {"head", i.worst->head},
+                      {"token", i.worst->token ? json(*i.worst->token) : json(nullptr)},
+                      {"residual", detail::json_number(i.worst->residual)},
+                      {"limit", detail::json_number(i.worst->limit)}};
+    }
+    j["identities"].push_back(one);
+  }
+  for (const auto& [name, error] : g.visible) j["visible_errors"][name] = detail::json_number(error);
+  return j;
+}
+
+std::string identities_text(const gradient_identities& g) {
+  std::string out = detail::padded("identity", 13);
+  for (const char* title : {"residual", "stored", "inputs", "limit"}) out += detail::padded(title, 11);
+  out += "of the terms: how far the sides are apart; rounding of the tensors; with inputs rounded once more\n";
+  for (const identity_report& i : g.identities) {
+    out += detail::padded(i.name, 13);
+    if (!i.missing.empty()) {
+      out += "not formed: " + i.missing + "\n";
+      continue;
+    }
+    for (const double x : {i.residual, i.rounding, i.expected, i.limit}) out += detail::padded(detail::scientific(x, 3), 11);
+    out += i.statement;
+    if (i.worst) {
+      out += "; nearest its limit: seq " + std::to_string(i.worst->sequence) + " head " + std::to_string(i.worst->head) +
+             (i.worst->token ? " token " + std::to_string(*i.worst->token) : "");
+    }
+    out += "\n";
+  }
+  std::string seen;
+  for (const auto& [name, error] : g.visible)
+    seen += (seen.empty() ? "" : ", ") + name + " " + (error < 1 ? detail::general(error, 2) : std::string("not at all"));
+  out += detail::padded("shows", 13) + "relative errors from: " + seen + "\n";
+  for (const std::string& line : g.blind) out += detail::padded("blind", 13) + printable_line(line) + "\n";
+  return out;
+}
+
 std::string run_text(const recorded_run& run) {
   const result& r = run.gave;
   return run.result_path + ": " + std::to_string(run.given.batch() * run.given.tokens()) + " tokens, " +
@@ -116,6 +183,7 @@ std::string to_json(const invariant_report& report, const recorded_run& whole, s
   for (const bit_comparison& c : report.bits) j["bits"].push_back(bits_json(c));
   j["judged"] = json::array();
   for (const judged_run& run : report.runs) j["judged"].push_back(judged_json(run));
+  if (report.gradients) j["gradients"] = identities_json(*report.gradients);
   j["whole"] = run_json(whole);
   j["parts"] = json::array();
   for (const recorded_run& part : parts) j["parts"].push_back(run_json(part));
@@ -147,6 +215,7 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
                             detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(*c.first)
                       : "all " + std::to_string(c.elements) + " elements the same"));
   }
+  if (report.gradients) out += identities_text(*report.gradients);
   for (const judged_run& run : report.runs) line(std::string(name_of(run.report.judged)), run.what + ": " + run.report.reason);
   constexpr std::size_t most_notes = 4;
   std::vector<std::string> notes = identity.notes;

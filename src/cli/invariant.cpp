@@ -74,9 +74,9 @@ int run(const invariant_arguments& args, const common_options& common) {
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
   if (!args.directory.empty() && !args.parts.empty())
     throw format_error("invariant: --part and --parts-dir together; give one of them");
-  if (args.whole.size() != 2) throw format_error("invariant: give --whole PROBLEM RESULT once");
+  if (args.whole.size() != 2) throw format_error("invariant " + args.kind + ": give PROBLEM RESULT of the whole once");
   const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
-  if (files.empty())
+  if (files.empty() && kind != invariant_kind::gradients)
     throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
   if (files.size() % 2 != 0) throw format_error("invariant: --part takes two files, PROBLEM and RESULT");
 
@@ -118,17 +118,27 @@ int run(const invariant_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_invariant(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("invariant", "Judge results of one kernel against each other: prefix, split, pad, varlen, chunk-size");
+  auto* command = app.add_subcommand(
+      "invariant",
+      "Judge results of one kernel against each other (prefix, split, pad, varlen, chunk-size, path, repeat, batch, "
+      "snapshot, rollback), or the gradients of one "
+      "result against the equations of every correct backward pass (gradients)");
   const auto args = std::make_shared<invariant_arguments>();
   command
-      ->add_option("KIND", args->kind,
-                   "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes "
-                   "nothing; varlen: packed is as alone; chunk-size: any chunk length")
+      ->add_option(
+          "KIND", args->kind,
+          "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes "
+          "nothing; varlen: packed is as alone; chunk-size: any chunk length; path: chunk and recurrent; repeat: the same call "
+          "again; batch: a "
+          "sequence at another index or beside others; snapshot: a state stored and restored; rollback: drafted tokens not "
+          "accepted leave nothing; gradients: q . dq = o . do and five more, of one "
+          "result, no plan needed")
       ->required();
   run_files& files = common.files;
-  files.reads(
-      command->add_option("--whole", args->whole, "PROBLEM RESULT of the whole")->required()->expected(2)->type_name("FILE"));
+  files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole")
+                  ->required()
+                  ->expected(2)
+                  ->type_name("PROBLEM RESULT"));
   files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")
                   ->type_size(2)
                   ->expected(1, 1 << 20)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
+#include "deltaproof/check/gradient_identities.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/oracle/gradients.hpp"
 #include "support/recordings.hpp"
@@ -70,6 +71,25 @@ TEST(recorded_gradients, have_the_errors_that_differentiation_of_a_token_loop_fi
   EXPECT_GE(compared, 46U);
 }
 
+void expect_identities(const std::filesystem::path& problem_file, const std::filesystem::path& result_file) {
+  notes_list notes;
+  const safetensors_file file = read_safetensors(problem_file);
+  const problem p = parse_problem(file, notes);
+  const gradient_identities found = check_gradient_identities(p, read_result(result_file, p, sha256_hex(file.bytes()), notes));
+  EXPECT_EQ(found.judged, verdict::holds) << result_file << ": " << found.reason;
+}
+
+TEST(recorded_gradients, satisfy_the_identities) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::carried_recordings() / "fla-0.6")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".safetensors" || name.find(".problem.") != std::string::npos) continue;
+    expect_identities(entry.path().parent_path() / (name.substr(0, name.find('.')) + ".problem.safetensors"), entry.path());
+    ++files;
+  }
+  EXPECT_GE(files, 7U);
+}
+
 std::filesystem::path backward_recordings() {
   const auto folder = testing::external_recordings();
   return folder.empty() || !std::filesystem::exists(folder.parent_path() / "backward/index.json")
@@ -92,6 +112,13 @@ TEST(recorded_gradients, of_the_external_recordings_have_the_errors_of_their_ind
     }
   }
   EXPECT_GE(compared, 80U);
+}
+
+TEST(recorded_gradients, of_the_external_recordings_satisfy_the_identities) {
+  const auto folder = backward_recordings();
+  if (folder.empty()) GTEST_SKIP() << "no recordings of backward passes beside the checkout";
+  for (const auto& row : nlohmann::json::parse(std::ifstream(folder / "index.json")))
+    expect_identities(folder / row.at("problem").get<std::string>(), folder / row.at("result").get<std::string>());
 }
 
 TEST(recorded_gradients, agree_with_independent_fp64_gradients) {

@@ -262,6 +262,14 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missin
 expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --part wide.safetensors bad16.safetensors
 expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 3 "nothing could have moved" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
+expect 2 "give one of the two" invariant gradients wide.safetensors wide64.safetensors
+expect 0 "" gen $small --cotangents -o slope.safetensors
+expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetensors
+expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
+grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
+expect 2 "give no part" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
+expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
+expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors

@@ -96,6 +96,12 @@ with tempfile.TemporaryDirectory() as name:
         spoilt("invariant", "a comparison without its first", differs, lambda a: a["bits"][0].pop("first"))
         spoilt("invariant", "a judged run without its tensors", differs, lambda a: a["judged"][0].pop("tensors"))
 
+    slopes_hold = answer(box, "invariant", 0, "invariant", "gradients", "with-do.safetensors", "slopes.safetensors")
+    if slopes_hold:
+        spoilt("invariant", "gradients without an identity", slopes_hold, lambda a: a["gradients"]["identities"].pop())
+        spoilt("invariant", "an identity without its limit", slopes_hold, lambda a: a["gradients"]["identities"][0].pop("limit"))
+        spoilt("invariant", "no identities at all", slopes_hold, lambda a: a.pop("gradients"))
+
     cases = "".join(
         f'[[case]]\nproblem = "p.safetensors"\nresult = "{file}.safetensors"\nplan = "fp32"\nexpect = "{word}"\n'
         for file, word in (("r16", "holds"), ("bad", "refuted"), ("gone", "holds")))

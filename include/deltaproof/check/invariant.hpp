@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Judges results of one kernel against each other: `check_invariant(kind, whole, parts)` asks whether a kernel that is
-// given a question in another cut gives the same answer. prefix and pad ask for the same bits; split, varlen and
-// chunk_size ask that every result is within its plan's budget of one oracle, and report whether the bits agree. That the
+// given a question in another cut gives the same answer. prefix, pad and repeat ask for the same bits; the others ask that every
+// result is within its plan's budget of one oracle, and report whether the bits agree (batch: the same bits suffice). That the
 // parts are cuts of the whole is verified bit for bit first. Sequence s of a part belongs to sequence s of the whole,
 // packed or not (varlen: part s to sequence s). It exists because causality, carried states, padding and packing are
 // broken in ways that no single result shows.
@@ -17,20 +17,31 @@
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
+#include "deltaproof/check/gradient_identities.hpp"
 #include "deltaproof/files/exchange.hpp"
 
 namespace deltaproof {
 
 /// prefix: a part is the first tokens of each sequence. pad: the whole is a part followed by tokens that cannot change the
 /// state. split: the parts follow each other in time. varlen: part s is sequence s of a packed whole, alone. chunk_size:
-/// the same problem in chunks of another length.
-enum class invariant_kind { prefix, split, pad, varlen, chunk_size };
-inline constexpr detail::kind_names<invariant_kind, 5> invariant_names{{
+/// the same problem in chunks of another length. path: the same problem on another path, chunk or recurrent. repeat: the same
+/// call again. batch: each sequence of a part is one of the whole's, alone, at another index or beside others. snapshot: as
+/// split, but the state that a part starts from is judged, whatever the part before it left: it was stored and restored.
+/// rollback: as snapshot, but a part may go on with drafted tokens that the next one does not accept. gradients: no parts, the
+/// whole beside the equations that every correct gradient satisfies (gradient_identities.hpp).
+enum class invariant_kind { prefix, split, pad, varlen, chunk_size, path, repeat, batch, snapshot, rollback, gradients };
+inline constexpr detail::kind_names<invariant_kind, 11> invariant_names{{
     {invariant_kind::prefix, "prefix"},
     {invariant_kind::split, "split"},
     {invariant_kind::pad, "pad"},
     {invariant_kind::varlen, "varlen"},
     {invariant_kind::chunk_size, "chunk-size"},
+    {invariant_kind::path, "path"},
+    {invariant_kind::repeat, "repeat"},
+    {invariant_kind::batch, "batch"},
+    {invariant_kind::snapshot, "snapshot"},
+    {invariant_kind::rollback, "rollback"},
+    {invariant_kind::gradients, "gradients"},
 }};
 [[nodiscard]] inline std::string_view name_of(invariant_kind kind) { return detail::name_in(invariant_names, kind); }
 /// Throws: format_error that lists the names there are.
@@ -85,7 +96,8 @@ struct invariant_report {
   std::string reason;
   std::string remedy;  ///< empty: none
   std::vector<bit_comparison> bits;
-  std::vector<judged_run> runs;  ///< empty where bits alone decide
+  std::vector<judged_run> runs;                       ///< empty where bits alone decide
+  std::optional<gradient_identities> gradients = {};  ///< of invariant_kind::gradients
   notes_list notes;
 };
 
