@@ -165,12 +165,13 @@ def check(
     problem, result: a Problem or Result, a dict of tensors and words, or the path of a safetensors file.
     plan: a name of `plans()` or the path of a .toml file; None: the preset that lists the result's kernel; False: measure only.
     max_error, because: limits "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps) and where they come from.
-    false_alarm: the probability that a kernel which keeps its plan is refuted. accuracy: what the plan itself may err by.
-    power: run the planted faults; without them there is no diagnosis, no `vacuous`, and no limit on their shapes, so that
-        one as small as rounding may hold.
-    strict_padding: refute what is not 0 in entries of A, Ai and Aqk that nobody reads; otherwise it is noted.
-    max_seconds: after that the verdict is undecided. witness: where refuted, the folder for the smallest part that still is;
-        a witness that is there is replaced.
+    false_alarm: the probability that a kernel which conforms to its plan is refuted. accuracy: the largest relative error of
+        the plan itself.
+    power: search for planted faults. False is quicker, but then there is no diagnosis and no `vacuous`, and a fault as small
+        as rounding errors may pass.
+    strict_padding: refute a result where entries of A, Ai and Aqk that no kernel reads are not 0; otherwise this is a note.
+    max_seconds: after that the verdict is undecided. witness: the folder for the smallest part that is still refuted, written
+        where the verdict is refuted; an older witness there is replaced.
 
     The interpreter is unlocked meanwhile. Raises shape_error, domain_error or format_error, all ValueErrors, for bad input.
     """
@@ -352,11 +353,12 @@ def emulate(
     threads: int = 0,
     to: str | None = "torch",
 ) -> Result:
-    """The result a kernel that keeps the plan may give, bit for bit as it declares, or one with a planted fault of `faults()`.
+    """A result that a kernel conforming to the plan may give, rounded exactly as it declares, or one with a planted fault of
+    `faults()`.
 
     chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: above
-    0, another build of the same kernel, whose sums start with terms of their own, from `seed`; above 1 each finished sum is
-    moved by up to this many units in its last place.
+    0, another build of the same kernel, which starts its sums at other terms, chosen by `seed`; above 1, each finished
+    sum is also changed by up to this many ulps.
     """
     if chunk is not None and chunk < 1:
         raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")

@@ -32,7 +32,7 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> touched(const tensor_view& view, const
     std::ptrdiff_t& end = strides[axis] < 0 ? low : high;
     if (__builtin_mul_overflow(strides[axis], static_cast<std::ptrdiff_t>(view.shape()[axis]) - 1, &span) ||
         __builtin_add_overflow(end, span, &end))
-      throw shape_error(of_view(view, name) + " reaches further than memory does; strides count elements");
+      throw shape_error(of_view(view, name) + " reaches beyond the address space; strides count elements");
   }
   return {low, high};
 }

@@ -97,7 +97,7 @@ std::string decisive_bound(const tensor_report& t) {
     if (judge_interval(e, b.limit) != t.judged) continue;
     return t.name + " " + std::string(name_of(b.which)) + " " + digits(e.value) +
            (t.judged == verdict::refuted     ? " is above "
-            : t.judged == verdict::undecided ? " cannot be told from "
+            : t.judged == verdict::undecided ? " cannot be distinguished from "
                                              : " is within ") +
            digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
   }
@@ -120,20 +120,21 @@ std::string reason_for(const check_report& c) {
     if (t.first_beyond_range) {
       return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) +
              " where the exact value is " + digits(t.first_beyond_range->want) + ", more than twice the largest number of " +
-             t.dtype + ": infinity, NaN or that largest number is due; " + std::to_string(t.beyond_range) + " such elements";
+             t.dtype + ": infinity, NaN or that largest number was expected; " + std::to_string(t.beyond_range) +
+             " such elements";
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();
-      return "nothing is outside, but zeros in place of " + t.name + " would keep every bound on it, " +
+      return "no limit is exceeded, but zeros in place of " + t.name + " would pass every bound on it, " +
              std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
-    if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "nothing was left to judge: " + t.name + " has no elements";
+    if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous)
-      return "nothing of " + t.name + " was left to judge: the exact recurrence leaves its formats' range before it";
-    if (c.judged == verdict::measured) return "no budget was given: errors only";
+      return "no element of " + t.name + " could be judged: the exact recurrence leaves the range of its formats first";
+    if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
-      return "the reference encloses neither value nor divergence of " + std::to_string(t.errors.unknown) + " elements of " +
-             t.name + ": magnitudes beyond the range of fp64";
+      return "the reference can neither bound nor call divergent " + std::to_string(t.errors.unknown) + " elements of " + t.name +
+             ": magnitudes beyond the range of fp64";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
       return "the reference knows no digit of " + t.name + ": with radii of up to " + digits(t.errors.radius) +
@@ -164,7 +165,7 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
                      " on the " + std::string(name_of(r.path.value_or(path_of(r)))) + " path in " +
                      std::string(name_of(p.q.element_format())) +
                      "; state one with --plan (candidates: " + (candidates.empty() ? "none" : candidates) +
-                     "), or ask for errors only with --no-plan, or give a budget with --max-error");
+                     "), or ask for errors only with --no-plan, or give a limit with --max-error");
 }
 
 namespace {
@@ -326,10 +327,10 @@ void join_plan(check_report& out) {
   out.judged = combine(alone, combined(plan));
   if (!plan.adequacy.adequate) {
     const bool keeps = plan.conforms == verdict::holds || plan.conforms == verdict::vacuous;
-    out.reason = (keeps ? "the kernel keeps its plan " + plan.plan + ", and that is inadequate on these inputs: "
-                        : "the plan " + plan.plan + " is inadequate on these inputs: ") +
+    out.reason = (keeps ? "the kernel conforms to its plan " + plan.plan + ", but the plan is not adequate on these inputs: "
+                        : "the plan " + plan.plan + " is not adequate on these inputs: ") +
                  plan.adequacy.reason +
-                 (plan.conforms == verdict::refuted ? "; and the kernel does not keep it: " + plan.reason : "") +
+                 (plan.conforms == verdict::refuted ? "; and the kernel does not conform to it: " + plan.reason : "") +
                  (nonfinite ? "; " + out.reason : "");
   } else if (nonfinite) {
     const bool earlier = plan.conforms == verdict::refuted && !plan.first_bad_stage.empty() && plan.first_bad_stage != "o";
@@ -366,7 +367,7 @@ void add_gradients(const problem& p, const result& r, const check_options& optio
 
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
-    if (out.stopped) return "let it finish: a larger --max-seconds, or none";
+    if (out.stopped) return "allow more time: a larger --max-seconds, or none";
     if (out.conformance && out.conformance->conforms == verdict::undecided)
       return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
@@ -406,7 +407,7 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
 /// As --strict-padding asks.
 void refute_unread(check_report& out) {
   if (out.unread.empty()) return;
-  const std::string text = check_detail::describe(out.unread.front()) + "; strict padding asks for zeros there";
+  const std::string text = check_detail::describe(out.unread.front()) + "; --strict-padding requires zeros there";
   out.reason = out.judged == verdict::refuted ? out.reason + "; " + text : text;
   out.judged = verdict::refuted;
 }
@@ -457,7 +458,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
     out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
     out.judged = verdict::vacuous;
-    out.reason = "there is no element to ask a plan about";
+    out.reason = "no element is known well enough to be judged by a plan";
   }
   count_coverage(pairs, out);
   judge_coverage(out);

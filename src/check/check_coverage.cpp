@@ -61,7 +61,7 @@ std::string not_judged_text(const check_report& report) {
               t.name + " (" + detail::share_text(count, c.elements) + "): " + why;
     };
     add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
-    add(c.blind, "the plan gives no limit there, or one that zeros would keep");
+    add(c.blind, "the plan gives no limit there, or a limit that zeros would pass");
   }
   return text;
 }
@@ -126,17 +126,17 @@ void check_detail::judge_coverage(check_report& out) {
     if (!passes(out.judged)) continue;
     if (t.coverage.share_not_judged() > most_not_judged) {
       out.judged = verdict::vacuous;
-      out.reason = "nothing is outside, but too little was judged: " + text;
+      out.reason = "no limit is exceeded, but too little was judged: " + text;
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;
-      out.reason = "nothing is outside, but the exact recurrence has left the range of its formats in " + std::to_string(beyond) +
-                   " of " + std::to_string(t.coverage.elements) + " elements of o (" +
+      out.reason = "no limit is exceeded, but the exact recurrence has left the range of its formats in " +
+                   std::to_string(beyond) + " of " + std::to_string(t.coverage.elements) + " elements of o (" +
                    detail::share_text(beyond, t.coverage.elements) + ")";
     } else if (farther) {
       out.judged = verdict::vacuous;
-      out.reason = "nothing is outside, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +
-                   " times the exact values, and that of zeros is once: no limit that lets it pass says anything";
+      out.reason = "no limit is exceeded, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +
+                   " times the exact values, so zeros would be closer: a limit that passes it says nothing";
     }
   }
   if (passes(out.judged) && !text.empty()) out.reason += "; not judged: " + text;

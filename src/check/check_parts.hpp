@@ -64,6 +64,6 @@ struct judged_gradients {
 [[nodiscard]] std::string first_bad_of(const plan_report& plan);
 [[nodiscard]] bool judged_without_faults(const check_report& report);
 inline constexpr std::string_view no_limits_on_faults =
-    "without a search for planted faults (--no-power) no limit on their shapes is applied: one as small as rounding may hold";
+    "--no-power: planted faults were not searched for, so a fault as small as rounding errors may pass";
 
 }  // namespace deltaproof::check_detail

@@ -80,22 +80,23 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
     if (rms == nullptr || max == nullptr) continue;
     if (!std::isfinite(rms->limit.value) || !std::isfinite(max->limit.value)) {
-      budgets += std::string(budgets.empty() ? "" : "; ") + tensor + ": no budget, the plan's own runs are not finite";
+      budgets += std::string(budgets.empty() ? "" : "; ") + tensor + ": no limit, because emulating the plan overflows";
       continue;
     }
     budgets += std::string(budgets.empty() ? "" : "; ") + tensor + " rms " + detail::general(closeness(*rms), 3) + ", max " +
                detail::general(closeness(*max), 3) + " of the limit";
   }
   line("plan", plan.plan + ": " +
-                   (plan.conforms == verdict::refuted ? "not kept"
-                    : plan.conforms == verdict::holds ? "kept"
+                   (plan.conforms == verdict::refuted ? "does not conform"
+                    : plan.conforms == verdict::holds ? "conforms"
                                                       : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", !plan.adequacy.judged                                      ? "not known: stopped before it was"
-                   : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head is judged to its end"
+  line("adequate", !plan.adequacy.judged ? "not known: the check was stopped first"
+                   : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0
+                       ? "not measured: no head could be judged up to its last token"
                    : plan.adequacy.adequate
-                       ? "yes: at most " + detail::general(plan.adequacy.worst_ratio, 3) +
-                             " times what its formats alone cost, relative error " + detail::general(plan.adequacy.worst_error, 3)
+                       ? "yes: its error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                             " times that of its formats alone; relative error " + detail::general(plan.adequacy.worst_error, 3)
                        : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
@@ -118,7 +119,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     line("stages", "worst error in units of its bound: " + text);
   }
   if (const std::string stage = first_bad_of(plan); !stage.empty()) line("first bad", first_bad_text(plan, stage));
-  if (judged_without_faults(report)) line("power", "not looked at; " + std::string(no_limits_on_faults));
+  if (judged_without_faults(report)) line("power", "not measured; " + std::string(no_limits_on_faults));
   if (plan.power.ran) {
     if (!plan.first_bad_stage.empty() || plan.conforms == verdict::refuted) {
       std::string text;
@@ -130,22 +131,22 @@ void conformance_text(const plan_report& plan, const check_report& report, const
         text += (text.empty() ? "" : "; ") + std::string(s.planted->name) + " (score " + detail::general(s.score, 2) +
                 "): " + std::string(s.planted->what);
       }
-      line("diagnosis", text.empty() ? "no planted fault fits" : text);
+      line("diagnosis", text.empty() ? "no planted fault explains the error" : text);
     }
     std::string invisible;
     for (const fault* f : plan.power.invisible) invisible += (invisible.empty() ? "" : ", ") + std::string(f->name);
     line("power", std::to_string(plan.power.visible.size()) + " of " +
                       std::to_string(plan.power.visible.size() + plan.power.invisible.size()) +
-                      " planted faults would show on these inputs" +
+                      " planted faults would be detected on these inputs" +
                       (invisible.empty() ? "" : "; not " + shortened(invisible, 160)));
   }
   line("false alarm",
-       "a kernel that keeps this plan, its errors distributed as those of the emulated runs, is refuted with probability at "
-       "most " +
+       "a kernel that conforms to this plan, with errors distributed as in the emulated runs, is refuted with probability "
+       "at most " +
            detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " + std::to_string(plan.runs) +
            " runs of each of " + std::to_string(plan.variants.size()) + " variants on the given and on perturbed inputs; " +
            plan.slice + ")");
-  for (const std::string& other : report.other_plans) line("not", other);
+  for (const std::string& other : report.other_plans) line("other plan", other);
 }
 
 }  // namespace
@@ -161,10 +162,10 @@ std::string to_text(const check_report& report, const check_identity& identity) 
        (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
   if (report.diverges) {
     const auto& d = *report.diverges;
-    line("diverges", "the exact recurrence leaves its formats' range at token " + std::to_string(d.token) + " (sequence " +
+    line("diverges", "the exact recurrence leaves the range of its formats at token " + std::to_string(d.token) + " (sequence " +
                          std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
                          std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) +
-                         " outputs from there on, where infinity or NaN is due and finite values are not judged");
+                         " outputs from there on: there infinity and NaN are correct, and finite values are not judged");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();
@@ -175,7 +176,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
                          (d.cotangents_from < d.states_until
                               ? ", gradients are judged of tokens " + std::to_string(d.cotangents_from) + " to " +
                                     std::to_string(d.states_until - 1)
-                              : ", nothing is judged but dq of the first " + std::to_string(d.states_until) + " tokens"));
+                              : ", only dq is judged, of the first " + std::to_string(d.states_until) + " tokens"));
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   std::size_t names = 12;

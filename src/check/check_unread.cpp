@@ -57,7 +57,7 @@ std::vector<unread_entries> find_unread(const problem& p, const result& r) {
 std::string describe(const unread_entries& x) {
   const stage_place& at = *x.first;
   return std::to_string(x.nonzero) + " of " + std::to_string(x.elements) + " entries of " + x.stage +
-         " that nobody reads are not 0" + (x.nonfinite > 0 ? ", " + std::to_string(x.nonfinite) + " of them not finite" : "") +
+         " that no kernel reads are not 0" + (x.nonfinite > 0 ? ", " + std::to_string(x.nonfinite) + " of them not finite" : "") +
          "; the first, sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head) + ", chunk " +
          std::to_string(at.chunk) + ", row " + std::to_string(at.row) + ", column " + std::to_string(at.element) + ", is " +
          detail::general(at.got, 4);

@@ -79,15 +79,15 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
       if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
         out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
                      std::to_string(std::max<std::size_t>(1, C / n)) +
-                     " tokens to tell a leak from other arithmetic in a partial chunk";
+                     " tokens to distinguish a leak from different arithmetic in a partial chunk";
       }
     }
     return;
   }
   if (shared == 0 || beyond == 0) {
     out.judged = verdict::vacuous;
-    out.reason = shared == 0 ? "the parts hold no token: nothing was compared"
-                             : "no part is shorter than the whole: nothing could have moved";
+    out.reason = shared == 0 ? "the parts hold no token, so nothing was compared"
+                             : "no part is shorter than the whole, so the test could not fail";
     out.remedy = kind == invariant_kind::pad ? "give a whole with padding tokens after the part's"
                                              : "give a part with fewer tokens than the whole";
     return;
@@ -102,7 +102,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     const std::string why = c.elements > 0 ? why_vacuous(c) : "";
     if (why.empty()) continue;
     out.judged = verdict::vacuous;
-    out.reason = "nothing differs, but " + why;
+    out.reason = "no bit differs, but " + why;
     out.remedy = "record a run whose outputs are finite and depend on its inputs";
     return;
   }
@@ -317,7 +317,7 @@ void judge_runs(const std::vector<question_to_judge>& asked, const invariant_opt
     if (c.other_format) out.notes.push_back(c.tensor + " has another format in some parts: its bits were not compared there");
   }
   if (out.judged == verdict::holds) {
-    out.reason = "every result is within its plan's budget of one oracle; bits: " +
+    out.reason = "every result is within its plan's limits of the same reference; bits: " +
                  (differing == 0 ? "all " + std::to_string(elements) + " the same"
                                  : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
     for (const judged_run& run : out.runs) {

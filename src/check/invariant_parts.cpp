@@ -130,7 +130,7 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
       right = std::string(b);
     }
     throw format_error(part.problem_path + ": " + what + " is " + right + " and " + left + " in " + whole.problem_path +
-                       "; a part asks the same question as the whole");
+                       "; a part must state the same as the whole");
   };
   same("op", name_of(w.op), name_of(p.op));
   same("rule", name_of(w.rule), name_of(p.rule));
@@ -178,7 +178,7 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
   }
   if (w && p && w->dtype() != p->dtype()) {
     throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " +
-                       whole.problem_path + "; a part asks the same question as the whole");
+                       whole.problem_path + "; a part must state the same as the whole");
   }
 }
 
@@ -234,7 +234,8 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
           const std::size_t k = (row * p.key_heads() + p.key_head(h)) * K + i;
           if (p.k.at(k) == 0) continue;
           if (p.beta_activation != activation_kind::none)
-            fail("k", p.k, k, "a padding token must not write: k = 0, as no beta has a step of 0 after its activation");
+            fail("k", p.k, k,
+                 "a padding token must not change the state; set its k to 0, since no beta has a step of 0 after its activation");
           fail("beta", p.beta, at, "a padding token must not write: beta = 0 or k = 0");
         }
       }

@@ -137,7 +137,7 @@ std::string part_name(std::size_t i) { return "part " + std::to_string(i + 1); }
 std::string why_vacuous(const bit_comparison& c) {
   if (c.only_value && (c.elements > 1 || *c.only_value == 0 || !std::isfinite(*c.only_value))) {
     return "every element of " + c.tensor + " that was compared is " + detail::general(*c.only_value, 4) +
-           ": a kernel that reads nothing gives the same bits too";
+           ": a kernel that ignores its inputs gives the same bits";
   }
   if (static_cast<double>(c.nonfinite) > most_not_judged * static_cast<double>(c.elements))
     return detail::share_text(c.nonfinite, c.elements) + " of the elements of " + c.tensor + " that were compared are not finite";
@@ -209,7 +209,7 @@ void compare_batches(const recorded_run& whole, std::span<const recorded_run> pa
   out.bits = {o, state};
   if (!elsewhere) {
     out.judged = verdict::vacuous;
-    out.reason = "every part is the whole batch in its own order: nothing could have moved";
+    out.reason = "every part is the whole batch in its own order: nothing could have changed";
     out.remedy = "give parts with fewer sequences, or the same ones at other indices";
     return;
   }

@@ -20,24 +20,25 @@ std::string_view asks(invariant_kind kind) {
     case invariant_kind::pad:
       return "tokens that cannot change the state change no bit of o before them and none of final_state";
     case invariant_kind::split:
-      return "calls that carry the state are one call: each within its budget, and all together within that of the whole";
+      return "calls that carry the state equal one call: each is within its limits, and all together are within those of the "
+             "whole";
     case invariant_kind::varlen:
-      return "packed sequences and the same sequences alone are within the budget of one oracle";
+      return "packed sequences and the same sequences alone are within the limits of the same reference";
     case invariant_kind::chunk_size:
-      return "results in chunks of any length are within the budget of one oracle";
+      return "results in chunks of any length are within the limits of the same reference";
     case invariant_kind::path:
-      return "the chunk path and the recurrent path are within the budget of one oracle";
+      return "the chunk path and the recurrent path are within the limits of the same reference";
     case invariant_kind::repeat:
       return "the same call again gives the same bits of o, final_state and gradients";
     case invariant_kind::batch:
-      return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the budget of one "
-             "oracle";
+      return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the limits of the "
+             "same reference";
     case invariant_kind::snapshot:
-      return "a state that was stored and restored is the state: within the budget of the tokens before it, and so is all after "
+      return "a state that was stored and restored is the state: within the limits of the tokens before it, and so is all after "
              "it";
     case invariant_kind::rollback:
       return "tokens that were drafted and not accepted leave nothing: the state after the accepted ones, and all after it, is "
-             "within the budget";
+             "within the limits";
     case invariant_kind::gradients:
       return "gradients, outputs and inputs satisfy the equations that every correct backward pass does";
   }

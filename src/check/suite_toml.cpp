@@ -62,7 +62,7 @@ class suite_reader {
     if (node == nullptr) return "";
     if (!node->is_string()) fail(*node, key + " must be text");
     std::string value = *node->value<std::string>();
-    if (value.empty()) fail(*node, key + " is empty; leave it out, or say which");
+    if (value.empty()) fail(*node, key + " is empty; remove the key, or give a value");
     if (value.find('\0') != std::string::npos)
       fail(*node, key + " = " + in_quotes(value) + " holds a NUL, which is part of no name");
     return value;
@@ -115,7 +115,7 @@ class suite_reader {
     }
     if (c.no_plan && !c.plan.empty()) fail(*table.get("plan"), "plan and no_plan = true together; give one of them");
     if (c.no_plan && c.accuracy)
-      fail(*table.get("accuracy"), "accuracy is a demand on the plan, and no_plan = true; drop one of them");
+      fail(*table.get("accuracy"), "accuracy is a limit on the plan, and no_plan = true; remove one of them");
     c.expect = expected(table, c.no_plan);
     return c;
   }
@@ -147,7 +147,7 @@ suite parse_suite(std::string_view text, const std::filesystem::path& file) {
     return suite_reader(file).read(toml::parse(text));
   } catch (const toml::parse_error& e) {
     throw format_error(file.string() + ": line " + std::to_string(e.source().begin.line) +
-                       ": no TOML: " + std::string(e.description()));
+                       ": not valid TOML: " + std::string(e.description()));
   }
 }
 

@@ -99,9 +99,10 @@ std::string counted(std::size_t n, const std::string& what) { return std::to_str
 std::vector<std::string> drift_lines(const suite_drift& d) {
   std::vector<std::string> lines;
   lines.push_back("since " + d.file + ": " + counted(d.verdicts.size(), "verdict") + " changed, " +
-                  std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios moved, " +
+                  std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios changed, " +
                   counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
-  if (!d.drawn_then.empty()) lines.push_back("ratios   not compared: limits were drawn otherwise then: " + d.drawn_then);
+  if (!d.drawn_then.empty())
+    lines.push_back("ratios   not compared, because the limits were drawn with other options: " + d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
@@ -115,9 +116,9 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
   if (!d.other_inputs.empty())
-    lines.push_back("inputs   another problem file than then, ratios not compared: " + listed(d.other_inputs));
-  if (!d.other_plans.empty()) lines.push_back("plans    another plan than then, ratios not compared: " + listed(d.other_plans));
-  if (!d.other_results.empty()) lines.push_back("results  another result file than then: " + listed(d.other_results));
+    lines.push_back("inputs   the problem file has changed, ratios not compared: " + listed(d.other_inputs));
+  if (!d.other_plans.empty()) lines.push_back("plans    the plan has changed, ratios not compared: " + listed(d.other_plans));
+  if (!d.other_results.empty()) lines.push_back("results  the result file has changed: " + listed(d.other_results));
   return lines;
 }
 
@@ -129,10 +130,10 @@ std::string summary_line(const suite_report& r) {
     if (n > 0) text += ", " + std::to_string(n) + " " + what;
   };
   add(r.unexpected(), "not");
-  add(r.count(case_state::stopped), "undecided, stopped before they were done");
+  add(r.count(case_state::stopped), "undecided, stopped before they were finished");
   add(r.count(case_state::failed), "without an answer");
   add(r.count(case_state::skipped), "skipped: no result file");
-  return text + "; " + counted(r.problems, "problem") + ", the oracle asked " + counted(r.solved, "time");
+  return text + "; " + counted(r.problems, "problem") + ", the reference computed " + counted(r.solved, "time");
 }
 
 /// What chance leaves to each case adds up over them.
@@ -309,7 +310,7 @@ std::string to_text(const suite_report& r) {
   }
   out += "verdict      " + summary_line(r) + "\n";
   if (family(r) > 0) {
-    out += "false alarm  kernels that keep their plans are refuted anywhere in this suite with probability at most " +
+    out += "false alarm  kernels that conform to their plans are refuted anywhere in this suite with probability at most " +
            detail::general(family(r), 2) + " (each case " + detail::general(r.false_alarm, 2) + ")\n";
   }
   return out + "again        " + one_line(r.reproduce) + "\n";

@@ -145,7 +145,7 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   const std::size_t heads = p.value_heads() * p.sequence_count();
   const std::string stop = s.stopped() ? "; stopped early" : "";
   if (!s.kept.at) {
-    if (s.single()) return "all of it: no fewer tokens of its one head are refuted the same way" + stop;
+    if (s.single()) return "all of it: no shorter prefix of its one head is refuted the same way" + stop;
     return "all of it: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
            ") is refuted the same way alone" + stop;
   }

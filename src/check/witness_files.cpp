@@ -87,9 +87,10 @@ const plan_source* judged_plan(const check_report& report, const check_record& r
 
 std::string readme(const fs::path& folder, const std::string& reason, const std::string& says, const check_identity& whole,
                    bool has_plan) {
-  return "A result that deltaproof " + whole.version + " refutes, cut down.\n\n    deltaproof replay " + folder.string() +
+  return "A result that deltaproof " + whole.version +
+         " refutes, cut down to the smallest part that is still refuted.\n\n    deltaproof replay " + folder.string() +
          "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " +
-         (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason + "\nkept     " + says + "\nof       " +
+         (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason + "\npart     " + says + "\nof       " +
          whole.problem_path + " and " + whole.result_path +
          "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
          (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") +

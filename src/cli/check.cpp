@@ -111,19 +111,18 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   run_files& files = common.files;
   files.reads(command
                   ->add_option("PROBLEM", args->problem,
-                               "What the kernel was given (deltaproof.problem/1), or alone a suite ending in .toml: [[case]] "
+                               "The inputs of the kernel (deltaproof.problem/1). Or, alone, a suite ending in .toml: [[case]] "
                                "problem, result, plan, expect, accuracy, name, no_plan")
                   ->required()
                   ->type_name("FILE"));
-  files.reads(command->add_option("RESULT", args->result, "What came out (deltaproof.result/1)")->type_name("FILE"));
+  files.reads(command->add_option("RESULT", args->result, "The outputs of the kernel (deltaproof.result/1)")->type_name("FILE"));
   command
       ->add_option("--max-error", args->limits,
-                   "Budget [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")
+                   "Error limit [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")
       ->type_name("LIMIT")
       ->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");
-  command->add_flag("--no-plan", args->no_plan,
-                    "Judge against no precision plan: errors only, unless --max-error gives a budget");
+  command->add_flag("--no-plan", args->no_plan, "Use no precision plan: measure errors, and judge only by --max-error");
   files.reads_plan(
       command
           ->add_option("--plan", args->plan,
@@ -132,15 +131,14 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   add_judging_options(*command, args->judge);
   command
       ->add_option("--witness", args->witness,
-                   "If refuted: write the smallest part that still is, and what judges it again, to this new folder")
+                   "If refuted: write the smallest part that is still refuted to this new folder, for deltaproof replay")
       ->type_name("DIR")
       ->check(not_empty());
   files.reads(command
                   ->add_option("--baseline", args->baseline,
-                               "With a suite: its earlier --json; says which verdicts, files and ratios moved, decides nothing")
+                               "With a suite: the --json of an earlier run; reports what changed, without effect on the verdict")
                   ->type_name("FILE"));
-  command->add_flag("--skip-missing", args->skip_missing,
-                    "With a suite: leave out, and count, cases whose result file is not there");
+  command->add_flag("--skip-missing", args->skip_missing, "With a suite: skip and count cases whose result file does not exist");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

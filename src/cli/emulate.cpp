@@ -96,7 +96,7 @@ int run(const emulate_arguments& args, const common_options& common) {
 
 registered_verb add_emulate(CLI::App& app, common_options& common) {
   auto* command =
-      app.add_subcommand("emulate", "Write the result a kernel that keeps a plan may give, or one with a planted fault");
+      app.add_subcommand("emulate", "Write a result that a kernel conforming to a plan may give, or one with a planted fault");
   const auto args = std::make_shared<emulate_arguments>();
   run_files& files = common.files;
   files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
@@ -115,9 +115,10 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
       ->type_name("N")
       ->check(whole_number());
   command
-      ->add_option("--noise", args->noise,
-                   "Above 0: another build, whose sums start with terms of their own, from --seed; above 1 each sum is moved by "
-                   "up to this many units in its last place")
+      ->add_option(
+          "--noise", args->noise,
+          "Above 0: emulate another build, which starts its sums at other terms, chosen by --seed; above 1, each sum is also "
+          "changed by up to this many ulps")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");

@@ -71,8 +71,8 @@ int run(const gen_arguments& args, const common_options& common) {
 }  // namespace
 
 registered_verb add_gen(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("gen", "Generate a problem of a regime; what is left out takes the regime's default, printed");
+  auto* command = app.add_subcommand(
+      "gen", "Generate a problem of a regime; options not given take the regime's defaults, which are printed");
   const auto args = std::make_shared<gen_arguments>();
   common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE"));
   command
@@ -85,9 +85,14 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");
   command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
-  command->add_option("--beta", args->beta, "Step law, or a decimal")->type_name("BETA-LAW");
-  command->add_option("--gate", args->gate, "Gate law, or a decimal")->type_name("GATE-LAW");
-  command->add_option("--initial-state", args->initial_state, "Law of the initial state")->type_name("INITIAL-STATE-LAW");
+  command->add_option("--beta", args->beta, "Distribution of beta (deltaproof list beta-laws), or a decimal")
+      ->type_name("BETA-LAW");
+  command->add_option("--gate", args->gate, "Distribution of the log decays (deltaproof list gate-laws), or a decimal")
+      ->type_name("GATE-LAW");
+  command
+      ->add_option("--initial-state", args->initial_state,
+                   "Distribution of the initial state (deltaproof list initial-state-laws)")
+      ->type_name("INITIAL-STATE-LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());
@@ -96,7 +101,8 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   command->add_option("--H", args->key_heads, "Heads of q and k")->type_name("N")->check(whole_number());
   command->add_option("--HV", args->value_heads, "Heads of v")->type_name("N")->check(whole_number());
   command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N")->check(whole_number());
-  command->add_flag("--cotangents", args->cotangents, "Also do and dfinal_state, standard normal: what gradients are taken of");
+  command->add_flag("--cotangents", args->cotangents,
+                    "Also draw do and dfinal_state (standard normal), the cotangents of a backward pass");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -127,12 +127,11 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
   command
       ->add_option(
           "KIND", args->kind,
-          "prefix: future tokens move nothing; split: calls that carry the state are one call; pad: padding changes "
-          "nothing; varlen: packed is as alone; chunk-size: any chunk length; path: chunk and recurrent; repeat: the same call "
-          "again; batch: a "
-          "sequence at another index or beside others; snapshot: a state stored and restored; rollback: drafted tokens not "
-          "accepted leave nothing; gradients: q . dq = o . do and five more, of one "
-          "result, no plan needed")
+          "prefix: later tokens change nothing; split: calls that carry the state equal one call; pad: padding changes "
+          "nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within the limits; "
+          "path: so are the chunk and the recurrent path; repeat: the same call again gives the same bits; batch: a sequence at "
+          "another index or beside others is the same; snapshot: a stored and restored state is the state; rollback: drafted "
+          "tokens that were not accepted change nothing; gradients: six equations that correct gradients of any kernel satisfy")
       ->required();
   run_files& files = common.files;
   files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole")

@@ -176,12 +176,12 @@ int run(const inverse_arguments& args, const common_options& common) {
 
 registered_verb add_inverse(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand(
-      "inverse", "Say whether an inverse of I + L is safe for such keys and steps in such formats (0 safe, 1 unsafe)");
+      "inverse", "Say whether an algorithm for (I + L)^-1 is safe for given keys, beta and formats (exit code 0 safe, 1 unsafe)");
   const auto args = std::make_shared<inverse_arguments>();
   command->add_option("--keys", args->keys, "gaussian, silu, elu1, cos=C, identical or alternating")
       ->required()
-      ->type_name("LAW");
-  command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("LAW");
+      ->type_name("DISTRIBUTION");
+  command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("DISTRIBUTION");
   command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("INVERSE");
   const auto not_empty = [](const std::string& text) {
     return std::string(text.empty() ? "name a format, or leave it out" : "");
@@ -202,7 +202,7 @@ registered_verb add_inverse(CLI::App& app, common_options& common) {
   command->add_option("--d", args->key_dim, "Dimension of the keys (default 128)")->type_name("N");
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
   command->add_flag("--worst-case", args->worst_case,
-                    "Let the bound through |L|, which holds for the draws made, stand in place of the prediction");
+                    "Decide by the proved bound through |L| for the keys drawn, not by the prediction");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

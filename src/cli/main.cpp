@@ -104,24 +104,33 @@ constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
 /// What --max-seconds leaves of a verb's work.
 std::string left_when_stopped(const std::string& verb) {
   for (const char* const judge : {"check", "invariant", "replay"}) {
-    if (verb == judge) return "what is not judged by then is undecided";
+    if (verb == judge) return "whatever is not judged by then is undecided";
   }
-  if (verb == "study") return "what is done by then is written, and what is left out is named";
-  if (verb == "report")
-    return "of the studies, what is done by then is written, and what is left out is named; of a PROBLEM, nothing is";
+  if (verb == "study") return "finished studies are written, the others are named";
+  if (verb == "report") return "finished studies are written, the others are named; with PROBLEM, nothing is written";
   if (verb == "oracle" || verb == "emulate") return "nothing is written then";
   if (verb == "gen") return "with --all, nothing is written then";
   if (verb == "inverse") return "there is no verdict then";
-  if (verb == "shrink") return "the smallest found by then is kept";
-  return "this verb takes no notice and runs to its end";
+  if (verb == "shrink") return "the smallest witness found by then is written";
+  return "this verb ignores it";
+}
+
+/// The oracle names the tensors that it refuses, not their file.
+std::string with_file(const CLI::App& verb, const std::string& said) {
+  constexpr std::string_view oracle = "lower: ";
+  for (const char* const name : {"PROBLEM", "FILE"}) {
+    const CLI::Option* const file = verb.get_option_no_throw(name);
+    if (said.starts_with(oracle) && file != nullptr && !file->empty())
+      return file->as<std::string>() + ": " + said.substr(oracle.size());
+  }
+  return said;
 }
 
 void add_common(CLI::App* command, common_options& common) {
   command->set_version_flag("--version", version);
   common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
   common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
-  common.files.writes(
-      command->add_option("--markdown", common.markdown, "Write Markdown to FILE, behind what it holds")->type_name("FILE"));
+  common.files.writes(command->add_option("--markdown", common.markdown, "Append Markdown to FILE")->type_name("FILE"));
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")
       ->type_name("N")
       ->check(integer_within(0, most_threads));
@@ -183,7 +192,13 @@ int run(int argc, char** argv) {
   const clock_guard clock(common.max_seconds);
   for (const registered_verb& v : verbs) {
     if (!v.command->parsed()) continue;
-    const int code = v.run();
+    const int code = [&v] {
+      try {
+        return v.run();
+      } catch (const domain_error& e) {
+        throw domain_error(with_file(*v.command, e.what()));
+      }
+    }();
     if (was_interrupted()) complain("interrupted");
     return was_interrupted() ? interrupted_exit : exit_with_outputs(code);
   }

@@ -31,7 +31,7 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
   }
   if (args.bits > static_cast<std::size_t>(args.max_bits)) {
     throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
-                       ": an answer of that many bits needs a working precision above them; raise --max-bits, or leave it out");
+                       ": the working precision must be larger than --bits; raise --max-bits, or leave it out");
   }
   golden_request asked;
   asked.round = format_named(args.round);
@@ -55,8 +55,8 @@ std::string open_because(const oracle_arguments& args) {
   if (args.max_bits < 1024) return "with a working precision of at most " + most + "; a larger --max-bits decides more";
   if (args.bits > 0)
     return "to " + std::to_string(args.bits) + " bits: the working precision of " + most +
-           " does not reach so far, or they lie beyond fp64";
-  return "with " + most + ": they lie nearer to a tie between two numbers of " + args.round + " than that tells, or beyond fp64";
+           " is not enough, or they lie outside the range of fp64";
+  return "with " + most + ": they are too close to a tie between two numbers of " + args.round + ", or outside the range of fp64";
 }
 
 /// What to do about elements that nothing decided.
@@ -79,7 +79,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
   if (!p.has_cotangents()) {
     throw format_error(
         args.problem +
-        ": holds neither do nor dfinal_state, of which gradients are asked for; record what the backward pass was given");
+        ": gradients need do or dfinal_state, and the file holds neither; record what the backward pass was given");
   }
   const golden_gradients answer = [&] {
     progress_line line("gradients");
@@ -181,13 +181,13 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "dyadic numbers (no gate or gates of 0 and -inf, no in-kernel normalisation, dyadic steps; at most 32768 bits a number).\n"
       "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated "
       "sum, one\n"
-      "tensor for each 53 bits begun, each the correctly rounded rest of what those before it leave. It goes with --round fp64 "
+      "tensor for each 53 bits begun, each the correctly rounded remainder after those before it. It needs --round fp64 "
       "alone;\n"
       "what is not dyadic has about 950 bits at most.\n"
       "Rows of which these know no digit are run entry by entry, with exponents of their own and 256, 1024 or, where numbers of "
       "a row\n"
       "spread further than that, up to 16384 bits.\n"
-      "What none decides is NaN in the file (of a sum: from the first part on that is open), counted and listed there.\n"
+      "What none decides is NaN in the file (of a sum: from the first undecided part on), counted and listed there.\n"
       "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with "
       "--bits\n"
       "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as "
@@ -196,7 +196,7 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "fallbacks.\n"
       "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 "
       "tokens that\n"
-      "hold an open one. Outputs wait on disk beside FILE, as large as they are. It grows with T by two\n"
+      "hold an undecided output. Outputs wait on disk beside FILE, as large as they are. Memory grows with T by two\n"
       "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond "
       "that) or rows entry by entry.");
   const auto args = std::make_shared<oracle_arguments>();
@@ -212,7 +212,7 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       ->type_name("N");
   command->add_flag("--gradients", args->gradients,
                     "Instead: dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state");
-  command->add_option("--max-bits", args->max_bits, "Highest working precision; exact numbers are tried whatever it says")
+  command->add_option("--max-bits", args->max_bits, "Highest working precision; exact arithmetic is tried at any value")
       ->check(integer_within(53, 1024))
       ->type_name("N")
       ->capture_default_str();

@@ -71,7 +71,7 @@ int run_shrink(const std::string& folder, const common_options& common) {
   std::string text = folder + ": " +
                      (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads
                               : "nothing smaller found") +
-                     "; kept: " + says + "\n";
+                     "; the witness is " + says + "\n";
   text += "deltaproof replay " + folder + "\n";
   const nlohmann::ordered_json j{
       {"schema", "deltaproof.shrink/1"}, {"witness", folder},     {"smaller", smaller}, {"tokens_before", before},

@@ -194,7 +194,7 @@ void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, c
   }
 }
 
-// The order of EXCHANGE: activation, norm, effective step; then decay, predict, write, read.
+// The order of docs/exchange-format.md: activation, norm, effective step; then decay, predict, write, read.
 template <class S>
 std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
   const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token, rows = in.rows();

@@ -27,7 +27,7 @@ class key_reader {
     const std::string wanted(expected_format);
     if (!stated) fail("format", "is absent; the file must say " + wanted + " in its metadata");
     if (stated == other_format) {
-      fail("format", "is " + in_quotes(*stated) + " where " + wanted + " is read; were two files given in the wrong order?");
+      fail("format", "is " + in_quotes(*stated) + " where " + wanted + " is expected; were two files given in the wrong order?");
     }
     fail("format", "is " + in_quotes(*stated) + "; only " + wanted + " is read here");
   }
@@ -376,8 +376,8 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     for (const std::string_view name : stage_names) {
       if (file.find(name) != nullptr) beside += (beside.empty() ? "" : ", ") + std::string(name);
     }
-    notes.push_back(where + ": there is no o: gradients alone are judged" +
-                    (beside.empty() ? "" : "; not read without it: " + beside));
+    notes.push_back(where + ": there is no o: only gradients are judged" +
+                    (beside.empty() ? "" : "; ignored without o: " + beside));
   }
   std::vector<std::string> known{"o", "final_state"};
   known.insert(known.end(), stage_names.begin(), stage_names.end());

@@ -136,7 +136,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = exact_task,
      .beta = beta_of_task},
     {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
-              "the law on which inverses by powers were found wrong in public: as repeated, with keys that a model could have",
+              "inverses by powers were found wrong in public on such keys: like repeated, with keys that a model could have",
               unit, 0.99, 1.01},
      .keys = near_repeated_keys,
      .beta = "0.99966464986953",
@@ -285,7 +285,7 @@ generation complete(generation w) {
   detail::require_initial_state_law(*w.initial_state);
   detail::require_shape(w);
   if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
-    throw domain_error("regime " + w.regime + " has no task that sets beta; name another law");
+    throw domain_error("regime " + w.regime + " has no task that sets beta; name another distribution");
   }
   if (*w.dtype != bf16 && *w.dtype != fp16 && *w.dtype != fp32 && *w.dtype != fp64) {
     throw format_error("dtype " + std::string(name_of(*w.dtype)) + " cannot hold q, k and v; use bf16, fp16, fp32 or fp64");

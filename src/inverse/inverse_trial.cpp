@@ -91,7 +91,7 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
     v.reason +=
         growth_bad ? ": " + reach : "; the intermediates are small (" + digits(v.observed.largest) + "), their roundings add up";
   } else if (growth_bad) {
-    v.reason = "the error was within the limit in these draws, but nothing promises it: " + reach + ", above " + limit;
+    v.reason = "the error was within the limit in these draws, but nothing guarantees it: " + reach + ", above " + limit;
   } else {
     v.safe = true;
     v.reason = "no intermediate left " + in + ", the error " + digits(v.error) + " is within the limit " + digits(v.limit) +

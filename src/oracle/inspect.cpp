@@ -89,7 +89,7 @@ precondition key_norms(const problem& p) {
   if (p.qk_l2norm) return std::move(t).says(remark::fine, "|k| as given; the kernel normalises it");
   if (seen.count == 0) return std::move(t).says(remark::fine, "|k| is 1 within 5 %");
   return std::move(t).says(remark::notice, "|k| is off 1 by more than 5 % in " + of(seen.count, seen.rows, "rows") +
-                                               ": nobody has normalised these keys");
+                                               ": these keys are not normalised");
 }
 
 precondition betas(const problem& p) {

@@ -294,8 +294,8 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   }
 
   const auto place = [&](std::size_t r) {
-    return "lower: sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) + ", step " +
-           std::to_string(r);
+    return "lower: tensors beta and k, sequence " + std::to_string(sequence_index) + ", value head " +
+           std::to_string(value_head) + ", step " + std::to_string(r);
   };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;

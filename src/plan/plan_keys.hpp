@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The one table of a plan's keys that hold lists: `for_each_key(plan, visit)` calls `visit(key, list)` for each, in the order
-// of a plan's text. Reading, exceptions and variants all go through it, so a key is added here and in plan.hpp only.
+// of a plan's text. Reading, exceptions and variants go through it. What a key means: plan.hpp and docs/plan-keys.md.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace deltaproof::plan_detail {
 
-/// Where a key must be stated; elsewhere it can mean nothing.
+/// Where a key must be stated; elsewhere it has no effect.
 enum class needed { always, chunk_only, gate, gate_chunk, merges, tf32 };
 
 struct key {

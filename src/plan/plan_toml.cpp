@@ -119,7 +119,7 @@ class reader {
 
   const toml::node& required(const toml::table& table, const std::string& name) const {
     const toml::node* const node = table.get(name);
-    if (node == nullptr) fail("\"" + name + "\" is not stated; nothing of a plan is implicit");
+    if (node == nullptr) fail("\"" + name + "\" is not stated; a plan must state it");
     return *node;
   }
 
@@ -184,7 +184,8 @@ class reader {
   std::vector<std::size_t> lengths(const toml::node& node, const std::string& name, std::string_view word) const {
     std::vector<std::size_t> out;
     list(node, name, [&](const toml::node& one) {
-      if (one.is_string()) fail(name, one, "must be a number of rows or the word \"" + std::string(word) + "\" alone");
+      if (one.is_string())
+        fail(name, one, "must be a number of rows" + (word.empty() ? "" : " or the word \"" + std::string(word) + "\" alone"));
       const std::size_t rows = length_of(one, name);
       if (rows == 0) fail(name, one, "must be at least one row");
       add(out, rows, name, one);
@@ -205,9 +206,9 @@ class reader {
     list(node, k.text(), [&](const toml::node& one) {
       const std::string word = text_of(one, k.text());
       if (std::find(known.begin(), known.end(), word) == known.end()) {
-        const std::string why = word == "tf32"   ? "is a format of operands only, and this is none"
-                                : word == "none" ? "means that nothing is rounded here, where something must be"
-                                                 : "is no format of this key";
+        const std::string why = word == "tf32"   ? "is a format of operands only, and this key is not an operand"
+                                : word == "none" ? "means that nothing is rounded, and this key needs a format"
+                                                 : "is not a valid value of this key";
         fail(k.text(), one, why + suggestion(word, known));
       }
       if (update && word == stored_word) return;
@@ -318,7 +319,7 @@ class reader {
       fail(name, node, "must be two numbers, [first, second)");
     }
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
-    if (!(ends.first < ends.second)) fail(name, node, "holds no gate: its first number must be below its second");
+    if (!(ends.first < ends.second)) fail(name, node, "is empty: the first number must be below the second");
     return ends;
   }
 
@@ -352,7 +353,7 @@ class reader {
   void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, bool any, const std::string& name) const {
     for (const T& value : condition) {
       if (any || std::find(all.begin(), all.end(), value) != all.end()) continue;
-      fail("[[when]] " + name + " can never hold: it is not among the plan's");
+      fail("[[when]] " + name + " can never hold: it is not among those of the plan");
     }
   }
 
@@ -386,16 +387,18 @@ class reader {
     require_stated(root, "chunk", on_chunks, "path is recurrent");
     for_each_key(p, [&](const key& k, const auto& list) {
       const bool stated = !list.empty() || (k.name == plan_detail::update_operand && !p.v_new.update.empty());
-      if (wanted(k.where) && !stated && !k.has_default) fail(k.text() + " is not stated; nothing of a plan is implicit");
-      if (!wanted(k.where) && stated && k.where != needed::tf32) fail(k.text() + " can mean nothing: " + reason(k.where));
+      if (wanted(k.where) && !stated && !k.has_default) fail(k.text() + " is not stated; a plan must state it");
+      if (!wanted(k.where) && stated && k.where != needed::tf32)
+        fail(k.text() + " has no effect, so it may not be stated: " + reason(k.where));
     });
     require_possible_decay(p);
     const auto has_blocks = [](gate_form f) { return f == gate_form::reference_block || f == gate_form::middle_block; };
     const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks);
     require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
-    if (root.at_path("gate.contract") && !gated) fail("[gate] contract can mean nothing: no op of the plan has a gate");
+    if (root.at_path("gate.contract") && !gated)
+      fail("[gate] contract has no effect, so it may not be stated: no op of the plan has a gate");
     if (root.at_path("inverse.association") && !(on_chunks && merged)) {
-      fail("[inverse] association can mean nothing: " + reason(needed::merges));
+      fail("[inverse] association has no effect, so it may not be stated: " + reason(needed::merges));
     }
     if (uses(sum_order::tensor_core)) {
       if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated, and [A] order is tensor-core");
@@ -430,8 +433,8 @@ class reader {
     const std::size_t dot = path.find('.');
     const std::string name =
         dot == std::string::npos ? "\"" + path + "\"" : "[" + path.substr(0, dot) + "] " + path.substr(dot + 1);
-    if (wanted && !stated) fail(name + " is not stated; nothing of a plan is implicit");
-    if (!wanted && stated) fail(name + " can mean nothing: " + reason);
+    if (wanted && !stated) fail(name + " is not stated; a plan must state it");
+    if (!wanted && stated) fail(name + " has no effect, so it may not be stated: " + reason);
   }
 
   template <class T>
@@ -458,7 +461,7 @@ plan parse_plan(std::string_view text, std::string_view where) {
     return reader(where).read(toml::parse(text));
   } catch (const toml::parse_error& e) {
     throw format_error(std::string(where) + ": line " + std::to_string(e.source().begin.line) +
-                       ": no TOML: " + std::string(e.description()));
+                       ": not valid TOML: " + std::string(e.description()));
   }
 }
 

@@ -260,7 +260,7 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
   if (resets && std::isinf(growth)) {
     out.ranges.push_back(
         {"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
-         "a log decay of -inf leaves -inf in the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
+         "a log decay of -inf puts -inf into the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
   } else if (growth > 0) {
     out.ranges.push_back(
         {"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted",
@@ -268,7 +268,7 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
          "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) +
              " on these inputs" +
              (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
-                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the budget of Ai is " +
+                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the limit of Ai is " +
                               digits(budget) + " = 8 u max(1, largest entry " + digits(entry) +
                               "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
   }
@@ -302,7 +302,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
                           "the sum of log decays grows to " + digits(total) +
                               " in one step: every later ratio in that chunk is off by about " +
-                              digits(total * unit_roundoff(v.cumsum)) + ", which the budget contains"});
+                              digits(total * unit_roundoff(v.cumsum)) + ", which the limit allows for"});
   }
   const auto observed = [&](formed what, const format& in) {
     const double reached = runs.range[static_cast<std::size_t>(what)];
@@ -392,9 +392,9 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   out.adequate = false;
   out.stage = c.tensor;
   out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " +
-                                  digits(*out.accuracy) + " asked for"
+                                  digits(*out.accuracy) + " that --accuracy allows"
                             : "its own error in " + c.tensor + " is " + digits(ratio) +
-                                  " times that of its formats alone (8 allowed: three bits, as between fp16 and bf16)";
+                                  " times that of its formats alone (8 are allowed: three bits, as between fp16 and bf16)";
 }
 
 /// A range that is left is the reason, whatever else was found.

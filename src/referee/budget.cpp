@@ -379,18 +379,21 @@ double signed_threshold::z_score(double value) const {
 }
 
 std::string budget_argument(const false_alarm& alarm) {
-  return "If what is assumed below holds, a kernel that keeps the plan is refuted with probability at most " +
+  return "Under the assumptions below, a kernel that conforms to the plan is refuted with probability at most " +
          general(alarm.family, 3) + ": " + general(alarm.each(), 3) + " for each of " + counted(alarm.statistics, "statistic") +
          ", added up; independence is not assumed.\n"
          "Assumed: the kernel is one more run of one of the plan's variants, and runs are independent of each other. Where the "
          "plan\n"
-         "leaves the order of sums open, and sums make the error, it may be " +
+         "does not fix the order of sums, and sums make the error, the error may be " +
          general(open_order, 3) +
          " times as large.\n"
-         "Assumed: the log of an rms error has no heavier right tail than the normal law, the log of a max error than the\n"
-         "Gumbel law, or either than the Gamma law with the skewness that the runs show and three standard errors of it.\n"
-         "Assumed: an error that is small beside the truth is a sum of what many roundings do, each apart: then no heavier tails "
-         "than\n"
+         "Assumed: the log of an rms error has no heavier right tail than the normal distribution, the log of a max error than "
+         "the\n"
+         "Gumbel distribution, or either than the Gamma distribution with the skewness that the runs show and three standard "
+         "errors of it.\n"
+         "Assumed: an error that is small beside the truth is a sum of the effects of many independent roundings, with no "
+         "heavier "
+         "tails than\n"
          "those of normal roundings, on the linear scale.\n"
          "Assumed: a head and bucket is no noisier than its runs show (its neighbours' too, until there are " +
          std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +

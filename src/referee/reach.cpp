@@ -81,7 +81,7 @@ std::string reason_of(const tensor_reach& x) {
            digits(x.widest->truth) + " in the rms";
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
-    return "every exact value of o is 0 or rounds to it: a kernel that writes nothing does as well";
+    return "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass";
   return {};
 }
 

@@ -117,7 +117,7 @@ std::string statistic_reason(const plan_report& report, const std::string& tenso
   }
   if (worst == nullptr) return {};
   return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " +
-         place_text(*worst) + " is " + digits(worst->got) + "; a kernel that keeps the plan stays below " +
+         place_text(*worst) + " is " + digits(worst->got) + "; a kernel that conforms to the plan stays below " +
          digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
 }
 
@@ -140,7 +140,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     s.rms_ratio = m.rms_ratio;
     if (m.judged == 0) {
       s.judged = verdict::vacuous;
-      s.reason = m.name + ": no element could be judged: what it is made of is not stored, or not finite";
+      s.reason = m.name + ": no element could be judged: its inputs are not stored, or not finite";
     }
     rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
@@ -148,7 +148,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     const bool plans_own = m.bad == m.nonfinite && overflowed;
     if (m.bad > 0) {
       s.judged = plans_own ? verdict::undecided : verdict::refuted;
-      s.reason = describe(m) + (plans_own ? "; so it is in emulated runs of the plan" : "");
+      s.reason = describe(m) + (plans_own ? "; emulated runs of the plan overflow there too" : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;
@@ -157,7 +157,7 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       if (!rounds_less && rms_limits[i].finite && !(s.rms_ratio <= rms_limits[i].value) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
         s.reason = m.name + ": the rms of error/bound is " + digits(s.rms_ratio) + " on " + draws.slice +
-                   "; a kernel that keeps the plan stays below " + digits(rms_limits[i].value);
+                   "; a kernel that conforms to the plan stays below " + digits(rms_limits[i].value);
       }
     }
     s.bias = m.bias.mean;
@@ -170,9 +170,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       s.bias_limit->upper = std::max(s.bias_limit->upper, 0.0);
       if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": its errors lean to one side, " + digits(s.bias) + " ulp in the mean of " +
-                   std::to_string(m.bias.count) + "; a kernel that keeps the plan stays within " + digits(s.bias_limit->lower) +
-                   " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
+        s.reason = m.name + ": its errors are biased, by " + digits(s.bias) + " ulp in the mean of " +
+                   std::to_string(m.bias.count) + "; a kernel that conforms to the plan stays within " +
+                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
       }
     }
     out.stages.push_back(std::move(s));
@@ -248,8 +248,8 @@ std::string coarser_state(const trial& t) {
     telling += is_bf16(emulation::narrowed(t.truth.final_state.value[i], {fp32, false})) ? 0 : 1;
   }
   if (telling < 10) return {};
-  return "final_state: every value is one of bf16, where the plan keeps the state in fp32 (" + std::to_string(telling) +
-         " of them are none in the reference)";
+  return "final_state: every value is a bf16 number, but the plan holds the state in fp32 (" + std::to_string(telling) +
+         " of the exact values are not bf16 numbers)";
 }
 
 /// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
@@ -278,9 +278,9 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (out.reason.empty()) {
       const std::string fault =
           s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
-                       : "what the planted fault " + std::string(s.planted->name) + " does, though it is another error";
+                       : "the shape of the planted fault " + std::string(s.planted->name) + ", which does not explain all of it";
       out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault +
-                   "; a kernel that keeps the plan stays below " + digits(s.limit);
+                   "; a kernel that conforms to the plan stays below " + digits(s.limit);
     }
   }
 }
@@ -307,23 +307,23 @@ void conclude(const trial& t, plan_report& out) {
   } else if (out.stopped) {
     out.conforms = verdict::undecided;
     out.reason =
-        "nothing is outside so far, but it was stopped before " +
+        "no limit is exceeded so far, but the check was stopped before " +
         std::string(out.adequacy.judged ? "the planted faults were looked for" : "it was known whether the plan is adequate");
   } else if (out.statistics.empty()) {
     out.conforms = verdict::vacuous;
-    out.reason = "nothing was left to judge";
+    out.reason = "no element could be judged";
   } else if (!out.judged) {
     out.conforms = verdict::undecided;
     out.reason = "emulating the plan overflows on these inputs, so no error limit can be derived";
   } else if (out.power.ran && out.power.visible.empty()) {
     out.conforms = verdict::vacuous;
-    out.reason = "nothing is outside, but these inputs could have shown none of the " +
-                 std::to_string(out.power.invisible.size()) + " planted faults";
+    out.reason = "no limit is exceeded, but these inputs can show none of the " + std::to_string(out.power.invisible.size()) +
+                 " planted faults";
   } else if (!says_nothing.empty()) {
     out.conforms = verdict::vacuous;
-    out.reason = "nothing is outside, but " + says_nothing;
+    out.reason = "no limit is exceeded, but " + says_nothing;
   } else {
-    out.reason = "every judged tensor and stage is within what the plan costs on these inputs";
+    out.reason = "every judged tensor and stage is within the plan's error limits on these inputs";
   }
 }
 

@@ -289,9 +289,9 @@ std::string describe(const stage_measurement& stage) {
           std::to_string(at.element);
   text += ": " + number(at.got, 9);
   const std::string count = std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements)";
-  if (std::isinf(at.bound)) return text + " where a finite number was due, though it cannot be recomputed (" + count;
-  return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was due (ratio " + number(at.ratio, 3) + "; " +
-         count;
+  if (std::isinf(at.bound)) return text + " where a finite number was expected; it cannot be recomputed (" + count;
+  return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was expected (ratio to the bound " +
+         number(at.ratio, 3) + "; " + count;
 }
 
 std::string to_text(const stage_report& report) {

@@ -133,7 +133,7 @@ void require_shallow_toml(std::string_view text, const std::string& where) {
       i = end - 1;
     } else if (static_cast<unsigned char>(c) >= 0x80) {
       throw format_error(where + ": line " + std::to_string(line) +
-                         ": no TOML: a letter beyond ASCII stands outside quotes; put the key or text into them");
+                         ": not valid TOML: a non-ASCII letter outside quotes; quote the key or text");
     } else if (c == '.') {
       if (++dots > deepest_nesting) too_deep(where, line, "a dotted key");
     } else if (c == '=' || c == ',' || c == '\n') {

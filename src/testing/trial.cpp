@@ -71,7 +71,7 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
     std::vector<std::size_t> index(want.shape.size());
     for (std::size_t axis = index.size(), flat = i; axis-- > 0; flat /= want.shape[axis]) index[axis] = flat % want.shape[axis];
     first = "; the first at " + std::string(axes) + " = " + shape_text(index) + ": " + exactly(value) + " where " +
-            exactly(*due) + " was due";
+            exactly(*due) + " was expected";
   }
   char text[64];
   std::snprintf(text, sizeof text, ", by at most %.3g ulps", worst);
@@ -108,8 +108,9 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
                         : says_nothing        ? verdict::vacuous
                                               : verdict::holds;
     if (one != verdict::holds && (out.reason.empty() || combine(out.judged, one) != out.judged)) {
-      out.reason = one == verdict::vacuous ? "nothing but zeros was due of o: a kernel that writes nothing does as well"
-                                           : name + ": " + count.line;
+      out.reason = one == verdict::vacuous
+                       ? "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass"
+                       : name + ": " + count.line;
     }
     out.judged = combine(out.judged, one);
     body += line(name, count.line);
@@ -123,7 +124,7 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
   std::string format(name_of(*ask.round_output));
   out.text +=
       line("again", "deltaproof::record(\"case\", problem, result); then deltaproof oracle case.problem.safetensors --round " +
-                        format + " -o true.safetensors has the values that were due");
+                        format + " -o true.safetensors has the expected values");
   return out;
 }
 
@@ -157,7 +158,7 @@ const trial_answer& trial::operator()(const result& got, const std::filesystem::
 
 trial plan_trial(problem p, std::string plan, trial_options options) {
   const std::string what = (plan.empty() ? "the plan of its kernel" : "the plan " + plan) + " on " + description(p);
-  return {std::move(p), std::move(options), "keeps " + what, "does not keep " + what,
+  return {std::move(p), std::move(options), "conforms to " + what, "does not conform to " + what,
           [plan = std::move(plan)](const problem& given, const result& got, const trial_options& how) {
             check_request asked;
             asked.plan = plan;

@@ -78,7 +78,7 @@ TEST(tensor_view, says_what_is_wrong_and_what_to_do) {
   EXPECT_THAT(refusal({}), HasSubstr("tensor k: it was not given"));
   EXPECT_THAT(refusal({tf32, x.data(), {3}}), HasSubstr("tf32"));
   EXPECT_THAT(refusal({fp32, x.data(), {4, 4}, {std::numeric_limits<std::ptrdiff_t>::max(), 1}}),
-              HasSubstr("further than memory does"));
+              HasSubstr("beyond the address space"));
   const std::vector<std::uint16_t> bits(4);
   EXPECT_THAT(thrown([&] { tensor_view(fp32, bits, {2}); }), AllOf(HasSubstr("bf16 or fp16"), HasSubstr("fp32")));
   EXPECT_THAT(thrown([&] { static_cast<void>(words_of<double>(copied({x, {4}}, "x"))); }),

@@ -229,7 +229,7 @@ TEST(gradients, alone_in_a_file_are_judged) {
   notes_list notes;
   const result back = read_result(path, p, "", notes);
   EXPECT_FALSE(back.has_outputs());
-  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("there is no o: gradients alone are judged")));
+  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("there is no o: only gradients are judged")));
   EXPECT_TRUE(plans_of(back, p).empty());
   EXPECT_EQ(checked(p, back).judged, verdict::measured);
   EXPECT_EQ(checked(p, back, "rel_fro=0.01").judged, verdict::holds);
@@ -250,7 +250,7 @@ TEST(gradients, alone_in_a_file_are_judged) {
   }());
   notes.clear();
   EXPECT_FALSE(read_result(path, p, "", notes).final_state.has_value());
-  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("not read without it: final_state")));
+  EXPECT_THAT(notes, ::testing::Contains(::testing::HasSubstr("ignored without o: final_state")));
 }
 
 TEST(gradients, of_packed_sequences_are_those_of_each_alone) {

@@ -462,7 +462,7 @@ TEST(sound_coverage, no_tokens_and_no_heads_judged_are_vacuous) {
   EXPECT_EQ(check(p, moved, by(declared)).judged, verdict::refuted);
 }
 
-// ---- entries that nobody reads ----
+// ---- entries that no kernel reads ----
 
 TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
   const plan declared = plan_named("fla-chunk-kda");
@@ -488,8 +488,8 @@ TEST(sound_padding, what_lies_in_entries_that_nobody_reads_is_noted) {
       ASSERT_TRUE(report.unread[0].first);
       EXPECT_EQ(report.unread[0].first->row, 2U);
       EXPECT_EQ(report.unread[0].first->element, 3U);
-      EXPECT_THAT(to_text(report, {}), HasSubstr("entries of " + std::string(stage) + " that nobody reads are not 0"));
-      EXPECT_THAT(nlohmann::json::parse(to_json(report, {}))["notes"].dump(), HasSubstr("that nobody reads"));
+      EXPECT_THAT(to_text(report, {}), HasSubstr("entries of " + std::string(stage) + " that no kernel reads are not 0"));
+      EXPECT_THAT(nlohmann::json::parse(to_json(report, {}))["notes"].dump(), HasSubstr("that no kernel reads"));
       const check_report refused = check(p, r, strict);
       EXPECT_EQ(refused.judged, verdict::refuted);
       EXPECT_THAT(refused.reason, HasSubstr("chunk 0, row 2, column 3"));

@@ -59,8 +59,8 @@ with tempfile.TemporaryDirectory() as folder:
     said, failed, summary, report = judged(0)
     assert failed == {}, failed
     assert report["verdict"] == "holds" and "3 as expected" in summary and "BAD" not in summary, summary
-    # The README shows the same in one line.
-    shown = re.search(r"^deltaproof (check recordings/suite.toml .*)$", (root / "README.md").read_text(), re.M).group(1)
+    # docs/begin.md shows the same in one line.
+    shown = re.search(r"^deltaproof (check recordings/suite.toml .*)$", (root / "docs/begin.md").read_text(), re.M).group(1)
     judge = re.sub(r"\\\n *", "", steps["Judge"]).strip()
     assert judge == "deltaproof/build/release/deltaproof " + shown.replace(" --markdown", " --json deltaproof.json --markdown"), judge
     # The same files and the same program: not a bit of a ratio moves.

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""readme.py PROGRAM ROOT brief|shortened: README's shell lines do what it says of them, and its transcripts, whole or
-shortened, are what the program prints."""
+"""readme.py PROGRAM ROOT brief|shortened: the shell lines of README.md and docs/ do what the pages say, and each transcript is what the
+program prints: whole, or where the page calls it shortened, each line shown up to its "...". `shortened` runs the one that takes half a
+minute."""
 
 import pathlib
 import re
@@ -10,11 +11,18 @@ import sys
 import tempfile
 
 program, root = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-readme = (root / "README.md").read_text()
+pages = {path.name: path.read_text() for path in (root / "README.md", *sorted((root / "docs").glob("*.md")))}
+LONG = "Example: one key, three inverses"
 
 
-def section(title):
-    return re.search(rf"^## {title}\n(.*?)(?=^## )", readme, re.M | re.S).group(1)
+def section(page, title):
+    return re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", pages[page], re.M | re.S).group(1)
+
+
+def transcripts(text):
+    """Each with whether it is shortened, which the text after it then says."""
+    found = re.finditer(r"```\n(\$ .*?)```\n*([^\n]*)", text, re.S)
+    return [(one.group(1), one.group(2).startswith("(shortened")) for one in found]
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -24,35 +32,47 @@ with tempfile.TemporaryDirectory() as folder:
     (box / "tests").symlink_to(root / "tests")
 
     def run(line):
+        # `deltaproof` is the program as it is installed.
+        line = re.sub(r"^deltaproof ", "build/release/deltaproof ", line)
         ran = subprocess.run(["sh", "-c", line], cwd=box, capture_output=True, text=True)
         return ran.returncode, ran.stdout, ran.stderr
 
+    def compare(transcript, shortened, page):
+        printed = shown = ""
+        for line in [*transcript.splitlines(), "$ "]:
+            if not line.startswith("$ "):
+                shown += line + "\n"
+                continue
+            if shown and not shortened:
+                assert printed == shown, f"{page} shows\n{shown}\nbut there is\n{printed}"
+            rest = iter(printed.splitlines())
+            for one in shown.splitlines() if shortened else []:
+                begin = one.removesuffix("...").rstrip() if one.endswith("...") else one
+                whole = not one.endswith("...")
+                assert any(it == begin if whole else it.startswith(begin) for it in rest), f"{page} shows\n{one}\nbut there is\n{printed}"
+            shown = ""
+            printed = run(line[2:])[1] if line != "$ " else ""
+
     def brief():
-        # Where to begin: each use takes at most ten lines; those of the researcher, one after another.
-        blocks = re.findall(r"```(\w+)\n(.*?)```", section("Where to begin"), re.S)
-        assert [kind for kind, _ in blocks] == ["python", "sh", "sh"], [kind for kind, _ in blocks]
-        assert all(len(text.splitlines()) <= 10 for _, text in blocks)
-        codes = [run(line) for line in blocks[2][1].splitlines()]
+        # Four ways in, each of a few lines; those of the studies, one after another.
+        blocks = re.findall(r"```(\w+)\n(.*?)```", pages["begin.md"], re.S)
+        assert [kind for kind, _ in blocks] == ["python", "cpp", "sh", "sh"], [kind for kind, _ in blocks]
+        assert all(len(text.splitlines()) <= 12 for _, text in blocks)
+        codes = [run(line) for line in blocks[3][1].splitlines()]
         assert [code for code, _, _ in codes] == [1, 0, 0, 0], codes
         assert codes[0][1].startswith("verdict      unsafe: ") and (box / "mine/index.html").stat().st_size > 10_000
 
-        # Transcripts: the command after "$ ", then what it prints.
-        transcripts = [text for title in ("Judge a kernel", "Choose an inverse") for text in re.findall(r"```\n\$ (.*?)```", section(title), re.S)]
-        assert len(transcripts) == 2
-        for transcript in transcripts:
-            line, _, shown = transcript.partition("\n")
-            _, printed, refused = run(line)
-            assert printed == shown, f"{line}\nprints\n{printed}{refused}\nREADME shows\n{shown}"
+        ran = 0
+        for page, text in pages.items():
+            if page == "guide.md":
+                text = text.replace(section(page, LONG), "")
+            for transcript, shortened in transcripts(text):
+                compare(transcript, shortened, page)
+                ran += 1
+        assert ran == 3, ran
 
     def shortened():
-        # A shortened one: each line shown is printed, up to its "..."; `deltaproof` is the program as it is installed.
-        [transcript] = re.findall(r"```\n(\$ .*?)```", section("One key, three inverses"), re.S)
-        printed = ""
-        for line in transcript.splitlines():
-            if line.startswith("$ deltaproof "):
-                printed = run("build/release/" + line[2:])[1]
-            else:
-                shown = line.removesuffix(" ...").removesuffix("...")
-                assert any(one.startswith(shown) for one in printed.splitlines()), f"README shows\n{line}\nbut there is\n{printed}"
+        [(transcript, _)] = transcripts(section("guide.md", LONG))
+        compare(transcript, True, "guide.md")
 
     {"brief": brief, "shortened": shortened}[sys.argv[3]]()

@@ -9,7 +9,7 @@ gdn_gva gdn_normal gdn_varlen gdn_zero_gate gdp_n2 kda_normal kda_safe_gate_abus
 bad=0
 # Joined as files are, as the names of reports are, and as Markdown escapes it.
 pattern=$(echo $names | sed 's/_/(\\\\?_|-)/g; s/ /|/g')
-for place in src include python schemas examples bench cmake proofs reports README.md CONTRIBUTING.md CHANGELOG.md run; do
+for place in src include python schemas examples bench cmake docs proofs reports README.md CONTRIBUTING.md CHANGELOG.md run; do
   [ -e "$root/$place" ] || continue
   grep -rHnIiEo --exclude-dir=__pycache__ "$pattern" "$root/$place" && bad=1
 done

@@ -13,7 +13,7 @@ if(code EQUAL 0)
 endif()
 set(witness ${BOX}/witnesses/on-chunk_delta_rule.keeps_its_plan-1)
 foreach(words
-    "keeps the plan fla-chunk-delta on regime repeated, seed 0: delta_rule, B 1, T 160, H 2, HV 2, K 32, V 32, BF16"
+    "conforms to the plan fla-chunk-delta on regime repeated, seed 0: delta_rule, B 1, T 160, H 2, HV 2, K 32, V 32, BF16"
     "result of chunk_kernel.cpp (chunk, C 64): o BF16 [1, 160, 2, 32], final_state F32 [1, 2, 32, 32] as (V, K)"
     "verdict      refuted: Ai: sequence 0, head 0, chunk 0, row 2, column 0:"
     "first bad    Ai"
@@ -31,16 +31,16 @@ if(NOT code EQUAL 1 OR NOT said MATCHES "replay       reproduced")
   message(FATAL_ERROR "replay of the witness gave ${code}:\n${said}")
 endif()
 
-# The README shows the example's own lines.
-file(READ ${README} readme)
-foreach(mark "## Use it from C++\n" "```cpp\n")
-  string(FIND "${readme}" "${mark}" at)
-  string(SUBSTRING "${readme}" ${at} -1 readme)
+# docs/begin.md shows the example's own lines.
+file(READ ${PAGE} page)
+foreach(mark "## C++ and GoogleTest\n" "```cpp\n")
+  string(FIND "${page}" "${mark}" at)
+  string(SUBSTRING "${page}" ${at} -1 page)
 endforeach()
-string(REGEX REPLACE "^```cpp\n([^`]*)```.*" "\\1" shown "${readme}")
+string(REGEX REPLACE "^```cpp\n([^`]*)```.*" "\\1" shown "${page}")
 string(STRIP "${shown}" shown)
 file(READ ${EXAMPLE}/chunk_kernel_test.cpp example)
 string(FIND "${example}" "${shown}" at)
 if(shown STREQUAL "" OR at EQUAL -1)
-  message(FATAL_ERROR "README's C++ is not what ${EXAMPLE}/chunk_kernel_test.cpp says:\n${shown}")
+  message(FATAL_ERROR "the C++ of ${PAGE} is not what ${EXAMPLE}/chunk_kernel_test.cpp says:\n${shown}")
 endif()

@@ -72,7 +72,7 @@ TEST(inverse_trial, does_not_trust_luck) {
     const inverse_trial t = tried({"neumann", fp64, fp64, fp64, keys, "1", 64, false});
     EXPECT_EQ(t.verdict.error, 0) << "every power is a small integer";
     EXPECT_FALSE(t.verdict.safe);
-    EXPECT_THAT(t.verdict.reason, HasSubstr("nothing promises it"));
+    EXPECT_THAT(t.verdict.reason, HasSubstr("nothing guarantees it"));
     EXPECT_NEAR(t.predicted.largest, 4.654e17, 1e15);  // C(62, 31)
   }
 }

@@ -152,7 +152,7 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("hardware", "accumulator_bits", "60", {"accumulator_bits", "52"});
   refused("hardware", "truncation", "false", {"truncation", "tensor-core"});
   EXPECT_THAT([] { (void)parse_plan("name = \"x\"\nops = [\n", "mine.toml"); },
-              ThrowsMessage<format_error>(AllOf(HasSubstr("mine.toml: line "), HasSubstr("no TOML"))));
+              ThrowsMessage<format_error>(AllOf(HasSubstr("mine.toml: line "), HasSubstr("not valid TOML"))));
   // A line of the file is named.
   EXPECT_THAT([] { (void)parse_plan("name = \"x\"\n\nkernel = \"y\"\n", "mine.toml"); },
               ThrowsMessage<format_error>(AllOf(HasSubstr("line 3"), HasSubstr("did you mean \"kernels\"?"))));
@@ -160,34 +160,34 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
 
 TEST(plan_text, refuses_keys_that_can_mean_nothing) {
   plan_lines t = plan_lines::full();
-  expect_refused(t.set("", "path", "\"recurrent\""), {"\"chunk\" can mean nothing", "path is recurrent"});
-  expect_refused(t.drop("", "chunk"), {"[gate] form can mean nothing", "path is recurrent"});
+  expect_refused(t.set("", "path", "\"recurrent\""), {"\"chunk\" has no effect", "path is recurrent"});
+  expect_refused(t.drop("", "chunk"), {"[gate] form has no effect", "path is recurrent"});
   t.drop("gate", "form").drop("gate", "block");
-  expect_refused(t, {"[A] operand can mean nothing"});
+  expect_refused(t, {"[A] operand has no effect"});
   t.drop("A", "operand").drop("A", "accumulate").drop("A", "store");
-  expect_refused(t, {"[inverse] method can mean nothing"});
+  expect_refused(t, {"[inverse] method has no effect"});
   t.drop("inverse").drop("u").drop("w");
   for (const char* key : {"state_operand", "key_operand", "decay"}) {
-    expect_refused(t, {std::string("[v_new] ") + key + " can mean nothing", "path is recurrent"});
+    expect_refused(t, {std::string("[v_new] ") + key + " has no effect", "path is recurrent"});
     t.drop("v_new", key);
   }
   for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) {
-    expect_refused(t, {std::string("[o] ") + key + " can mean nothing", "path is recurrent"});
+    expect_refused(t, {std::string("[o] ") + key + " has no effect", "path is recurrent"});
     t.drop("o", key);
   }
   EXPECT_NO_THROW((void)t.read());
   t = plan_lines::full().set("", "ops", "\"delta_rule\"");
-  expect_refused(t, {"[gate] cumsum can mean nothing", "no op"});
-  expect_refused(t.drop("gate"), {"[v_new] decay can mean nothing", "no op"});
-  expect_refused(t.drop("v_new", "decay"), {"[o] decay can mean nothing", "no op"});
+  expect_refused(t, {"[gate] cumsum has no effect", "no op"});
+  expect_refused(t.drop("gate"), {"[v_new] decay has no effect", "no op"});
+  expect_refused(t.drop("v_new", "decay"), {"[o] decay has no effect", "no op"});
   EXPECT_NO_THROW((void)t.drop("o", "decay").read());
   t = plan_lines::full().set("inverse", "block", "\"chunk\"");
-  expect_refused(t, {"merge_operand can mean nothing", "whole chunk"});
+  expect_refused(t, {"merge_operand has no effect", "whole chunk"});
   t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate");
-  expect_refused(t, {"association can mean nothing"});
+  expect_refused(t, {"association has no effect"});
   EXPECT_NO_THROW((void)t.drop("inverse", "association").read());
   t = plan_lines::full().set("gate", "form", "\"difference\"");
-  expect_refused(t, {"[gate] block can mean nothing"});
+  expect_refused(t, {"[gate] block has no effect"});
   EXPECT_NO_THROW((void)t.drop("gate", "block").read());
 }
 
@@ -296,8 +296,8 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   refused("v_new", "decay", "\"v_new\"", {"[v_new] decay = \"v_new\"", "contradicts ops = \"kda\"", "state \"k\""});
   refused("o", "decay", "[\"q\", \"product\"]", {"[o] decay = \"product\"", "contradicts ops = \"kda\"", "state \"q\""});
   refused("v_new", "state_operand", "\"store\"", {"[v_new] state_operand = \"store\"", "did you mean \"stored\"?"});
-  refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "no format of this key"});
-  refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "no format of this key"});
+  refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "not a valid value of this key"});
+  refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "not a valid value of this key"});
   refused("o", "read_store", "\"tf32\"", {"[o] read_store = \"tf32\"", "operands only"});
   refused("o", "read_store", "\"stored\"", {"[o] read_store = \"stored\""});
   for (const char* value : {"0", "-1e-6", "1", "inf", "nan", "\"1e-6\"", "true", "[1e-6, 2]"}) {

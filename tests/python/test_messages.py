@@ -15,8 +15,8 @@ from deltaproof.messages import in_python
     ("program", "python"),
     [
         ("state one with --plan (candidates: fp32)", "state one with plan=... (candidates: fp32)"),
-        ("or ask with --no-plan, or give a budget with --max-error", "or ask with plan=False, or give a budget with max_error=..."),
-        ("let it finish: a larger --max-seconds, or none", "let it finish: a larger max_seconds=..., or none"),
+        ("or ask with --no-plan, or give a limit with --max-error", "or ask with plan=False, or give a limit with max_error=..."),
+        ("allow more time: a larger --max-seconds, or none", "allow more time: a larger max_seconds=..., or none"),
         ("--max-error o:speed=1: no metric", "max_error='o:speed=1': no metric"),
         ("unknown; `deltaproof list faults` has them all", "unknown; deltaproof.faults() has them all"),
         ("my--plan and a -- b stay", "my--plan and a -- b stay"),

@@ -95,9 +95,9 @@ def test_without_an_answer_a_test_fails(pytester):
 
 
 @pytest.mark.parametrize(("fault", "passed"), [(None, 2), ("o-mask-off-by-one", 0)])
-def test_the_lines_of_the_readme(pytester, fault, passed):
-    readme = (ROOT / "README.md").read_text().split("## Where to begin")[1]
-    lines = re.search(r"```python\n(.*?)```", readme, re.S).group(1)
+def test_the_lines_of_the_documentation(pytester, fault, passed):
+    page = (ROOT / "docs/begin.md").read_text().split("## pytest")[1]
+    lines = re.search(r"```python\n(.*?)```", page, re.S).group(1)
     assert len(lines.splitlines()) <= 10
     # What stands for the author's kernel.
     kernel = f"""

@@ -90,7 +90,7 @@ def test_a_verdict_is_what_it_says(small):
     with pytest.raises(deltaproof.not_shown):
         measured.require()
     dirty = dataclasses.replace(result, stages={**result.stages, "A": result.stages["A"] + 5})
-    assert "that nobody reads are not 0" in deltaproof.check(small, dirty, plan=False).text
+    assert "that no kernel reads are not 0" in deltaproof.check(small, dirty, plan=False).text
     assert deltaproof.check(small, dirty, plan=False, strict_padding=True).word == "refuted"
     limited = deltaproof.check(
         small, result, plan=False, max_error=["o:rel_fro=1e-9"], because="a limit no bf16 kernel keeps"

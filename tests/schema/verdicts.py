@@ -21,6 +21,21 @@ recordings = source / "tests/recordings"
 failures = []
 
 
+def undescribed(value, node, path=""):
+    """Fields of a verdict that the schema, and so docs/verdict-json.md, does not know."""
+    while "$ref" in node:
+        node = schema["definitions"][node["$ref"].rsplit("/", 1)[1]]
+    for branch in ("anyOf", "allOf"):
+        if branch in node and "properties" not in node:
+            return set.intersection(*(undescribed(value, one, path) for one in node[branch] if one.get("type") != "null"))
+    if isinstance(value, dict) and "properties" in node:
+        known = node["properties"]
+        return set().union(*(undescribed(v, known[k], f"{path}/{k}") if k in known else {f"{path}/{k}"} for k, v in value.items()))
+    if isinstance(value, list) and "items" in node:
+        return set().union(*(undescribed(one, node["items"], path) for one in value))
+    return set()
+
+
 def run(*arguments):
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
 
@@ -38,6 +53,7 @@ def verdict(folder, name, want, problem, result, *options):
         failures.append(f"{name}: {parsed['verdict']} where {want} was due: {parsed['reason']}")
     for error in validator.iter_errors(parsed):
         failures.append(f"{name}: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+    failures.extend(f"{name}: {field} is not in the schema" for field in sorted(undescribed(parsed, schema)))
     return parsed
 
 

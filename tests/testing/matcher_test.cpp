@@ -104,9 +104,10 @@ TEST(keeps_plan, says_the_first_bad_stage_the_fault_and_the_command_that_judges_
 TEST(keeps_plan, prints_the_question_and_names_instead_of_bytes) {
   const problem p = repeated_keys();
   const auto matcher = keeps_plan(p, "fla-chunk-delta");
-  EXPECT_EQ(::testing::DescribeMatcher<result>(matcher),
-            "keeps the plan fla-chunk-delta on regime repeated, seed 0: delta_rule, B 1, T 70, H 1, HV 1, K 16, V 16, BF16");
-  EXPECT_THAT(::testing::DescribeMatcher<result>(Not(matcher)), HasSubstr("does not keep the plan fla-chunk-delta on"));
+  EXPECT_EQ(
+      ::testing::DescribeMatcher<result>(matcher),
+      "conforms to the plan fla-chunk-delta on regime repeated, seed 0: delta_rule, B 1, T 70, H 1, HV 1, K 16, V 16, BF16");
+  EXPECT_THAT(::testing::DescribeMatcher<result>(Not(matcher)), HasSubstr("does not conform to the plan fla-chunk-delta on"));
   EXPECT_EQ(::testing::PrintToString(emulated(p)),
             "result of a kernel of this test (chunk, C 32): o BF16 [1, 70, 1, 16], final_state F32 [1, 1, 16, 16], stages A, Ai, "
             "w, u, h, v_new");

@@ -4,8 +4,8 @@
 // The table of binary floating-point formats: what a number can be. After including it you can name
 // a format, pass it as a template argument (`template <format F>`), and ask for its limits.
 // Exponents are those of the value 1.x * 2^e; subnormals go down to 2^(emin - precision + 1). A format
-// without infinities gives its largest pattern to NaN, as OCP's e4m3 does. This is the only place
-// where a format is described: a new one is a new row.
+// without infinities gives its largest pattern to NaN, as OCP's e4m3 does. A new format is a new row here;
+// its bit layout stands once more in tests/number/truth.hpp, which trusts nothing of this table.
 #pragma once
 
 #include <array>

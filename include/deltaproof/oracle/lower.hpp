@@ -4,7 +4,7 @@
 // Turns one head of a problem into the plain sequence a recurrence runs on: activations, in-kernel normalisation,
 // gains and exponentials are evaluated with MPFR at 64 bits beyond the target and rounded once, and `lowering_error`
 // says how far the lowered values may be from the exact ones. What the problem states exactly arrives exactly.
-// Order (EXCHANGE): activations, l2norm, x = beta |k|^2, effective step b = beta phi(x), decays.
+// Order (docs/exchange-format.md): activations, l2norm, x = beta |k|^2, effective step b = beta phi(x), decays.
 #pragma once
 
 #include <cstddef>

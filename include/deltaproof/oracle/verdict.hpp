@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The words a question can be answered with, their exit codes, how several combine, and `bound`: a limit that
-// cannot be written without the reason for it. `judge_interval` is the one place where a verdict on a number
-// is made: a number known to lie in [lower, upper] against a bound.
+// The five verdicts, their exit codes, how several combine, and `bound`: a limit that cannot be written without the reason
+// for it. `judge_interval` judges a number that is known to lie in [lower, upper] against a bound. The limits of a plan are
+// judged in referee/referee.hpp, the bounds of stages in stages/stages.hpp.
 #pragma once
 
 #include <string>

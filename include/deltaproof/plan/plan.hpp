@@ -281,7 +281,7 @@ void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t
 /// The arithmetics the plan allows on this problem: first of each list, then one for each other entry of a list with the
 /// rest as in the first. Throws: as require_fit.
 [[nodiscard]] std::vector<plan_variant> variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
-/// In which a kernel of this arithmetic stores a stage of EXCHANGE.md's names, o or final_state; files have no tf32: fp32 then.
+/// In which a kernel of this arithmetic stores a stage (stage_names), o or final_state; files have no tf32: fp32 then.
 /// Throws: domain_error for another name.
 [[nodiscard]] format stored_format(const plan_variant& variant, std::string_view tensor);
 

@@ -4,7 +4,7 @@
 // Recomputes every stored stage of a chunk kernel from the stage's own stored inputs: `measure_stages(problem, result,
 // roundings)` says for each stage how far each element is from what it should be, in units of a bound derived for that
 // element, where the worst and the first bad one lie, and whether the roundings lean to one side. Stages and shapes are
-// those of EXCHANGE (files/exchange.hpp); the state is rebuilt from stored u, w, k and g. Operands are rounded here as
+// those of the exchange format (files/exchange.hpp); the state is rebuilt from stored u, w, k and g. Operands are rounded here as
 // `stage_roundings` declares; sums are made in fp64 and their own error is part of the bound. Unspecified triangles and
 // columns are never read; a stage whose inputs are not stored is named, not judged. It exists to tell which stage of a
 // kernel is wrong, and it shares nothing above room `algebra` with the emulator of kernels.

@@ -109,7 +109,7 @@ void add_figure(const panel& errors, const panel& budgets, report& to) {
   if (!panels.empty()) {
     to.figures.push_back({"horizon", "Error against the horizon",
                           "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel "
-                          "which keeps the plan stays below.",
+                          "which conforms to the plan stays below.",
                           "Curves of the relative error of each result over tokens, and of its share of the plan's limit.",
                           std::move(panels)});
   }
@@ -143,7 +143,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
                   {"error of o", 4},
                   {"error of final_state", 4},
                   "plan",
-                  "kept",
+                  "conforms",
                   "adequate",
                   "T*",
                   "first bad stage",
