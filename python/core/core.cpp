@@ -322,7 +322,7 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
         {"H", [&] { g.key_heads = size(); }},
         {"HV", [&] { g.value_heads = size(); }},
         {"num_householder", [&] { g.num_householder = size(); }},
-        {"cotangents", [&] { g.cotangents = py::bool_(value); }},
+        {"cotangents", [&g, &value = value] { g.cotangents = value.cast<bool>(); }},
     };
     const auto found = meaning.find(name);
     if (found == meaning.end()) {
