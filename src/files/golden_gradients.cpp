@@ -14,36 +14,46 @@
 namespace deltaproof {
 namespace {
 
-/// One gradient while groups of heads are rounded into it: once, or to the parts of a sum; NaN where that is open.
+/// One gradient while groups of heads are rounded into it: once, or to the parts of a sum; NaN where that is open. What a float
+/// holds is kept as one.
 struct rounded_gradient {
   std::vector<std::size_t> shape;
+  std::vector<float> narrow;
   std::vector<std::vector<double>> values;
   std::mutex lock;
   bool any = false;
   double radius = 0;
 
   rounded_gradient(const tensor& like, const golden_request& asked) : shape(like.shape()) {
-    values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits),
-                  std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
+    if (asked.bits == 0 && asked.round.precision <= fp32.precision) {
+      narrow.assign(like.size(), std::numeric_limits<float>::quiet_NaN());
+    } else {
+      values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits),
+                    std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
+    }
   }
 
   void take(const solved_gradient& from, const golden_request& asked) {
-    const std::size_t parts = values.size();
-    std::vector<double> sum(parts);
+    std::vector<double> sum(values.size());
     double largest = 0;
     bool some = false;
-    for (std::size_t i = 0; i < from.part.value.size(); ++i) {
-      const std::size_t at = from.first + i / from.width * from.stride + i % from.width;
-      double left = from.part.radius[i];
-      if (asked.bits == 0) {
-        if (const auto one = decided_rounding(from.part, i, asked.round)) values[0][at] = *one;
-      } else {
-        left = decided_parts(from.part, i, sum);
-        for (std::size_t c = 0; c < parts && !std::isnan(sum[c]); ++c) values[c][at] = sum[c];
+    const std::size_t count = from.part.value.size();
+    for (std::size_t i = 0, at = from.first; i < count; at += from.stride) {
+      for (std::size_t j = 0; j < from.width; ++j, ++i) {
+        double left = from.part.radius[i], one = from.part.value[i];
+        if (asked.bits != 0) {
+          left = decided_parts(from.part, i, sum);
+          for (std::size_t c = 0; c < sum.size() && !std::isnan(sum[c]); ++c) values[c][at + j] = sum[c];
+          one = values.back()[at + j];
+        } else if (!narrow.empty()) {
+          narrow[at + j] = static_cast<float>(one);
+        } else {
+          values[0][at + j] = one;
+        }
+        if (std::isnan(one)) continue;
+        some = true;
+        largest = std::max(largest, left);
       }
-      if (std::isnan(values.back()[at])) continue;
-      some = true;
-      largest = std::max(largest, left);
     }
     const std::lock_guard guard(lock);
     any = any || some;
@@ -53,6 +63,10 @@ struct rounded_gradient {
   /// What no group answered is open as well.
   [[nodiscard]] golden_tensor written(const std::string& name, const golden_request& asked) {
     golden_tensor out;
+    if (values.empty()) {
+      values.emplace_back(narrow.begin(), narrow.end());
+      narrow = {};
+    }
     const std::size_t count = values[0].size();
     out.radius = any || count == 0 ? radius : std::numeric_limits<double>::infinity();
     out.undecided = static_cast<std::size_t>(
@@ -87,7 +101,8 @@ golden_gradients make_golden_gradients(const problem& p, const golden_request& a
   if (p.g) add("dg", *p.g);
   if (p.initial_state) add("dinitial_state", *p.initial_state);
   const reference_gradients from =
-      solve_gradients_by_group(p, q, [&](const solved_gradient& part) { rounded.find(part.name)->second.take(part, asked); });
+      solve_gradients_by_group(p, q, asked.bits == 0 ? gradient_form::roundings : gradient_form::numbers,
+                               [&](const solved_gradient& part) { rounded.find(part.name)->second.take(part, asked); });
   golden_gradients out;
   out.stopped = from.stopped;
   if (out.stopped) return out;

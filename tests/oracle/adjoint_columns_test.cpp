@@ -77,16 +77,15 @@ certified_adjoint<mpfr_field> exact_adjoint(const backward_case& in) {
 }
 
 /// Largest |error| / radius of one gradient; infinity where a radius of 0 has an error.
-double worst(const tiers::table& high, const tiers::table& low, const std::vector<double>& errors, bool by_column, double u,
-             const certified_entries<mpfr_field>& want) {
+double worst(const tiers::column_numbers& got, double u, const certified_entries<mpfr_field>& want) {
   double out = 0;
   mpfr_value rest(400);
   for (std::size_t i = 0; i < want.value.size(); ++i) {
-    mpfr_sub_d(rest.get(), want.value[i].get(), high[i], MPFR_RNDN);
-    if (!low.empty()) mpfr_sub_d(rest.get(), rest.get(), low[i], MPFR_RNDN);
+    mpfr_sub_d(rest.get(), want.value[i].get(), got.high[i], MPFR_RNDN);
+    if (!got.low.empty()) mpfr_sub_d(rest.get(), rest.get(), got.low[i], MPFR_RNDN);
     const double error = std::fabs(mpfr_get_d(rest.get(), MPFR_RNDA));
-    const std::size_t at = by_column ? i % errors.size() : i / (want.value.size() / errors.size());
-    if (error > 0) out = std::max(out, error / (errors[at] * u));
+    const std::size_t count = got.error.size(), at = got.by_column ? i % count : i / (want.value.size() / count);
+    if (error > 0) out = std::max(out, error / (got.error[at] * u));
   }
   return out;
 }
@@ -100,12 +99,12 @@ backward_ratios judge(const backward_case& in, bool pairs, const certified_adjoi
   tiers::column_gradients got;
   EXPECT_TRUE(tiers::run_adjoint(in.head, in.with, pairs, std::numeric_limits<double>::infinity(), nullptr, got));
   const double u = pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit;
-  return {worst(got.q, got.q_low, got.q_error, false, u, want.q),
-          worst(got.k, got.k_low, got.k_error, false, u, want.k),
-          worst(got.v, got.v_low, got.v_error, false, u, want.v),
-          worst(got.step, got.step_low, got.step_error, false, u, want.step),
-          want.decay.value.empty() ? 0 : worst(got.decay, got.decay_low, got.decay_error, false, u, want.decay),
-          worst(got.state, got.state_low, got.state_error, true, u, want.initial_state)};
+  return {worst(got.q, u, want.q),
+          worst(got.k, u, want.k),
+          worst(got.v, u, want.v),
+          worst(got.step, u, want.step),
+          want.decay.value.empty() ? 0 : worst(got.decay, u, want.decay),
+          worst(got.state, u, want.initial_state)};
 }
 
 /// Keys in several chunks and beyond them, columns in several blocks, tokens in several segments.
@@ -149,12 +148,12 @@ TEST(adjoint_columns, radii_are_hardly_larger_than_entry_by_entry) {
     const auto mean = [](const std::vector<double>& x) {
       return x.empty() ? 0 : std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
     };
-    const double ratios[] = {mean(got.q_error) / mean(want.q.error),
-                             mean(got.k_error) / mean(want.k.error),
-                             mean(got.v_error) / mean(want.v.error),
-                             mean(got.step_error) / mean(want.step.error),
-                             decays == decay_kind::none ? 0 : mean(got.decay_error) / mean(want.decay.error),
-                             mean(got.state_error) / mean(want.initial_state.error)};
+    const double ratios[] = {mean(got.q.error) / mean(want.q.error),
+                             mean(got.k.error) / mean(want.k.error),
+                             mean(got.v.error) / mean(want.v.error),
+                             mean(got.step.error) / mean(want.step.error),
+                             decays == decay_kind::none ? 0 : mean(got.decay.error) / mean(want.decay.error),
+                             mean(got.state.error) / mean(want.initial_state.error)};
     for (const double ratio : ratios) EXPECT_LE(ratio, decays == decay_kind::per_channel ? 1.25 : 1);
     EXPECT_LE(ratios[1], 0.5);
     std::printf("dq %.2g dk %.2g dv %.2g dbeta %.2g dg %.2g dinitial_state %.2g\n", ratios[0], ratios[1], ratios[2], ratios[3],
@@ -169,7 +168,7 @@ TEST(adjoint_columns, zeros_are_exact_and_ends_are_refused) {
   tiers::column_gradients got;
   const double infinity = std::numeric_limits<double>::infinity();
   ASSERT_TRUE(tiers::run_adjoint(in.head, in.with, false, infinity, nullptr, got));
-  for (const auto* errors : {&got.q_error, &got.k_error, &got.v_error, &got.step_error, &got.decay_error, &got.state_error}) {
+  for (const auto* errors : {&got.q.error, &got.k.error, &got.v.error, &got.step.error, &got.decay.error, &got.state.error}) {
     EXPECT_EQ(*std::max_element(errors->begin(), errors->end()), 0);
   }
   in = make_case({9, 3, 20, 1}, key_family::unit, 3, false);

@@ -160,6 +160,13 @@ class certified_rows {
     refresh_norms();
   }
 
+  /// Column v becomes x, known to within `error`.
+  void start_column(std::size_t v, const value* x, const radius& error) {
+    for (std::size_t i = 0; i < keys_; ++i) state_[i * cols_ + v] = x[i];
+    norm_[v] = detail::norm_bound<Field>(x, keys_);
+    error_[v] = error;
+  }
+
   [[nodiscard]] std::vector<value>& entries() { return state_; }
   [[nodiscard]] const std::vector<value>& entries() const { return state_; }
   [[nodiscard]] const value* row(std::size_t i) const { return &state_[i * cols_]; }

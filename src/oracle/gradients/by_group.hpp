@@ -21,9 +21,13 @@ struct solved_gradient {
   std::size_t first = 0, stride = 0, width = 0;
 };
 
+/// What stands in such a part: numbers, or what each certainly rounds to in the format asked for, NaN where that is open. Its
+/// radius is that of the number before it was rounded.
+enum class gradient_form { numbers, roundings };
+
 /// As solve_gradients, without tensors: `sink` is given each part when it is known, by several threads at a time, for different
-/// elements.
-[[nodiscard]] reference_gradients solve_gradients_by_group(const problem& p, const question& q,
+/// elements. Roundings: of a question with both formats and no radius.
+[[nodiscard]] reference_gradients solve_gradients_by_group(const problem& p, const question& q, gradient_form form,
                                                            const std::function<void(const solved_gradient&)>& sink);
 
 }  // namespace deltaproof

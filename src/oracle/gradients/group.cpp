@@ -10,8 +10,7 @@
 
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "oracle/gradients/chain.hpp"
-#include "oracle/lower_mpfr.hpp"
-#include "oracle/pair_field.hpp"
+#include "oracle/gradients/known.hpp"
 #include "oracle/tiers/adjoint_columns.hpp"
 #include "oracle/tiers/lower_double_double.hpp"
 
@@ -20,124 +19,17 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A number of a field and its error in units of u.
-template <class Field>
-struct known {
-  typename Field::value x;
-  typename Field::radius error = 0;
-};
-
-/// Arithmetic on such numbers. An exact 0 stays one.
-template <class Field>
-class known_arithmetic {
- public:
-  using value = typename Field::value;
-  using radius = typename Field::radius;
-  using number = known<Field>;
-
-  known_arithmetic(const Field& field, const radius& u) : field_{field}, u_{u} {}
-
-  [[nodiscard]] number zero() const { return {field_.zero(), 0}; }
-  [[nodiscard]] number from(const mpfr_ball& b, int bits) const {
-    number out = zero();
-    const wide_bound scaled_error = b.error() * wide_bound::scaled(1, bits);
-    if constexpr (std::is_same_v<radius, double>) {
-      if constexpr (std::is_same_v<value, double>) {
-        out.x = mpfr_get_d(b.value(), MPFR_RNDN);
-      } else {
-        out.x.hi = mpfr_get_d(b.value(), MPFR_RNDN);
-        mpfr_value rest(mpfr_get_prec(b.value()));
-        mpfr_sub_d(rest.get(), b.value(), out.x.hi, MPFR_RNDN);  // exact
-        out.x.lo = mpfr_get_d(rest.get(), MPFR_RNDN);
-      }
-      out.error = scaled_error.above() + Field::magnitude(out.x);
-      if (!b.is_exact_zero()) out.error += Field::underflow_unit;
-    } else {
-      mpfr_set(out.x.get(), b.value(), MPFR_RNDN);
-      out.error = scaled_error + Field::magnitude(out.x);
-    }
-    return out;
-  }
-  [[nodiscard]] number product(const number& a, const number& b) const {
-    if (is_exact_zero(a) || is_exact_zero(b)) return zero();
-    number out{field_.product(a.x, b.x), 0};
-    const radius size_a = Field::magnitude(a.x), size_b = Field::magnitude(b.x);
-    out.error = closed(size_a * b.error + a.error * size_b + u_ * a.error * b.error + Field::magnitude(out.x) +
-                       Field::underflow_unit * (1 + size_a + size_b));
-    return out;
-  }
-  [[nodiscard]] number sum(const number& a, const number& b) const {
-    if (is_exact_zero(a)) return b;
-    if (is_exact_zero(b)) return a;
-    number out{field_.sum(a.x, b.x), 0};
-    out.error = closed(a.error + b.error + Field::magnitude(out.x));
-    return out;
-  }
-  [[nodiscard]] number difference(const number& a, const number& b) const { return sum(a, {field_.negated(b.x), b.error}); }
-
- private:
-  [[nodiscard]] static bool is_exact_zero(const number& a) { return Field::is_zero(a.x) && a.error == radius(0); }
-  [[nodiscard]] static radius closed(const radius& e) { return detail::finite_or_infinite(e * detail::radius_slack); }
-
-  Field field_;
-  radius u_;
-};
-
-/// x . d_x chain: dx^ is the gradient with respect to x^ = r x, and becomes that with respect to x.
-template <class Field>
-void through_norm(const known_arithmetic<Field>& at, const known<Field>& r, const typename Field::value* normalised,
-                  double relative_error, known<Field>* d, std::size_t keys) {
-  std::vector<known<Field>> x;
-  auto along = at.zero();
-  for (std::size_t i = 0; i < keys; ++i) {
-    x.push_back({normalised[i], Field::magnitude(normalised[i]) * relative_error});
-    along = at.sum(along, at.product(x[i], d[i]));
-  }
-  for (std::size_t i = 0; i < keys; ++i) d[i] = at.product(r, at.difference(d[i], at.product(x[i], along)));
-}
-
-template <class Field>
-struct columns_run {
-  const Field& field;
-  typename Field::radius u;
-  const lowered<typename Field::value>& in;
-  const std::vector<typename Field::value>& d_o;
-  const std::vector<typename Field::radius>& d_o_size;
-  const std::vector<typename Field::value>& d_state;
-  std::size_t from, count;
-  double range;
-  const std::atomic<bool>* stop;
-
-  [[nodiscard]] certified_adjoint<Field> operator()() const {
-    return adjoint_certifier<Field>(field, u, in, d_o, d_o_size, d_state, from, count, range).run(stop);
-  }
-};
-
-// The same text, compiled for wider vectors with all that it calls: contraction is off, so the bits are the same.
-#if DELTAPROOF_CHOOSES_VECTORS && defined(__GNUC__) && !defined(__clang__)
-template <class Field>
-[[gnu::target("avx2,fma"), gnu::flatten]] certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
-  return job();
-}
-#else
-template <class Field>
-certified_adjoint<Field> run_in_vectors(const columns_run<Field>& job) {
-  return job();
-}
-#endif
-
 template <class Field>
 certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u,
-                                     const lowered<typename Field::value>& in, const std::vector<typename Field::value>& d_o,
-                                     const std::vector<typename Field::radius>& d_o_size,
-                                     const std::vector<typename Field::value>& d_state, std::size_t from, std::size_t count,
-                                     double range, const std::atomic<bool>* stop) {
-  const columns_run<Field> job{field, u, in, d_o, d_o_size, d_state, from, count, range, stop};
-#if DELTAPROOF_CHOOSES_VECTORS
-  static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (std::is_same_v<typename Field::radius, double> && wide) return run_in_vectors(job);
-#endif
-  return job();
+                                     const lowered<typename Field::value>& in, const head_cotangents<Field>& with,
+                                     std::size_t from, std::size_t count, double range, const std::atomic<bool>* stop) {
+  const auto job = [&] {
+    return adjoint_certifier<Field>(field, u, in, with.o, with.o_size, with.state, from, count, range).run(stop);
+  };
+  if constexpr (std::is_same_v<typename Field::radius, double>)
+    return in_fused_vectors(job);
+  else
+    return job();
 }
 
 template <class Field>
@@ -154,7 +46,7 @@ class group_run {
         field_{field},
         bits_{bits},
         limit_{range},
-        u_{unit_of(bits)},
+        u_{unit_of<Field>(bits)},
         arithmetic_(field, u_) {
     const std::size_t group = p.value_heads() / p.key_heads();
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
@@ -166,26 +58,31 @@ class group_run {
     for (const std::size_t h : heads_) {
       lowered<value> in;
       certified_adjoint<Field> raw;
-      if (!by_columns(h, stop, in, raw)) {
+      group_gradients::head parts;
+      const auto factors = factors_of(p_, sequence_, h, bits_);
+      const bool alone = heads_.size() == 1, own_q = alone && factors.query_scale.empty(),
+                 own_k = alone && factors.key_scale.empty() && factors.by_key.empty();
+      if (!by_columns(h, stop, own_q ? &out.q : nullptr, own_k ? &out.k : nullptr, in, raw, parts)) {
         if (stop && stop->load()) return false;
         in = lower_head(h);
         if (in.underflowed) return false;
-        raw = adjoint_of(in, cotangents_at(h), stop);
+        raw = adjoint_of(in, cotangents_of(field_, p_, sequence_, h), stop);
+        parts.v = part_of(std::exchange(raw.v, {}));
+        parts.g = part_of(std::exchange(raw.decay, {}));
+        if (p_.initial_state) parts.initial_state = part_of(std::exchange(raw.initial_state, {}));
+        if (own_q) out.q = part_of(std::exchange(raw.q, {}));
+        if (own_k) out.k = part_of(std::exchange(raw.k, {}));
       }
       if (stop && stop->load()) return false;
-      const auto factors = factors_of(p_, sequence_, h, bits_);
-      const std::vector<number> dbeta = through_rule(in, factors, raw);
+      parts.states_until = raw.states_until;
+      parts.cotangents_from = raw.cotangents_from;
+      parts.beta = part_of(through_rule(in, factors, raw));
       // Nothing is kept twice for long: a head of many tokens is large.
-      if (heads_.size() == 1 && factors.query_scale.empty())
-        out.q = part_of(std::exchange(raw.q, {}));
-      else
+      if (!own_q) {
         add_rows(dq, range_.tokens * keys, in.scan.q, in.error.query, factors.query_scale, std::exchange(raw.q, {}));
-      if (heads_.size() == 1 && factors.key_scale.empty())
-        out.k = part_of(std::exchange(raw.k, {}));
-      else
-        add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
-      out.heads.push_back({part_of(std::exchange(raw.v, {})), part_of(dbeta), part_of(std::exchange(raw.decay, {})),
-                           p_.initial_state ? part_of(raw.initial_state) : head_part{}, raw.states_until, raw.cotangents_from});
+      }
+      if (!own_k) add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
+      out.heads.push_back(std::move(parts));
     }
     if (!dq.empty()) out.q = part_of(dq);
     if (!dk.empty()) out.k = part_of(dk);
@@ -193,18 +90,6 @@ class group_run {
   }
 
  private:
-  [[nodiscard]] static radius unit_of(int bits) {
-    if constexpr (std::is_same_v<radius, double>)
-      return std::ldexp(1.0, -bits);
-    else
-      return wide_bound::scaled(1, -bits);
-  }
-
-  struct cotangents_of_head {
-    std::vector<value> o, state;
-    std::vector<radius> o_size;
-  };
-
   [[nodiscard]] lowered<value> lower_head(std::size_t h) const {
     if constexpr (std::is_same_v<value, double>)
       return lower(p_, sequence_, h);
@@ -213,42 +98,6 @@ class group_run {
     else
       return lower_mpfr(p_, sequence_, h, bits_);
   }
-  [[nodiscard]] value given(double x) const {
-    value out = field_.zero();
-    if constexpr (std::is_same_v<value, double>)
-      out = x;
-    else if constexpr (std::is_same_v<value, double_pair>)
-      out.hi = x;
-    else
-      mpfr_set_d(out.get(), x, MPFR_RNDN);
-    return out;
-  }
-
-  /// scale d_o, each product rounded once, and d_final_state.
-  [[nodiscard]] cotangents_of_head cotangents_at(std::size_t h) const {
-    const std::size_t cols = p_.value_dim(), keys = p_.key_dim();
-    cotangents_of_head out;
-    std::vector<double> x(cols);
-    const value scale = given(p_.scale);
-    for (std::size_t t = 0; t < range_.tokens; ++t) {
-      const std::size_t row = range_.batch * p_.tokens() + range_.first_token + t;
-      if (p_.d_o) p_.d_o->read((row * p_.value_heads() + h) * cols, x);
-      for (const double one : x) {
-        out.o.push_back(field_.product(scale, given(one)));
-        radius size = Field::magnitude(out.o.back());
-        // A product that underflows to 0 is none.
-        if (Field::is_zero(out.o.back()) && one != 0 && p_.scale != 0) size = radius(std::numeric_limits<double>::denorm_min());
-        out.o_size.push_back(size);
-      }
-    }
-    std::fill(x.begin(), x.end(), 0.0);
-    for (std::size_t i = 0; i < keys; ++i) {
-      if (p_.d_final_state) p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
-      for (const double one : x) out.state.push_back(given(one));
-    }
-    return out;
-  }
-
   static constexpr bool has_columns = std::is_same_v<radius, double>;
   static constexpr bool in_pairs = std::is_same_v<value, double_pair>;
 
@@ -281,48 +130,64 @@ class group_run {
     return out;
   }
 
-  /// The head by columns where its numbers are in their range; `in` is then the head that was run.
-  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, lowered<value>& in,
-                                certified_adjoint<Field>& out) const {
+  /// The head by columns where its numbers are in their range. Parts that nothing is done to are given as such, dq and dk to `q`
+  /// and `k` where those are; what the chain behind the recurrence reads joins `in` and `out`.
+  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, head_part* q, head_part* k, lowered<value>& in,
+                                certified_adjoint<Field>& out, group_gradients::head& parts) const {
     if constexpr (has_columns) {
-      auto head = tiers::lower_double_double(p_, sequence_, h);
       tiers::column_gradients found;
-      if (!tiers::run_adjoint(head, column_cotangents_at(h), in_pairs, limit_, stop, found)) return false;
-      const auto& s = head.high.scan;
-      const std::size_t values = s.v.size(), decays = s.decay.size();
-      const double units = (in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit) / u_;
-      const auto take = [&](tiers::table& high, tiers::table& low, std::size_t count, const std::vector<double>& errors,
-                            certified_entries<Field>& to) {
-        to.value.resize(count);
-        to.error.resize(count);
-        const std::size_t each = errors.empty() ? 1 : count / errors.size();
-        for (std::size_t i = 0; i < count; ++i) {
-          if constexpr (in_pairs)
-            to.value[i] = {high[i], low[i]};
-          else
-            to.value[i] = high[i];
-          to.error[i] = errors[i / each] * units;
-        }
-        high = low = tiers::table();
-      };
-      for (auto* done : {&head.high.scan.v, &head.high.scan.decay, &head.decay_low}) *done = {};
-      const std::vector<double> of_states = by_entry(found.state_error, p_.key_dim());
-      take(found.q, found.q_low, s.q.size(), found.q_error, out.q);
-      take(found.k, found.k_low, s.k.size(), found.k_error, out.k);
-      take(found.v, found.v_low, values, found.v_error, out.v);
-      take(found.step, found.step_low, s.step.size(), found.step_error, out.step);
-      take(found.decay, found.decay_low, decays, found.decay_error, out.decay);
-      take(found.state, found.state_low, of_states.size(), of_states, out.initial_state);
-      out.states_until = s.tokens;
-      in = given_as_field(std::move(head));
+      {
+        auto head = tiers::lower_double_double(p_, sequence_, h);
+        if (!tiers::run_adjoint(head, column_cotangents_at(h), in_pairs, limit_, stop, found)) return false;
+        auto& s = head.high.scan;
+        out.states_until = s.tokens;
+        for (auto* done : {&s.v, &s.decay, &head.decay_low}) *done = {};
+        if (q != nullptr) s.q = head.q_low = {};
+        if (k != nullptr) s.k = head.k_low = {};
+        in = given_as_field(std::move(head));
+      }
+      give(found.q, q, out.q);
+      give(found.k, k, out.k);
+      give(found.step, nullptr, out.step);
+      give(found.v, &parts.v, out.v);
+      give(found.decay, &parts.g, out.decay);
+      if (p_.initial_state) give(found.state, &parts.initial_state, out.initial_state);
       return true;
     }
     return false;
   }
-  [[nodiscard]] static std::vector<double> by_entry(const std::vector<double>& of_columns, std::size_t keys) {
-    std::vector<double> out;
-    for (std::size_t i = 0; i < keys; ++i) out.insert(out.end(), of_columns.begin(), of_columns.end());
-    return out;
+  /// One gradient by columns as a part, where there is one, or as entries. Errors lie side by side as the numbers do, one for so
+  /// many of them; those of a state one for each column.
+  void give(tiers::column_numbers& from, head_part* part, certified_entries<Field>& entries) const {
+    if constexpr (has_columns) {
+      const std::size_t count = from.high.size(), errors = from.error.size();
+      const double unit = in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit;
+      const auto at = [&, each = errors == 0 ? 1 : count / errors](std::size_t i) {
+        return from.by_column ? i % errors : i / each;
+      };
+      if (part == nullptr) {
+        entries.value.resize(count);
+        entries.error.resize(count);
+        for (std::size_t i = 0; i < count; ++i) {
+          if constexpr (in_pairs)
+            entries.value[i] = {from.high[i], from.low[i]};
+          else
+            entries.value[i] = from.high[i];
+          entries.error[i] = from.error[at(i)] * (unit / u_);
+        }
+      } else {
+        for (double& e : from.error) e = detail::absolute_radius(e, unit);
+        part->value = std::move(from.high);
+        if (in_pairs) part->low = {std::move(from.low)};
+        std::vector<double> radius(errors == count ? 0 : count);
+        for (std::size_t i = 0; i < radius.size(); ++i) radius[i] = from.error[at(i)];
+        part->radius = errors == count ? std::move(from.error) : std::move(radius);
+        for (std::size_t i = 0; i < count; ++i) {
+          if (!std::isfinite(part->value[i]) || (in_pairs && !std::isfinite(part->low[0][i]))) part->radius[i] = infinity;
+        }
+      }
+      from = {};
+    }
   }
   /// What the chain behind the recurrence reads of a head: keys and queries, with their errors in units of u.
   [[nodiscard]] lowered<value> given_as_field(tiers::double_double_head head) const {
@@ -344,7 +209,7 @@ class group_run {
   }
 
   /// Block of columns after block, so that a state stays near; what all columns add to is summed.
-  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const cotangents_of_head& with,
+  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const head_cotangents<Field>& with,
                                                     const std::atomic<bool>* stop) const {
     constexpr std::size_t block = 32;
     const std::size_t keys = p_.key_dim(), cols = p_.value_dim(), rows = in.scan.rows();
@@ -375,7 +240,7 @@ class group_run {
           to.error[i / count * cols + first + i % count] = from.error[i];
         }
       };
-      const auto part = run_columns(field_, u_, in, with.o, with.o_size, with.state, first, count, limit_, stop);
+      const auto part = run_columns(field_, u_, in, with, first, count, limit_, stop);
       if (stop && stop->load()) return out;
       add(out.q, part.q);
       add(out.k, part.k);
@@ -425,31 +290,17 @@ class group_run {
     }
   }
 
-  void put(head_part& part, std::size_t i, const value& x, const radius& error, mpfr_ptr rest) const {
-    const double absolute = detail::absolute_radius(error, u_);
-    if constexpr (std::is_same_v<value, double>) {
-      part.value[i] = x;
-      part.radius[i] = std::isfinite(x) ? absolute : infinity;
-    } else if constexpr (std::is_same_v<value, double_pair>) {
-      part.value[i] = x.hi;
-      part.radius[i] = std::isfinite(x.hi) && std::isfinite(x.lo) ? absolute : infinity;
-      if (x.lo == 0 || !std::isfinite(x.lo)) return;
-      if (part.low.empty()) part.low.emplace_back(part.value.size(), 0.0);
-      part.low[0][i] = x.lo;
-    } else {
-      split(part, i, x.get(), rest, absolute);
-    }
-  }
   [[nodiscard]] head_part part_of(const std::vector<number>& numbers) const {
     head_part part{{}, std::vector<double>(numbers.size()), {}, std::vector<double>(numbers.size())};
     mpfr_value rest(std::max<mpfr_prec_t>(bits_, MPFR_PREC_MIN));
-    for (std::size_t i = 0; i < numbers.size(); ++i) put(part, i, numbers[i].x, numbers[i].error, rest.get());
+    for (std::size_t i = 0; i < numbers.size(); ++i) put_number<Field>(part, i, numbers[i].x, numbers[i].error, u_, rest.get());
     return part;
   }
   [[nodiscard]] head_part part_of(const certified_entries<Field>& entries) const {
     head_part part{{}, std::vector<double>(entries.value.size()), {}, std::vector<double>(entries.value.size())};
     mpfr_value rest(std::max<mpfr_prec_t>(bits_, MPFR_PREC_MIN));
-    for (std::size_t i = 0; i < entries.value.size(); ++i) put(part, i, entries.value[i], entries.error[i], rest.get());
+    for (std::size_t i = 0; i < entries.value.size(); ++i)
+      put_number<Field>(part, i, entries.value[i], entries.error[i], u_, rest.get());
     return part;
   }
 

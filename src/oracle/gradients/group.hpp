@@ -25,6 +25,7 @@ struct group_gradients {
   };
   std::vector<head> heads;
   std::string tier;
+  std::string elements;  ///< the tier of those that were run by themselves after that, if any
 };
 
 /// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits; `range` is that of states and cotangents. False where the

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "oracle/gradients/by_group.hpp"
+#include "oracle/gradients/elements.hpp"
 #include "oracle/gradients/group.hpp"
 #include "support/parallel.hpp"
 
@@ -17,44 +18,137 @@ namespace {
 
 constexpr int tiers[] = {53, 106, 128, 256, 512, 1024};
 
-/// Elements [first, last) of a part.
-struct part_range {
-  std::size_t first, last;
+/// An element that does not answer the question, and what its radius may be at most.
+struct open_element {
+  gradient_element at;
+  double allowed;
 };
 
-/// Whether each of those elements answers the question.
-bool is_answered(const head_part& part, const part_range& among, const std::optional<format>& to, const question& q) {
-  double most = 0;
-  for (std::size_t i = among.first; i < among.last; ++i) most = std::max(most, std::fabs(part.value[i]));
-  for (std::size_t i = among.first; i < among.last; ++i) {
-    if (!(part.radius[i] <= q.relative_radius * most) && q.relative_radius < std::numeric_limits<double>::infinity())
-      return false;
-    if (to && !rounded_far_from_a_tie(part, i, *to) && !decided_rounding(part, i, *to)) return false;
-    if (!std::isfinite(part.radius[i])) return false;
-  }
-  return true;
-}
+/// One group of heads, and what is asked of it.
+class asked_group {
+ public:
+  asked_group(const problem& p, const question& q, gradient_form form, std::size_t tokens)
+      : p_{p}, q_{q}, rounds_{form == gradient_form::roundings}, tokens_{tokens} {}
 
-/// What lies between the divergences: dq needs the states alone, dinitial_state the cotangents.
-bool is_answered(const group_gradients& g, std::size_t tokens, const question& q) {
-  std::size_t until = tokens, from = 0;
-  const auto between = [&](const head_part& part, std::size_t begin, std::size_t end) {
-    const std::size_t width = tokens == 0 ? 0 : part.value.size() / tokens;
-    return part_range{begin * width, std::max(begin, end) * width};
-  };
-  bool all = true;
-  for (const auto& head : g.heads) {
-    until = std::min(until, head.states_until);
-    from = std::max(from, head.cotangents_from);
-    for (const head_part* part : {&head.v, &head.beta, &head.g}) {
-      all = all && is_answered(*part, between(*part, head.cotangents_from, head.states_until), q.round_output, q);
+  group_gradients best;
+  bool some = false;
+
+  [[nodiscard]] bool answered() const { return some && open_.empty() && !many_; }
+
+  /// What a run of the whole group gave.
+  void take(group_gradients now) {
+    best = std::move(now);
+    some = true;
+    open_.clear();
+    many_ = false;
+    std::size_t until = tokens_, from = 0;
+    for (std::size_t h = 0; h < best.heads.size(); ++h) {
+      auto& head = best.heads[h];
+      until = std::min(until, head.states_until);
+      from = std::max(from, head.cotangents_from);
+      for (const std::size_t tensor : {2, 3, 4}) look(tensor, h, head.cotangents_from, head.states_until);
+      look(5, h, 0, head.cotangents_from == 0 ? tokens_ : 0);
     }
-    const std::size_t entries = head.cotangents_from == 0 ? head.initial_state.value.size() : 0;
-    all = all && is_answered(head.initial_state, {0, entries}, q.round_state, q);
+    // dq needs the states alone.
+    look(0, 0, 0, until);
+    look(1, 0, from, until);
+    whole_ = until == tokens_ && from == 0;
   }
-  return all && is_answered(g.q, between(g.q, 0, until), q.round_output, q) &&
-         is_answered(g.k, between(g.k, from, until), q.round_output, q);
-}
+
+  /// Whether what is open is so little that its elements are run by themselves.
+  [[nodiscard]] bool is_little(int bits) const {
+    if (!some || !whole_ || many_) return false;
+    std::size_t vectors = 0;
+    for (const auto& e : open_) vectors += vectors_of(p_, e.at);
+    return vectors * (bits <= 106 ? 4 : 1) <= std::max<std::size_t>(p_.value_dim(), 16);
+  }
+  void refine(std::size_t sequence_index, std::size_t key_head, int bits) {
+    std::vector<gradient_element> elements;
+    for (const auto& e : open_) elements.push_back(e.at);
+    head_part found;
+    if (!run_elements(p_, sequence_index, key_head, bits, elements, q_.stop, found)) return;
+    std::vector<open_element> left;
+    for (std::size_t n = 0; n < open_.size(); ++n) {
+      if (!place(open_[n], found, n)) left.push_back(open_[n]);
+    }
+    open_ = std::move(left);
+    best.elements = bits <= 106 ? "double-double" : "mpfr-" + std::to_string(bits);
+  }
+
+ private:
+  static constexpr std::size_t most_open = 1000;
+
+  [[nodiscard]] head_part& part(std::size_t tensor, std::size_t h) {
+    if (tensor == 0) return best.q;
+    if (tensor == 1) return best.k;
+    auto& head = best.heads[h];
+    return tensor == 2 ? head.v : tensor == 3 ? head.beta : tensor == 4 ? head.g : head.initial_state;
+  }
+  [[nodiscard]] const std::optional<format>& format_of(std::size_t tensor) const {
+    return tensor == 5 ? q_.round_state : q_.round_output;
+  }
+  [[nodiscard]] static std::optional<double> rounded(const head_part& from, std::size_t i, const format& to) {
+    const auto far = rounded_far_from_a_tie(from, i, to);
+    return far ? far : decided_rounding(from, i, to);
+  }
+
+  /// Notes what is open between two tokens (of an initial state: all, if there is one), and rounds what lies outside too.
+  void look(std::size_t tensor, std::size_t h, std::size_t from, std::size_t until) {
+    head_part& x = part(tensor, h);
+    const auto& to = format_of(tensor);
+    const std::size_t count = x.value.size(), width = tokens_ == 0 || tensor == 5 ? 0 : count / tokens_;
+    const std::size_t first = tensor == 5 ? 0 : from * width,
+                      last = tensor == 5 ? (until == tokens_ ? count : 0) : std::max(from, until) * width;
+    double allowed = std::numeric_limits<double>::max();
+    if (q_.relative_radius < std::numeric_limits<double>::infinity()) {
+      double most = 0;
+      for (std::size_t i = first; i < last; ++i) most = std::max(most, std::fabs(x.value[i]));
+      allowed = std::min(allowed, q_.relative_radius * most);
+    }
+    for (std::size_t i = rounds_ ? 0 : first; i < (rounds_ ? count : last); ++i) {
+      bool is_known = x.radius[i] <= allowed;
+      if (to && (is_known || rounds_)) {
+        const auto one = rounded(x, i, *to);
+        is_known = is_known && one;
+        if (rounds_) x.value[i] = one ? *one : std::numeric_limits<double>::quiet_NaN();
+      }
+      if (is_known || i < first || i >= last) continue;
+      if (open_.size() < most_open) {
+        open_.push_back({{tensor, h, i}, allowed});
+      } else {
+        many_ = true;
+        if (!rounds_) return;
+      }
+    }
+    if (rounds_) x.low.clear();
+  }
+
+  /// Puts number n of `from` where it belongs; whether it answers.
+  [[nodiscard]] bool place(const open_element& e, const head_part& from, std::size_t n) {
+    head_part& x = part(e.at.tensor, e.at.head);
+    const auto& to = format_of(e.at.tensor);
+    const std::size_t i = e.at.index;
+    if (!(from.radius[n] <= x.radius[i])) return false;
+    const std::optional<double> one = to ? rounded(from, n, *to) : std::nullopt;
+    x.radius[i] = from.radius[n];
+    if (rounds_) {
+      if (one) x.value[i] = *one;
+      return one.has_value();
+    }
+    x.value[i] = from.value[n];
+    while (x.low.size() < from.low.size()) x.low.emplace_back(x.value.size(), 0.0);
+    for (std::size_t c = 0; c < x.low.size(); ++c) x.low[c][i] = c < from.low.size() ? from.low[c][n] : 0.0;
+    return from.radius[n] <= e.allowed && (!to || one);
+  }
+
+  const problem& p_;
+  const question& q_;
+  bool rounds_;
+  std::size_t tokens_;
+  std::vector<open_element> open_;
+  bool many_ = false;   // more are open than those
+  bool whole_ = false;  // nothing diverges
+};
 
 /// Whether fp64 may answer: many numbers to be rounded to 24 bits and more hold some whose radius contains a tie.
 bool is_worth_fp64(const problem& p, std::size_t tokens, const question& q) {
@@ -106,7 +200,7 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
   if (p.g) tensors.emplace("dg", zeros_like(*p.g));
   if (p.initial_state) tensors.emplace("dinitial_state", zeros_like(*p.initial_state));
   std::mutex lock;  // a new component changes the tensors themselves
-  reference_gradients out = solve_gradients_by_group(p, q, [&](const solved_gradient& part) {
+  reference_gradients out = solve_gradients_by_group(p, q, gradient_form::numbers, [&](const solved_gradient& part) {
     const std::lock_guard guard(lock);
     place(tensors.find(part.name)->second, part);
   });
@@ -114,7 +208,7 @@ reference_gradients solve_gradients(const problem& p, const question& q) {
   return out;
 }
 
-reference_gradients solve_gradients_by_group(const problem& p, const question& q,
+reference_gradients solve_gradients_by_group(const problem& p, const question& q, gradient_form form,
                                              const std::function<void(const solved_gradient&)>& sink) {
   reference_gradients out;
   const std::size_t jobs = p.sequence_count() * p.key_heads();
@@ -122,28 +216,30 @@ reference_gradients solve_gradients_by_group(const problem& p, const question& q
   std::size_t done = 0;
   parallel_for(jobs, q.threads, [&](std::size_t job) {
     const std::size_t n = job / p.key_heads(), h = job % p.key_heads(), tokens = sequence_at(p, n).tokens;
-    group_gradients best, now;
-    bool some = false, answered = false;
+    asked_group asked(p, q, form, tokens);
     for (const int bits : tiers) {
-      if (answered || bits > q.max_bits || (q.stop && q.stop->load())) break;
+      if (asked.answered() || bits > q.max_bits || (q.stop && q.stop->load())) break;
+      if (asked.is_little(bits)) {
+        asked.refine(n, h, bits);
+        continue;
+      }
       if (bits == 53 && !is_worth_fp64(p, tokens, q)) continue;
-      if (!run_group(p, n, h, bits, q.range.state, q.stop, now)) continue;
-      best = std::move(now);
-      some = true;
-      answered = is_answered(best, tokens, q);
+      group_gradients now;
+      if (run_group(p, n, h, bits, q.range.state, q.stop, now)) asked.take(std::move(now));
     }
     if (q.stop && q.stop->load()) return;
-    if (some) give_group(p, n, h, best, sink);
+    const group_gradients& best = asked.best;
+    if (asked.some) give_group(p, n, h, best, sink);
     const std::lock_guard guard(lock);
-    if (some) {
+    if (asked.some) {
       for (std::size_t i = 0; i < best.heads.size(); ++i) {
         const auto& head = best.heads[i];
         if (head.states_until == tokens && head.cotangents_from == 0) continue;
         out.divergences.push_back({n, h * best.heads.size() + i, head.states_until, head.cotangents_from});
       }
-      ++out.tiers[best.tier];
+      ++out.tiers[best.elements.empty() ? best.tier : best.tier + ", elements alone in " + best.elements];
     }
-    if (!answered) ++out.unanswered;
+    if (!asked.answered()) ++out.unanswered;
     if (q.progress) q.progress(++done, jobs);
   });
   std::sort(out.divergences.begin(), out.divergences.end(), [](const gradient_divergence& a, const gradient_divergence& b) {

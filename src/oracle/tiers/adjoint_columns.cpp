@@ -231,7 +231,7 @@ class column_block {
     const parts next = row + 1 < s_.rows() ? key(row + 1) : nothing();
     forward_any<P, B>(reads, decays_next ? decay_ : 0,
                       {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, w, c, p_);
-    if (reads) add_rows<P>(sums_.data(), K_, out_.q.data() + t * K_, P ? out_.q_low.data() + t * K_ : nullptr);
+    if (reads) add_rows<P>(sums_.data(), K_, out_.q.high.data() + t * K_, P ? out_.q.low.data() + t * K_ : nullptr);
     if (decays_next && decay_ != 0) decay_bounds(t + 1, m_, e_);
     if (row % norm_refresh == norm_refresh - 1) refresh(to, m_);
   }
@@ -242,7 +242,7 @@ class column_block {
       const V size = columns_of(job_.with.o_size, t, r);
       sum = hn::Add(sum, product_error(job_, m_[r], e_[r], size, size, job_.all.column_sum));
     }
-    out_.q_error[t] += hn::GetLane(hn::SumOfLanes(d, sum));
+    out_.q.error[t] += hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
   void keep(std::size_t segment, const double* state) {
@@ -336,9 +336,9 @@ class column_block {
       w[r] = get<P>(note_at(i, write, r));
       const V written = hn::Abs(b_y.high), m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
       const step_errors errors = errors_of(s, gm_[r], ge_[r], size, written);
-      put_columns(b_y.high, out_.v.data() + row * s_.value_dim, r);
-      if constexpr (P) put_columns(b_y.low, out_.v_low.data() + row * s_.value_dim, r);
-      put_columns(errors.write, out_.v_error.data() + row * s_.value_dim, r);
+      put_columns(b_y.high, out_.v.high.data() + row * s_.value_dim, r);
+      if constexpr (P) put_columns(b_y.low, out_.v.low.data() + row * s_.value_dim, r);
+      put_columns(errors.write, out_.v.error.data() + row * s_.value_dim, r);
       add_product<P>(db, y_[r], left);
       of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high),
                                                hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
@@ -349,8 +349,8 @@ class column_block {
       step_bounds(s, size, written, hn::Zero(d), gm_[r], ge_[r]);
     }
     note_range(gm_);
-    add_one<P>(db, out_.step.data() + row, P ? out_.step_low.data() + row : nullptr);
-    out_.step_error[row] += hn::GetLane(hn::SumOfLanes(d, of_step));
+    add_one<P>(db, out_.step.high.data() + row, P ? out_.step.low.data() + row : nullptr);
+    out_.step.error[row] += hn::GetLane(hn::SumOfLanes(d, of_step));
     for (std::size_t r = 0; r < B; ++r) c[r] = outer ? cotangent_of(t - 1, r) : zero_number();
     const int decay = first ? decay_ : 0;
     if (decay != 0) {
@@ -374,22 +374,22 @@ class column_block {
     const std::size_t t = row / n_;
     const double key = hn::GetLane(hn::SumOfLanes(d, of_key.whole));
     if (P) {
-      out_.k_error[row] += key;
+      out_.k.error[row] += key;
     } else {
       add_radii(sums_at(3), sums_at(2), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), key,
-                out_.k_error.data() + row * K_);
+                out_.k.error.data() + row * K_);
     }
     if (decay == 0) return;
     const double gate = hn::GetLane(hn::SumOfLanes(d, of_gate.whole));
     if (P || decay == 1) {
-      out_.decay_error[t] += gate;
+      out_.decay.error[t] += gate;
       return;
     }
     // |G| after the step is at most |G| + |k dv|.
     const double from_cotangent = of_gate.most(of_gate.cotangent),
                  base = of_gate.rest() + from_cotangent * job_.all.steps[row].key * written * slack;
     add_radii(sums_at(3), sums_at(2), K_, base, from_cotangent, of_gate.most(of_gate.state), gate,
-              out_.decay_error.data() + t * K_);
+              out_.decay.error.data() + t * K_);
   }
   [[nodiscard]] double* sums_at(std::size_t i) { return sums_.data() + i * (K_ + 4) * width(); }
   void run_reverse(std::size_t row, std::size_t i, int decay, const number (&w)[B], const number (&dv)[B], const number (&c)[B]) {
@@ -408,22 +408,22 @@ class column_block {
                             sums_at(3)};
     for (std::size_t r = 0; r < B; ++r) total_[r] = y_[r] = zero_number();
     reverse_any<P, B>(first, decay, rows, w, dv, c, y_, total_);
-    add_rows<P>(sums_at(0), K_, out_.k.data() + row * K_, P ? out_.k_low.data() + row * K_ : nullptr);
-    if (decay == 2) add_rows<P>(sums_at(1), K_, out_.decay.data() + t * K_, P ? out_.decay_low.data() + t * K_ : nullptr);
+    add_rows<P>(sums_at(0), K_, out_.k.high.data() + row * K_, P ? out_.k.low.data() + row * K_ : nullptr);
+    if (decay == 2) add_rows<P>(sums_at(1), K_, out_.decay.high.data() + t * K_, P ? out_.decay.low.data() + t * K_ : nullptr);
     if (decay != 1) return;
     for (std::size_t r = 1; r < B; ++r) total_[0] = sum<P>(total_[0], total_[r]);
-    add_one<P>(total_[0], out_.decay.data() + t, P ? out_.decay_low.data() + t : nullptr);
+    add_one<P>(total_[0], out_.decay.high.data() + t, P ? out_.decay.low.data() + t : nullptr);
   }
 
   void give_state() {
     for (std::size_t j = 0; j < K_; ++j) {
       for (std::size_t r = 0; r < B; ++r) {
         const number x = get<P>(cotangent_.data() + (j * B + r) * width());
-        put_columns(x.high, out_.state.data() + j * s_.value_dim, r);
-        if constexpr (P) put_columns(x.low, out_.state_low.data() + j * s_.value_dim, r);
+        put_columns(x.high, out_.state.high.data() + j * s_.value_dim, r);
+        if constexpr (P) put_columns(x.low, out_.state.low.data() + j * s_.value_dim, r);
       }
     }
-    for (std::size_t r = 0; r < B; ++r) put_columns(ge_[r], out_.state_error.data(), r);
+    for (std::size_t r = 0; r < B; ++r) put_columns(ge_[r], out_.state.error.data(), r);
   }
 
   const adjoint_job& job_;
@@ -463,31 +463,30 @@ bool run_adjoint(const double_double_head& in, const column_cotangents& with, bo
   const auto& s = in.high.scan;
   const adjoint_factors all = factors_of_adjoint(in, with, pairs);
   if (!all.fits) return false;
+  out = {};
   // Sums are added in whole vectors, beyond the last row too: zeros.
   constexpr std::size_t beyond = 8;
-  const auto zeros = [&](table& high, table& low, std::size_t count) {
-    high.assign(count + beyond, 0.0);
-    if (pairs) low.assign(count + beyond, 0.0);
+  const auto shape = [&](column_numbers& x, std::size_t count, std::size_t errors) {
+    x.high.assign(count + beyond, 0.0);
+    if (pairs) x.low.assign(count + beyond, 0.0);
+    x.error.assign(errors, 0.0);
   };
-  zeros(out.q, out.q_low, s.q.size());
-  zeros(out.k, out.k_low, s.k.size());
-  zeros(out.v, out.v_low, s.v.size());
-  zeros(out.step, out.step_low, s.step.size());
-  zeros(out.decay, out.decay_low, s.decay.size());
-  zeros(out.state, out.state_low, s.key_dim * s.value_dim);
-  out.q_error.assign(s.tokens, 0.0);
-  out.k_error.assign(pairs ? s.rows() : s.k.size(), 0.0);
-  out.v_error.assign(s.v.size(), 0.0);
-  out.step_error.assign(s.rows(), 0.0);
-  out.decay_error.assign(pairs && !s.decay.empty() ? s.tokens : s.decay.size(), 0.0);
-  out.state_error.assign(s.value_dim, 0.0);
+  shape(out.q, s.q.size(), s.tokens);
+  shape(out.k, s.k.size(), pairs ? s.rows() : s.k.size());
+  shape(out.v, s.v.size(), s.v.size());
+  shape(out.step, s.step.size(), s.rows());
+  shape(out.decay, s.decay.size(), pairs && !s.decay.empty() ? s.tokens : s.decay.size());
+  shape(out.state, s.key_dim * s.value_dim, s.value_dim);
+  out.state.by_column = true;
   const std::vector<double> nothing(s.key_dim + 1, 0.0);
   const adjoint_job job{in, with, all, std::min(range, adjoint_largest), nothing.data(), stop};
   if (!HWY_DYNAMIC_DISPATCH(run)(job, pairs, out)) return false;
   // What the sums of lanes and blocks round.
   const double up = slack * (1 + (static_cast<double>(s.value_dim) + 64) * 0x1p-52);
-  for (auto* errors : {&out.q_error, &out.k_error, &out.step_error, &out.decay_error, &out.v_error, &out.state_error}) {
-    for (double& e : *errors) e = e * up <= 0x1.fffffffffffffp1023 ? e * up : std::numeric_limits<double>::infinity();
+  for (auto* x : {&out.q, &out.k, &out.v, &out.step, &out.decay, &out.state}) {
+    x->high.resize(x->high.size() - beyond);
+    if (pairs) x->low.resize(x->high.size());
+    for (double& e : x->error) e = e * up <= 0x1.fffffffffffffp1023 ? e * up : std::numeric_limits<double>::infinity();
   }
   return true;
 }

@@ -24,12 +24,17 @@ struct column_cotangents {
   std::vector<double> o, o_low, o_size, state;
 };
 
-/// Sums of high + low, low only of pairs, and bounds on their errors in units of u: one for a row of K numbers where they share
-/// it. Shapes as certified_adjoint: q T x K, k (T n) x K, v (T n) x V, step T n, decay as the sequence's, initial_state K x V.
+/// Numbers high + low, low only of pairs, and bounds on their errors in units of u: one for each, one for a row of numbers that
+/// share it, or, by column, one for each column of rows.
+struct column_numbers {
+  std::vector<double> high, low, error;
+  bool by_column = false;
+};
+
+/// Shapes as certified_adjoint: q T x K, k (T n) x K, v (T n) x V, step T n, decay as the sequence's, state (of the initial one)
+/// K x V.
 struct column_gradients {
-  table q, q_low, k, k_low, v, v_low, step, step_low, decay, decay_low, state, state_low;
-  std::vector<double> q_error, k_error, v_error, step_error, decay_error;  ///< by token, row, entry of v, row, token
-  std::vector<double> state_error;                                         ///< by column
+  column_numbers q, k, v, step, decay, state;
 };
 
 /// False where the head or its numbers are out of the range of this tier, or an entry may pass `range`: nothing is known then.
