@@ -20,7 +20,7 @@
 #define DELTAPROOF_TIERS_ADJOINT_SHARED
 namespace deltaproof::tiers {
 
-constexpr std::size_t norm_refresh = 4;  // rows
+constexpr std::size_t norm_refresh = 4, norm_refresh_of_pairs = 8;  // rows
 constexpr double adjoint_norm_floor = 0x1p-1000;
 constexpr double adjoint_largest = 0x1p450;
 
@@ -47,32 +47,28 @@ namespace deltaproof::tiers::HWY_NAMESPACE {
 #define DELTAPROOF_TIERS_FOUR_LANES
 #include "oracle/tiers/lanes.inc"
 #undef DELTAPROOF_TIERS_FOUR_LANES
-#include "oracle/tiers/adjoint_numbers.inc"
-#include "oracle/tiers/adjoint_passes.inc"
+#include "oracle/tiers/adjoint_block.inc"
 
 /// A block of columns: what is carried with its state or cotangent, and one step.
 template <bool P>
-class column_block {
- public:
-  static constexpr std::size_t B = P ? 2 : 4;
-  [[nodiscard]] static std::size_t width() { return lanes() * (P ? 2 : 1); }
-  [[nodiscard]] static std::size_t columns() { return B * lanes(); }
+class column_block : columns_of_head<P> {
+  using base = columns_of_head<P>;
+  using base::B, base::width, base::refresh, base::job_, base::s_, base::out_, base::K_, base::n_, base::T_, base::state_size_,
+      base::first_, base::decay_, base::bad_, base::stopped, base::key, base::query, base::decays, base::nothing, base::strength,
+      base::columns_of, base::put_columns, base::cotangent_of, base::start, base::renew, base::note_range, base::sum_window,
+      base::grids_of, base::note_prediction, base::give_sum_radii;
 
-  column_block(const adjoint_job& job, column_gradients& out)
-      : job_{job},
-        s_{job.in.high.scan},
-        out_{out},
-        K_{s_.key_dim},
-        n_{s_.steps_per_token},
-        T_{s_.tokens},
-        state_size_{K_ * B * width()},
-        bad_{hn::Lt(hn::Zero(d), hn::Zero(d))} {
+ public:
+  using base::columns;
+
+  column_block(const adjoint_job& job, column_gradients& out) : base(job, out) {
     const auto root = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(T_)) / 4));
     segment_ = std::max<std::size_t>(16, root);
-    decay_ = s_.decay.empty() ? 0 : s_.decay.size() == T_ ? 1 : 2;
     const std::size_t segments = (T_ + segment_ - 1) / segment_;
     kept_states_.resize(segments * state_size_);
-    kept_bounds_.resize(segments * 2 * columns());
+    kept_bounds_.resize(segments * 4 * columns());
+    kept_spreads_.resize(segments * 2);
+    tape_spreads_.resize(segment_ * n_);
     kept_predictions_.resize(segments * B * width());
     tape_.resize((segment_ * n_ + 1) * state_size_);
     notes_.resize(segment_ * n_ * note_parts * B * width());
@@ -98,101 +94,28 @@ class column_block {
   }
 
  private:
-  /// What a replayed step leaves for the reverse one: v - k^T S, the write, and bounds.
-  enum note { innovation, write, innovation_error, write_error, norm, error, note_parts };
-
-  [[nodiscard]] bool stopped() const { return job_.stop && job_.stop->load(std::memory_order_relaxed); }
-  [[nodiscard]] parts row_of(const std::vector<double>& high, const std::vector<double>& low, std::size_t at) const {
-    return {high.data() + at, P ? low.empty() ? job_.nothing : low.data() + at : nullptr};
-  }
-  [[nodiscard]] parts key(std::size_t row) const { return row_of(s_.k, job_.in.k_low, row * K_); }
-  [[nodiscard]] parts query(std::size_t t) const { return row_of(s_.q, job_.in.q_low, t * K_); }
-  [[nodiscard]] parts decays(std::size_t t) const {
-    return decay_ == 0 ? parts{nullptr, nullptr} : row_of(s_.decay, job_.in.decay_low, decay_ == 2 ? t * K_ : t);
-  }
-  [[nodiscard]] parts nothing() const { return {job_.nothing, job_.nothing}; }
-  [[nodiscard]] number strength(std::size_t row) const { return spread<P>(row_of(s_.step, job_.in.step_low, row), 0); }
-
-  /// Numbers r of a row of `all` columns; zeros beyond them.
-  [[nodiscard]] HWY_INLINE V columns_of(const std::vector<double>& of, std::size_t row, std::size_t r) const {
-    const std::size_t all = s_.value_dim, at = first_ + r * lanes();
-    if (of.empty() || at >= all) return hn::Zero(d);
-    const double* x = of.data() + row * all + at;
-    return at + lanes() <= all ? hn::LoadU(d, x) : load_some(x, all - at);
-  }
-  HWY_INLINE void put_columns(V x, double* to, std::size_t r) const {
-    const std::size_t all = s_.value_dim, at = first_ + r * lanes();
-    if (at >= all) return;
-    if (at + lanes() <= all) return hn::StoreU(x, d, to + at);
-    store_some(x, to + at, all - at);
-  }
-  [[nodiscard]] HWY_INLINE number cotangent_of(std::size_t t, std::size_t r) const {
-    return {columns_of(job_.with.o, t, r), P ? columns_of(job_.with.o_low, t, r) : hn::Zero(d)};
-  }
-
-  /// Entries of the given columns to `state`, and their norms.
-  void start(const double* from, double* state, V (&m)[B], V (&e)[B]) {
-    for (std::size_t j = 0; j < K_; ++j) {
-      for (std::size_t r = 0; r < B; ++r) {
-        V x = hn::Zero(d);
-        const std::size_t all = s_.value_dim, at = first_ + r * lanes();
-        if (from != nullptr && at < all) x = load_some(from + j * all + at, std::min(lanes(), all - at));
-        put<P>({x, hn::Zero(d)}, state + (j * B + r) * width());
-      }
-    }
-    for (V& x : e) x = hn::Zero(d);
-    refresh(state, m);
-  }
-  /// Line N.
-  void refresh(const double* state, V (&m)[B]) {
-    norms<P, B>(K_, state, m);
-    note_range(m);
-  }
-  void note_range(const V (&m)[B]) {
-    for (const V& x : m) bad_ = hn::Or(bad_, hn::Not(hn::Le(x, hn::Set(d, job_.limit))));
-  }
+  /// What a replayed step leaves for the reverse one: v - k^T S, the write, bounds and windows.
+  enum note { innovation, write, innovation_error, write_error, norm, error, window, note_parts };
 
   // Forwards.
-
-  void decay_bounds(std::size_t t, V (&m)[B], V (&e)[B]) {  // line D
-    const adjoint_token& a = job_.all.tokens[t];
-    for (std::size_t r = 0; r < B; ++r) {
-      if (a.decay_factor == 0) {
-        m[r] = e[r] = hn::Zero(d);
-        continue;
-      }
-      const V before = m[r];
-      const auto some = hn::Or(is_something(m[r]), is_something(e[r]));
-      m[r] = hn::IfThenElseZero(is_something(m[r]),
-                                hn::MulAdd(m[r], hn::Set(d, a.decay_largest * slack), hn::Set(d, adjoint_norm_floor)));
-      V next = hn::MulAdd(hn::Set(d, a.decay_factor), e[r], hn::Mul(hn::Set(d, job_.all.decay_local), m[r]));
-      next = hn::MulAdd(hn::Set(d, job_.all.decay_floor), before, hn::Add(next, hn::Set(d, job_.all.under)));
-      e[r] = hn::IfThenElseZero(some, hn::Mul(next, hn::Set(d, slack)));
-    }
-    note_range(m);
-  }
-
-  /// Lines W and S: what a step with this |r|, |w| and |v| makes of the bounds of the state it acts on.
-  HWY_INLINE void step_bounds(const adjoint_step& s, V innovation, V written, V value, V& m, V& e) const {
-    if (s.key == 0) return;
-    const auto some = hn::Or(is_something(m), is_something(e));
-    const auto alive = s.acts ? hn::Or(some, is_something(innovation)) : some;
-    V next = hn::MulAdd(hn::Set(d, s.rho), e, hn::Mul(hn::Set(d, s.from_norm), m));
-    next = hn::MulAdd(hn::Set(d, s.from_write), written, hn::MulAdd(hn::Set(d, s.from_innovation), innovation, next));
-    e = hn::IfThenElseZero(alive, hn::MulAdd(next, hn::Set(d, slack), hn::Set(d, s.under)));
-    const V grown = hn::MulAdd(hn::Set(d, s.norm_growth), m, hn::Mul(hn::Set(d, s.norm_of_value), value));
-    m = hn::IfThenElseZero(alive, hn::Add(grown, hn::Set(d, adjoint_norm_floor)));
-  }
 
   /// r and w of a row from its prediction.
   HWY_INLINE void write_of(std::size_t row, std::size_t r, const number& predicted, number& left, number& written) const {
     left = less<P>(columns_of(s_.v, row, r), predicted);
     written = product<P>(strength(row), left);
   }
+  /// The grids hold the state after the row.
+  void make_room_for(std::size_t row, double* state) {
+    V needed[B];
+    for (std::size_t r = 0; P && r < B; ++r) {
+      needed[r] = stepped_norm(job_.all.steps[row], x_.m[r], hn::Abs(columns_of(s_.v, row, r)));
+    }
+    make_room<P, B>(job_, K_, state, x_, needed);
+  }
 
   void forwards() {
-    start(s_.initial_state.rows() == 0 ? nullptr : s_.initial_state.entries().data(), tape_.data(), m_, e_);
     double* state = tape_.data();
+    start(s_.initial_state.rows() == 0 ? nullptr : s_.initial_state.entries().data(), state, x_);
     begin(state);
     for (std::size_t row = 0; row < s_.rows(); ++row) {
       const std::size_t t = row / n_;
@@ -200,14 +123,16 @@ class column_block {
         if (stopped()) return;
         keep(t / segment_, state);
       }
+      make_room_for(row, state);
       number w[B];
       for (std::size_t r = 0; r < B; ++r) {
         number left;
         write_of(row, r, p_[r], left, w[r]);
-        step_bounds(job_.all.steps[row], hn::Abs(left.high), hn::Abs(w[r].high), hn::Abs(columns_of(s_.v, row, r)), m_[r], e_[r]);
+        step_bounds<P, B>(job_, job_.all.steps[row], r, hn::Abs(left.high), hn::Abs(w[r].high), hn::Abs(columns_of(s_.v, row, r)),
+                          x_);
       }
-      note_range(m_);
-      if (row % n_ == n_ - 1) read(t);
+      x_.spread += grid_lines::of_product;
+      note_range(x_);
       pass(row, state, state, w, row % n_ == n_ - 1);
     }
   }
@@ -216,42 +141,81 @@ class column_block {
     number w[B], c[B];
     for (std::size_t r = 0; r < B; ++r) w[r] = c[r] = p_[r] = zero_number();
     if (s_.rows() == 0) return;
-    forward_any<P, B>(false, decay_, {K_, state, state, nothing(), decays(0), key(0), sums_.data()}, w, c, p_);
-    if (decay_ != 0) decay_bounds(0, m_, e_);
+    grids<B> on = grids_of(x_);
+    const double spread = decay_grids(decay_ != 0, 0, 0, on);
+    forward_any<P, B>(false, decay_, {K_, state, state, nothing(), decays(0), key(0), sums_.data()}, on, w, c, p_);
+    decayed_and_predicted(decay_ != 0, 0, 0, spread);
+  }
+  /// Those of the state after the decay of token t, if one follows, and of the product with the key of `row`. The low parts then.
+  [[nodiscard]] double decay_grids(bool decays, std::size_t t, std::size_t row, grids<B>& on) {
+    if (!P) return 0;
+    double spread = x_.spread;
+    for (std::size_t r = 0; r < B; ++r) after_[r] = x_.window[r];
+    if (decays) {
+      V needed[B];
+      for (std::size_t r = 0; r < B; ++r) needed[r] = decayed_norm(job_.all.tokens[t], x_.m[r]);
+      spread = windows_after<B>(job_.all.tokens[t], x_, needed, after_);
+    }
+    const V power = hn::Set(d, row < s_.rows() ? job_.all.steps[row].key_power : 0);
+    for (std::size_t r = 0; r < B; ++r) {
+      on.after[r] = grid_of(after_[r]);
+      on.next[r] = hn::Mul(power, on.after[r]);
+    }
+    return spread;
+  }
+  void decayed_and_predicted(bool decays, std::size_t t, std::size_t row, double spread) {
+    if (decays) {
+      decay_bounds<P, B>(job_, job_.all.tokens[t], after_, spread, x_);
+      note_range(x_);
+    }
+    note_prediction(row < s_.rows() ? job_.all.steps[row].key_power : 0, x_);
   }
   /// The step of a row, after its bounds, what is read after it, the decay and prediction of the next one.
   void pass(std::size_t row, const double* from, double* to, const number (&w)[B], bool reads) {
     const std::size_t t = row / n_;
-    const bool last = row % n_ == n_ - 1, decays_next = last && t + 1 < T_;
+    const bool last = row % n_ == n_ - 1, decays_next = decay_ != 0 && last && t + 1 < T_;
     number c[B];
     for (std::size_t r = 0; r < B; ++r) {
       c[r] = reads ? cotangent_of(t, r) : zero_number();
       p_[r] = zero_number();
     }
+    grids<B> on = grids_of(x_);
+    if (reads) read(t, on);
+    const double spread = decay_grids(decays_next, t + 1, row + 1, on);
     const parts next = row + 1 < s_.rows() ? key(row + 1) : nothing();
     forward_any<P, B>(reads, decays_next ? decay_ : 0,
-                      {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, w, c, p_);
+                      {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, on, w, c, p_);
     if (reads) add_rows<P>(sums_.data(), K_, out_.q.high.data() + t * K_, P ? out_.q.low.data() + t * K_ : nullptr);
-    if (decays_next && decay_ != 0) decay_bounds(t + 1, m_, e_);
-    if (row % norm_refresh == norm_refresh - 1) refresh(to, m_);
+    decayed_and_predicted(decays_next, t + 1, row + 1, spread);
+    if (row % refresh == refresh - 1) renew(to, x_);
   }
-  /// The radius of dq.
-  void read(std::size_t t) {
-    V sum = hn::Zero(d);
+  /// The radius of dq, and the grid that it is summed on.
+  void read(std::size_t t, grids<B>& on) {
+    V sum = hn::Zero(d), sizes = hn::Zero(d);
     for (std::size_t r = 0; r < B; ++r) {
       const V size = columns_of(job_.with.o_size, t, r);
-      sum = hn::Add(sum, product_error(job_, m_[r], e_[r], size, size, job_.all.column_sum));
+      sum = hn::Add(sum, product_error(job_, x_.m[r], x_.e[r], size, size, job_.all.column_sum));
+      if (P) sizes = hn::MulAdd(size, x_.window[r], sizes);
     }
     out_.q.error[t] += hn::GetLane(hn::SumOfLanes(d, sum));
+    if (!P) return;
+    const double window = sum_window(sizes);
+    on.row = hn::Set(d, 3 * window);
+    out_.q.error[t] += window * grid_lines::columns(B, x_.spread);
   }
 
   void keep(std::size_t segment, const double* state) {
     std::copy_n(state, state_size_, kept_states_.data() + segment * state_size_);
+    kept_spreads_[2 * segment] = x_.spread;
+    kept_spreads_[2 * segment + 1] = x_.power;
     for (std::size_t r = 0; r < B; ++r) {
-      hn::StoreU(m_[r], d, kept_bounds_.data() + (segment * 2 * B + r) * lanes());
-      hn::StoreU(e_[r], d, kept_bounds_.data() + (segment * 2 * B + B + r) * lanes());
+      std::size_t i = 0;
+      for (const V& x : {x_.m[r], x_.e[r], x_.window[r], x_.off[r]}) hn::StoreU(x, d, kept_bound(segment, i++, r));
       put<P>(p_[r], kept_predictions_.data() + (segment * B + r) * width());
     }
+  }
+  [[nodiscard]] double* kept_bound(std::size_t segment, std::size_t i, std::size_t r) {
+    return kept_bounds_.data() + ((segment * 4 + i) * B + r) * lanes();
   }
   [[nodiscard]] double* note_at(std::size_t i, note what, std::size_t r) {
     return notes_.data() + ((i * note_parts + what) * B + r) * width();
@@ -260,63 +224,80 @@ class column_block {
   /// The states before each row of a segment to the tape, and what the rows did.
   void replay(std::size_t segment) {
     std::copy_n(kept_states_.data() + segment * state_size_, state_size_, tape_.data());
+    x_.spread = kept_spreads_[2 * segment];
+    x_.power = kept_spreads_[2 * segment + 1];
     for (std::size_t r = 0; r < B; ++r) {
-      m_[r] = hn::LoadU(d, kept_bounds_.data() + (segment * 2 * B + r) * lanes());
-      e_[r] = hn::LoadU(d, kept_bounds_.data() + (segment * 2 * B + B + r) * lanes());
+      std::size_t i = 0;
+      for (V* x : {&x_.m[r], &x_.e[r], &x_.window[r], &x_.off[r]}) *x = hn::LoadU(d, kept_bound(segment, i++, r));
       p_[r] = get<P>(kept_predictions_.data() + (segment * B + r) * width());
     }
     const std::size_t from = segment * segment_ * n_, to = std::min(T_, (segment + 1) * segment_) * n_;
     for (std::size_t row = from; row < to; ++row) {
       const std::size_t i = row - from;
       const adjoint_step& s = job_.all.steps[row];
+      make_room_for(row, tape_.data() + i * state_size_);
+      tape_spreads_[i] = x_.spread;
       number w[B];
       for (std::size_t r = 0; r < B; ++r) {
         number left;
         write_of(row, r, p_[r], left, w[r]);
         const V left_size = hn::Abs(left.high), size = hn::Abs(w[r].high);
-        const step_errors errors = errors_of(s, m_[r], e_[r], left_size, size);
+        const step_errors errors = errors_of<P>(s, x_.m[r], x_.e[r], x_.off[r], left_size, size);
         put<P>(left, note_at(i, innovation, r));
         put<P>(w[r], note_at(i, write, r));
         hn::StoreU(errors.innovation, d, note_at(i, innovation_error, r));
         hn::StoreU(errors.write, d, note_at(i, write_error, r));
-        hn::StoreU(m_[r], d, note_at(i, norm, r));
-        hn::StoreU(e_[r], d, note_at(i, error, r));
-        step_bounds(s, left_size, size, hn::Abs(columns_of(s_.v, row, r)), m_[r], e_[r]);
+        hn::StoreU(x_.m[r], d, note_at(i, norm, r));
+        hn::StoreU(x_.e[r], d, note_at(i, error, r));
+        hn::StoreU(x_.window[r], d, note_at(i, window, r));
+        step_bounds<P, B>(job_, s, r, left_size, size, hn::Abs(columns_of(s_.v, row, r)), x_);
       }
+      x_.spread += grid_lines::of_product;
       if (row + 1 < to) pass(row, tape_.data() + i * state_size_, tape_.data() + (i + 1) * state_size_, w, false);
     }
   }
 
   // In reverse.
 
-  /// Line A: what q d_o^T of token t makes of the bounds.
-  void outer_bounds(std::size_t t) {
-    const double chi = job_.all.tokens[t].query;
-    for (std::size_t r = 0; r < B && chi != 0; ++r) {
-      const V size = columns_of(job_.with.o_size, t, r);
-      const auto live = is_something(size);
-      V next = hn::MulAdd(hn::Set(d, job_.all.outer * chi), size, hn::Add(ge_[r], gm_[r]));
-      next = hn::MulAdd(next, hn::Set(d, slack), hn::Set(d, job_.all.under * (1 + chi)));
-      ge_[r] = hn::IfThenElse(live, next, ge_[r]);
-      const V grown = hn::MulAdd(hn::MulAdd(hn::Set(d, chi), size, gm_[r]), hn::Set(d, slack), hn::Set(d, adjoint_norm_floor));
-      gm_[r] = hn::IfThenElse(live, grown, gm_[r]);
-    }
-    note_range(gm_);
-  }
-
   void start_reverse() {
-    start(job_.with.state.empty() ? nullptr : job_.with.state.data(), cotangent_.data(), gm_, ge_);
+    start(job_.with.state.empty() ? nullptr : job_.with.state.data(), cotangent_.data(), g_);
     if (s_.rows() == 0) return;
-    outer_bounds(T_ - 1);
+    make_room_for_cotangent(T_, nullptr);
+    add_outer_bounds(T_ - 1);
     number none[B], c[B];
     for (std::size_t r = 0; r < B; ++r) {
       none[r] = y_[r] = zero_number();
       c[r] = cotangent_of(T_ - 1, r);
     }
+    const double power = job_.all.steps[s_.rows() - 1].key_power;
+    grids<B> on = grids_of(g_);
+    for (std::size_t r = 0; r < B; ++r) on.next[r] = hn::Mul(hn::Set(d, power), on.after[r]);
     const reverse_rows rows{K_,         tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1),
                             sums_at(0), sums_at(1),   sums_at(2),        sums_at(3)};
     std::fill_n(tape_.data(), state_size_, 0.0);
-    reverse_pass<P, B, true, 0>(rows, none, none, c, y_, total_);
+    reverse_pass<P, B, true, 0>(rows, on, none, none, c, y_, total_);
+    note_prediction(power, g_);
+  }
+  /// Line A for what token t reads.
+  void add_outer_bounds(std::size_t t) {
+    for (std::size_t r = 0; r < B; ++r) {
+      outer_bounds<P, B>(job_, job_.all.tokens[t].query, r, columns_of(job_.with.o_size, t, r), g_);
+    }
+    g_.spread += grid_lines::of_product;
+    note_range(g_);
+  }
+  /// The grids hold the cotangent after `step`, if there is one, and after the decay of token t what the token before reads
+  /// (`needed_after_`) where that decays, else at once.
+  void make_room_for_cotangent(std::size_t t, const adjoint_step* step, bool outer = true, bool decays = false) {
+    V needed[B];
+    for (std::size_t r = 0; P && r < B; ++r) {
+      needed[r] = step == nullptr ? g_.m[r] : stepped_norm(*step, g_.m[r], hn::Zero(d));
+      V last = decays ? decayed_norm(job_.all.tokens[t], needed[r]) : needed[r];
+      if (outer) last = outer_norm(job_.all.tokens[t - 1].query, last, columns_of(job_.with.o_size, t - 1, r));
+      needed_after_[r] = last;
+      if (!decays) needed[r] = hn::Max(needed[r], last);
+    }
+    make_room<P, B>(job_, K_, cotangent_.data(), g_, needed);
   }
 
   /// The row's reverse step, whose state is on the tape at i.
@@ -324,10 +305,12 @@ class column_block {
     const std::size_t t = row / n_;
     const adjoint_step& s = job_.all.steps[row];
     const bool first = row % n_ == 0, outer = first && row > 0;
+    const int decay = first ? decay_ : 0;
+    make_room_for_cotangent(t, &s, outer, decay != 0);
     number w[B], dv[B], c[B];
     V of_step = hn::Zero(d);
     row_radii of_key = no_radii(), of_gate = no_radii();
-    V all_written = hn::Zero(d);
+    V all_written = hn::Zero(d), key_sizes = hn::Zero(d);
     number db = zero_number();
     for (std::size_t r = 0; r < B; ++r) {
       const V size = hn::Abs(y_[r].high);
@@ -335,38 +318,53 @@ class column_block {
       dv[r] = {hn::Neg(b_y.high), hn::Neg(b_y.low)};
       w[r] = get<P>(note_at(i, write, r));
       const V written = hn::Abs(b_y.high), m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
-      const step_errors errors = errors_of(s, gm_[r], ge_[r], size, written);
+      const step_errors errors = errors_of<P>(s, g_.m[r], g_.e[r], g_.off[r], size, written);
       put_columns(b_y.high, out_.v.high.data() + row * s_.value_dim, r);
       if constexpr (P) put_columns(b_y.low, out_.v.low.data() + row * s_.value_dim, r);
       put_columns(errors.write, out_.v.error.data() + row * s_.value_dim, r);
       add_product<P>(db, y_[r], left);
       of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high),
                                                hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
-      of_key.add(job_, gm_[r], ge_[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum,
+      of_key.add(job_, g_.m[r], g_.e[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum,
                  of_key.cotangent);
       of_key.add(job_, m, e, written, errors.write, job_.all.column_sum, of_key.state);
       all_written = hn::Add(all_written, written);
-      step_bounds(s, size, written, hn::Zero(d), gm_[r], ge_[r]);
+      key_sizes = hn::MulAdd(hn::Abs(w[r].high), g_.window[r], hn::MulAdd(written, window_at(i, r), key_sizes));
+      step_bounds<P, B>(job_, s, r, size, written, hn::Zero(d), g_);
     }
-    note_range(gm_);
+    grids<B> on = grids_of(g_);
+    const double key_spread = g_.spread + tape_spreads_[i];
+    g_.spread += grid_lines::of_product;
+    note_range(g_);
     add_one<P>(db, out_.step.high.data() + row, P ? out_.step.low.data() + row : nullptr);
     out_.step.error[row] += hn::GetLane(hn::SumOfLanes(d, of_step));
     for (std::size_t r = 0; r < B; ++r) c[r] = outer ? cotangent_of(t - 1, r) : zero_number();
-    const int decay = first ? decay_ : 0;
+    const double gate_spread = g_.spread + tape_spreads_[i], low_parts = g_.spread * tape_spreads_[i];
+    double spread = g_.spread;
     if (decay != 0) {
       gate_radii(i, of_gate);
-      decay_bounds(t, gm_, ge_);
+      for (std::size_t r = 0; P && r < B; ++r) on.gate[r] = grid_of(hn::Mul(g_.window[r], window_at(i, r)));
+      if (P) spread = windows_after<B>(job_.all.tokens[t], g_, needed_after_, after_);
+      decay_bounds<P, B>(job_, job_.all.tokens[t], after_, spread, g_);
     }
-    if (outer) outer_bounds(t - 1);
-    run_reverse(row, i, decay, w, dv, c);
+    if (outer) add_outer_bounds(t - 1);
+    const double power = row > 0 ? job_.all.steps[row - 1].key_power : 0;
+    for (std::size_t r = 0; P && r < B; ++r) {
+      on.after[r] = grid_of(g_.window[r]);
+      on.next[r] = hn::Mul(hn::Set(d, power), on.after[r]);
+    }
+    if (P) give_sum_radii(row, decay, key_sizes, key_spread, gate_spread, low_parts, on);
+    run_reverse(row, i, decay, on, w, dv, c);
     give_radii(row, decay, hn::GetLane(hn::SumOfLanes(d, all_written)), of_key, of_gate);
-    if (row % norm_refresh == 0) refresh(cotangent_.data(), gm_);
+    note_prediction(power, g_);
+    if (row % refresh == 0) renew(cotangent_.data(), g_);
   }
+  [[nodiscard]] V window_at(std::size_t i, std::size_t r) { return P ? hn::LoadU(d, note_at(i, window, r)) : hn::Zero(d); }
   /// The radius of dg of a token whose first row is on the tape at i, from the bounds after that row's step.
   void gate_radii(std::size_t i, row_radii& of_gate) {
     for (std::size_t r = 0; r < B; ++r) {
       const V m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
-      of_gate.add_entries(job_, gm_[r], ge_[r], m, e, job_.all.gate_sum);
+      of_gate.add_entries(job_, g_.m[r], g_.e[r], m, e, job_.all.gate_sum);
     }
   }
   /// dk and dg by row: of pairs from the norms of columns; of doubles, where that is nearer, from the entries of the row.
@@ -392,7 +390,8 @@ class column_block {
               out_.decay.error.data() + t * K_);
   }
   [[nodiscard]] double* sums_at(std::size_t i) { return sums_.data() + i * (K_ + 4) * width(); }
-  void run_reverse(std::size_t row, std::size_t i, int decay, const number (&w)[B], const number (&dv)[B], const number (&c)[B]) {
+  void run_reverse(std::size_t row, std::size_t i, int decay, const grids<B>& on, const number (&w)[B], const number (&dv)[B],
+                   const number (&c)[B]) {
     const std::size_t t = row / n_;
     const bool first = row % n_ == 0;
     const reverse_rows rows{K_,
@@ -407,7 +406,7 @@ class column_block {
                             sums_at(2),
                             sums_at(3)};
     for (std::size_t r = 0; r < B; ++r) total_[r] = y_[r] = zero_number();
-    reverse_any<P, B>(first, decay, rows, w, dv, c, y_, total_);
+    reverse_any<P, B>(first, decay, rows, on, w, dv, c, y_, total_);
     add_rows<P>(sums_at(0), K_, out_.k.high.data() + row * K_, P ? out_.k.low.data() + row * K_ : nullptr);
     if (decay == 2) add_rows<P>(sums_at(1), K_, out_.decay.high.data() + t * K_, P ? out_.decay.low.data() + t * K_ : nullptr);
     if (decay != 1) return;
@@ -418,23 +417,20 @@ class column_block {
   void give_state() {
     for (std::size_t j = 0; j < K_; ++j) {
       for (std::size_t r = 0; r < B; ++r) {
-        const number x = get<P>(cotangent_.data() + (j * B + r) * width());
+        const number x = settled<P>(get<P>(cotangent_.data() + (j * B + r) * width()));
         put_columns(x.high, out_.state.high.data() + j * s_.value_dim, r);
         if constexpr (P) put_columns(x.low, out_.state.low.data() + j * s_.value_dim, r);
       }
     }
-    for (std::size_t r = 0; r < B; ++r) put_columns(ge_[r], out_.state.error.data(), r);
+    for (std::size_t r = 0; r < B; ++r) put_columns(g_.e[r], out_.state.error.data(), r);
   }
 
-  const adjoint_job& job_;
-  const sequence<double>& s_;
-  column_gradients& out_;
-  std::size_t K_, n_, T_, state_size_, segment_ = 16, first_ = 0;
-  int decay_ = 0;  // 1: one a token, 2: one a channel
+  std::size_t segment_ = 16;
   table kept_states_, kept_bounds_, kept_predictions_, tape_, notes_, cotangent_, sums_;
-  V m_[B], e_[B], gm_[B], ge_[B];  // bounds of the state's columns and the cotangent's
+  std::vector<double> kept_spreads_, tape_spreads_;
+  carried<B> x_, g_;              // of the state's columns and the cotangent's
+  V after_[B], needed_after_[B];  // windows after a decay, and norms that they must hold
   number p_[B], y_[B], total_[B];
-  hn::Mask<D> bad_;
 };
 
 template <bool P>

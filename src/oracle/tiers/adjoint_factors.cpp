@@ -58,6 +58,8 @@ adjoint_step step_of(const double* k, std::size_t K, double b, const lowering_er
   const double gamma = gamma_of(roundings_of(K), pairs) + (pairs ? 1 : 0), c2 = 2 * (1 + 4 * u);
   s.acts = beta > 0 || le.step_floor > 0;
   s.key = kappa;
+  s.key_power = power_above(kappa);
+  s.step_plus = beta_plus;
   s.write_size = (c2 + le.step * (1 + c2 * u)) * slack;
   s.write_innovation = le.step_floor * (1 + u) * slack;
   if (kappa == 0) return s;
@@ -80,6 +82,13 @@ adjoint_step step_of(const double* k, std::size_t K, double b, const lowering_er
 
 }  // namespace
 
+double power_above(double x) {
+  int exponent = 0;
+  if (x == 0) return 0;
+  static_cast<void>(std::frexp(x * slack, &exponent));
+  return std::ldexp(1.0, exponent);
+}
+
 adjoint_factors factors_of_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs) {
   const auto& s = in.high.scan;
   const std::size_t K = s.key_dim;
@@ -95,6 +104,7 @@ adjoint_factors factors_of_adjoint(const double_double_head& in, const column_co
   // Both products of each vector of a block, its lanes, the blocks.
   const double sums = static_cast<double>((s.value_dim + 7) / 8) + 16;
   const bool per_channel = s.decay.size() != s.tokens;
+  out.grid = {static_cast<double>(K), std::sqrt(static_cast<double>(K)) / 16 * slack};
   out.column_sum = gamma_of(sums, pairs);
   out.gate_sum = gamma_of(per_channel ? sums : sums + roundings_of(K), pairs);
   out.decay_local = (le.decay / (1 - out.u) + 1) * slack;

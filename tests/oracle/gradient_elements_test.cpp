@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Elements of gradients that are run by themselves: within their radii of the derivative that the forward pass carries, the same
+// as those of whole groups, and what decides the few that a run of a group leaves open.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "deltaproof/inputs/regimes.hpp"
+#include "oracle/gradient_checks.hpp"
+#include "oracle/gradients/elements.hpp"
+#include "oracle/gradients/group.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace testing;
+
+/// The part of one tensor in a group of one head, and how many numbers it has.
+std::size_t elements_in(const problem& p, std::size_t tensor) {
+  const std::size_t counts[] = {
+      p.q.size(), p.k.size(), p.v.size(), p.beta.size(), p.g ? p.g->size() : 0, p.initial_state ? p.initial_state->size() : 0};
+  return counts[tensor];
+}
+
+TEST(gradient_elements, of_hostile_problems_are_within_their_radii) {
+  gradient_tally all;
+  for (std::uint64_t number = 0; number < 150 && !HasFailure(); ++number) {
+    const problem p = with_cotangents(hostile_problem(3, number), number);
+    philox random(81, number);
+    std::vector<gradient_element> asked;
+    for (std::size_t tensor = 0; tensor < gradient_names.size(); ++tensor) {
+      const std::size_t count = elements_in(p, tensor);
+      for (int some = 0; some < 2 && count > 0; ++some) asked.push_back({tensor, 0, random.below(count)});
+    }
+    for (const int bits : {106, 300}) {
+      head_part got;
+      try {
+        if (!run_elements(p, 0, 0, bits, asked, nullptr, got)) continue;
+      } catch (const domain_error&) {
+        continue;  // at a pole
+      }
+      for (std::size_t n = 0; n < asked.size(); ++n) {
+        reference_tensor whole;
+        const std::size_t count = elements_in(p, asked[n].tensor), at = asked[n].index;
+        whole.value.assign(count, 0.0);
+        whole.radius.assign(count, 0.0);
+        whole.low.assign(got.low.size(), std::vector<double>(count, 0.0));
+        whole.value[at] = got.value[n];
+        whole.radius[at] = got.radius[n];
+        for (std::size_t c = 0; c < got.low.size(); ++c) whole.low[c][at] = got.low[c][n];
+        judge_element(p, whole, {asked[n].tensor, at},
+                      "hostile problem " + std::to_string(number) + ", elements at " + std::to_string(bits) + " bits", all);
+      }
+    }
+  }
+  std::sort(all.ratios.begin(), all.ratios.end());
+  ASSERT_GT(all.ratios.size(), 500U);
+  EXPECT_LT(all.infinite, all.radii / 4);
+  std::printf("%zu radii: %zu infinite, %zu zero; largest error/radius %.2g\n", all.radii, all.infinite, all.exact,
+              all.ratios.back());
+}
+
+problem in_groups(op_kind op, bool l2norm, std::size_t steps) {
+  generation g;
+  g.regime = "typical";
+  g.op = op;
+  g.tokens = 20;
+  g.key_dim = 6;
+  g.value_dim = 5;
+  g.key_heads = 2;
+  g.value_heads = 4;
+  g.num_householder = steps;
+  g.cotangents = true;
+  problem p = generate(g);
+  p.qk_l2norm = l2norm;
+  return p;
+}
+
+/// Every element of a group of two heads, against the group run as a whole at the same precision.
+void expect_as_in_group(const problem& p, const std::string& where) {
+  group_gradients whole;
+  ASSERT_TRUE(run_group(p, 0, 1, 106, std::numeric_limits<double>::infinity(), nullptr, whole)) << where;
+  ASSERT_EQ(whole.heads.size(), 2U);
+  const auto compare = [&](const head_part& part, std::size_t tensor, std::size_t head) {
+    std::vector<gradient_element> asked;
+    for (std::size_t i = 0; i < part.value.size(); ++i) asked.push_back({tensor, head, i});
+    head_part got;
+    ASSERT_TRUE(run_elements(p, 0, 1, 106, asked, nullptr, got)) << where;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const double low = part.low.empty() ? 0 : part.low[0][i], other = got.low.empty() ? 0 : got.low[0][i];
+      EXPECT_LE(std::fabs((part.value[i] - got.value[i]) + (low - other)), (part.radius[i] + got.radius[i]) * (1 + 0x1p-20))
+          << where << ", " << gradient_names[tensor] << "[" << i << "] of head " << head;
+      EXPECT_LE(got.radius[i], 0x1p-60 * (1 + std::fabs(got.value[i]))) << where << ", " << gradient_names[tensor];
+    }
+  };
+  compare(whole.q, 0, 0);
+  compare(whole.k, 1, 0);
+  for (std::size_t h = 0; h < 2; ++h) {
+    const head_part* parts[] = {&whole.heads[h].v, &whole.heads[h].beta, &whole.heads[h].g, &whole.heads[h].initial_state};
+    for (std::size_t i = 0; i < 4; ++i) compare(*parts[i], 2 + i, h);
+  }
+}
+
+TEST(gradient_elements, are_those_of_the_whole_group) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    for (const bool l2norm : {false, true}) {
+      problem p = in_groups(op, l2norm, 1);
+      expect_as_in_group(p, std::string(name_of(op)));
+      p.rule = rule_kind::exact;
+      expect_as_in_group(p, std::string(name_of(op)) + ", exact rule");
+    }
+  }
+  expect_as_in_group(in_groups(op_kind::gated_delta_product, true, 2), "two steps a token");
+}
+
+/// What few elements are left open by fp64 is answered by themselves, and as by the whole group.
+TEST(gradient_elements, decide_what_a_run_leaves_open) {
+  generation g;
+  g.regime = "typical";
+  g.op = op_kind::kda;
+  g.tokens = 300;
+  g.key_dim = g.value_dim = 64;
+  g.key_heads = g.value_heads = 1;
+  g.cotangents = true;
+  const problem p = generate(g);
+  question q;
+  q.max_bits = 53;
+  double largest = 0;
+  for (const auto& [name, t] : solve_gradients(p, q).tensors) {
+    double most = 0, radius = 0;
+    for (std::size_t i = 0; i < t.value.size(); ++i) {
+      most = std::max(most, std::fabs(t.value[i]));
+      radius = std::max(radius, t.radius[i]);
+    }
+    largest = std::max(largest, radius / most);
+  }
+  q.max_bits = 1024;
+  q.round_output = q.round_state = bf16;
+  q.relative_radius = largest * (1 - 1e-6);
+  const reference_gradients some = solve_gradients(p, q);
+  ASSERT_EQ(some.unanswered, 0U);
+  ASSERT_EQ(some.tiers.count("fp64, elements alone in double-double"), 1U) << some.tiers.begin()->first;
+  q.relative_radius = 0x1p-60;  // of a whole run
+  const reference_gradients fine = solve_gradients(p, q);
+  ASSERT_EQ(fine.tiers.count("double-double"), 1U) << fine.tiers.begin()->first;
+  for (const auto& [name, t] : some.tensors) {
+    const reference_tensor& other = fine.tensors.find(name)->second;
+    for (std::size_t i = 0; i < t.value.size(); ++i) {
+      ASSERT_EQ(decided_rounding(t, i, bf16), decided_rounding(other, i, bf16)) << name << "[" << i << "]";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace deltaproof
