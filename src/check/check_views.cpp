@@ -98,9 +98,10 @@ std::string tier_text(const check_report& report) {
 }
 
 /// What stands behind the radii, by tier. A head counts for the last tier that a row of it needed: rows before that were of fp64.
-std::string radius_because(const std::map<std::string, std::size_t>& tiers) {
+/// Tiers are those of outputs; gradients have lines of their own.
+std::string radius_because(const check_report& report) {
   const auto any = [&](std::string_view name) {
-    return std::any_of(tiers.begin(), tiers.end(), [&](const auto& tier) { return tier.first.starts_with(name); });
+    return std::any_of(report.tiers.begin(), report.tiers.end(), [&](const auto& tier) { return tier.first.starts_with(name); });
   };
   std::string text = "proofs/notes/oracle-radius.md, proved on paper";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
@@ -113,6 +114,13 @@ std::string radius_because(const std::map<std::string, std::size_t>& tiers) {
     text +=
         "; of tier mpfr the error of tokens with a decay is machine-checked, without underflow: "
         "float.oracle_radius.output_radius";
+  const bool gradients = std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) {
+    return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
+  });
+  if (gradients)
+    text +=
+        "; that gradients are the derivative of the recurrence is machine-checked: algebra.adjoint.run_transposed; their radius, "
+        "and what normalisation, activation and rule make of them, is not";
   return text;
 }
 
@@ -341,7 +349,7 @@ std::string to_json(const check_report& report, const check_identity& identity) 
   j["oracle"] = {{"tiers", report.tiers},
                  {"tier", tier_text(report)},
                  {"radius", largest_radius(report)},
-                 {"because", radius_because(report.tiers)}};
+                 {"because", radius_because(report)}};
   conformance_json(report, j);
   j["problem"] = {{"path", identity.problem_path}, {"sha256", identity.problem_sha256}};
   j["result"] = {{"path", identity.result_path},
@@ -369,4 +377,5 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step
+// proved: algebra.adjoint.run_transposed, float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error,
+// proved: float.tier_run.one_step

@@ -203,6 +203,10 @@ TEST(check, json_says_by_tier_what_is_behind_a_radius) {
   EXPECT_TRUE(because("mpfr-128").starts_with(paper));
   EXPECT_EQ(because("mpfr-128").find(fp64), std::string::npos);
   EXPECT_NE(because("mpfr-128").find("without underflow: " + entries), std::string::npos);
+  const std::string adjoint = "algebra.adjoint.run_transposed";
+  EXPECT_EQ(because("fp64").find(adjoint), std::string::npos);
+  report.tensors.front().name = "dk";
+  EXPECT_NE(because("fp64").find(adjoint), std::string::npos);
 }
 
 TEST(check, a_state_bound_without_a_state_is_refused) {

@@ -147,7 +147,7 @@ TEST(gradient_elements, decide_what_a_run_leaves_open) {
   q.relative_radius = largest * (1 - 1e-6);
   const reference_gradients some = solve_gradients(p, q);
   ASSERT_EQ(some.unanswered, 0U);
-  ASSERT_EQ(some.tiers.count("fp64, elements alone in double-double"), 1U) << some.tiers.begin()->first;
+  ASSERT_EQ(some.tiers.count("fp64 and elements in double-double"), 1U) << some.tiers.begin()->first;
   q.relative_radius = 0x1p-60;  // of a whole run
   const reference_gradients fine = solve_gradients(p, q);
   ASSERT_EQ(fine.tiers.count("double-double"), 1U) << fine.tiers.begin()->first;

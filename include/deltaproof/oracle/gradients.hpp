@@ -36,7 +36,7 @@ struct reference_gradients {
   /// By gradient_names, each of the shape of what it is the gradient of; "dg" and "dinitial_state" where the problem has g and an
   /// initial state.
   std::map<std::string, reference_tensor, std::less<>> tensors;
-  /// "fp64", "double-double", "mpfr-128", ... -> groups of heads it answered last; "fp64, elements alone in double-double", ...
+  /// "fp64", "double-double", "mpfr-128", ... -> groups of heads it answered last; "fp64 and elements in double-double", ...
   /// where few elements were left and answered by themselves.
   std::map<std::string, std::size_t> tiers;
   std::vector<gradient_divergence> divergences;  ///< by sequence, then head

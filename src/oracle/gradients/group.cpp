@@ -108,7 +108,6 @@ class group_run {
     std::vector<double> x(cols);
     if (p_.d_o) {
       out.o.resize(tokens * cols);
-      out.o_size.resize(tokens * cols);
       if (in_pairs) out.o_low.resize(tokens * cols);
     }
     for (std::size_t t = 0; p_.d_o && t < tokens; ++t) {
@@ -117,11 +116,13 @@ class group_run {
         const double c = p_.scale * x[v];
         out.o[t * cols + v] = c;
         if (in_pairs) out.o_low[t * cols + v] = std::fma(p_.scale, x[v], -c);
+        if (c != 0 || x[v] == 0 || p_.scale == 0) continue;
         // A product that underflows to 0 is none.
-        out.o_size[t * cols + v] =
-            c == 0 && x[v] != 0 && p_.scale != 0 ? std::numeric_limits<double>::denorm_min() : std::fabs(c);
+        out.o_size.resize(tokens * cols);
+        out.o_size[t * cols + v] = std::numeric_limits<double>::denorm_min();
       }
     }
+    for (std::size_t i = 0; i < out.o_size.size(); ++i) out.o_size[i] = std::max(out.o_size[i], std::fabs(out.o[i]));
     if (p_.d_final_state) out.state.resize(keys * cols);
     for (std::size_t i = 0; p_.d_final_state && i < keys; ++i) {
       p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);

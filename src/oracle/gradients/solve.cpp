@@ -237,7 +237,7 @@ reference_gradients solve_gradients_by_group(const problem& p, const question& q
         if (head.states_until == tokens && head.cotangents_from == 0) continue;
         out.divergences.push_back({n, h * best.heads.size() + i, head.states_until, head.cotangents_from});
       }
-      ++out.tiers[best.elements.empty() ? best.tier : best.tier + ", elements alone in " + best.elements];
+      ++out.tiers[best.elements.empty() ? best.tier : best.tier + " and elements in " + best.elements];
     }
     if (!asked.answered()) ++out.unanswered;
     if (q.progress) q.progress(++done, jobs);

@@ -55,8 +55,8 @@ class column_block : columns_of_head<P> {
   using base = columns_of_head<P>;
   using base::B, base::width, base::refresh, base::job_, base::s_, base::out_, base::K_, base::n_, base::T_, base::state_size_,
       base::first_, base::decay_, base::bad_, base::stopped, base::key, base::query, base::decays, base::nothing, base::strength,
-      base::columns_of, base::put_columns, base::cotangent_of, base::start, base::renew, base::note_range, base::sum_window,
-      base::grids_of, base::note_prediction, base::give_sum_radii;
+      base::columns_of, base::put_columns, base::cotangent_of, base::size_of, base::start, base::renew, base::note_range,
+      base::sum_window, base::grids_of, base::note_prediction, base::give_sum_radii;
 
  public:
   using base::columns;
@@ -193,7 +193,7 @@ class column_block : columns_of_head<P> {
   void read(std::size_t t, grids<B>& on) {
     V sum = hn::Zero(d), sizes = hn::Zero(d);
     for (std::size_t r = 0; r < B; ++r) {
-      const V size = columns_of(job_.with.o_size, t, r);
+      const V size = size_of(t, r);
       sum = hn::Add(sum, product_error(job_, x_.m[r], x_.e[r], size, size, job_.all.column_sum));
       if (P) sizes = hn::MulAdd(size, x_.window[r], sizes);
     }
@@ -281,7 +281,7 @@ class column_block : columns_of_head<P> {
   /// Line A for what token t reads.
   void add_outer_bounds(std::size_t t) {
     for (std::size_t r = 0; r < B; ++r) {
-      outer_bounds<P, B>(job_, job_.all.tokens[t].query, r, columns_of(job_.with.o_size, t, r), g_);
+      outer_bounds<P, B>(job_, job_.all.tokens[t].query, r, size_of(t, r), g_);
     }
     g_.spread += grid_lines::of_product;
     note_range(g_);
@@ -293,7 +293,7 @@ class column_block : columns_of_head<P> {
     for (std::size_t r = 0; P && r < B; ++r) {
       needed[r] = step == nullptr ? g_.m[r] : stepped_norm(*step, g_.m[r], hn::Zero(d));
       V last = decays ? decayed_norm(job_.all.tokens[t], needed[r]) : needed[r];
-      if (outer) last = outer_norm(job_.all.tokens[t - 1].query, last, columns_of(job_.with.o_size, t - 1, r));
+      if (outer) last = outer_norm(job_.all.tokens[t - 1].query, last, size_of(t - 1, r));
       needed_after_[r] = last;
       if (!decays) needed[r] = hn::Max(needed[r], last);
     }

@@ -18,8 +18,8 @@ namespace deltaproof::tiers {
 /// Pairs here are rounded more coarsely than those of the double-double rows, and cheaper.
 inline constexpr double adjoint_pair_unit = 0x1p-100;
 
-/// What the loss is made of: scale d_o, T x V, as high + low (one part: rounded once), at least its magnitudes, above 0 where it
-/// is not exactly 0; and d_final_state, K x V. Empty: zeros.
+/// What the loss is made of: scale d_o, T x V, as high + low (one part: rounded once); at least its magnitudes, above 0 where it
+/// is not exactly 0, if those are not |o|; and d_final_state, K x V. Empty: zeros.
 struct column_cotangents {
   std::vector<double> o, o_low, o_size, state;
 };

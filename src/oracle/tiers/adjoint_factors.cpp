@@ -111,7 +111,7 @@ adjoint_factors factors_of_adjoint(const double_double_head& in, const column_co
   out.decay_floor = le.decay_floor;
   out.outer = 3 + 2 * le.query;
   out.fits = !in.underflowed && K < 4096 && s.value_dim < 65536 && largest_of(s.v) <= largest_given &&
-             largest_of(with.o_size) <= largest_given;
+             largest_of(with.o) <= largest_given && largest_of(with.o_size) <= largest_given;
   for (std::size_t row = 0; row < s.rows(); ++row) {
     out.steps.push_back(step_of(s.k.data() + row * K, K, s.step[row], le, out, pairs));
     out.fits = out.fits && in_range(out.steps.back().key) && in_range(std::fabs(s.step[row]));
