@@ -1,11 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "deltaproof/files/golden.hpp"
 #include "oracle/gradients/by_group.hpp"
@@ -60,17 +65,29 @@ struct rounded_gradient {
     radius = std::max(radius, largest);
   }
 
+  /// What is kept in floats. fp32 and bf16 are bytes of those as they lie.
+  [[nodiscard]] tensor narrow_tensor(const format& to, const std::string& name) {
+    const std::vector<float> from = std::exchange(narrow, {});
+    if (std::endian::native == std::endian::little && to == fp32)
+      return {to, shape, std::as_bytes(std::span(from)), part_name(name, 0)};
+    if (std::endian::native == std::endian::little && to == bf16) {
+      std::vector<std::uint16_t> upper(from.size());
+      for (std::size_t i = 0; i < from.size(); ++i)
+        upper[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(from[i]) >> 16);
+      return {to, shape, std::as_bytes(std::span(upper)), part_name(name, 0)};
+    }
+    return tensor::from_doubles(to, shape, std::vector<double>(from.begin(), from.end()), part_name(name, 0));
+  }
   /// What no group answered is open as well.
   [[nodiscard]] golden_tensor written(const std::string& name, const golden_request& asked) {
     golden_tensor out;
-    if (values.empty()) {
-      values.emplace_back(narrow.begin(), narrow.end());
-      narrow = {};
-    }
-    const std::size_t count = values[0].size();
+    const auto count_open = [](const auto& list) {
+      return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](double x) { return std::isnan(x); }));
+    };
+    const std::size_t count = values.empty() ? narrow.size() : values[0].size();
     out.radius = any || count == 0 ? radius : std::numeric_limits<double>::infinity();
-    out.undecided = static_cast<std::size_t>(
-        std::count_if(values.back().begin(), values.back().end(), [](double x) { return std::isnan(x); }));
+    out.undecided = values.empty() ? count_open(narrow) : count_open(values.back());
+    if (values.empty()) out.parts.push_back(narrow_tensor(asked.round, name));
     for (std::size_t c = 0; c < values.size(); ++c) {
       out.parts.push_back(tensor::from_doubles(asked.round, shape, values[c], part_name(name, c)));
       values[c] = {};

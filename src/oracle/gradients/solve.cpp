@@ -46,7 +46,7 @@ class asked_group {
       auto& head = best.heads[h];
       until = std::min(until, head.states_until);
       from = std::max(from, head.cotangents_from);
-      for (const std::size_t tensor : {2, 3, 4}) look(tensor, h, head.cotangents_from, head.states_until);
+      for (const std::size_t tensor : {2U, 3U, 4U}) look(tensor, h, head.cotangents_from, head.states_until);
       look(5, h, 0, head.cotangents_from == 0 ? tokens_ : 0);
     }
     // dq needs the states alone.
@@ -87,9 +87,11 @@ class asked_group {
   [[nodiscard]] const std::optional<format>& format_of(std::size_t tensor) const {
     return tensor == 5 ? q_.round_state : q_.round_output;
   }
-  [[nodiscard]] static std::optional<double> rounded(const head_part& from, std::size_t i, const format& to) {
-    const auto far = rounded_far_from_a_tie(from, i, to);
-    return far ? far : decided_rounding(from, i, to);
+  /// What an element certainly rounds to, NaN where that is open: a double, as copies of what may hold one take longer than the
+  /// rest.
+  [[nodiscard]] static double rounded(const head_part& from, std::size_t i, const format& to) {
+    if (const auto far = rounded_far_from_a_tie(from, i, to)) return *far;
+    return decided_rounding(from, i, to).value_or(std::numeric_limits<double>::quiet_NaN());
   }
 
   /// Notes what is open between two tokens (of an initial state: all, if there is one), and rounds what lies outside too.
@@ -108,9 +110,9 @@ class asked_group {
     for (std::size_t i = rounds_ ? 0 : first; i < (rounds_ ? count : last); ++i) {
       bool is_known = x.radius[i] <= allowed;
       if (to && (is_known || rounds_)) {
-        const auto one = rounded(x, i, *to);
-        is_known = is_known && one;
-        if (rounds_) x.value[i] = one ? *one : std::numeric_limits<double>::quiet_NaN();
+        const double one = rounded(x, i, *to);
+        is_known = is_known && !std::isnan(one);
+        if (rounds_) x.value[i] = one;
       }
       if (is_known || i < first || i >= last) continue;
       if (open_.size() < most_open) {
@@ -129,16 +131,16 @@ class asked_group {
     const auto& to = format_of(e.at.tensor);
     const std::size_t i = e.at.index;
     if (!(from.radius[n] <= x.radius[i])) return false;
-    const std::optional<double> one = to ? rounded(from, n, *to) : std::nullopt;
+    const double one = to ? rounded(from, n, *to) : 0;
     x.radius[i] = from.radius[n];
     if (rounds_) {
-      if (one) x.value[i] = *one;
-      return one.has_value();
+      x.value[i] = one;
+      return !std::isnan(one);
     }
     x.value[i] = from.value[n];
     while (x.low.size() < from.low.size()) x.low.emplace_back(x.value.size(), 0.0);
     for (std::size_t c = 0; c < x.low.size(); ++c) x.low[c][i] = c < from.low.size() ? from.low[c][n] : 0.0;
-    return from.radius[n] <= e.allowed && (!to || one);
+    return from.radius[n] <= e.allowed && !std::isnan(one);
   }
 
   const problem& p_;
