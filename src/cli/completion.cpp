@@ -40,7 +40,7 @@ std::string bash_script(const CLI::App& app) {
     for (const CLI::Option* option : verb->get_options()) {
       if (option->get_positional()) {
         if (positionals.find("    " + name + ")") == std::string::npos) positionals += case_line(name, values_of(*option));
-        continue;
+        if (option->get_lnames().empty()) continue;
       }
       std::string patterns;
       for (const std::string& one : option->get_lnames()) patterns += (patterns.empty() ? "" : "|") + name + ",--" + one;

@@ -137,7 +137,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
   files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole")
                   ->required()
                   ->expected(2)
-                  ->type_name("PROBLEM RESULT"));
+                  ->type_name("FILE"));
   files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")
                   ->type_size(2)
                   ->expected(1, 1 << 20)
