@@ -101,7 +101,7 @@ def record(path, problem, result=None):
         image = _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS))
         _write(names[0], image)
     if result is not None:
-        result = {**result, **result.get("stages", {})}
+        result = {**result, **result.get("stages", {}), **result.get("gradients", {})}
         result["problem_sha256"] = hashlib.sha256(image).hexdigest()
         names.append(f"{path}.result.safetensors")
         _write(names[1], _file(result_words(result), _bits(result, RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES)))
@@ -218,7 +218,7 @@ def problem_words(problem):
 
 def result_words(result):
     """The metadata of a result file, in the order of the format. A chunk_size without a path is a chunk kernel's."""
-    _known(result, "result", RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES + RESULT_WORDS + ("pass_", "stages"))
+    _known(result, "result", RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES + RESULT_WORDS + ("pass_", "stages", "gradients"))
     words = {"format": "deltaproof.result/1", "pass": result.get("pass_")}
     words.update({name: result.get(name) for name in RESULT_WORDS})
     words["path"] = words["path"] or ("chunk" if words["chunk_size"] else None)
