@@ -285,25 +285,26 @@ std::pair<std::size_t, std::size_t> chunks_cut_off(const problem& p, std::size_t
 std::vector<std::string> blind_spots(const problem& p, const result& r, const gradient_identities& found) {
   std::vector<std::string> out;
   if (!p.g) {
-    out.push_back("there is no gate: nothing is asked of dg");
+    out.push_back("the problem has no gate: dg is not checked");
   } else {
     const std::size_t chunk = std::max<std::size_t>(1, r.chunk_size.value_or(64) / p.num_householder);
     const auto [all, cut] = chunks_cut_off(p, chunk);
     if (cut > 0) {
       out.push_back(
-          "strong gates: over " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
-          " tokens less of a state is left than one rounding of it; what chunks pass on there (<h, dh> in dg, dh) moves "
-          "nothing, right or wrong");
+          "strong gates: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
+          " tokens the state decays to less than one rounding of it; a kernel that leaves out what one chunk passes to the "
+          "next (<h, dh> in dg, dh) gives the same numbers there");
     }
     if (p.gate_per_channel())
-      out.push_back("gates per channel: only the sum of dg over channels is read; errors that cancel in it do not show");
+      out.push_back(
+          "gate per channel: only the sum of dg over the channels is checked; errors that cancel in the sum are not detected");
   }
   if (p.qk_l2norm)
     out.push_back(
-        "l2norm in the kernel: I1 and I2 read what is left of dq and dk along q and k, which is nearly 0; other errors of "
-        "dq and dk show in I5 alone");
+        "l2norm in the kernel: I1 and I2 check only the parts of dq and dk along q and k, which are nearly 0; other errors of "
+        "dq and dk are detected by I5 alone");
   for (const auto& [name, error] : found.visible) {
-    if (error >= 1) out.push_back(name + ": no identity would show that it is all wrong");
+    if (error >= 1) out.push_back(name + ": an error of 100 % would not be detected");
   }
   return out;
 }
@@ -313,12 +314,12 @@ std::string why_refuted(const identity_report& i) {
   std::string text =
       i.name + " (" + i.statement + ") fails in sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
   if (at.token) text += ", token " + std::to_string(*at.token);
-  if (!std::isfinite(at.residual)) return text + ": a number that is not finite, where the exact ones are";
+  if (!std::isfinite(at.residual)) return text + ": an infinity or NaN where the exact numbers are finite";
   if (at.token)
     return text + ": the sides are " + detail::general(std::fabs(at.residual), 3) + " apart, " +
-           detail::general(std::fabs(at.residual) / at.limit, 3) + " times what is allowed";
-  return text + ": the sides are " + detail::general(i.residual, 3) + " of their terms apart, " +
-         detail::general(i.residual / i.limit, 3) + " times what is allowed";
+           detail::general(std::fabs(at.residual) / at.limit, 3) + " times the limit";
+  return text + ": the sides differ by " + detail::general(i.residual, 3) + " of the size of their terms, " +
+         detail::general(i.residual / i.limit, 3) + " times the limit";
 }
 
 void conclude(gradient_identities& out) {
@@ -337,6 +338,11 @@ void conclude(gradient_identities& out) {
   if (!holding.empty()) {
     out.judged = verdict::holds;
     out.reason = holding + ": both sides agree to within what the formats cost";
+    std::string unseen;
+    for (const auto& [name, error] : out.visible) {
+      if (error >= 1) unseen += (unseen.empty() ? "" : ", ") + name;
+    }
+    if (!unseen.empty()) out.reason += "; not checked on these inputs: " + unseen;
     return;
   }
   out.reason = formed == 0 ? "no identity could be formed: " + out.identities.front().missing

@@ -77,7 +77,7 @@ class equation_writer {
                          lacking({of_dv}, outputs::or_queries, true), &equation_writer::sums));
     out.push_back(formed({"I4M", "sum v dv^T + h0^T dh0 = sum o do^T + S_T^T dS_T", {}},
                          lacking({of_dv}, outputs::themselves, true), &equation_writer::value_sums));
-    std::string no_rotation = p_.gate_per_channel() ? "a state whose channels decay each by itself is not the same turned" : "";
+    std::string no_rotation = p_.gate_per_channel() ? "it does not hold with a gate per channel" : "";
     if (K_ < 2) no_rotation = "K is 1";
     if (no_rotation.empty()) no_rotation = lacking({of_dq, of_dk}, outputs::unread, true);
     out.push_back(formed({"I5", "sum q dq^T + sum k dk^T + h0 dh0^T + dS_T S_T^T is symmetric", {}, false, true}, no_rotation,

@@ -139,8 +139,8 @@ json identities_json(const gradient_identities& g) {
 
 std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
-  for (const char* title : {"residual", "stored", "inputs", "limit"}) out += detail::padded(title, 11);
-  out += "of the terms: how far the sides are apart; rounding of the tensors; with inputs rounded once more\n";
+  for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
+  out += "relative to the size of the terms (rms of the head nearest its limit)\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
@@ -158,8 +158,8 @@ std::string identities_text(const gradient_identities& g) {
   std::string seen;
   for (const auto& [name, error] : g.visible)
     seen += (seen.empty() ? "" : ", ") + name + " " + (error < 1 ? detail::general(error, 2) : std::string("not at all"));
-  out += detail::padded("shows", 13) + "relative errors from: " + seen + "\n";
-  for (const std::string& line : g.blind) out += detail::padded("blind", 13) + printable_line(line) + "\n";
+  out += detail::padded("detects", 13) + "relative errors of at least: " + seen + "\n";
+  for (const std::string& line : g.blind) out += detail::padded("not detected", 13) + printable_line(line) + "\n";
   return out;
 }
 

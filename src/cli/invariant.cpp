@@ -72,6 +72,8 @@ notes_list merged(const notes_list& notes) {
 int run(const invariant_arguments& args, const common_options& common) {
   const invariant_kind kind = invariant_named(args.kind);
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
+  if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
+    throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
   if (!args.directory.empty() && !args.parts.empty())
     throw format_error("invariant: --part and --parts-dir together; give one of them");
   if (args.whole.size() != 2) throw format_error("invariant " + args.kind + ": give PROBLEM RESULT of the whole once");

@@ -273,6 +273,8 @@ expect 0 "" gen $small --cotangents -o slope.safetensors
 expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetensors
 expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
+expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --plan fp32
+expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --no-plan
 expect 2 "give no part" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
