@@ -53,14 +53,19 @@ inline constexpr detail::kind_names<layout_kind, 2> layout_names{{
 /// The optional stages of a result, in the order a chunk kernel computes them.
 inline constexpr std::array<std::string_view, 8> stage_names{"g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk"};
 
+/// The optional stages of a backward pass, in the order a chunk kernel computes them.
+inline constexpr std::array<std::string_view, 9> backward_stage_names{"dv_local", "dh",       "dv2",    "dw",    "dAqk",
+                                                                      "dAkk",     "dg_local", "dq_hat", "dk_hat"};
+
 struct result {
   tensor o;                                 ///< [B, T, HV, V]; without a shape in a result of gradients alone
   std::optional<tensor> final_state;        ///< as stored: [N, HV, K, V], or [N, HV, V, K] for layout vk
   std::map<std::string, tensor> stages;     ///< by the names in stage_names; may be empty
   std::map<std::string, tensor> gradients;  ///< by gradient_names, of the shapes of what they are gradients of; may be empty
-  std::string kernel;                       ///< empty if not stated, as producer
-  std::optional<path_kind> path;            ///< nothing if not stated
-  std::optional<std::size_t> chunk_size;    ///< C, in rows of k
+  std::map<std::string, tensor> backward_stages;  ///< by backward_stage_names; may be empty
+  std::string kernel;                             ///< empty if not stated, as producer
+  std::optional<path_kind> path;                  ///< nothing if not stated
+  std::optional<std::size_t> chunk_size;          ///< C, in rows of k
   layout_kind state_layout = layout_kind::kv;
   std::string problem_sha256;  ///< lower-case hex of the problem file; empty if not stated
   std::string producer;

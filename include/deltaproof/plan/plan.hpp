@@ -28,6 +28,9 @@
 //     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
 //     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
 // A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
+//
+// [backward] may be left out: then the plan says nothing of gradients. Where it is there, each of its keys that the path has must
+// be stated; docs/plan-keys.md says what each means.
 #pragma once
 
 #include <array>
@@ -101,8 +104,72 @@ inline constexpr detail::kind_names<write_decay, 2> write_decay_names{{{write_de
 enum class read_decay { product, q };
 inline constexpr detail::kind_names<read_decay, 2> read_decay_names{{{read_decay::product, "product"}, {read_decay::q, "q"}}};
 
+/// In which order a kernel adds the products of two matrices that it holds as one tile. `warps_*`: the tile lies in vectors of 8
+/// entries of a row, dealt to 32 threads a warp in turn; each thread adds what it has, then threads add by halves.
+enum class tile_order { sequential, pairwise, warps_2, warps_4, warps_8 };
+inline constexpr detail::kind_names<tile_order, 5> tile_order_names{{
+    {tile_order::sequential, "sequential"},
+    {tile_order::pairwise, "pairwise"},
+    {tile_order::warps_2, "2-warps"},
+    {tile_order::warps_4, "4-warps"},
+    {tile_order::warps_8, "8-warps"},
+}};
+
+/// The terms i = j of a chunk's products give the gate of row i as much as they take from it: added and taken, or left out.
+enum class diagonal_terms { numeric, excluded };
+inline constexpr detail::kind_names<diagonal_terms, 2> diagonal_terms_names{
+    {{diagonal_terms::numeric, "numeric"}, {diagonal_terms::excluded, "excluded"}}};
+
+/// dbeta as the sum over what beta multiplies, or as the gradient of beta times that, divided by beta.
+enum class step_gradient { sum, divide };
+inline constexpr detail::kind_names<step_gradient, 2> step_gradient_names{
+    {{step_gradient::sum, "sum"}, {step_gradient::divide, "divide"}}};
+
+/// Which rows the l2norm's backward projects on: the normalised ones as they were stored, or those before that rounding.
+enum class norm_source { stored, computed };
+inline constexpr detail::kind_names<norm_source, 2> norm_source_names{
+    {{norm_source::stored, "stored"}, {norm_source::computed, "computed"}}};
+
 /// What is added under the root of the l2norm where neither problem nor plan says otherwise.
 inline constexpr double reference_l2norm_epsilon = 1e-6;
+
+/// The backward pass of one concrete arithmetic. Tensors by their names in files; dS is the cotangent of the state, held in
+/// `accumulate`, and dh its stored copy at the end of each chunk.
+struct backward_variant {
+  format accumulate = fp32;  ///< every sum of a product, dS, and what is multiplied entry by entry
+
+  // By chunks.
+  narrowing operand;               ///< of each product that no other member names
+  narrowing read_operand;          ///< of q e^G and do in dS += scale (q e^G)^T do
+  narrowing intra_operand;         ///< of ds, dA, and of decayed q, k and b k in ds k, ds^T q, dA k and dA^T (b k)
+  std::optional<narrowing> h;      ///< the state before a chunk as it is multiplied; nothing: h as the forward pass stores it
+  std::optional<narrowing> v_new;  ///< likewise
+  narrowing dh;
+  format dv_local = bf16;
+  format dv2 = bf16;
+  format dw = bf16;
+  format ds = bf16;  ///< the gradient of q k^T; of a gate of channels dAqk
+  std::optional<format> dA_between;
+  format dA = bf16;  ///< the gradient of A before beta; of a gate of channels dAkk
+  format state_sum = fp32;
+  tile_order state_sum_order = tile_order::sequential;
+  diagonal_terms diagonal = diagonal_terms::numeric;
+  step_gradient dbeta_form = step_gradient::sum;
+
+  // Token by token.
+  format residual = fp32;      ///< v - S^T k as the forward pass saves it
+  format dv = fp32;            ///< dv as it is read again for dk
+  std::size_t value_tile = 0;  ///< columns of V that give a partial sum of dq, dk and dbeta; 0: all
+
+  // Of both paths.
+  format dq = bf16;     ///< each partial sum of one head
+  format dk = bf16;     ///< likewise, after each addition of a part
+  format dbeta = bf16;  ///< before the activation's backward
+  format dg = fp32;     ///< the sums that give dg, and the reversed cumulative sum
+  format group_sum = fp32;
+  format group_store = bf16;  ///< dq and dk with their heads added up, before the l2norm's backward
+  norm_source l2norm_from = norm_source::stored;
+};
 
 /// One concrete arithmetic: what a kernel that keeps the plan may do on one problem. Where a format is optional, nothing
 /// means that the value is not rounded there.
@@ -178,6 +245,8 @@ struct plan_variant {
   bool flush_to_zero = false;
   int accumulator_bits = 0;  ///< fraction bits a tensor core aligns to (order tensor_core)
   std::size_t core_block = 16;
+
+  std::optional<backward_variant> backward;  ///< nothing: the plan says nothing of gradients
 };
 
 /// A format as a plan states it: one of the table, "X" (that of q, k, v), "given" (that of beta or g itself, and for a step
@@ -244,6 +313,16 @@ struct plan {
     choices<read_decay> decay;
   } o;
   struct {
+    bool stated = false;
+    choices<format_choice> accumulate, operand, read_operand, intra_operand, h, v_new, dh, dv_local, dv2, dw, ds, dA_between, dA,
+        state_sum, residual, dv, dq, dk, dbeta, dg, group_sum, group_store;
+    choices<tile_order> state_sum_order;
+    choices<diagonal_terms> diagonal;
+    choices<step_gradient> dbeta_form;
+    choices<std::size_t> value_tile;  ///< 0: all columns
+    choices<norm_source> l2norm_from;
+  } backward;
+  struct {
     double exp2_ulps = 1.5, rsqrt_ulps = 1.5;
     bool flush_to_zero = false;
     int accumulator_bits = 0;
@@ -281,6 +360,9 @@ void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t
 /// The arithmetics the plan allows on this problem: first of each list, then one for each other entry of a list with the
 /// rest as in the first. Throws: as require_fit.
 [[nodiscard]] std::vector<plan_variant> variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
+/// Those that may give other gradients: those of `variants` and, with the rest as in the first, each other entry of a list of
+/// [backward]. Empty where the plan says nothing of gradients. Throws: as require_fit.
+[[nodiscard]] std::vector<plan_variant> gradient_variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
 /// In which a kernel of this arithmetic stores a stage (stage_names), o or final_state; files have no tf32: fp32 then.
 /// Throws: domain_error for another name.
 [[nodiscard]] format stored_format(const plan_variant& variant, std::string_view tensor);
