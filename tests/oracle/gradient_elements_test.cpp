@@ -87,7 +87,7 @@ problem in_groups(op_kind op, bool l2norm, std::size_t steps) {
 
 /// Every element of a group of two heads, against the group run as a whole at the same precision.
 void expect_as_in_group(const problem& p, const std::string& where) {
-  group_gradients whole;
+  solved_group whole;
   ASSERT_TRUE(run_group(p, 0, 1, 106, std::numeric_limits<double>::infinity(), nullptr, whole)) << where;
   ASSERT_EQ(whole.heads.size(), 2U);
   const auto compare = [&](const head_part& part, std::size_t tensor, std::size_t head) {

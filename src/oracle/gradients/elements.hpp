@@ -14,7 +14,7 @@
 
 namespace deltaproof {
 
-/// Number `index` of a part of group_gradients.
+/// Number `index` of a part of solved_group.
 struct gradient_element {
   std::size_t tensor = 0;  ///< of gradient_names
   std::size_t head = 0;    ///< of the group; 0 for q and k, which all its heads add to

@@ -52,13 +52,13 @@ class group_run {
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
   }
 
-  [[nodiscard]] bool run(const std::atomic<bool>* stop, group_gradients& out) {
+  [[nodiscard]] bool run(const std::atomic<bool>* stop, solved_group& out) {
     const std::size_t keys = p_.key_dim(), rows = range_.tokens * p_.num_householder;
     std::vector<number> dq, dk;
     for (const std::size_t h : heads_) {
       lowered<value> in;
       certified_adjoint<Field> raw;
-      group_gradients::head parts;
+      solved_group::head parts;
       const auto factors = factors_of(p_, sequence_, h, bits_);
       const bool alone = heads_.size() == 1, own_q = alone && factors.query_scale.empty(),
                  own_k = alone && factors.key_scale.empty() && factors.by_key.empty();
@@ -134,7 +134,7 @@ class group_run {
   /// The head by columns where its numbers are in their range. Parts that nothing is done to are given as such, dq and dk to `q`
   /// and `k` where those are; what the chain behind the recurrence reads joins `in` and `out`.
   [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, head_part* q, head_part* k, lowered<value>& in,
-                                certified_adjoint<Field>& out, group_gradients::head& parts) const {
+                                certified_adjoint<Field>& out, solved_group::head& parts) const {
     if constexpr (has_columns) {
       tiers::column_gradients found;
       {
@@ -319,7 +319,7 @@ class group_run {
 }  // namespace
 
 bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
-               const std::atomic<bool>* stop, group_gradients& out) {
+               const std::atomic<bool>* stop, solved_group& out) {
   out = {};
   if (bits <= 53) {
     out.tier = "fp64";

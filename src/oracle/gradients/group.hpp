@@ -17,7 +17,7 @@ namespace deltaproof {
 
 /// dq T x K and dk (T n) x K of the group; of each of its value heads dv (T n) x V, dbeta T n, dg T or T x K, dinitial_state K x
 /// V.
-struct group_gradients {
+struct solved_group {
   head_part q, k;
   struct head {
     head_part v, beta, g, initial_state;
@@ -31,6 +31,6 @@ struct group_gradients {
 /// In fp64 (53 bits), double-double (106) or MPFR with `bits` bits; `range` is that of states and cotangents. False where the
 /// tier cannot say anything.
 [[nodiscard]] bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
-                             const std::atomic<bool>* stop, group_gradients& out);
+                             const std::atomic<bool>* stop, solved_group& out);
 
 }  // namespace deltaproof

@@ -30,13 +30,13 @@ class asked_group {
   asked_group(const problem& p, const question& q, gradient_form form, std::size_t tokens)
       : p_{p}, q_{q}, rounds_{form == gradient_form::roundings}, tokens_{tokens} {}
 
-  group_gradients best;
+  solved_group best;
   bool some = false;
 
   [[nodiscard]] bool answered() const { return some && open_.empty() && !many_; }
 
   /// What a run of the whole group gave.
-  void take(group_gradients now) {
+  void take(solved_group now) {
     best = std::move(now);
     some = true;
     open_.clear();
@@ -170,7 +170,7 @@ void place(reference_tensor& to, const solved_gradient& from) {
   }
 }
 
-void give_group(const problem& p, std::size_t sequence_index, std::size_t key_head, const group_gradients& g,
+void give_group(const problem& p, std::size_t sequence_index, std::size_t key_head, const solved_group& g,
                 const std::function<void(const solved_gradient&)>& sink) {
   const sequence_range range = sequence_at(p, sequence_index);
   const std::size_t H = p.key_heads(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), group = HV / H;
@@ -226,11 +226,11 @@ reference_gradients solve_gradients_by_group(const problem& p, const question& q
         continue;
       }
       if (bits == 53 && !is_worth_fp64(p, tokens, q)) continue;
-      group_gradients now;
+      solved_group now;
       if (run_group(p, n, h, bits, q.range.state, q.stop, now)) asked.take(std::move(now));
     }
     if (q.stop && q.stop->load()) return;
-    const group_gradients& best = asked.best;
+    const solved_group& best = asked.best;
     if (asked.some) give_group(p, n, h, best, sink);
     const std::lock_guard guard(lock);
     if (asked.some) {
