@@ -154,6 +154,7 @@ head_output emulate_head(const problem& p, std::size_t sequence, std::size_t val
                          const emulation_options& options) {
   head_input in = take_head(p, sequence, value_head);
   emulation_options run = options;
+  run.cache_stream = sequence * p.value_heads() + value_head;
   if (run.planted != nullptr && !applies(*run.planted, p, variant.path)) run.planted = nullptr;
   if (run.planted != nullptr && run.planted->code->reads != nullptr)
     run.planted->code->reads(p, sequence, value_head, variant, in);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <span>
 
+#include "deltaproof/number/block_format.hpp"
 #include "emulate/fault.hpp"
 #include "emulate/site.hpp"
 
@@ -69,6 +70,11 @@ class machine {
       scans_gates_ = (bits & 1) != 0;
       scales_gates_first_ = (bits & 2) != 0;
     }
+    // Another build draws other numbers.
+    const std::uint64_t stream = options.cache_stream ^ (options.noise_ulps > 0 ? philox(options.seed, 0xcac4)() : 0);
+    const auto open = [&](const state_cache& c) { return block_store<Real>(c.format, c.rounding, c.residual, c.seed, stream); };
+    if (plan.state.cache) cache_.emplace(open(*plan.state.cache));
+    if (plan.state.between_calls) calls_.emplace(open(*plan.state.between_calls));
   }
 
   head_output run();
@@ -78,6 +84,9 @@ class machine {
   void run_chunks();
   void run_tokens();
   void step_token(std::size_t t, matrix<Real>& state);
+  /// The state on its way through the caches of the plan after so many steps of the path (tokens, or chunks) and so many tokens;
+  /// 0 inside a token.
+  void store_state(std::size_t steps, std::size_t tokens);
   void finish();
 
   // Stages of a chunk.
@@ -137,6 +146,7 @@ class machine {
   bool scans_gates_ = false;
   bool scales_gates_first_ = false;
   sum_rule rule_;
+  std::optional<block_store<Real>> cache_, calls_;
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
   Real largest_exponent_ = 0;    // of the gates: formed so often that `see` would cost more than the exponential

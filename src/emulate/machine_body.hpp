@@ -258,7 +258,7 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   if (all.gated) {
     for (std::size_t i = 0; i < K; ++i) {
       if (!all.channels && i > 0) break;
-      const Real e = exp_of(all.g(t, all.channels ? i : 0));
+      const Real e = narrowed(exp_of(all.g(t, all.channels ? i : 0)), {plan.cumsum, false});
       if (all.channels) {
         for (Real& x : state.row(i)) x *= e;
       } else {
@@ -286,6 +286,19 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
 }
 
 template <class Real>
+void machine<Real>::store_state(std::size_t steps, std::size_t tokens) {
+  const auto& plan = site_.plan.state;
+  matrix<Real>& state = site_.now.state;
+  const auto store = [&](block_store<Real>& to, std::size_t n) {
+    to(std::span<Real>(state.data(), state.size()), state.rows(), state.cols(), n);
+  };
+  if (cache_ && steps % plan.cache->every == 0) store(*cache_, steps / plan.cache->every - 1);
+  if (!calls_ || tokens == 0) return;
+  const std::size_t call = plan.between_calls->every;
+  if (tokens == site_.all.q.rows() || (call > 0 && tokens % call == 0)) store(*calls_, call == 0 ? 0 : (tokens - 1) / call);
+}
+
+template <class Real>
 void machine<Real>::run_tokens() {
   using chunk = chunk_state<Real>;
   for (std::size_t t = 0; t < site_.all.q.rows(); ++t) {
@@ -293,6 +306,7 @@ void machine<Real>::run_tokens() {
     stage(
         step_kind::token, [&](chunk& x) { step_token(t, x.state); },
         [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+    store_state(t + 1, t + 1);
   }
   see(formed::state, site_.now.state);
   see(formed::output, site_.o);

@@ -390,6 +390,7 @@ void machine<Real>::run_chunks() {
     }
     keep_stages(c);
     stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+    store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);
   }
 }
 

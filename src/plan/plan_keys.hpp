@@ -23,11 +23,13 @@ struct key {
   bool is_operand = false;     ///< of a product, so that it may be tf32
   bool has_default = false;    ///< may be left out where it can be stated: plan.hpp says what holds then
   bool may_be_stored = false;  ///< "stored" stands for the stored copy of what is multiplied
+  bool may_be_cache = false;   ///< or a table that says how a state is stored
 
   [[nodiscard]] std::string text() const { return "[" + std::string(section) + "] " + std::string(name); }
 };
 
 inline constexpr std::string_view update_operand = "update_operand";
+inline constexpr std::string_view between_calls = "between_calls";
 
 template <class Plan, class Visit>
 void for_each_key(Plan& p, Visit&& visit) {
@@ -36,6 +38,7 @@ void for_each_key(Plan& p, Visit&& visit) {
   constexpr bool operand = true;
   constexpr bool left_out = true;
   constexpr bool stored = true;
+  constexpr bool cache = true;
   visit(key{"l2norm", "compute"}, p.l2norm.compute);
   visit(key{"l2norm", "store", always, none}, p.l2norm.store);
   visit(key{"l2norm", "epsilon", always, false, false, left_out}, p.l2norm.epsilon);
@@ -62,7 +65,8 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"w", "store", chunk_only, none}, p.w.store);
   visit(key{"state", "accumulate"}, p.state.accumulate);
   visit(key{"state", "store", always, none, operand}, p.state.store);
-  visit(key{"state", "between_tokens", always, none}, p.state.between_tokens);
+  visit(key{"state", "between_tokens", always, none, false, false, false, cache}, p.state.between_tokens);
+  visit(key{"state", between_calls, always, none, false, left_out, false, cache}, p.state.between_calls);
   visit(key{"v_new", "store", always, none}, p.v_new.store);
   visit(key{"v_new", "state_operand", chunk_only, none, operand, left_out, stored}, p.v_new.state_operand);
   visit(key{"v_new", update_operand, always, none, operand}, p.v_new.update_operand);

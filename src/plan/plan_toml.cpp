@@ -8,6 +8,7 @@
 
 #include "deltaproof/support/read_file.hpp"
 #include "plan/plan_keys.hpp"
+#include "plan/state_cache_toml.hpp"
 #include "support/nearest_name.hpp"
 #include "support/toml.hpp"
 
@@ -19,6 +20,7 @@ using detail::suggestion;
 using plan_detail::for_each_key;
 using plan_detail::key;
 using plan_detail::needed;
+using plan_detail::quoted;
 using names = std::vector<std::string_view>;
 
 constexpr std::string_view stored_word = "stored";
@@ -31,15 +33,6 @@ names names_in(const detail::kind_names<Kind, N>& table) {
   names all;
   for (const auto& [value, name] : table) all.push_back(name);
   return all;
-}
-
-/// What a value of the file says, as a message quotes it.
-std::string quoted(const toml::node& node) {
-  if (const auto text = node.value<std::string>(); text && node.is_string()) return in_quotes(*text);
-  if (const auto whole = node.value<std::int64_t>(); whole && node.is_integer()) return std::to_string(*whole);
-  if (const auto number = node.value<double>(); number && node.is_floating_point()) return std::to_string(*number);
-  if (const auto truth = node.value<bool>(); truth && node.is_boolean()) return *truth ? "true" : "false";
-  return node.is_table() ? "a section" : node.is_array() ? "a list" : "a date";
 }
 
 class reader {
@@ -204,6 +197,11 @@ class reader {
     const bool update = k.name == plan_detail::update_operand;
     if (update || k.may_be_stored) known.push_back(stored_word);
     list(node, k.text(), [&](const toml::node& one) {
+      if (k.may_be_cache && one.is_table()) {
+        format_choice choice{format_choice::kind::cache, fp32, {}};
+        choice.cache = plan_detail::read_state_cache(*one.as_table(), k, where_);
+        return add(out, choice, k.text(), one);
+      }
       const std::string word = text_of(one, k.text());
       if (std::find(known.begin(), known.end(), word) == known.end()) {
         const std::string why = word == "tf32"   ? "is a format of operands only, and this key is not an operand"
@@ -213,11 +211,11 @@ class reader {
       }
       if (update && word == stored_word) return;
       using enum format_choice::kind;
-      if (word == stored_word) return add(out, format_choice{stored, fp32}, k.text(), one);
-      if (word == "X") return add(out, format_choice{x, fp32}, k.text(), one);
-      if (word == "given") return add(out, format_choice{given, fp32}, k.text(), one);
-      if (word == "none") return add(out, format_choice{none, fp32}, k.text(), one);
-      add(out, format_choice{fixed, format_named(word)}, k.text(), one);
+      if (word == stored_word) return add(out, format_choice{stored, fp32, {}}, k.text(), one);
+      if (word == "X") return add(out, format_choice{x, fp32, {}}, k.text(), one);
+      if (word == "given") return add(out, format_choice{given, fp32, {}}, k.text(), one);
+      if (word == "none") return add(out, format_choice{none, fp32, {}}, k.text(), one);
+      add(out, format_choice{fixed, format_named(word), {}}, k.text(), one);
     });
   }
   void read_list(const toml::node& node, const key& k, choices<update_source>& out) const {
@@ -375,7 +373,7 @@ class reader {
         case needed::merges:
           return on_chunks && merged;
         case needed::tf32:
-          return uses(format_choice{format_choice::kind::fixed, tf32});
+          return uses(format_choice{format_choice::kind::fixed, tf32, {}});
       }
       return true;
     };

@@ -17,7 +17,7 @@ using plan_detail::for_each_key;
 using plan_detail::key;
 using kind = format_choice::kind;
 
-constexpr format_choice tf32_choice{kind::fixed, tf32};
+constexpr format_choice tf32_choice{kind::fixed, tf32, {}};
 
 bool computes_step(const problem& p) { return p.rule != rule_kind::euler || p.beta_activation != activation_kind::none; }
 
@@ -31,12 +31,12 @@ void spell_out(plan& stated, const problem& p) {
       if (k.section == "gate" && p.g) own = p.g->element_format();
       choices<format_choice> spelled;
       for (format_choice one : list) {
-        if (one.which == kind::x) one = {kind::fixed, x};
+        if (one.which == kind::x) one = {kind::fixed, x, {}};
         // A step that the kernel computes has no format of its own: rounded to that of beta or kept as computed, both are honest.
         const bool computed = one.which == kind::given && k.section == "beta" && computes_step(p);
-        if (one.which == kind::given) one = {kind::fixed, own};
+        if (one.which == kind::given) one = {kind::fixed, own, {}};
         if (std::find(spelled.begin(), spelled.end(), one) == spelled.end()) spelled.push_back(one);
-        if (computed && own.precision < fp32.precision) spelled.push_back({kind::fixed, fp32});
+        if (computed && own.precision < fp32.precision) spelled.push_back({kind::fixed, fp32, {}});
       }
       list = std::move(spelled);
     }
@@ -65,6 +65,7 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
 std::string word_of(const key& k, const format_choice& one) {
   const std::string said = one.which == kind::none     ? "none"
                            : one.which == kind::stored ? "stored"
+                           : one.which == kind::cache  ? text_of(one.cache)
                                                        : std::string(name_of(one.value));
   return k.text() + " " + said;
 }
@@ -114,7 +115,13 @@ class resolver {
     v.beta = p_.beta.format.front().value;
     v.state.accumulate = p_.state.accumulate.front().value;
     v.state.store = narrowed(p_.state.store, v.state.accumulate);
-    v.state.between_tokens = optional(p_.state.between_tokens);
+    const format_choice& kept_in = p_.state.between_tokens.front();
+    if (kept_in.which == kind::cache) {
+      v.state.cache = kept_in.cache;
+    } else {
+      v.state.between_tokens = optional(p_.state.between_tokens);
+    }
+    v.state.between_calls = between_calls();
     v.v_new.store = kept(p_.v_new.store, v.state.accumulate);
     v.v_new.update = p_.v_new.update.front();
     v.v_new.update_operand = v.v_new.update == update_source::stored ? narrowing{v.v_new.store, false}
@@ -137,6 +144,14 @@ class resolver {
   }
 
  private:
+  std::optional<state_cache> between_calls() const {
+    if (p_.state.between_calls.empty() || p_.state.between_calls.front().which == kind::none) return std::nullopt;
+    const format_choice& one = p_.state.between_calls.front();
+    if (one.which == kind::cache) return one.cache;
+    if (one.value.precision > fp32.precision) return std::nullopt;  // holds every state
+    return state_cache{block_format_named(name_of(one.value)), block_rounding::nearest, element_formats[0], 0, 0};
+  }
+
   void chunk_stages(plan_variant& v) const {
     v.A.operand = narrowed(p_.A.operand, fp32);
     v.A.accumulate = p_.A.accumulate.front().value;
@@ -209,9 +224,24 @@ plan plan_detail::with_exceptions(const plan& stated, const problem& p, path_kin
   return out;
 }
 
+namespace {
+
+/// A call that ends inside a chunk would make other chunks of the tokens after it.
+void require_whole_chunks(const plan& stated, std::size_t steps_per_token, std::size_t chunk) {
+  for (const format_choice& one : stated.state.between_calls) {
+    if (one.which != kind::cache || one.cache.every * steps_per_token % chunk == 0) continue;
+    throw format_error("plan " + stated.name + ": [state] between_calls stores the state every " +
+                       std::to_string(one.cache.every) + " tokens, which are no whole number of chunks of " +
+                       std::to_string(chunk) + " rows; take a multiple, or another chunk length");
+  }
+}
+
+}  // namespace
+
 std::vector<plan_variant> variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
   require_fit(stated, p, path, chunk);
   plan all = plan_detail::with_exceptions(stated, p, path, chunk);
+  if (path == path_kind::chunk) require_whole_chunks(all, p.num_householder, chunk);
   spell_out(all, p);
   // A block of the whole chunk by any name.
   choices<std::size_t> blocks;

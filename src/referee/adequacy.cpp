@@ -42,6 +42,8 @@ plan_variant formats_alone(plan_variant v) {
   v.inverse.operand = v.inverse.merge_operand = {v.inverse.accumulate, false};
   v.inverse.between.reset();
   v.state.between_tokens.reset();
+  v.state.cache.reset();
+  v.state.between_calls.reset();
   v.l2norm_epsilon = reference_l2norm_epsilon;  // another one is no format
   v.exp2_ulps = std::min(v.exp2_ulps, usual_ulps);
   v.rsqrt_ulps = std::min(v.rsqrt_ulps, usual_ulps);
@@ -340,6 +342,26 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
   return samples;
 }
 
+/// What the true final state of a head loses in one store (root mean square): who keeps a state in a cache hands over as much.
+double loss_of_one_store(const trial& t, const lane& at) {
+  const auto& state = t.variants.front().state;
+  const std::size_t K = t.p.key_dim(), V = t.p.value_dim();
+  const auto first =
+      t.truth.final_state.value.begin() + static_cast<std::ptrdiff_t>((at.sequence * t.p.value_heads() + at.head) * K * V);
+  const std::vector<double> truth(first, first + static_cast<std::ptrdiff_t>(K * V));
+  double most = 0;
+  for (const std::optional<state_cache>& cache : {state.cache, state.between_calls}) {
+    if (!cache) continue;
+    std::vector<double> kept = truth;
+    block_store<double>(cache->format, block_rounding::nearest, cache->residual, 0, 0)(kept, K, V, 0);
+    double squares = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) squares += (kept[i] - truth[i]) * (kept[i] - truth[i]);
+    const double lost = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(1, kept.size())));
+    most = std::isfinite(lost) ? std::max(most, lost) : most;
+  }
+  return most;
+}
+
 /// The places of one head of the slice, `samples` those of its runs in the formats alone.
 void add_places(const trial& t, const drawn& runs, const std::vector<threshold>& limits, const plan_variant& alone,
                 const lane& at, const std::vector<lane_norms>& samples, std::vector<place_cost>& places) {
@@ -351,6 +373,7 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     ++first_place;
   double largest_output = 0;
   for (std::size_t b = 0; b < where.size(); ++b) largest_output = std::max(largest_output, truth[b]);
+  const double one_store = at.state ? loss_of_one_store(t, at) : 0;
   for (std::size_t b = 0; b < truth.size() && b < samples[0].rms.size(); ++b) {
     const judged_statistic& place = runs.places[first_place + 2 * b];
     place_cost cost;
@@ -369,6 +392,7 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     for (std::size_t i = 0; i < 2; ++i) {
       const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
       cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
+      if (place.tensor == "final_state") cost.least[i] = std::max(cost.least[i], one_store);
     }
     cost.runs = &runs.statistics[first_place + 2 * b];
     cost.first = place.first_token;

@@ -66,9 +66,9 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
 bool made_by_sums(const plan_variant& v, const problem& p) {
   const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
   const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
-  bool all = wide(v.state.accumulate) && wide(v.state.store.to) && kept(v.state.between_tokens) && wide(v.v_new.store) &&
-             wide(v.v_new.update_operand.to) && wide(v.o.operand.to) && wide(v.o.accumulate) && wide(v.cumsum) &&
-             (!p.qk_l2norm || kept(v.l2norm_store));
+  bool all = !v.state.cache && !v.state.between_calls && wide(v.state.accumulate) && wide(v.state.store.to) &&
+             kept(v.state.between_tokens) && wide(v.v_new.store) && wide(v.v_new.update_operand.to) && wide(v.o.operand.to) &&
+             wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
   if (v.path == path_kind::recurrent) return all;
   for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand})
     all = all && wide(x.to);

@@ -101,6 +101,12 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
       [](plan_variant& x) { return hold(x.state.store); },
       [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
       [](plan_variant& x) { return drop(x.state.between_tokens); },
+      [](plan_variant& x) {
+        const bool stored = x.state.cache || x.state.between_calls;
+        x.state.cache.reset();
+        x.state.between_calls.reset();
+        return stored;
+      },
       [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
       [](plan_variant& x) { return keep(x.v_new.store); },
       [](plan_variant& x) { return hold(x.v_new.update_operand); },

@@ -104,7 +104,12 @@ const std::vector<left_out<state_rounding>> of_state{
        if (twice) r.update = r.update == update_kind::stored_value ? update_kind::value : update_kind::key;
        return keep(r.update_operand, r.operand) || twice;
      }},
-    {"the state between chunks", [](state_rounding& r) { return keep(r.between_chunks); }}};
+    {"the state between chunks", [](state_rounding& r) {
+       const bool stored = r.cache || r.between_calls;
+       r.cache.reset();
+       r.between_calls.reset();
+       return keep(r.between_chunks) || stored;
+     }}};
 const std::vector<left_out<output_rounding>> of_output{
     {"q with its decay", [](output_rounding& r) { return keep(r.query_operand, r.operand); }},
     {"q h", [](output_rounding& r) { return keep(r.read_store); }},

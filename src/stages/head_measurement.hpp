@@ -39,6 +39,7 @@ class head_measurement {
     } else {
       states_.assign(1, unknown(keys(), values()));
     }
+    residuals_.resize(states_.size());
     span_h_.resize(output_states(stored_, r_));
     span_v_.resize(span_h_.size());
     span_state_.resize(span_h_.size());
@@ -108,6 +109,9 @@ class head_measurement {
 
   void update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new, const state_rounding& how) const;
 
+  /// The state of an alternative on its way through the caches of the plan, if this chunk is followed by one.
+  void pass_caches(std::size_t alternative);
+
   /// What its stored copy says of the state itself: it is within an ulp, however it was rounded.
   [[nodiscard]] balls state_near(const balls& h) const;
   /// What every alternative of the state allows.
@@ -144,6 +148,8 @@ class head_measurement {
   head_inputs in_;
   std::size_t first_row_;
   std::vector<balls> states_;
+  std::vector<std::array<double, 2>>
+      residuals_;  ///< of each: what error feedback carries at most, in the cache and between calls
   std::vector<double> zeros_;
   std::size_t chunk_ = 0;
   // Of the current chunk:

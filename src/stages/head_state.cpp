@@ -109,6 +109,7 @@ void head_measurement::run_states(chunk_decays& decays) {
       add_output(a, copy, o_reads_computed ? &itself : nullptr, v_new ? *v_new : copy_of_values(fresh, how));
     }
     update(states_[a], decays, fresh, v_new ? &*v_new : nullptr, how);
+    pass_caches(a);
   }
   finish_output(decays);
 }

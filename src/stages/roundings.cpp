@@ -107,7 +107,10 @@ void add_states(const plan_variant& v, std::vector<option<state_rounding>>& unif
   const auto state = [&](const narrowing& operand, const std::optional<narrowing>& of_update) {
     const std::string more = joined(stored ? "stored v_new" : "", of_update ? "update " + text_of(*of_update) : "");
     const update_kind update = stored ? update_kind::stored_value : update_kind::value;
-    return option<state_rounding>{operand, more, {"", update, operand, v.state.between_tokens, accumulate, of_update}};
+    state_rounding how{"", update, operand, v.state.between_tokens, accumulate, of_update};
+    how.cache = v.state.cache;
+    how.between_calls = v.state.between_calls;
+    return option<state_rounding>{operand, more, how};
   };
   if (v.state.store == v.v_new.update_operand) {
     uniform.push_back(state(v.state.store, std::nullopt));

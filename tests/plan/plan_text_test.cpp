@@ -66,6 +66,7 @@ TEST(plan_text, leaves_nothing_implicit) {
                                        ".kernels",
                                        "gate.contract",
                                        "l2norm.epsilon",
+                                       "state.between_calls",
                                        "v_new.state_operand",
                                        "v_new.key_operand",
                                        "v_new.decay",

@@ -102,6 +102,8 @@ struct emulation_options {
   /// units are exact, and gates are summed in turn, then scaled.
   double noise_ulps = 0;
   std::uint64_t seed = 1;  ///< of both
+  /// Of the random numbers of a state cache that rounds stochastically, besides the plan's own seed: heads differ in it.
+  std::uint64_t cache_stream = 0;
   /// e^(x ln 2) in place of 2^x, the product x ln 2 rounded: another way to the same decays.
   bool natural_exponents = false;
   const std::atomic<bool>* stop = nullptr;          ///< once true no further head starts: the result is then incomplete

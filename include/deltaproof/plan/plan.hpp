@@ -27,6 +27,7 @@
 //     [o] state_operand = "stored"       q h multiplies h as stored, narrowed to [o] operand; or a format: the state itself
 //     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
 //     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
+// On either path may be left out [state] between_calls = "none".
 // A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
 //
 // [backward] may be left out: then the plan says nothing of gradients. Where it is there, each of its keys that the path has must
@@ -35,6 +36,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -45,6 +47,7 @@
 
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/files/exchange.hpp"
+#include "deltaproof/number/block_format.hpp"
 #include "deltaproof/number/format.hpp"
 #include "deltaproof/oracle/problem.hpp"
 
@@ -129,6 +132,19 @@ inline constexpr detail::kind_names<step_gradient, 2> step_gradient_names{
 enum class norm_source { stored, computed };
 inline constexpr detail::kind_names<norm_source, 2> norm_source_names{
     {{norm_source::stored, "stored"}, {norm_source::computed, "computed"}}};
+
+/// How a state is kept where it waits for the next tokens or the next call: stored, and read back (block_format.hpp).
+struct state_cache {
+  block_format format;
+  block_rounding rounding = block_rounding::nearest;
+  element_format residual;  ///< of what error feedback carries from one store to the next
+  std::uint64_t seed = 0;   ///< of stochastic rounding
+  std::size_t every = 1;    ///< tokens (on the chunk path chunks) from one store to the next; of calls: tokens, 0 for one call
+
+  friend bool operator==(const state_cache&, const state_cache&) = default;
+};
+/// "int8, scale row in fp32, error-feedback with a residual in bf16, every 16".
+[[nodiscard]] std::string text_of(const state_cache& cache);
 
 /// What is added under the root of the l2norm where neither problem nor plan says otherwise.
 inline constexpr double reference_l2norm_epsilon = 1e-6;
@@ -216,9 +232,11 @@ struct plan_variant {
   transform w;
 
   struct {
-    format accumulate = fp32;              ///< the state is kept in this
-    narrowing store;                       ///< the copy that is stored (h) and multiplied
-    std::optional<format> between_tokens;  ///< the state is rounded to this after each token, or chunk on the chunk path
+    format accumulate = fp32;                  ///< the state is kept in this
+    narrowing store;                           ///< the copy that is stored (h) and multiplied
+    std::optional<format> between_tokens;      ///< the state is rounded to this after each token, or chunk on the chunk path
+    std::optional<state_cache> cache;          ///< likewise stored and read back, on the recurrent path after o was read
+    std::optional<state_cache> between_calls;  ///< the same after each call, so that final_state is what was read back
   } state;
 
   struct {
@@ -253,8 +271,9 @@ struct plan_variant {
 /// that the kernel computes, by an activation or a rule, that of beta or fp32; elsewhere X, and of o the result's own, which
 /// the caller knows), "none" (kept as computed) or, of a state that is multiplied, "stored" (its stored copy).
 struct format_choice {
-  enum class kind { fixed, x, given, none, stored } which = kind::fixed;
+  enum class kind { fixed, x, given, none, stored, cache } which = kind::fixed;
   format value = fp32;
+  state_cache cache{};  ///< of kind cache: a stored state that is more than one format
 
   friend bool operator==(const format_choice&, const format_choice&) = default;
 };
@@ -301,7 +320,7 @@ struct plan {
   };
   transform u, w;
   struct {
-    choices<format_choice> accumulate, store, between_tokens;
+    choices<format_choice> accumulate, store, between_tokens, between_calls;
   } state;
   struct {
     choices<format_choice> store, state_operand, update_operand, key_operand;

@@ -89,11 +89,13 @@ struct state_rounding {
   narrowing operand;
   std::optional<format> between_chunks;  ///< the state is rounded to this after each chunk; nothing: it is not
   double accumulate = unit_roundoff(fp32);
-  std::optional<narrowing> update_operand = {};  ///< of k^T v_new; nothing: `operand`
-  std::optional<narrowing> key_operand = {};     ///< of its k; nothing: as its v_new
-  state_source reads = state_source::stored;     ///< S of w S
-  std::optional<narrowing> copy = {};            ///< of h, for what reads it where it is not stored; nothing: `operand`
-  std::optional<format> value_copy = {};         ///< of v_new, likewise
+  std::optional<narrowing> update_operand = {};   ///< of k^T v_new; nothing: `operand`
+  std::optional<narrowing> key_operand = {};      ///< of its k; nothing: as its v_new
+  state_source reads = state_source::stored;      ///< S of w S
+  std::optional<narrowing> copy = {};             ///< of h, for what reads it where it is not stored; nothing: `operand`
+  std::optional<format> value_copy = {};          ///< of v_new, likewise
+  std::optional<state_cache> cache = {};          ///< the state is stored in this between chunks
+  std::optional<state_cache> between_calls = {};  ///< and in this after each call
 };
 
 /// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
