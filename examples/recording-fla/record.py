@@ -34,7 +34,7 @@ from fla.ops.delta_rule import chunk_delta_rule, fused_recurrent_delta_rule  # n
 from fla.ops.gated_delta_product import chunk_gated_delta_product  # noqa: E402
 from fla.ops.gated_delta_rule import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule  # noqa: E402
 from fla.ops.kda import chunk_kda, fused_recurrent_kda  # noqa: E402
-from recorder import BACKWARD_SITES, COTANGENTS, PROBLEM_TENSORS, PROBLEM_WORDS, environment, read, record, taps  # noqa: E402
+from recorder import BACKWARD_SITES, COTANGENTS, PROBLEM_TENSORS, PROBLEM_WORDS, environment, read, record, record_result, taps  # noqa: E402
 
 KERNELS = {
     ("delta_rule", "chunk"): chunk_delta_rule,
@@ -142,7 +142,7 @@ def one(path, side, producer):
         result["producer"] = producer + (", safe_gate" if side == "safe" else "")
         result.update({"path": "recurrent"} if recurrent else {"path": "chunk", "chunk_size": 64})
         result.update({"pass_": "both"} if found else {})
-        record(os.path.join(given.out, f"{case}.{side}"), path, result)
+        record_result(path, result, out=os.path.join(given.out, f"{case}.{side}.result.safetensors"))
     except Exception as refused:
         log["refused"] = f"{type(refused).__name__}: {refused}"
     return log

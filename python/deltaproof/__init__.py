@@ -14,8 +14,9 @@ CPU's memory. Gradients: `check_gradients`, `gradient_identities`. The program a
 from ._core import domain_error, environment_error, error, format_error, shape_error, stage_names, tensor
 from ._core import version as __version__
 from .catalogue import Case, Fault, Plan, Regime, cases, faults, plans, pytest_cases, regimes
-from .exchange import Problem, Result, read_problem, read_result, record
-from .judge import (
+from .exchange import Problem, Result, load, read_result, record, record_result
+from .judging import Finding, Judgement, judge
+from .verdict import (
     Truth,
     Verdict,
     check,
@@ -31,6 +32,8 @@ from .judge import (
 __all__ = [
     "Case",
     "Fault",
+    "Finding",
+    "Judgement",
     "Plan",
     "Problem",
     "Regime",
@@ -49,13 +52,15 @@ __all__ = [
     "faults",
     "format_error",
     "gradient_identities",
+    "judge",
+    "load",
     "not_shown",
     "oracle",
     "plans",
     "pytest_cases",
-    "read_problem",
     "read_result",
     "record",
+    "record_result",
     "refuted",
     "regimes",
     "shape_error",

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union
 from . import _core, recorder
 from ._core import format_error
 from .messages import python_words
-from .tensors import converted, floating, offsets
+from .tensors import converted, floating, offsets, take
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -207,16 +207,28 @@ def result_of(file: _core.file, to: str | None = None) -> Result:
     )
 
 
-def read_problem(path: Path, to: str | None = None) -> Problem:
-    """Reads a problem file; `to`: "torch", "numpy" or None for deltaproof.tensor."""
+def load(path: Path, to: str | None = "numpy", gate: str = "log") -> Problem:
+    """The problem of a file, for your kernel. to: "numpy" (bf16 by ml_dtypes), "torch", "jax", "mlx", or None for deltaproof.tensor.
+
+    gate: the unit in which your kernel takes g: "log" (natural logarithm, as the file has it), "log2" or "decay" (e^g). Another
+    unit than "log" is computed in fp64 and rounded once to fp32. Record what comes out with `record_result`, which reads the
+    file again: do not judge it against this Problem, whose g is then no logarithm.
+    """
     with python_words():
         file = _core.opened(os.fspath(path))
         _core.validate(file)
-    return problem_of(file, to)
+    found = problem_of(file, to)
+    if gate != "log":
+        library = "torch" if to == "torch" else "numpy"
+        try:
+            found.g = converted(recorder.read(path, library, gate).get("g"), to)
+        except ValueError as e:
+            raise format_error(str(e)) from None
+    return found
 
 
 def read_result(path: Path, problem: ProblemLike, to: str | None = None) -> Result:
-    """Reads a result file and checks that it is one of `problem`, by the hash that it states."""
+    """Reads a result file and checks that it is one of `problem`, by the hash that it states. to: as `load`."""
     with python_words():
         file = _core.opened(os.fspath(path))
         _core.validate(problem_file(problem), file)
@@ -237,3 +249,26 @@ def record(path: Path, problem: ProblemLike, result: ResultLike | None = None) -
             written.append(f"{stem}.result.safetensors")
             result_file(result, p).write(written[1])
     return tuple(written)
+
+
+def record_result(
+    problem_file: Path, tensors: Mapping[str, Any], kernel: str = "", gate: str = "log", out: Path | None = None, **words: Any
+) -> str:
+    """Writes a result file of the problem in `problem_file`, which stays as it is; returns its name, for `check`.
+
+    tensors: o, final_state, stages and gradients by their names; of torch, numpy, JAX, MLX or anything with DLPack. kernel: its name:
+    a plan that lists it judges it. gate: the unit of the kernel's gate, in which g_cumsum and dg are given: "log", "log2" or
+    "decay". out: None for that of the problem with .result in place of .problem. words: path, chunk_size, state_layout, producer.
+    """
+    both: dict[str, Any] = {**tensors, **(tensors.get("stages") or {}), **(tensors.get("gradients") or {})}
+    taken = {
+        name: x if x is None or isinstance(x, (str, int, Mapping)) or recorder.reads(x) else take(x, name)
+        for name, x in both.items()
+    }
+    try:
+        written = recorder.record_result(problem_file, taken, kernel, gate, out, **words)
+    except ValueError as e:
+        raise e if isinstance(e, _core.error) else format_error(str(e)) from None
+    with python_words():
+        _core.validate(_core.opened(os.fspath(problem_file)), _core.opened(written))
+    return written

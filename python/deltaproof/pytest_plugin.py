@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .judge import Verdict
+    from .verdict import Verdict
 
 try:
     import pytest
@@ -49,7 +49,7 @@ class Checker:
         self, problem: Any, result: Any, plan: Any = None, *, accept: tuple[str, ...] = ("holds",), **options: Any
     ) -> Verdict:
         """`accept`: the words that pass; ("holds", "vacuous") where inputs need not show faults, ("measured",) with plan=False."""
-        from .judge import check
+        from .verdict import check
 
         __tracebackhide__ = True
         options.setdefault("threads", _threads())

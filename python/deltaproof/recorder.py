@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""Records what a kernel was given and what came out, on the machine where it runs. Needs torch and nothing else: copy this one
-file there. `record` writes two safetensors files in the exchange format; `deltaproof check` judges them anywhere.
+"""Records what a kernel was given and what came out, on the machine where it runs. Needs torch or numpy and nothing else: copy
+this one file there. `record` writes two safetensors files in the exchange format; `deltaproof check` judges them anywhere.
 
     from recorder import record, taps
     record("case1", dict(op="gated_delta_rule", q=q, k=k, v=v, beta=beta, g=g, scale=scale),
@@ -26,23 +26,29 @@ A problem made elsewhere (`deltaproof gen`) is read here and stays the file that
 
     problem = read("case1.problem.safetensors")
     o, ht = kernel(problem["q"].cuda(), ..., scale=problem["scale"])
-    record("case1", "case1.problem.safetensors", dict(o=o, final_state=ht, kernel=..., producer=environment()))
+    record_result("case1.problem.safetensors", dict(o=o, final_state=ht), kernel=..., producer=environment())
+
+A kernel that takes its gate in another unit gets it from read(..., gate="log2") or gate="decay"; the same word to
+`record_result` turns what it gives back in that unit (g_cumsum, dg) into the format's.
 
 The backward pass: `do` and, where the kernel was given it, `dfinal_state` belong to the problem; dq, dk, dv, dbeta, dg and
 dinitial_state to the result, which then says pass_="backward" or "both" and whose stages are those of `taps(BACKWARD_SITES)`
 around the call of backward(). `check` notes them and judges the forward tensors beside them.
 
-Tensors may be on any device, strided, and may require grad: they are detached, moved and written bit for bit. Shapes: q
+Tensors are torch's, numpy's (bf16 by ml_dtypes), JAX's or MLX's. They may be on any device, strided, and may require grad: they
+are detached, moved and written bit for bit. Shapes: q
 [B,T,H,K], k [B,T*n,H,K], v [B,T*n,HV,V], beta [B,T*n,HV], g [B,T,HV] or [B,T,HV,K] (natural logarithm of the decay, as
 given to the kernel, not its cumulative sum), initial_state [N,HV,K,V], cu_seqlens [N+1]; o [B,T,HV,V], final_state
 [N,HV,K,V] (state_layout="vk": [N,HV,V,K]).
 """
 
+import array
 import contextlib
 import ctypes
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import math
 import os
@@ -60,6 +66,17 @@ RESULT_TENSORS = ("o", "final_state") + STAGES
 GRADIENTS = ("dq", "dk", "dv", "dbeta", "dg", "dinitial_state")
 BACKWARD_STAGES = ("dv_local", "dh", "dv2", "dw", "dg_local", "dAqk", "dAkk", "dq_hat", "dk_hat")
 RESULT_WORDS = ("kernel", "path", "chunk_size", "state_layout", "problem_sha256", "producer")
+NAMES = {
+    "bfloat16": "BF16",
+    "float16": "F16",
+    "float32": "F32",
+    "float64": "F64",
+    "int64": "I64",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+}
+PACKAGES = ("torch", "triton", "fla-core", "flash-linear-attention", "tilelang", "transformers", "jax", "mlx", "mlx-lm", "numpy")
+GATES = ("log", "log2", "decay")  # g, g / ln 2, e^g
 
 # Which of fla's functions returns which stages, in the order of its results; None: not recorded.
 CALL_SITES = {
@@ -87,58 +104,155 @@ def record(path, problem, result=None):
     """Writes `path`.problem.safetensors and, where there is a result, `path`.result.safetensors; returns their names.
 
     `problem` and `result` are dicts of tensors and words: PROBLEM_TENSORS, COTANGENTS and PROBLEM_WORDS; RESULT_TENSORS,
-    GRADIENTS, BACKWARD_STAGES and RESULT_WORDS. A problem that is a file already is named by its path, and is not written again.
+    GRADIENTS, BACKWARD_STAGES and RESULT_WORDS. A problem that is a file already stays that file: `record_result`.
     """
     path = os.fspath(path)
+    if isinstance(problem, (str, os.PathLike)):
+        raise ValueError(f"record: the problem is the file {os.fspath(problem)}; record_result writes a result of it")
     if os.path.dirname(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-    if isinstance(problem, (str, os.PathLike)):
-        names = [os.fspath(problem)]
-        with open(names[0], "rb") as given:
-            image = given.read()
-    else:
-        names = [f"{path}.problem.safetensors"]
-        image = _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS))
-        _write(names[0], image)
+    names = [f"{path}.problem.safetensors"]
+    _write(names[0], _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS)))
     if result is not None:
-        result = {**result, **result.get("stages", {}), **result.get("gradients", {})}
-        result["problem_sha256"] = hashlib.sha256(image).hexdigest()
-        names.append(f"{path}.result.safetensors")
-        _write(names[1], _file(result_words(result), _bits(result, RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES)))
+        names.append(record_result(names[0], result, out=f"{path}.result.safetensors"))
     return tuple(names)
 
 
-def read(path):
-    """What a problem or result file holds, as `record` takes it: tensors on the CPU, words as numbers where they are such."""
-    import torch
+def record_result(problem_file, tensors, kernel="", gate="log", out=None, **words):
+    """Writes a result of the problem in `problem_file`, which is only read, to hash it; returns the name of the new file.
 
+    tensors: a dict of o, final_state, stages and gradients, and of words if you like. words: RESULT_WORDS and pass_.
+    gate: the unit of the kernel's own gate: "log" (natural logarithm), "log2" or "decay". g_cumsum, the chunk-local sum (the
+    product, where it is the decay) in that unit, becomes the stage g_cumsum_log2; dg, the gradient with respect to the gate in that
+    unit, becomes that with respect to the natural logarithm. Both are computed in fp64 and stored so.
+    out: the file; None: that of the problem with .result in place of .problem.
+    """
+    _unit(gate)
+    problem_file = os.fspath(problem_file)
+    with open(problem_file, "rb") as given:
+        image = given.read()
+    if out is None:
+        end = ".problem.safetensors"
+        out = (problem_file[: -len(end)] if problem_file.endswith(end) else problem_file) + ".result.safetensors"
+    out = os.fspath(out)
+    if os.path.abspath(out) == os.path.abspath(problem_file):
+        raise ValueError(f"record_result: {out} is the problem itself; name another file")
+    result = {**tensors, **tensors.get("stages", {}), **tensors.get("gradients", {}), **words}
+    result.update(kernel=kernel or result.get("kernel"), problem_sha256=hashlib.sha256(image).hexdigest())
+    cumsum = result.pop("g_cumsum", None)
+    written = {name: found for name, *found in _bits(result, RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES)}
+    if cumsum is not None:
+        written["g_cumsum_log2"] = _in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
+    if "dg" in written and gate != "log":
+        dtype, shape, data = written["dg"]
+        g = None if gate == "log2" else _floats(*_tensor_of(image, "g"))
+        factor = [1 / math.log(2)] * _count(shape) if g is None else [math.exp(x) for x in g]
+        written["dg"] = ("F64", shape, array.array("d", map(float.__mul__, _floats(dtype, shape, data), factor)).tobytes())
+    if gate != "log":
+        result["producer"] = ", ".join(filter(None, (result.get("producer"), f"gate given as {gate}")))
+    if os.path.dirname(out):
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+    order = RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES
+    _write(out, _file(result_words(result), [(name, *written[name]) for name in order if name in written]))
+    return out
+
+
+def read(path, to=None, gate="log"):
+    """What a problem or result file holds, as `record` takes it: words as numbers where they are such, tensors on the CPU.
+
+    to: "torch" or "numpy"; None: torch where it is installed. gate: the unit of g: "log" as the file has it, "log2" or "decay",
+    computed in fp64 and rounded once to fp32 (of an fp64 gate: stays fp64).
+    """
+    if to is None:
+        to = "torch" if importlib.util.find_spec("torch") else "numpy"
     with open(path, "rb") as given:
-        data = given.read()
-    start = 8 + struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:start])
+        header, data = _opened(given.read())
     known = PROBLEM_WORDS + RESULT_WORDS + ("pass",)
     found = {name: value for name, value in header.pop("__metadata__", {}).items() if name in known}
     kinds = {"scale": float, "num_householder": int, "chunk_size": int, "qk_l2norm": lambda word: word == "true"}
     found = {("pass_" if name == "pass" else name): kinds.get(name, str)(value) for name, value in found.items()}
-    dtypes = {text: dtype for dtype, text in _dtypes(torch).items()}
     for name, of in header.items():
         begin, end = of["data_offsets"]
-        one = torch.empty(of["shape"], dtype=dtypes[of["dtype"]])
-        if end > begin:
-            ctypes.memmove(one.data_ptr(), data[start + begin : start + end], end - begin)
-        found[name] = one
+        one = (of["dtype"], tuple(of["shape"]), data[begin:end])
+        if name == "g" and _unit(gate) != "log":
+            one = _in_unit(one, "log", gate, narrow=one[0] != "F64")
+        found[name] = _as_torch(*one) if to == "torch" else _as_numpy(name, *one)
     return found
+
+
+def _unit(gate):
+    if gate not in GATES:
+        raise ValueError(f"gate={gate!r}; the units are {', '.join(GATES)}")
+    return gate
+
+
+def _in_unit(one, was, to, narrow=False):
+    """A gate in another unit, in fp64, or rounded once to fp32."""
+    dtype, shape, data = one
+    if _unit(was) == _unit(to):
+        return one
+    to_log = {"log": float, "log2": lambda x: x * math.log(2), "decay": lambda x: math.log(x) if x else -math.inf}[was]
+    of_log = {"log": float, "log2": lambda x: x / math.log(2), "decay": math.exp}[to]
+    if (was, to) == ("decay", "log2"):  # in one step
+        to_log, of_log = (lambda x: math.log2(x) if x else -math.inf), float
+    values = [of_log(to_log(x)) for x in _floats(dtype, shape, data)]
+    return "F32" if narrow else "F64", shape, array.array("f" if narrow else "d", values).tobytes()
+
+
+def _floats(dtype, shape, data):
+    """The numbers of a tensor, as Python's."""
+    if dtype == "BF16":
+        dtype, data = "F32", array.array("I", [x << 16 for x in array.array("H", data)]).tobytes()
+    return struct.unpack(f"<{_count(shape)}{ {'F16': 'e', 'F32': 'f', 'F64': 'd'}[dtype] }", data)
+
+
+def _count(shape):
+    return math.prod(shape)
+
+
+def _opened(image):
+    start = 8 + struct.unpack("<Q", image[:8])[0]
+    return json.loads(image[8:start]), image[start:]
+
+
+def _tensor_of(image, name):
+    header, data = _opened(image)
+    if name not in header:
+        raise ValueError(f"the problem has no tensor {name}")
+    begin, end = header[name]["data_offsets"]
+    return header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end]
+
+
+def _as_torch(dtype, shape, data):
+    import torch
+
+    one = torch.empty(shape, dtype={text: kind for kind, text in _dtypes(torch).items()}[dtype])
+    if data:
+        ctypes.memmove(one.data_ptr(), data, len(data))
+    return one
+
+
+def _as_numpy(name, dtype, shape, data):
+    import numpy
+
+    kind = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}.get(dtype)
+    if kind is None:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise ValueError(f"{name}: numpy alone has no {dtype}; pip install ml_dtypes, or take an fp32 problem") from None
+        kind = {"BF16": ml_dtypes.bfloat16, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2}[dtype]
+    return numpy.frombuffer(bytearray(data), dtype=kind).reshape(shape)
 
 
 def environment():
     """What a recording's `producer` should name: versions, card, driver, and whether torch's fp32 products are tf32."""
-    import torch
-
     parts = []
-    for name in ("torch", "triton", "fla-core", "flash-linear-attention", "tilelang"):
+    for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             parts.append(f"{name} {importlib.metadata.version(name)}")
-    if torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
         parts += [torch.cuda.get_device_name(), f"CUDA {torch.version.cuda}"]
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             ask = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -234,22 +348,51 @@ def decimal(x):
 
 def _bits(given, names):
     """Name, dtype, shape and bytes of each tensor that is given, in the order of `names`."""
-    import torch
+    return [(name, *_one(given[name], name)) for name in names if given.get(name) is not None]
 
-    found = []
-    for name in (name for name in names if given.get(name) is not None):
-        x = given[name]
-        x = x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.int64)
+
+def _one(x, name):
+    """dtype, shape and bytes of one tensor, whose ever it is."""
+    if isinstance(x, (list, tuple, range)):  # offsets
+        return "I64", (len(x),), struct.pack(f"<{len(x)}q", *map(int, x))
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, torch.Tensor):
         x = x.detach().cpu().contiguous()
         x = x.to(torch.int64) if x.dtype == torch.int32 else x
-        dtype = _dtypes(torch).get(x.dtype)
-        if dtype is None:
-            raise ValueError(
-                f"{name}: {x.dtype} is no number format of the exchange files; use bfloat16, float16, float32 or float64"
-            )
+        dtype, shape = _dtypes(torch).get(x.dtype), tuple(x.shape)
         data = ctypes.string_at(x.data_ptr(), x.numel() * x.element_size()) if x.numel() else b""
-        found.append((name, dtype, tuple(x.shape), data))
-    return found
+    elif hasattr(x, "tobytes") and hasattr(x, "nbytes") and str(x.dtype) in NAMES.values():  # a deltaproof.tensor
+        dtype, shape, data = str(x.dtype), tuple(x.shape), x.tobytes()
+    else:
+        dtype, shape, data = _one_of_numpy(x, name)
+    if dtype is None:
+        raise ValueError(
+            f"{name}: {x.dtype} is no number format of the exchange files; use bfloat16, float16, float32 or float64"
+        )
+    return dtype, shape, data
+
+
+def reads(x):
+    """Whether `record` takes `x` by itself, without DLPack: a tensor of torch, or an array of numpy, JAX or MLX."""
+    return type(x).__module__.split(".")[0] in ("torch", "numpy", "jaxlib", "jax", "mlx") or isinstance(x, (list, range))
+
+
+def _one_of_numpy(x, name):
+    """An array of numpy, or of a library that hands its arrays out to numpy (JAX, MLX)."""
+    try:
+        import numpy
+    except ImportError:
+        raise ValueError(f"{name}: {type(x).__name__} is no torch tensor, and numpy is not installed to read it") from None
+    if type(x).__module__.startswith("mlx") and str(x.dtype).endswith("bfloat16"):  # numpy would not take it
+        mlx = sys.modules["mlx.core"]
+        bits = numpy.array(x.view(mlx.uint16))
+        return "BF16", tuple(x.shape), bits.tobytes()
+    x = numpy.ascontiguousarray(x)
+    if x.dtype.byteorder == ">":
+        x = x.astype(x.dtype.newbyteorder("="))
+    if x.dtype.name == "int32":
+        x = x.astype("int64")
+    return NAMES.get(x.dtype.name), tuple(x.shape), x.tobytes()
 
 
 def _known(given, what, names):
@@ -263,17 +406,7 @@ def _words(words):
 
 
 def _dtypes(torch):
-    found = {
-        torch.bfloat16: "BF16",
-        torch.float16: "F16",
-        torch.float32: "F32",
-        torch.float64: "F64",
-        torch.int64: "I64",
-    }
-    for name, dtype in (("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2")):
-        if hasattr(torch, name):
-            found[getattr(torch, name)] = dtype
-    return found
+    return {getattr(torch, name): text for name, text in NAMES.items() if hasattr(torch, name)}
 
 
 def _file(words, tensors):

@@ -114,20 +114,51 @@ def as_torch(t: Any) -> Any:
 
 
 def as_numpy(t: Any) -> Any:
-    """The same bits as a numpy array of its own memory, where numpy has the dtype."""
+    """The same bits as a numpy array of its own memory; bf16 and fp8 as ml_dtypes has them."""
     import numpy
 
     t = take(t, getattr(t, "name", None) or "tensor")
-    dtype = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}.get(t.dtype)
+    dtype: Any = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I64": "<i8"}.get(t.dtype)
     if dtype is None:
-        raise format_error(f"{t.name}: numpy has no {t.dtype}; use torch, or a problem in fp16, fp32 or fp64")
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise format_error(
+                f"{t.name}: numpy alone has no {t.dtype}; pip install ml_dtypes, use torch, or take a problem in fp16, fp32 or fp64"
+            ) from None
+        dtype = {name: getattr(ml_dtypes, kind) for kind, name in _BY_BITS.items()}[t.dtype]
     return numpy.frombuffer(bytearray(t.tobytes()), dtype=dtype).reshape(t.shape)
 
 
+def as_jax(t: Any) -> Any:
+    """The same bits as a JAX array on its default device. Offsets may become int32, numbers may not be narrowed."""
+    import jax.numpy
+
+    x = as_numpy(t)
+    if x.dtype.name == "float64" and jax.numpy.zeros(0, x.dtype).dtype != x.dtype:
+        raise format_error(
+            f"{getattr(t, 'name', 'tensor')}: JAX would narrow float64; call jax.config.update('jax_enable_x64', True) first"
+        )
+    return jax.numpy.asarray(x, dtype="int32" if x.dtype.name == "int64" else None)
+
+
+def as_mlx(t: Any) -> Any:
+    """The same bits as an MLX array."""
+    import mlx.core
+
+    x = as_numpy(t)
+    if x.dtype.name == "bfloat16":
+        return mlx.core.array(x.view("uint16")).view(mlx.core.bfloat16)
+    return mlx.core.array(x, dtype=getattr(mlx.core, x.dtype.name))
+
+
+_LIBRARIES = {"torch": as_torch, "numpy": as_numpy, "jax": as_jax, "mlx": as_mlx}
+
+
 def converted(t: Any, to: str | None) -> Any:
-    """`to`: torch, numpy, or None for what it is."""
+    """`to`: torch, numpy, jax, mlx, or None for what it is."""
     if to is None or t is None:
         return t
-    if to not in ("torch", "numpy"):
-        raise format_error(f"to={to!r}; use 'torch', 'numpy' or None")
-    return as_torch(t) if to == "torch" else as_numpy(t)
+    if to not in _LIBRARIES:
+        raise format_error(f"to={to!r}; use one of {', '.join(map(repr, _LIBRARIES))}, or None")
+    return _LIBRARIES[to](t)

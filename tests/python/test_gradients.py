@@ -55,7 +55,7 @@ def test_identities_hold_and_show_a_fault(problem):
 def test_gradients_are_written_and_read_again(problem, tmp_path):
     result = deltaproof.differentiate(loop, problem)
     names = deltaproof.record(tmp_path / "case", problem, result)
-    again = deltaproof.read_problem(names[0], to="torch")
+    again = deltaproof.load(names[0], to="torch")
     assert torch.equal(again.do, problem.do) and torch.equal(again.dfinal_state, problem.dfinal_state)
     back = deltaproof.read_result(names[1], names[0], to="torch")
     assert all(torch.equal(back.gradients[name], result.gradients[name]) for name in result.gradients)

@@ -43,7 +43,7 @@ def test_strides_gradients_and_scales(recorder, tmp_path):
     for scale in (None, 1, 8**-0.5, 1e-5, 3.0):
         problem = dict(op="delta_rule", q=x, k=x, v=x, beta=x[..., 0], scale=scale)
         (theirs,) = recorder.record(tmp_path / "theirs", problem)
-        read = deltaproof.read_problem(theirs, to="torch")
+        read = deltaproof.load(theirs, to="torch")
         assert torch.equal(read.k, x) and read.scale == scale
         (ours,) = deltaproof.record(
             tmp_path / "ours", {**problem, **{n: problem[n].detach() for n in ("q", "k", "v", "beta")}}
@@ -151,9 +151,13 @@ def test_a_problem_that_is_a_file_stays_as_it_is(recorder, tmp_path):
     )
     o, final_state = (recorder.read(deltaproof.record(tmp_path / "e", small, emulated)[1])[n] for n in ("o", "final_state"))
     result = dict(o=o, final_state=final_state, path="chunk", chunk_size=64, producer=recorder.environment())
-    assert recorder.record(tmp_path / "out", path, result) == (str(path), str(tmp_path / "out.result.safetensors"))
-    assert path.read_bytes() == before and not (tmp_path / "out.problem.safetensors").exists()
-    assert deltaproof.check(path, tmp_path / "out.result.safetensors", plan="fla-chunk-gdn", power=False)
+    with pytest.raises(ValueError, match="record_result"):
+        recorder.record(tmp_path / "out", path, result)
+    with pytest.raises(ValueError, match="is the problem itself"):
+        recorder.record_result(path, result, out=path)
+    assert recorder.record_result(path, result) == str(tmp_path / "small.result.safetensors")
+    assert path.read_bytes() == before
+    assert deltaproof.check(path, tmp_path / "small.result.safetensors", plan="fla-chunk-gdn", power=False)
     assert f"torch {torch.__version__.split('+')[0]}" in result["producer"]
 
 

@@ -55,7 +55,7 @@ def test_numpy_of_any_stride_and_read_only(dtype):
 def test_a_problem_of_numpy_arrays_is_the_problem_of_torch_tensors():
     case = next(deltaproof.cases("delta_rule", "typical", T=8, K=4, V=4, dtype="fp32"))
     assert problem_file(case.problem.numpy()).sha256 == problem_file(case.problem).sha256
-    with pytest.raises(deltaproof.format_error, match="numpy has no BF16"):
+    with pytest.raises(deltaproof.format_error, match="numpy alone has no BF16"):
         problem_file(next(deltaproof.cases("delta_rule", "typical", T=8, K=4, V=4, to="numpy")))
 
 

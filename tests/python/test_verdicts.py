@@ -49,7 +49,7 @@ def test_files_get_the_program_s_verdict_byte_for_byte(program, tmp_path, case, 
 
 @pytest.mark.parametrize("case", ["grouped_heads"])
 def test_recorded_tensors_get_the_verdict_of_their_files(program, tmp_path, case):
-    problem = deltaproof.read_problem(of(case, "problem"), to="torch")
+    problem = deltaproof.load(of(case, "problem"), to="torch")
     result = deltaproof.read_result(of(case, "chunk"), of(case, "problem")).torch()
     assert isinstance(problem.q, torch.Tensor) and isinstance(result.stages["Ai"], torch.Tensor)
     in_memory = deltaproof.check(problem, result, power=False)

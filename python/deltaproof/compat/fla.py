@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..exchange import ProblemLike, ResultLike
-from ..judge import Verdict, check
+from ..verdict import Verdict, check
 
 _log = logging.getLogger("deltaproof")
 _verdict: contextvars.ContextVar[Verdict | None] = contextvars.ContextVar("deltaproof_verdict", default=None)
