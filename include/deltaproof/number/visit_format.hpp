@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// From a format known at run time to one known at compile time: `visit_format(f, visitor)` calls visitor.operator()<F>() with the
-// row of the format table that equals f, and `round_nearest(x, f)` rounds once. Every row of the table is covered, also one that
-// is added later; a format that is no row is an error, never a value that was not rounded.
+// From a format known at run time to one known at compile time: `visit_format(f, visitor)` calls the templated operator() of
+// `visitor` with the row of the format table that equals f, and `round_nearest(x, f)` rounds once. Every row of the table is
+// covered, also one that is added later; a format that is no row is an error, never a value that was not rounded.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ constexpr auto visit_format_from(const format& wanted, Visitor&& visitor)
 
 }  // namespace detail
 
-/// visitor.operator()<F>() for the row F of the format table that equals `wanted`. Throws: format_error where none does.
+/// Calls the templated operator() of `visitor` with the row of the format table that equals `wanted`. Throws: format_error where
+/// none does.
 template <class Visitor>
 constexpr decltype(auto) visit_format(const format& wanted, Visitor&& visitor) {
   return detail::visit_format_from<0>(wanted, std::forward<Visitor>(visitor));
