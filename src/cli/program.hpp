@@ -114,6 +114,7 @@ registered_verb add_oracle(CLI::App& app, common_options& common);
 registered_verb add_gen(CLI::App& app, common_options& common);
 registered_verb add_emulate(CLI::App& app, common_options& common);
 registered_verb add_invariant(CLI::App& app, common_options& common);
+registered_verb add_advise(CLI::App& app, common_options& common);
 registered_verb add_replay(CLI::App& app, common_options& common);
 registered_verb add_shrink(CLI::App& app, common_options& common);
 registered_verb add_inverse(CLI::App& app, common_options& common);

@@ -315,12 +315,13 @@ void block_store<Real>::operator()(std::span<Real> x, std::size_t rows, std::siz
                       std::to_string(cols) + "; a store takes matrices of one shape");
   }
   const bool feeds_back = rounding_ == block_rounding::error_feedback;
-  std::vector<Real> wanted;
   if (feeds_back) {
     if (!last_) residual_.assign(x.size(), Real(0));
     if (last_ != n) before_ = residual_;
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] += before_[i];
-    wanted.assign(x.begin(), x.end());
+    detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] += before_[i];
+    });
+    residual_.assign(x.begin(), x.end());  // what is wanted, until it is known what is kept of it
   }
   last_ = n;
   divisor_.assign(cols, Real(1));
@@ -348,10 +349,16 @@ void block_store<Real>::operator()(std::span<Real> x, std::size_t rows, std::siz
     }
   }
   if (!feeds_back) return;
-  for (std::size_t i = 0; i < x.size(); ++i) residual_[i] = wanted[i] - x[i];
-  if (residual_format_.name == "fp32" && std::is_same_v<Real, float>) return;
+  const bool kept_whole = residual_format_.name == "fp32" && std::is_same_v<Real, float>;
   const element_grid<Real> grid(residual_format_, false);
-  for (Real& r : residual_) r = grid.nearest(r);
+  Real* const rest = residual_.data();
+  detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    if (kept_whole) {
+      for (std::size_t i = 0; i < x.size(); ++i) rest[i] -= x[i];
+    } else {
+      for (std::size_t i = 0; i < x.size(); ++i) rest[i] = grid.nearest(rest[i] - x[i]);
+    }
+  });
 }
 
 template class block_store<float>;

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "deltaproof/inverse/inverse_trial.hpp"
+#include "deltaproof/referee/inverse_cost.hpp"
 #include "emulate/products.hpp"
 #include "referee/parts.hpp"
 #include "support/parallel.hpp"
@@ -186,6 +187,26 @@ std::string inverse_text(const inverse_method& method) {
   return name_of(method) + (method.diagonal == diagonal_kind::neumann ? ": sums of powers by doubling" : "");
 }
 
+/// The coarser of the formats that the inverse multiplies in, and that in which its result is read.
+format coarse_operand(const plan_variant& v) {
+  return v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to
+                                                                                : v.inverse.merge_operand.to;
+}
+format read_format(const plan_variant& v) {
+  const format operand = reading_of_inverse(v).to;
+  return operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
+}
+
+/// One rounding of what is formed, beside what the result may lose.
+inverse_cost priced(inverse_cost c, const plan_variant& v) {
+  c.roundoff = std::max({unit_roundoff(coarse_operand(v)), unit_roundoff(v.inverse.accumulate),
+                         v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
+  c.cost = c.formed * c.roundoff;
+  c.budget = allowed_ratio * unit_roundoff(read_format(v)) * std::max(1.0, c.entry);
+  c.overflows = c.formed > largest(v.inverse.operand.to) || c.formed > largest(v.inverse.accumulate);
+  return c;
+}
+
 /// Tokens of a head of the slice that say what its inverses form: a few chunks.
 std::size_t inspected_tokens(const trial& t, const lane& at) { return std::min(at.judged, 16 * t.unit); }
 
@@ -231,46 +252,32 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
 /// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf.
 void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
   const plan_variant& v = t.variants.front();
-  double growth = 0, entry = 0;
+  inverse_cost cost;
   // The inverse sees keys, steps and gates only: a few chunks of each head of the slice say what it forms on these inputs.
   std::mutex lock;
   parallel_for(t.slice.size(), t.options.threads, [&](std::size_t i) {
     const lane& at = t.lanes[t.slice[i]];
-    head_input in = first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at));
-    const plan_variant exact = exact_intermediates(v);
-    const head_output run = emulate_head(in, exact);
-    // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
-    plan_variant substituted = exact;
-    substituted.inverse.method = {diagonal_kind::forward, 0, exact.inverse.method.merge};
-    const bool spoilt = exact.inverse.method.diagonal != diagonal_kind::forward;
-    const double largest_entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
+    const inverse_cost here = cost_of_inverse(first_tokens(take_head(t.p, at.sequence, at.head), inspected_tokens(t, at)), v);
     const std::lock_guard guard(lock);
-    const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
-    growth = std::max(growth, formed_there == formed_there ? formed_there : infinity);
-    entry = std::max(entry, largest_entry);
+    cost.formed = std::max(cost.formed, here.formed);
+    cost.entry = std::max(cost.entry, here.entry);
   });
-  const format coarse =
-      v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to : v.inverse.merge_operand.to;
-  const format operand = reading_of_inverse(v).to;
-  const format read = operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
-  const double u = std::max(
-      {unit_roundoff(coarse), unit_roundoff(v.inverse.accumulate), v.inverse.between ? unit_roundoff(*v.inverse.between) : 0.0});
-  const double cost = growth * u, budget = allowed_ratio * unit_roundoff(read) * std::max(1.0, entry);
-  const bool costs = cost > budget;
-  const double most = largest(v.inverse.operand.to);
-  const bool overflows = growth > most || growth > largest(v.inverse.accumulate);
+  cost = priced(cost, v);
+  const double growth = cost.formed, entry = cost.entry, u = cost.roundoff, budget = cost.budget,
+               most = largest(v.inverse.operand.to);
+  const format coarse = coarse_operand(v), read = read_format(v);
+  const bool overflows = cost.overflows;
   if (resets && std::isinf(growth)) {
     out.ranges.push_back(
         {"log decay", infinity, largest(v.cumsum), std::string(name_of(v.cumsum)), "predicted", true,
          "a log decay of -inf puts -inf into the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
   } else if (growth > 0) {
     out.ranges.push_back(
-        {"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted",
-         costs || overflows,
+        {"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", cost.refused(),
          "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) +
              " on these inputs" +
              (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
-                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost) + ", the limit of Ai is " +
+                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost.cost) + ", the limit of Ai is " +
                               digits(budget) + " = 8 u max(1, largest entry " + digits(entry) +
                               "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
   }
@@ -461,3 +468,21 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
 }
 
 }  // namespace deltaproof::referee_detail
+
+namespace deltaproof {
+
+inverse_cost cost_of_inverse(const head_input& in, const plan_variant& v) {
+  const plan_variant exact = referee_detail::exact_intermediates(v);
+  const head_output run = emulate_head(in, exact);
+  // Powers that grow to 1e17 spoil the entries of the inverse in fp64 too: those come from a substitution.
+  plan_variant substituted = exact;
+  substituted.inverse.method = {diagonal_kind::forward, 0, exact.inverse.method.merge};
+  const bool spoilt = exact.inverse.method.diagonal != diagonal_kind::forward;
+  inverse_cost cost;
+  cost.entry = (spoilt ? emulate_head(in, substituted) : run).range[static_cast<std::size_t>(formed::inverse)];
+  const double formed_there = run.range[static_cast<std::size_t>(formed::inverse_intermediate)];
+  cost.formed = formed_there == formed_there ? formed_there : std::numeric_limits<double>::infinity();
+  return referee_detail::priced(cost, v);
+}
+
+}  // namespace deltaproof

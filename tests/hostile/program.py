@@ -33,6 +33,7 @@ VERBS = [
      ["suite.toml", "p.safetensors", "r.safetensors", "mine.toml", "baseline.json"], ["--json", "--junit", "--markdown"]),
     (["inspect", "p.safetensors"], ["p.safetensors"], ["--json", "--junit", "--markdown"]),
     (["emulate", "p.safetensors", "--plan", "mine.toml"], ["p.safetensors", "mine.toml"], ["-o", "-o out --json", "-o out --markdown"]),
+    (["advise", "p.safetensors", "--recurrent-plan", "decode-fp32"], ["p.safetensors"], ["--json", "-o plans --json", "--markdown"]),
     (["oracle", "p.safetensors"], ["p.safetensors"], ["-o", "-o out --json", "-o out --junit"]),
     (["invariant", "prefix", "--whole", "p.safetensors", "r.safetensors", "--part", "p.safetensors", "bad.safetensors", "--plan", "mine.toml"],
      ["p.safetensors", "r.safetensors", "bad.safetensors", "mine.toml"], ["--json", "--markdown"]),
@@ -133,7 +134,7 @@ def inputs_are_regular_files(box):
     listening.bind(str(box / "socket.toml"))
     before = snapshot(box)
     slots = [["check", "@"], ["check", "suite.toml", "--baseline", "@"], ["check", "p.safetensors", "r.safetensors", "--plan", "@"],
-             ["check", "@", "r.safetensors"], ["check", "p.safetensors", "@", "--no-plan"], ["inspect", "@"], ["replay", "@"],
+             ["check", "@", "r.safetensors"], ["check", "p.safetensors", "@", "--no-plan"], ["inspect", "@"], ["advise", "@"], ["replay", "@"],
              ["shrink", "@"], ["emulate", "@", "--plan", "fp32", "-o", "out"], ["emulate", "p.safetensors", "--plan", "@", "-o", "out"],
              ["oracle", "@", "-o", "out"], ["report", "@", "-o", "pages"], ["report", "p.safetensors", "@", "-o", "pages"],
              ["report", "p.safetensors", "r.safetensors", "--plan", "@", "-o", "pages"],
@@ -188,7 +189,7 @@ def empty_and_senseless_options(box):
     emulate = ["emulate", "p.safetensors", "--plan", "fp32", "-o", "out"]
     for args in ([*CHECK, "--json", ""], [*CHECK, "--junit", ""], [*CHECK, "--markdown", ""], [*CHECK, "--witness", ""],
                  ["check", "suite.toml", "--baseline", ""], ["check", "", "r.safetensors"], ["check", "p.safetensors", ""],
-                 ["inspect", ""], ["oracle", "p.safetensors", "-o", ""], ["gen", "-o", ""], ["gen", "--all", ""],
+                 ["inspect", ""], ["advise", ""], ["advise", "p.safetensors", "-o", ""], ["oracle", "p.safetensors", "-o", ""], ["gen", "-o", ""], ["gen", "--all", ""],
                  ["emulate", "p.safetensors", "--plan", "fp32", "-o", ""], ["replay", ""], ["shrink", ""], ["study", "gates", "-o", ""],
                  ["study", "gates", "--recordings", ""], ["report", "p.safetensors", "-o", ""],
                  ["invariant", "prefix", "--whole", "", "r.safetensors", "--part", "p.safetensors", "r.safetensors"],
@@ -207,7 +208,7 @@ def random_command_lines(box, count=150 if SANITIZED else 400):
     """Verbs with options of the program and values that are none."""
     words = ["", "nan", "inf", "-1", "0", "1e400", "18446744073709551616", "x" * 5000, "\udcff\udcfe", "\x1b[31m", "--", "-", "@file", "=", "\u202e", "../..", "%s%n", "p.safetensors", "mine.toml", "suite.toml", "r.safetensors"]
     options = ["--json", "--junit", "--markdown", "--threads", "--max-seconds", "--seed", "--plan", "--path", "--chunk", "--noise", "--variant", "--fault", "-o", "--max-error", "--because", "--accuracy", "--false-alarm", "--baseline", "--witness", "--max-bits", "--bits", "--round", "--regime", "--T", "--K", "--cu-seqlens", "--beta", "--whole", "--part", "--nonsense", "--version", "--help"]
-    verbs = ["check", "inspect", "oracle", "gen", "emulate", "invariant", "replay", "shrink", "inverse", "list", "explain"]
+    verbs = ["check", "inspect", "oracle", "gen", "emulate", "invariant", "advise", "replay", "shrink", "inverse", "list", "explain"]
     rolls = random.Random(SEED)
     jobs = []
     for _ in range(count):

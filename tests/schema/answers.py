@@ -77,6 +77,18 @@ with tempfile.TemporaryDirectory() as name:
             spoilt("oracle", f"no {key} of o", golden, lambda a, key=key: a[key].pop("o"))
         spoilt("oracle", "a negative count", golden, lambda a: a["undecided"].update(o=-1))
 
+    advice = answer(box, "advice", 0, "advise", "p.safetensors", "-o", "plans")
+    if advice:
+        states = advice["kinds"][0]
+        if {kind["kind"] for kind in advice["kinds"]} != {"state cache", "chunk", "decay"} or not states["choices"]:
+            failures.append(f"advise answers {[kind['kind'] for kind in advice['kinds']]}, {len(states['choices'])} state caches")
+        for kind in advice["kinds"]:
+            if kind["best"] and not kind["best"].startswith("decay-g") and not (box / "plans" / f"{kind['best']}.toml").exists():
+                failures.append(f"advise -o wrote no {kind['best']}.toml")
+        for key in ("bytes", "error", "until_token", "check"):
+            spoilt("advice", f"a choice without {key}", advice, lambda a, key=key: a["kinds"][0]["choices"][0].pop(key))
+        spoilt("advice", "an unknown word", advice, lambda a: a["kinds"][0]["choices"][0].update(word="fine"))
+
     run(box, 0, "gen", "--op", "gated_delta_rule", "--cotangents", *small, "-o", "with-do.safetensors")
     slopes = answer(box, "oracle", 0, "oracle", "with-do.safetensors", "-o", "slopes.safetensors", "--gradients", "--round", "fp32")
     if slopes:

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/check/advise.hpp"
+
+#include <filesystem>
+
+#include "cli/numbers.hpp"
+#include "cli/program.hpp"
+#include "cli/progress.hpp"
+#include "deltaproof/files/exchange.hpp"
+#include "deltaproof/referee/judging.hpp"
+#include "deltaproof/support/write_file.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+struct advise_arguments {
+  std::string problem;
+  std::string recurrent_plan = "decode-fp32";
+  std::string chunk_plan;
+  std::string output;
+  double accuracy = 0;
+  bool accuracy_given = false;
+  std::size_t wanted = 3;
+};
+
+/// What judges a kernel that computes as the choice says. A stored g is no plan's: its errors are measured.
+std::string check_of(const advise_arguments& args, const advised_kind& kind, const advised_choice& c) {
+  const std::string problem = "deltaproof check " + shell_quoted(args.problem) + " RESULT ", limit = detail::shortest(kind.limit);
+  if (c.plan.empty()) return problem + "--no-plan --max-error o:rel_fro=" + limit + " --because 'error allowed'";
+  const std::string file = (std::filesystem::path(args.output) / (c.name + ".toml")).string();
+  return problem + "--plan " + shell_quoted(file) + " --accuracy " + limit;
+}
+
+bool is_ours(const std::string& name) { return name.ends_with(".toml"); }
+
+/// The plans of what is adequate, and of what is refused beside it.
+std::size_t write_plans(const std::string& folder, const advice& found) {
+  std::filesystem::create_directories(folder);
+  file_batch files;
+  std::size_t written = 0;
+  const auto add = [&](const advised_choice& c) {
+    if (c.plan.empty()) return;
+    files.add(std::filesystem::path(folder) / (c.name + ".toml"), c.plan);
+    ++written;
+  };
+  for (const advised_kind& kind : found.kinds) {
+    for (const advised_choice& c : kind.choices) {
+      if (c.word == advice_word::adequate) add(c);
+    }
+    if (const advised_choice* refused = refused_beside(kind)) add(*refused);
+  }
+  files.finish();
+  return written;
+}
+
+int run(const advise_arguments& args, const common_options& common) {
+  notes_list notes;
+  const problem p = parse_problem(read_safetensors(args.problem), notes);
+  advise_options options;
+  options.recurrent_plan = args.recurrent_plan;
+  options.chunk_plan = args.chunk_plan;
+  if (args.accuracy_given) options.accuracy = args.accuracy;
+  options.wanted = args.wanted;
+  options.threads = common.threads;
+  options.stop = &stop_requested();
+  const advice found = [&] {
+    progress_line line("choices");
+    options.progress = [&line](const char*, double share) { line.update(share); };
+    return advise(p, options);
+  }();
+  const auto command = [&](const advised_kind& kind, const advised_choice& c) { return check_of(args, kind, c); };
+  std::string text = advice_text(found, command);
+  if (found.stopped) text += "\nadvise: " + why_stopped(common) + "; what was not looked at by then is not named\n";
+  if (!args.output.empty()) {
+    common.files.require_apart();
+    text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
+  } else {
+    text += "\n-o DIR writes the plans that the commands name\n";
+  }
+  for (const std::string& note : notes) text += "note: " + note + "\n";
+  publish(common, {"advise", text, advice_json(found, command)});
+  return found.stopped ? 3 : 0;
+}
+
+}  // namespace
+
+registered_verb add_advise(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand(
+      "advise", "Name the cheapest state cache, inverse, chunk length and stored decay that are adequate on a problem's tensors");
+  const auto args = std::make_shared<advise_arguments>();
+  run_files& files = common.files;
+  files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
+  auto* accuracy =
+      command
+          ->add_option("--accuracy", args->accuracy, "Relative error of o allowed (default: 8 times that of the plan as it is)")
+          ->type_name("E");
+  files.reads_plan(
+      command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of decoding (default decode-fp32)")->type_name("PLAN"));
+  files.reads_plan(command->add_option("--chunk-plan", args->chunk_plan, "Plan of the chunk kernel (default: fla's for the op)")
+                       ->type_name("PLAN"));
+  command->add_option("--wanted", args->wanted, "Adequate choices of each kind to find (default 3)")
+      ->type_name("N")
+      ->check(integer_within(1, 1000));
+  command->add_option("-o,--output", args->output, "A folder for the plans of what is adequate, and of what is refused beside it")
+      ->type_name("DIR")
+      ->check(not_empty());
+  return {command, [args, accuracy, &common] {
+            args->accuracy_given = accuracy->count() > 0;
+            if (!args->output.empty()) common.files.writes_in("--output", args->output, is_ours);
+            return run(*args, common);
+          }};
+}
+
+}  // namespace deltaproof::cli
