@@ -138,22 +138,6 @@ class answers {
   std::vector<std::pair<question, reference>> known_;
 };
 
-double share_of(const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : s.got > 0 ? HUGE_VAL : 0; }
-
-std::vector<limit_share> shares_of(const plan_report& plan) {
-  std::vector<limit_share> out;
-  for (const judged_statistic& s : plan.statistics) {
-    const auto same =
-        std::find_if(out.begin(), out.end(), [&](const limit_share& x) { return x.tensor == s.tensor && x.norm == s.norm; });
-    if (same == out.end()) {
-      out.push_back({s.tensor, s.norm, share_of(s)});
-    } else if (!(share_of(s) <= same->share)) {
-      same->share = share_of(s);
-    }
-  }
-  return out;
-}
-
 void judge_case(const problem& p, const std::string& sha256, const notes_list& notes, answers& oracle, unsigned threads,
                 const suite_options& options, case_report& out) {
   const suite_case& c = out.what;
@@ -202,7 +186,23 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   out.state = report.stopped && report.judged == verdict::undecided ? case_state::stopped : case_state::judged;
 }
 
+double share_of(const judged_statistic& s) { return s.limit.value > 0 ? s.got / s.limit.value : s.got > 0 ? HUGE_VAL : 0; }
+
 }  // namespace
+
+std::vector<limit_share> shares_of(const plan_report& plan) {
+  std::vector<limit_share> out;
+  for (const judged_statistic& s : plan.statistics) {
+    const auto same =
+        std::find_if(out.begin(), out.end(), [&](const limit_share& x) { return x.tensor == s.tensor && x.norm == s.norm; });
+    if (same == out.end()) {
+      out.push_back({s.tensor, s.norm, share_of(s)});
+    } else if (!(share_of(s) <= same->share)) {
+      same->share = share_of(s);
+    }
+  }
+  return out;
+}
 
 verdict case_report::counts_as() const {
   if (state == case_state::skipped || as_expected()) return verdict::holds;

@@ -21,8 +21,9 @@ class suite_reader {
  public:
   explicit suite_reader(const std::filesystem::path& file) : file_(file) {}
 
-  suite read(const toml::table& root) const {
-    require_known(root, {"case"});
+  suite read(const toml::table& root, names known) const {
+    known.emplace_back("case");
+    require_known(root, known);
     const toml::node* const list = root.get("case");
     if (list == nullptr) fail("there is no [[case]]; write one for each result");
     const toml::array* const sections = list->as_array();
@@ -141,10 +142,10 @@ class suite_reader {
 
 }  // namespace
 
-suite parse_suite(std::string_view text, const std::filesystem::path& file) {
+suite parse_suite(std::string_view text, const std::filesystem::path& file, const std::vector<std::string_view>& beside) {
   detail::require_shallow_toml(text, file.string());
   try {
-    return suite_reader(file).read(toml::parse(text));
+    return suite_reader(file).read(toml::parse(text), beside);
   } catch (const toml::parse_error& e) {
     throw format_error(file.string() + ": line " + std::to_string(e.source().begin.line) +
                        ": not valid TOML: " + std::string(e.description()));

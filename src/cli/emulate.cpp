@@ -9,6 +9,7 @@
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
 #include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/sweep/campaign.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -30,21 +31,13 @@ path_kind path_for(const emulate_arguments& args, const plan& declared) {
   return args.path.empty() ? declared.path.front() : path_named(args.path);
 }
 
-std::size_t chunk_for(const emulate_arguments& args, const plan& declared, path_kind path) {
-  if (path != path_kind::chunk) return 0;
-  if (args.chunk > 0) return args.chunk;
-  // Most public chunk kernels count 64 rows; a plan that does not know that length names its own.
-  const auto& known = declared.chunk;
-  return known.empty() || std::find(known.begin(), known.end(), std::size_t{64}) != known.end() ? 64 : known.front();
-}
-
 int run(const emulate_arguments& args, const common_options& common) {
   notes_list notes;
   const safetensors_file source = read_safetensors(args.problem);
   const problem p = parse_problem(source, notes);
   const plan declared = plan_named(args.plan);
   const path_kind path = path_for(args, declared);
-  const std::size_t chunk = chunk_for(args, declared, path);
+  const std::size_t chunk = args.chunk > 0 && path == path_kind::chunk ? args.chunk : usual_chunk(declared, path);
   const std::vector<plan_variant> allowed = variants(declared, p, path, chunk);
   if (args.variant >= allowed.size()) {
     throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " +

@@ -112,6 +112,7 @@ std::string left_when_stopped(const std::string& verb) {
   if (verb == "advise") return "what was found by then is named";
   if (verb == "gen") return "with --all, nothing is written then";
   if (verb == "inverse") return "there is no verdict then";
+  if (verb == "sweep") return "what is finished is kept, and the same command runs the rest";
   if (verb == "shrink") return "the smallest witness found by then is written";
   return "this verb ignores it";
 }
@@ -166,8 +167,9 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
   std::vector<registered_verb> verbs;
-  for (const auto add : {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_advise, add_replay,
-                         add_shrink, add_inverse, add_study, add_report, add_list, add_explain, add_completion}) {
+  for (const auto add :
+       {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_advise, add_replay, add_shrink, add_inverse,
+        add_sweep, add_merge, add_study, add_report, add_list, add_explain, add_completion}) {
     verbs.push_back(add(app, common));
     add_common(verbs.back().command, common);
   }

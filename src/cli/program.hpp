@@ -122,6 +122,8 @@ registered_verb add_list(CLI::App& app, common_options& common);
 registered_verb add_explain(CLI::App& app, common_options& common);
 registered_verb add_study(CLI::App& app, common_options& common);
 registered_verb add_report(CLI::App& app, common_options& common);
+registered_verb add_sweep(CLI::App& app, common_options& common);
+registered_verb add_merge(CLI::App& app, common_options& common);
 registered_verb add_completion(CLI::App& app, common_options& common);
 
 /// Why a build has neither `study` nor `report`.

@@ -25,6 +25,7 @@ ROOMS = [
     ["stages"],
     ["referee"],
     ["check"],
+    ["sweep"],
     ["testing"],
     ["study"],
     ["claims", "studies"],

@@ -43,8 +43,10 @@ struct suite {
   std::vector<suite_case> cases;
 };
 
+/// `beside`: keys that may stand beside [[case]], for those who read a longer file.
 /// Throws: format_error with the file, the line, the key and the nearest valid one.
-[[nodiscard]] suite parse_suite(std::string_view toml, const std::filesystem::path& file);
+[[nodiscard]] suite parse_suite(std::string_view toml, const std::filesystem::path& file,
+                                const std::vector<std::string_view>& beside = {});
 [[nodiscard]] suite read_suite(const std::filesystem::path& file);
 
 struct suite_options {
@@ -72,6 +74,8 @@ struct limit_share {
   norm_kind norm = norm_kind::rms;
   double share = 0;
 };
+/// Of every tensor and norm that the plan budgets.
+[[nodiscard]] std::vector<limit_share> shares_of(const plan_report& plan);
 
 struct case_report {
   suite_case what;

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/sweep/sweep.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "cli/program.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/support/write_file.hpp"
+#include "deltaproof/sweep/merge.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+struct sweep_arguments {
+  std::string campaign, folder, shard, tasks;
+  std::optional<std::uint64_t> shards;
+  bool list = false, worker = false;
+};
+struct merge_arguments {
+  std::string folder, output, page, baseline;
+};
+
+/// The version and the program's own bytes: what another compiler made may round otherwise, until it is shown that it does not.
+std::string build_of_this() {
+  constexpr size_limit program_limit{"this program", std::size_t{1} << 32};
+  const std::string bytes = read_file("/proc/self/exe", program_limit);
+  return DELTAPROOF_VERSION " " + sha256_hex(std::as_bytes(std::span(bytes))).substr(0, 16);
+}
+
+/// "0,5,7-9"
+std::vector<std::uint64_t> indices_in(const std::string& text, std::uint64_t count) {
+  const auto refuse = [&] {
+    return format_error("sweep: --tasks " + text + " is no list of numbers below " + std::to_string(count) +
+                        "; write for example 0,5,7-9");
+  };
+  std::vector<std::uint64_t> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    const char* const end = text.data() + comma;
+    std::uint64_t from = 0;
+    auto [stop, bad] = std::from_chars(text.data() + at, end, from);
+    std::uint64_t to = from;
+    if (bad == std::errc{} && stop < end && *stop == '-')
+      std::tie(stop, bad) = [&] {
+        const auto r = std::from_chars(stop + 1, end, to);
+        return std::pair(r.ptr, r.ec);
+      }();
+    if (bad != std::errc{} || stop != end || to < from || to >= count) throw refuse();
+    for (std::uint64_t i = from; i <= to; ++i) out.push_back(i);
+    at = comma + 1;
+  }
+  return out;
+}
+
+sweep_shard shard_for(const sweep_arguments& args) {
+  if (!args.shard.empty() && args.shards) throw format_error("sweep: --shard I/N states how many there are; leave --shards out");
+  if (!args.shard.empty()) return parse_shard(args.shard);
+  return shard_of_environment(args.shards, [](const char* name) { return std::getenv(name); }).value_or(sweep_shard{});
+}
+
+json head_of(const campaign& c, const sweep_shard& shard) {
+  return {{"schema", "deltaproof.sweep/1"},
+          {"campaign", c.file.filename().string()},
+          {"build", c.build},
+          {"shard", {{"index", shard.index}, {"count", shard.count}}}};
+}
+
+std::string_view word_for(sweep_folder::state state) {
+  switch (state) {
+    case sweep_folder::state::done:
+      return "done";
+    case sweep_folder::state::failed:
+      return "failed";
+    case sweep_folder::state::damaged:
+      return "damaged";
+    case sweep_folder::state::other_build:
+      return "other-build";
+    case sweep_folder::state::missing:
+      break;
+  }
+  return "todo";
+}
+
+int run_list(const campaign& c, const sweep_arguments& args, const common_options& common) {
+  const sweep_shard shard = shard_for(args);
+  const sweep_folder folder(args.folder);
+  json j = head_of(c, shard);
+  j["tasks"] = json::array();
+  std::string text;
+  for (std::uint64_t i = shard.index; i < c.count(); i += shard.count) {
+    const sweep_task t = c.task(i);
+    std::string_view word = args.folder.empty() ? "todo" : word_for(folder.look(c, t.key));
+    if (word == "todo" && !args.folder.empty() && folder.tries(t.key).size() >= most_tries) word = "lost";
+    text += std::to_string(i) + " " + t.key + " " + std::string(word) + " " + t.line + "\n";
+    j["tasks"].push_back({{"index", i}, {"key", t.key}, {"state", word}, {"task", t.line}, {"command", command_of(c, t)}});
+  }
+  publish(common, {"sweep", text, j.dump(1, ' ', false, json::error_handler_t::replace) + "\n", {}, {}, true});
+  return 0;
+}
+
+std::string progress_text(const sweep_progress& p, double seconds, std::uint64_t before) {
+  const double rate = seconds > 0 ? static_cast<double>(p.done - before) / seconds : 0;
+  std::string out = std::to_string(p.done) + " of " + std::to_string(p.all) + (p.all == 1 ? " task" : " tasks");
+  if (rate > 0) out += ", " + detail::general(rate, 3) + " a second";
+  if (p.failed > 0) out += ", " + std::to_string(p.failed) + " failed";
+  return p.lost > 0 ? out + ", " + std::to_string(p.lost) + " lost" : out;
+}
+
+sweep_outcome run_watched(const campaign& c, const sweep_folder& folder, sweep_options& options) {
+  progress_line line("looking for results");
+  std::optional<std::uint64_t> before;
+  std::chrono::steady_clock::time_point began;
+  options.progress = [&](const sweep_progress& p) {
+    if (!before) {
+      before = p.done;
+      began = std::chrono::steady_clock::now();
+      line.stage("tasks");
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    line.rename(progress_text(p, seconds, *before));
+    // Of what is left to run: what was there before took no time.
+    const std::uint64_t all = p.all - *before;
+    line.update(all == 0 ? 1 : static_cast<double>(p.done - *before) / static_cast<double>(all));
+  };
+  return run_sweep(c, folder, options);
+}
+
+std::string text_of(const sweep_outcome& o, const campaign& c, const std::string& folder) {
+  std::string out;
+  for (const sweep_task& t : o.lost)
+    out += "lost " + t.line + ": its process ended " + std::to_string(most_tries) + " times; " + command_of(c, t) + "\n";
+  out += folder + ": " + std::to_string(o.tasks) + (o.tasks == 1 ? " task, " : " tasks, ") + std::to_string(o.before) +
+         " done before, " + std::to_string(o.ran) + " run";
+  const auto add = [&out](std::uint64_t n, const char* what) {
+    if (n > 0) out += ", " + std::to_string(n) + " " + what;
+  };
+  add(o.damaged, "of them because their files were damaged");
+  add(o.failed, "without an answer");
+  add(o.lost.size(), "lost");
+  add(o.left, "left: the same command runs them");
+  return out + "\n";
+}
+
+json json_of(const sweep_outcome& o, const campaign& c, const sweep_shard& shard) {
+  json j = head_of(c, shard);
+  j["counts"] = {{"tasks", o.tasks},   {"before", o.before},    {"ran", o.ran},  {"damaged", o.damaged},
+                 {"failed", o.failed}, {"lost", o.lost.size()}, {"left", o.left}};
+  j["lost"] = json::array();
+  for (const sweep_task& t : o.lost) j["lost"].push_back({{"key", t.key}, {"task", t.line}, {"command", command_of(c, t)}});
+  return j;
+}
+
+int run(const sweep_arguments& args, const common_options& common) {
+  if (common.seed_given) throw format_error("sweep: --seed belongs into the campaign: seed of [axes], and of [judging]");
+  const campaign c = read_campaign(args.campaign, build_of_this());
+  if (args.list) return run_list(c, args, common);
+  if (args.folder.empty()) throw format_error("sweep: give -o DIR, where results are kept");
+  const sweep_folder folder(args.folder);
+  if (args.worker) {
+    work_off(c, folder, std::cin, std::cout, &stop_requested());
+    return 0;
+  }
+  sweep_options options;
+  if (!args.tasks.empty()) {
+    if (!args.shard.empty() || args.shards) throw format_error("sweep: --tasks and --shard together; give one of them");
+    options.only = indices_in(args.tasks, c.count());
+  } else {
+    options.shard = shard_for(args);
+  }
+  options.threads = common.threads;
+  options.stop = &stop_requested();
+  options.worker = {
+      std::filesystem::read_symlink("/proc/self/exe").string(), "sweep", args.campaign, "-o", args.folder, "--worker"};
+  const sweep_outcome o = run_watched(c, folder, options);
+  publish(common, {"sweep", text_of(o, c, args.folder),
+                   json_of(o, c, options.shard).dump(1, ' ', false, json::error_handler_t::replace) + "\n"});
+  if (o.failed > 0) return bad_usage;
+  return o.left > 0 || !o.lost.empty() ? exit_code(verdict::undecided) : 0;
+}
+
+int run_merge(const merge_arguments& args, const common_options& common) {
+  run_files files = common.files;
+  if (!args.page.empty()) files.writes_in("--page", args.page, [](const std::string& name) { return name == "index.html"; });
+  files.require_apart();
+  const std::string baseline = args.baseline.empty() ? "" : read_file(args.baseline, suite_verdict_limit);
+  sweep_report report = merge_sweep(sweep_folder(args.folder), build_of_this());
+  if (!args.baseline.empty()) add_drift(report, baseline, args.baseline);
+  const std::string data = to_json(report);
+  write_file(args.output, data);
+  if (!args.page.empty()) {
+    std::error_code none;
+    std::filesystem::create_directories(args.page, none);
+    write_file(std::filesystem::path(args.page) / "index.html", to_html(report));
+  }
+  publish(common, {"merge", to_text(report), data});
+  return report.exit_code();
+}
+
+}  // namespace
+
+registered_verb add_sweep(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand("sweep",
+                                     "Run the tasks of a campaign, on this machine or one part of them, and keep each result in "
+                                     "a folder; what is there is not run again");
+  const auto args = std::make_shared<sweep_arguments>();
+  common.files.reads(command->add_option("CAMPAIGN", args->campaign, "What to run: a TOML file, see docs/sweep.md")
+                         ->required()
+                         ->type_name("FILE"));
+  command->add_option("-o,--output", args->folder, "The folder of the results")->type_name("DIR")->check(not_empty());
+  command
+      ->add_option("--shard", args->shard,
+                   "I/N: the I-th of N parts, from 1. Default: what GTEST_*, TEST_*, SLURM_ARRAY_TASK_* or JOB_COMPLETION_INDEX "
+                   "say, else all")
+      ->type_name("I/N")
+      ->check(not_empty());
+  command->add_option("--shards", args->shards, "With JOB_COMPLETION_INDEX: how many parts there are")
+      ->type_name("N")
+      ->check(whole_number());
+  command->add_option("--tasks", args->tasks, "Only these, by their numbers in --list: 0,5,7-9")
+      ->type_name("LIST")
+      ->check(not_empty());
+  command->add_flag("--list", args->list, "Print the tasks, and which are done, and run none");
+  command->add_flag("--worker", args->worker, "Run the tasks that stdin names: what a sweep starts for itself")->group("");
+  return {command, [args, &common] { return run(*args, common); }};
+}
+
+registered_verb add_merge(CLI::App& app, common_options& common) {
+  auto* command = app.add_subcommand(
+      "merge", "Join the results of a sweep to one report: by axis, the worst cases, what is missing (exit code 3)");
+  const auto args = std::make_shared<merge_arguments>();
+  command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty());
+  common.files.writes(
+      command->add_option("-o,--output", args->output, "deltaproof.merge/1 to write")->required()->type_name("FILE"));
+  command->add_option("--page", args->page, "Write the same as a page, index.html in this folder")
+      ->type_name("DIR")
+      ->check(not_empty());
+  common.files.reads(
+      command->add_option("--baseline", args->baseline, "An earlier merge: say what changed since")->type_name("FILE"));
+  return {command, [args, &common] { return run_merge(*args, common); }};
+}
+
+}  // namespace deltaproof::cli

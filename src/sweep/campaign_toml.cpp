@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/support/read_file.hpp"
+#include "deltaproof/sweep/campaign.hpp"
+#include "support/nearest_name.hpp"
+#include "support/text.hpp"
+#include "support/toml.hpp"
+
+namespace deltaproof {
+namespace {
+
+using names = std::vector<std::string_view>;
+
+/// The words that stand for "all", in the order of their table; none where an axis has no end.
+template <class Table>
+std::vector<std::string> words_of(const Table& table) {
+  std::vector<std::string> out;
+  for (const auto& one : table) out.emplace_back(one.name);
+  return out;
+}
+template <class Value, std::size_t N>
+std::vector<std::string> words_of(const detail::kind_names<Value, N>& table) {
+  std::vector<std::string> out;
+  for (const auto& [value, name] : table) out.emplace_back(name);
+  return out;
+}
+
+enum class axis_type { word, count, number_or_word, plan };
+
+struct known_axis {
+  std::string_view name;
+  axis_type type;
+  std::vector<std::string> (*all)();  ///< nothing: any word
+  bool recorded, drawn, mutated;      ///< of which kinds it is
+  bool required;
+};
+
+/// In the order in which a task states them; the last runs fastest.
+const std::vector<known_axis>& known_axes() {
+  using enum axis_type;
+  static const std::vector<known_axis> table{
+      {"plan", plan, [] { return words_of(plans()); }, true, true, true, true},
+      {"against", plan, [] { return words_of(plans()); }, false, true, true, false},
+      {"fault", word, [] { return words_of(faults()); }, false, false, true, true},
+      {"variant", count, nullptr, false, true, true, false},
+      {"path", word, [] { return words_of(path_names); }, false, true, true, false},
+      {"chunk", count, nullptr, false, true, true, false},
+      {"noise", number_or_word, nullptr, false, true, true, false},
+      {"regime", word, [] { return words_of(regimes()); }, false, true, true, true},
+      {"op", word, [] { return words_of(op_names); }, false, true, true, false},
+      {"rule", word, [] { return words_of(rule_names); }, false, true, true, false},
+      {"dtype", word, [] { return std::vector<std::string>{"bf16", "fp16", "fp32", "fp64"}; }, false, true, true, false},
+      {"beta", number_or_word, [] { return words_of(beta_laws()); }, false, true, true, false},
+      {"gate", number_or_word, [] { return words_of(gate_laws()); }, false, true, true, false},
+      {"initial_state", word, [] { return words_of(initial_state_laws()); }, false, true, true, false},
+      {"B", count, nullptr, false, true, true, false},
+      {"T", count, nullptr, false, true, true, false},
+      {"K", count, nullptr, false, true, true, false},
+      {"V", count, nullptr, false, true, true, false},
+      {"H", count, nullptr, false, true, true, false},
+      {"HV", count, nullptr, false, true, true, false},
+      {"num_householder", count, nullptr, false, true, true, false},
+      {"seed", count, nullptr, true, true, true, false}};
+  return table;
+}
+
+bool belongs(const known_axis& a, campaign_kind kind) {
+  return kind == campaign_kind::recordings ? a.recorded : kind == campaign_kind::regimes ? a.drawn : a.mutated;
+}
+
+class campaign_reader {
+ public:
+  explicit campaign_reader(const std::filesystem::path& file) : file_(file) {}
+
+  campaign read(const toml::table& root, std::string_view text) const {
+    campaign c;
+    c.file = file_;
+    c.text = text;
+    c.kind = kind_of(root);
+    const bool recorded = c.kind == campaign_kind::recordings;
+    require_known(root,
+                  recorded ? names{"kind", "expect", "axes", "judging", "case"} : names{"kind", "expect", "axes", "judging"});
+    if (recorded) c.cases = cases_of(text);
+    read_axes(root, c);
+    read_judging(root, c.judge);
+    if (const toml::node* node = root.get("expect")) c.expect = expected(*node, c.kind);
+    return c;
+  }
+
+ private:
+  [[noreturn]] void fail(const toml::node& at, const std::string& what) const {
+    throw format_error(file_.string() + ": line " + std::to_string(at.source().begin.line) + ": " + what);
+  }
+  void require_known(const toml::table& table, const names& known) const {
+    for (const auto& [name, value] : table) {
+      if (std::find(known.begin(), known.end(), name.str()) == known.end())
+        fail(value, "there is no key " + in_quotes(name.str()) + detail::suggestion(name.str(), known));
+    }
+  }
+  /// The one of `known` that is meant.
+  std::string word_of(const toml::node& node, const std::string& key, const std::vector<std::string>& known) const {
+    const auto word = node.value_exact<std::string>();
+    const names list(known.begin(), known.end());
+    if (!word) fail(node, key + " must be text");
+    if (std::find(known.begin(), known.end(), *word) == known.end())
+      fail(node, key + " = " + in_quotes(*word) + " is none" + detail::suggestion(*word, list));
+    return *word;
+  }
+
+  campaign_kind kind_of(const toml::table& root) const {
+    const toml::node* const node = root.get("kind");
+    if (node == nullptr)
+      throw format_error(file_.string() + ": it states no kind; write kind = \"recordings\", \"regimes\" or \"mutants\"");
+    const std::string word = word_of(*node, "kind", words_of(campaign_kind_names));
+    return detail::named_in(campaign_kind_names, "kind", word);
+  }
+
+  std::vector<suite_case> cases_of(std::string_view text) const {
+    try {
+      // Paths as the file writes them: a task is the same wherever its folder lies.
+      return parse_suite(text, file_.filename(), {"kind", "expect", "axes", "judging"}).cases;
+    } catch (const format_error& e) {
+      throw format_error((file_.parent_path() / e.what()).string());
+    }
+  }
+
+  verdict expected(const toml::node& node, campaign_kind kind) const {
+    if (kind == campaign_kind::recordings) fail(node, "expect stands with each [[case]]");
+    const std::string word = word_of(node, "expect", {"holds", "vacuous", "undecided", "refuted"});
+    for (const verdict v : {verdict::holds, verdict::vacuous, verdict::undecided}) {
+      if (name_of(v) == word) return v;
+    }
+    return verdict::refuted;
+  }
+
+  std::string value_of(const toml::node& node, const known_axis& axis) const {
+    const std::string key(axis.name);
+    if (axis.type == axis_type::count) {
+      const auto value = node.value_exact<std::int64_t>();
+      if (!value || *value < 0) fail(node, key + " must be integers from 0");
+      return std::to_string(*value);
+    }
+    if (axis.type == axis_type::number_or_word && node.is_number()) return detail::shortest(*node.value<double>());
+    if (axis.type == axis_type::number_or_word && axis.all == nullptr) fail(node, key + " must be numbers");
+    const auto word = node.value_exact<std::string>();
+    if (axis.type == axis_type::plan && word && word->ends_with(".toml")) return *word;
+    return word_of(node, key, axis.all());
+  }
+
+  campaign_axis axis_of(const toml::node& node, const known_axis& axis) const {
+    campaign_axis out{std::string(axis.name), {}, 0, 0};
+    if (const toml::table* range = node.as_table(); range != nullptr && axis.name == "seed") {
+      require_known(*range, {"from", "to"});
+      const auto from = (*range)["from"].value_exact<std::int64_t>(), to = (*range)["to"].value_exact<std::int64_t>();
+      constexpr std::int64_t most = 1'000'000'000;
+      if (!from || !to || *from < 0 || *to < *from || *to - *from >= most)
+        fail(node, "seed must be { from = A, to = B }, integers with 0 <= A <= B, at most 1e9 of them");
+      out.from = static_cast<std::uint64_t>(*from);
+      out.count = static_cast<std::uint64_t>(*to - *from) + 1;
+      return out;
+    }
+    if (axis.all != nullptr && node.value_exact<std::string>() == "all") {
+      out.words = axis.all();
+      return out;
+    }
+    if (const toml::array* list = node.as_array()) {
+      if (list->empty()) fail(node, out.name + " is an empty list; remove it, or give a value");
+      for (const toml::node& one : *list) out.words.push_back(value_of(one, axis));
+    } else {
+      out.words.push_back(value_of(node, axis));
+    }
+    std::set<std::string> seen;
+    for (const std::string& word : out.words) {
+      if (!seen.insert(word).second) fail(node, out.name + " names " + in_quotes(word) + " twice");
+    }
+    return out;
+  }
+
+  void read_axes(const toml::table& root, campaign& c) const {
+    const toml::node* const node = root.get("axes");
+    const toml::table* const table = node == nullptr ? nullptr : node->as_table();
+    if (node != nullptr && table == nullptr) fail(*node, "axes must be a table: [axes]");
+    names known;
+    for (const known_axis& a : known_axes()) {
+      if (belongs(a, c.kind)) known.push_back(a.name);
+    }
+    if (table != nullptr) require_known(*table, known);
+    if (c.kind == campaign_kind::recordings) {
+      campaign_axis recordings{"case", {}, 0, 0};
+      for (const suite_case& one : c.cases) recordings.words.push_back(one.name);
+      c.axes.push_back(std::move(recordings));
+    }
+    std::uint64_t count = c.cases.empty() ? 1 : c.cases.size();
+    for (const known_axis& a : known_axes()) {
+      const toml::node* const stated = table == nullptr ? nullptr : table->get(a.name);
+      if (stated == nullptr) {
+        if (a.required && belongs(a, c.kind) && c.kind != campaign_kind::recordings)
+          throw format_error(file_.string() + ": [axes] states no " + std::string(a.name));
+        continue;
+      }
+      c.axes.push_back(axis_of(*stated, a));
+      constexpr std::uint64_t most = std::uint64_t{1} << 40;
+      if (c.axes.back().size() > most / count) fail(*stated, "there would be more than 2^40 tasks; state fewer values");
+      count *= c.axes.back().size();
+      if (a.name != "plan" || c.kind != campaign_kind::recordings) continue;
+      for (const suite_case& one : c.cases) {
+        if (one.no_plan) fail(*stated, "plan is an axis, and case " + in_quotes(one.name) + " has no_plan = true; remove one");
+      }
+    }
+  }
+
+  double number(const toml::node& node, const char* key) const {
+    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!value) fail(node, std::string(key) + " must be a number");
+    return *value;
+  }
+  bool truth(const toml::node& node, const char* key) const {
+    const auto value = node.value_exact<bool>();
+    if (!value) fail(node, std::string(key) + " must be true or false");
+    return *value;
+  }
+  std::int64_t whole(const toml::node& node, const char* key, std::int64_t most) const {
+    const auto value = node.value_exact<std::int64_t>();
+    if (!value || *value < 0 || *value > most)
+      fail(node, std::string(key) + " must be an integer from 0 to " + std::to_string(most));
+    return *value;
+  }
+  std::string text(const toml::node& node, const char* key) const {
+    const auto value = node.value_exact<std::string>();
+    if (!value) fail(node, std::string(key) + " must be text");
+    return *value;
+  }
+
+  void read_judging(const toml::table& root, judging& judge) const {
+    const toml::node* const node = root.get("judging");
+    if (node == nullptr) return;
+    if (!node->is_table()) fail(*node, "judging must be a table: [judging]");
+    const toml::table& t = *node->as_table();
+    require_known(t, {"false_alarm", "accuracy", "power", "seed", "max_bits", "strict_padding", "max_error", "because"});
+    if (const toml::node* n = t.get("false_alarm")) judge.false_alarm = number(*n, "false_alarm");
+    if (const toml::node* n = t.get("accuracy")) judge.accuracy = number(*n, "accuracy");
+    if (const toml::node* n = t.get("power")) judge.power = truth(*n, "power");
+    if (const toml::node* n = t.get("strict_padding")) judge.strict_padding = truth(*n, "strict_padding");
+    if (const toml::node* n = t.get("seed"))
+      judge.seed = static_cast<std::uint64_t>(whole(*n, "seed", std::numeric_limits<std::int64_t>::max()));
+    if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 1 << 20));
+    const toml::node* const limits = t.get("max_error");
+    const toml::node* const reason = t.get("because");
+    if ((limits == nullptr) != (reason == nullptr)) fail(*node, "max_error and because belong together");
+    try {
+      if (limits != nullptr) read_bounds(*limits, because(text(*reason, "because")), judge);
+      require_valid(judge);
+    } catch (const error& e) {
+      fail(*node, e.what());
+    }
+  }
+  void read_bounds(const toml::node& limits, const because& reason, judging& judge) const {
+    if (const toml::array* list = limits.as_array()) {
+      for (const toml::node& one : *list) judge.bounds.push_back(parse_tensor_bound(text(one, "max_error"), reason));
+    } else {
+      judge.bounds.push_back(parse_tensor_bound(text(limits, "max_error"), reason));
+    }
+  }
+
+  std::filesystem::path file_;
+};
+
+/// The texts of the plan files that the campaign names, each of which must be a plan.
+std::map<std::string, std::string> plan_texts_of(const campaign& c,
+                                                 const std::optional<std::map<std::string, std::string>>& given) {
+  std::set<std::string> files;
+  for (const campaign_axis& a : c.axes) {
+    if (a.name == "plan" || a.name == "against") files.insert(a.words.begin(), a.words.end());
+  }
+  for (const suite_case& one : c.cases) files.insert(one.plan);
+  std::map<std::string, std::string> out;
+  for (const std::string& file : files) {
+    if (!file.ends_with(".toml")) continue;
+    if (given && !given->contains(file))
+      throw format_error(c.file.string() + ": the text of plan " + in_quotes(file) + " is lost");
+    out[file] = given ? given->at(file) : read_file(c.file.parent_path() / file, plan_limit);
+    (void)parse_plan(out[file], (c.file.parent_path() / file).string());
+  }
+  return out;
+}
+
+}  // namespace
+
+campaign parse_campaign(std::string_view text, const std::filesystem::path& file, const std::string& build,
+                        const std::optional<std::map<std::string, std::string>>& plan_texts) {
+  detail::require_shallow_toml(text, file.string());
+  try {
+    campaign c = campaign_reader(file).read(toml::parse(text), text);
+    c.build = build;
+    c.plan_texts = plan_texts_of(c, plan_texts);
+    return c;
+  } catch (const toml::parse_error& e) {
+    throw format_error(file.string() + ": line " + std::to_string(e.source().begin.line) +
+                       ": not valid TOML: " + std::string(e.description()));
+  }
+}
+
+}  // namespace deltaproof
