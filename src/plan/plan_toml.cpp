@@ -25,6 +25,8 @@ using names = std::vector<std::string_view>;
 
 constexpr std::string_view stored_word = "stored";
 constexpr std::string_view whole_chunk = "chunk";
+constexpr std::string_view all_columns = "all";
+constexpr std::string_view value_tile = "value_tile";
 /// Of values of a key, of kernels and of exceptions: each is compared with the others.
 constexpr std::size_t longest_list = 1024;
 
@@ -34,6 +36,17 @@ names names_in(const detail::kind_names<Kind, N>& table) {
   for (const auto& [value, name] : table) all.push_back(name);
   return all;
 }
+
+// The words of each kind of choice.
+constexpr const auto& words_of(gate_form) { return gate_form_names; }
+constexpr const auto& words_of(write_decay) { return write_decay_names; }
+constexpr const auto& words_of(read_decay) { return read_decay_names; }
+constexpr const auto& words_of(sum_order) { return sum_order_names; }
+constexpr const auto& words_of(tile_order) { return tile_order_names; }
+constexpr const auto& words_of(gate_gradient) { return gate_gradient_names; }
+constexpr const auto& words_of(diagonal_terms) { return diagonal_terms_names; }
+constexpr const auto& words_of(step_gradient) { return step_gradient_names; }
+constexpr const auto& words_of(norm_source) { return norm_source_names; }
 
 class reader {
  public:
@@ -187,6 +200,11 @@ class reader {
   }
 
   // One reader for each type a list of a plan holds.
+  template <class Kind>
+    requires std::is_enum_v<Kind>
+  void read_list(const toml::node& node, const key& k, choices<Kind>& out) const {
+    out = named_list(node, k.text(), words_of(Kind{}));
+  }
   void read_list(const toml::node& node, const key& k, choices<format_choice>& out) const {
     names known;
     for (const named_format& row : formats) {
@@ -224,15 +242,6 @@ class reader {
       if (std::find(out.begin(), out.end(), source) == out.end()) out.push_back(source);
     });
   }
-  void read_list(const toml::node& node, const key& k, choices<gate_form>& out) const {
-    out = named_list(node, k.text(), gate_form_names);
-  }
-  void read_list(const toml::node& node, const key& k, choices<write_decay>& out) const {
-    out = named_list(node, k.text(), write_decay_names);
-  }
-  void read_list(const toml::node& node, const key& k, choices<read_decay>& out) const {
-    out = named_list(node, k.text(), read_decay_names);
-  }
   void read_list(const toml::node& node, const key& k, choices<std::optional<double>>& out) const {
     list(node, k.text(), [&](const toml::node& one) {
       if (one.is_string() && *one.value<std::string>() == "given") return add(out, std::optional<double>(), k.text(), one);
@@ -243,18 +252,23 @@ class reader {
       add(out, value, k.text(), one);
     });
   }
-  void read_list(const toml::node& node, const key& k, choices<sum_order>& out) const {
-    out = named_list(node, k.text(), sum_order_names);
-  }
   void read_list(const toml::node& node, const key& k, choices<std::string>& out) const {
     constexpr detail::kind_names<int, 3> methods{{{0, "substitution"}, {1, "neumann"}, {2, "doubling"}}};
     for (const int i : named_list(node, k.text(), methods)) out.emplace_back(methods[static_cast<std::size_t>(i)].second);
   }
   void read_list(const toml::node& node, const key& k, choices<std::size_t>& out) const {
+    const bool columns = k.name == value_tile;
+    const std::string_view word = columns ? all_columns : whole_chunk;
     list(node, k.text(), [&](const toml::node& one) {
-      if (one.is_string() && *one.value<std::string>() == whole_chunk) return add(out, std::size_t{0}, k.text(), one);
-      if (!one.is_integer()) fail(k.text(), one, "must be a number of rows, or \"chunk\" for all of them");
-      add(out, length_of(one, k.text()), k.text(), one);
+      if (one.is_string() && *one.value<std::string>() == word) return add(out, std::size_t{0}, k.text(), one);
+      if (!one.is_integer()) {
+        fail(k.text(), one,
+             std::string("must be a number of ") + (columns ? "columns" : "rows") + ", or \"" + std::string(word) +
+                 "\" for all of them");
+      }
+      const std::size_t length = length_of(one, k.text());
+      if (columns && length == 0) fail(k.text(), one, "must be at least one column");
+      add(out, length, k.text(), one);
     });
   }
   void read_list(const toml::node& node, const key& k, choices<bool>& out) const {
@@ -269,6 +283,7 @@ class reader {
       const toml::table* const table = node->as_table();
       if (table == nullptr) fail(std::string(section), *node, "must be a section, [" + std::string(section) + "]");
       require_known(*table, std::string(section), keys_of(section, exception));
+      if (section == plan_detail::backward_section) p.backward.stated = true;
       for_each_key(p, [&](const key& k, auto& out) {
         const toml::node* const value = k.section == section ? table->get(k.name) : nullptr;
         if (value != nullptr) read_list(*value, k, out);
@@ -357,6 +372,7 @@ class reader {
 
   void require_sense(const plan& p, const toml::table& root) const {
     const bool on_chunks = std::find(p.path.begin(), p.path.end(), path_kind::chunk) != p.path.end();
+    const bool by_tokens = std::find(p.path.begin(), p.path.end(), path_kind::recurrent) != p.path.end();
     const bool gated = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return op != op_kind::delta_rule; });
     const bool merged = std::any_of(p.inverse.block.begin(), p.inverse.block.end(), [](std::size_t rows) { return rows > 0; });
     const auto uses = [&](const auto& value) { return any_list_holds(p, value); };
@@ -374,10 +390,22 @@ class reader {
           return on_chunks && merged;
         case needed::tf32:
           return uses(format_choice{format_choice::kind::fixed, tf32, {}});
+        case needed::backward:
+          return p.backward.stated;
+        case needed::backward_chunk:
+          return p.backward.stated && on_chunks;
+        case needed::backward_tokens:
+          return p.backward.stated && by_tokens;
+        case needed::backward_gate:
+          return p.backward.stated && gated;
+        case needed::backward_gate_chunk:
+          return p.backward.stated && gated && on_chunks;
       }
       return true;
     };
     const auto reason = [&](needed where) -> std::string {
+      if (where == needed::backward_tokens) return "path is chunk";
+      if (where == needed::backward_gate) return "no op of the plan has a gate";
       if (!on_chunks && where != needed::gate) return "path is recurrent";
       if (where == needed::merges) return "a diagonal block is the whole chunk and nothing is merged";
       return "no op of the plan has a gate";
@@ -390,6 +418,10 @@ class reader {
         fail(k.text() + " has no effect, so it may not be stated: " + reason(k.where));
     });
     require_possible_decay(p);
+    for (const plan_exception& e : p.when) {
+      if (e.change.backward.stated && !p.backward.stated)
+        fail("[[when]] replaces keys of [backward], and the plan has no such section; state it, or leave them out");
+    }
     const auto has_blocks = [](gate_form f) { return f == gate_form::reference_block || f == gate_form::middle_block; };
     const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks);
     require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
@@ -421,6 +453,7 @@ class reader {
     const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
       refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");
       refuse(ops, stated.o.decay, read_decay::product, "[o] decay", read_decay_names, "q");
+      refuse(ops, stated.backward.dg_form, gate_gradient::products, "[backward] dg_form", gate_gradient_names, "rows");
     };
     both({}, p);
     for (const plan_exception& e : p.when) both(e.ops, e.change);

@@ -29,6 +29,7 @@ void spell_out(plan& stated, const problem& p) {
       format own = x;
       if (k.section == "beta") own = p.beta.element_format();
       if (k.section == "gate" && p.g) own = p.g->element_format();
+      if (k.section == plan_detail::backward_section && k.name == "dbeta") own = p.beta.element_format();
       choices<format_choice> spelled;
       for (format_choice one : list) {
         if (one.which == kind::x) one = {kind::fixed, x, {}};
@@ -43,6 +44,27 @@ void spell_out(plan& stated, const problem& p) {
   });
 }
 
+/// Whether a choice of this key of [backward] can change a bit of a gradient.
+bool matters_backward(const key& k, const plan& first, const problem& p, path_kind path) {
+  using enum plan_detail::needed;
+  const bool chunked = path == path_kind::chunk;
+  if (!first.backward.stated) return false;
+  if (k.name == "l2norm_from" && !p.qk_l2norm) return false;
+  if (k.name == "dg_form" && p.gate_per_channel()) return false;
+  switch (k.where) {
+    case backward_chunk:
+      return chunked;
+    case backward_tokens:
+      return !chunked;
+    case backward_gate:
+      return p.g.has_value();
+    case backward_gate_chunk:
+      return chunked && p.g.has_value();
+    default:
+      return true;
+  }
+}
+
 /// Whether a choice of this key can change a bit on this problem and path.
 bool matters(const key& k, const plan& first, const problem& p, path_kind path) {
   using enum plan_detail::needed;
@@ -50,6 +72,7 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
   if (k.section == "l2norm" && !p.qk_l2norm) return false;
   if (k.section == "gate" && !p.g) return false;
   if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
+  if (k.section == plan_detail::backward_section) return matters_backward(k, first, p, path);
   switch (k.where) {
     case chunk_only:
       return path == path_kind::chunk;
@@ -81,7 +104,17 @@ std::string word_of(const key&, read_decay decay) {
 std::string word_of(const key&, gate_form form) { return "gate " + std::string(detail::name_in(gate_form_names, form)); }
 std::string word_of(const key&, sum_order order) { return "order " + std::string(detail::name_in(sum_order_names, order)); }
 std::string word_of(const key&, const std::string& method) { return method; }
-std::string word_of(const key&, std::size_t rows) {
+template <class Kind, std::size_t N>
+std::string worded(const key& k, Kind kind, const detail::kind_names<Kind, N>& names) {
+  return k.text() + " " + std::string(detail::name_in(names, kind));
+}
+std::string word_of(const key& k, tile_order order) { return worded(k, order, tile_order_names); }
+std::string word_of(const key& k, gate_gradient form) { return worded(k, form, gate_gradient_names); }
+std::string word_of(const key& k, diagonal_terms terms) { return worded(k, terms, diagonal_terms_names); }
+std::string word_of(const key& k, step_gradient form) { return worded(k, form, step_gradient_names); }
+std::string word_of(const key& k, norm_source source) { return worded(k, source, norm_source_names); }
+std::string word_of(const key& k, std::size_t rows) {
+  if (k.section == plan_detail::backward_section) return k.text() + " " + (rows == 0 ? "all" : std::to_string(rows));
   return rows == 0 ? std::string("inverse of the whole chunk") : "inverse by blocks of " + std::to_string(rows);
 }
 std::string word_of(const key&, update_source source) {
@@ -89,11 +122,12 @@ std::string word_of(const key&, update_source source) {
 }
 std::string word_of(const key&, bool toward_zero) { return toward_zero ? "tf32 rz" : "tf32 rna"; }
 
-bool uses_tf32(const plan& first, const problem& p, path_kind path) {
+bool uses_tf32(const plan& first, const problem& p, path_kind path, bool backward) {
   bool found = false;
   for_each_key(first, [&](const key& k, const auto& list) {
     if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<format_choice>>) {
-      found = found || (matters(k, first, p, path) && !list.empty() && list[0] == tf32_choice);
+      const bool counts = backward || k.section != plan_detail::backward_section;
+      found = found || (counts && matters(k, first, p, path) && !list.empty() && list[0] == tf32_choice);
     }
   });
   return found;
@@ -140,6 +174,7 @@ class resolver {
     v.contract = p_.gate.contract;
     if (!p_.gate.form.empty()) v.form = p_.gate.form.front();
     if (path == path_kind::chunk) chunk_stages(v);
+    if (p_.backward.stated) v.backward = backward_pass(path);
     return v;
   }
 
@@ -176,6 +211,48 @@ class resolver {
     v.o.value_operand = unless_stored(p_.o.value_operand, v.state.accumulate);
     if (!p_.o.decay.empty()) v.o.decay = p_.o.decay.front();
     if (!p_.o.read_store.empty()) v.o.read_store = optional(p_.o.read_store);
+  }
+
+  backward_variant backward_pass(path_kind path) const {
+    const auto& p = p_.backward;
+    backward_variant b;
+    b.accumulate = p.accumulate.front().value;
+    b.dq = kept(p.dq, b.accumulate);
+    b.dk = kept(p.dk, b.accumulate);
+    b.dbeta = kept(p.dbeta, b.accumulate);
+    b.dbeta_form = p.dbeta_form.front();
+    b.group_sum = p.group_sum.front().value;
+    b.group_store = kept(p.group_store, b.group_sum);
+    b.l2norm_from = p.l2norm_from.front();
+    b.dg = p.dg.empty() ? b.accumulate : p.dg.front().value;
+    if (path == path_kind::chunk) {
+      backward_chunks(b);
+    } else {
+      b.residual = kept(p.residual, b.accumulate);
+      b.dv = kept(p.dv, b.accumulate);
+      b.value_tile = p.value_tile.front();
+    }
+    return b;
+  }
+
+  void backward_chunks(backward_variant& b) const {
+    const auto& p = p_.backward;
+    b.operand = narrowed(p.operand, b.accumulate);
+    b.read_operand = narrowed(p.read_operand, b.accumulate);
+    b.intra_operand = narrowed(p.intra_operand, b.accumulate);
+    b.h = unless_stored(p.h, b.accumulate);
+    b.v_new = unless_stored(p.v_new, b.accumulate);
+    b.dh = kept(p.dh, b.accumulate);
+    b.dv_local = kept(p.dv_local, b.accumulate);
+    b.dv2 = kept(p.dv2, b.accumulate);
+    b.dw = kept(p.dw, b.accumulate);
+    b.ds = kept(p.ds, b.accumulate);
+    b.dA_between = optional(p.dA_between);
+    b.dA = kept(p.dA, b.accumulate);
+    b.state_sum = p.state_sum.empty() ? b.accumulate : p.state_sum.front().value;
+    if (!p.state_sum_order.empty()) b.state_sum_order = p.state_sum_order.front();
+    if (!p.dg_form.empty()) b.dg_form = p.dg_form.front();
+    if (!p.diagonal.empty()) b.diagonal = p.diagonal.front();
   }
 
   /// What has its own operand; nothing where the key is left out or says "stored".
@@ -236,9 +313,8 @@ void require_whole_chunks(const plan& stated, std::size_t steps_per_token, std::
   }
 }
 
-}  // namespace
-
-std::vector<plan_variant> variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
+/// With lists of [backward], or those of the forward pass alone.
+std::vector<plan_variant> all_variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk, bool backward) {
   require_fit(stated, p, path, chunk);
   plan all = plan_detail::with_exceptions(stated, p, path, chunk);
   if (path == path_kind::chunk) require_whole_chunks(all, p.num_householder, chunk);
@@ -260,7 +336,7 @@ std::vector<plan_variant> variants(const plan& stated, const problem& p, path_ki
     out.push_back(resolver(one).run(path, chunk));
     out.back().name = stated.name + (chosen.empty() ? "" : " (" + chosen + ")");
   };
-  const bool tf32_first = uses_tf32(first, p, path);
+  const bool tf32_first = uses_tf32(first, p, path, backward);
   add(first, "");
   std::vector<void*> chosen;
   for_each_key(first, [&](const key&, auto& list) { chosen.push_back(&list); });
@@ -269,6 +345,7 @@ std::vector<plan_variant> variants(const plan& stated, const problem& p, path_ki
     using list_type = std::decay_t<decltype(list)>;
     auto& choice = *static_cast<list_type*>(chosen[at++]);
     if (list.size() < 2 || !matters(k, first, p, path)) return;
+    if (!backward && k.section == plan_detail::backward_section) return;
     if (std::is_same_v<list_type, choices<bool>> && !tf32_first) return;
     const list_type before = choice;
     for (std::size_t i = 1; i < list.size(); ++i) {
@@ -289,6 +366,20 @@ std::vector<plan_variant> variants(const plan& stated, const problem& p, path_ki
     choice = before;
   });
   return out;
+}
+
+}  // namespace
+
+std::vector<plan_variant> variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
+  return all_variants(stated, p, path, chunk, false);
+}
+
+std::vector<plan_variant> gradient_variants(const plan& stated, const problem& p, path_kind path, std::size_t chunk) {
+  if (!stated.backward.stated) {
+    require_fit(stated, p, path, chunk);
+    return {};
+  }
+  return all_variants(stated, p, path, chunk, true);
 }
 
 format stored_format(const plan_variant& variant, std::string_view tensor) {

@@ -143,9 +143,17 @@ TEST(the_page_of_plan_keys, has_every_word_of_every_key_and_no_other) {
 
 TEST(the_page_of_plan_keys, says_when_each_must_be_stated) {
   using enum plan_detail::needed;
-  const std::map<plan_detail::needed, std::string> spelt{{always, "always"}, {chunk_only, "chunk path"},
-                                                         {gate, "gate"},     {gate_chunk, "gate, chunk path"},
-                                                         {merges, "merges"}, {tf32, "tf32"}};
+  const std::map<plan_detail::needed, std::string> spelt{{always, "always"},
+                                                         {chunk_only, "chunk path"},
+                                                         {gate, "gate"},
+                                                         {gate_chunk, "gate, chunk path"},
+                                                         {merges, "merges"},
+                                                         {tf32, "tf32"},
+                                                         {backward, "always"},
+                                                         {backward_chunk, "chunk path"},
+                                                         {backward_tokens, "recurrent path"},
+                                                         {backward_gate, "gate"},
+                                                         {backward_gate_chunk, "gate, chunk path"}};
   const plan_page page = read_page();
   plan p;
   plan_detail::for_each_key(p, [&](const plan_detail::key& k, const auto&) {

@@ -108,7 +108,9 @@ TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
   for (const auto& [section, keys] : full.lines()) {
     for (const auto& [key, value] : keys) {
       const bool format_key = !section.empty() && section != "hardware" && key != "form" && key != "order" && key != "method" &&
-                              key != "block" && key != "contract" && key != "association" && key != "decay" && key != "epsilon";
+                              key != "block" && key != "contract" && key != "association" && key != "decay" && key != "epsilon" &&
+                              key != "state_sum_order" && key != "dg_form" && key != "diagonal" && key != "dbeta_form" &&
+                              key != "l2norm_from";
       if (!format_key) continue;
       for (const std::string list : {"[\"fp32\", \"bf16\"]", "[\"X\", \"fp16\"]", "[\"given\"]"}) {
         plan_lines t = full;
@@ -176,12 +178,16 @@ TEST(plan_text, refuses_keys_that_can_mean_nothing) {
     expect_refused(t, {std::string("[o] ") + key + " has no effect", "path is recurrent"});
     t.drop("o", key);
   }
-  EXPECT_NO_THROW((void)t.read());
+  expect_refused(t, {"[backward] operand has no effect", "path is recurrent"});
+  EXPECT_NO_THROW((void)t.drop("backward").drop("hardware", "tf32").read());
   t = plan_lines::full().set("", "ops", "\"delta_rule\"");
   expect_refused(t, {"[gate] cumsum has no effect", "no op"});
   expect_refused(t.drop("gate"), {"[v_new] decay has no effect", "no op"});
   expect_refused(t.drop("v_new", "decay"), {"[o] decay has no effect", "no op"});
-  EXPECT_NO_THROW((void)t.drop("o", "decay").read());
+  expect_refused(t.drop("o", "decay"), {"[backward] state_sum has no effect", "no op"});
+  for (const char* key : {"state_sum", "state_sum_order", "dg_form", "diagonal"}) t.drop("backward", key);
+  expect_refused(t, {"[backward] dg has no effect", "no op"});
+  EXPECT_NO_THROW((void)t.drop("backward", "dg").read());
   t = plan_lines::full().set("inverse", "block", "\"chunk\"");
   expect_refused(t, {"merge_operand has no effect", "whole chunk"});
   t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate");
@@ -195,7 +201,7 @@ TEST(plan_text, refuses_keys_that_can_mean_nothing) {
 TEST(plan_text, states_what_hardware_its_words_need) {
   plan_lines t = plan_lines::full();
   expect_refused(t.drop("hardware", "tf32"), {"[hardware] tf32 is not stated"});
-  EXPECT_NO_THROW((void)t.set("A", "operand", "\"X\"").read());
+  EXPECT_NO_THROW((void)t.set("A", "operand", "\"X\"").set("backward", "read_operand", "\"X\"").read());
   expect_refused(t.append("[[when]]\nchunk = 64\nA.operand = \"tf32\"\n"), {"[hardware] tf32 is not stated"});
   t = plan_lines::full().drop("hardware", "accumulator_bits");
   expect_refused(t, {"accumulator_bits is not stated"});
@@ -311,7 +317,7 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   EXPECT_NO_THROW((void)plan_lines(t).append("[[when]]\nops = \"gated_delta_rule\"\nv_new.decay = \"v_new\"\n").read());
   expect_refused(plan_lines(t).append("[[when]]\nops = \"kda\"\nv_new.decay = \"v_new\"\n"), {"[v_new] decay", "contradicts"});
   // tf32 says how it is rounded, here too.
-  t = plan_lines::full().drop("hardware", "tf32").set("A", "operand", "\"X\"");
+  t = plan_lines::full().drop("hardware", "tf32").set("A", "operand", "\"X\"").set("backward", "read_operand", "\"X\"");
   expect_refused(t.set("v_new", "state_operand", "\"tf32\""), {"[hardware] tf32 is not stated"});
 }
 

@@ -123,6 +123,12 @@ enum class diagonal_terms { numeric, excluded };
 inline constexpr detail::kind_names<diagonal_terms, 2> diagonal_terms_names{
     {{diagonal_terms::numeric, "numeric"}, {diagonal_terms::excluded, "excluded"}}};
 
+/// What the products of a chunk give the gate: `rows`, q . dq - k . dk of each row; `products`, of each product its gradient
+/// times itself, to the row of its first factor, from that of its second. A gate of channels forces rows.
+enum class gate_gradient { rows, products };
+inline constexpr detail::kind_names<gate_gradient, 2> gate_gradient_names{
+    {{gate_gradient::rows, "rows"}, {gate_gradient::products, "products"}}};
+
 /// dbeta as the sum over what beta multiplies, or as the gradient of beta times that, divided by beta.
 enum class step_gradient { sum, divide };
 inline constexpr detail::kind_names<step_gradient, 2> step_gradient_names{
@@ -160,7 +166,7 @@ struct backward_variant {
   narrowing intra_operand;         ///< of ds, dA, and of decayed q, k and b k in ds k, ds^T q, dA k and dA^T (b k)
   std::optional<narrowing> h;      ///< the state before a chunk as it is multiplied; nothing: h as the forward pass stores it
   std::optional<narrowing> v_new;  ///< likewise
-  narrowing dh;
+  format dh = bf16;
   format dv_local = bf16;
   format dv2 = bf16;
   format dw = bf16;
@@ -169,8 +175,10 @@ struct backward_variant {
   format dA = bf16;  ///< the gradient of A before beta; of a gate of channels dAkk
   format state_sum = fp32;
   tile_order state_sum_order = tile_order::sequential;
+  gate_gradient dg_form = gate_gradient::rows;
   diagonal_terms diagonal = diagonal_terms::numeric;
   step_gradient dbeta_form = step_gradient::sum;
+  std::optional<gate_form> blocks;  ///< of the products inside a chunk, of a gate of channels; nothing: as the forward pass
 
   // Token by token.
   format residual = fp32;      ///< v - S^T k as the forward pass saves it
@@ -336,6 +344,7 @@ struct plan {
     choices<format_choice> accumulate, operand, read_operand, intra_operand, h, v_new, dh, dv_local, dv2, dw, ds, dA_between, dA,
         state_sum, residual, dv, dq, dk, dbeta, dg, group_sum, group_store;
     choices<tile_order> state_sum_order;
+    choices<gate_gradient> dg_form;
     choices<diagonal_terms> diagonal;
     choices<step_gradient> dbeta_form;
     choices<std::size_t> value_tile;  ///< 0: all columns
