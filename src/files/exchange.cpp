@@ -200,6 +200,34 @@ void validate_stages(const result& r, const problem& p, const std::string& where
   }
 }
 
+std::pair<std::vector<std::size_t>, std::string_view> backward_shape(std::string_view name, const problem& p,
+                                                                     std::size_t chunk_size) {
+  const std::size_t batch = p.batch(), rows = p.steps(), heads = p.value_heads();
+  if (name == "dv_local" || name == "dv2") return stage_shape("u", p, chunk_size);
+  if (name == "dh") return stage_shape("h", p, chunk_size);
+  if (name == "dw") return stage_shape("w", p, chunk_size);
+  if (name == "dg_local") return stage_shape("g_cumsum_log2", p, chunk_size);
+  if (name == "dq_hat") return {p.q.shape(), "that of q"};
+  if (name == "dk_hat") return {p.k.shape(), "that of k"};
+  return {{batch, rows, heads, chunk_size}, "[B, T*n, HV, C]"};
+}
+
+void validate_backward_stages(const result& r, const problem& p, const std::string& where) {
+  for (const auto& [name, stage] : r.backward_stages) {
+    if (std::find(backward_stage_names.begin(), backward_stage_names.end(), name) == backward_stage_names.end()) {
+      std::string known;
+      for (const std::string_view one : backward_stage_names) known += (known.empty() ? "" : ", ") + std::string(one);
+      throw format_error(where + ": stage " + in_quotes(name) + " of the backward pass is unknown; the stages are " + known);
+    }
+    if ((name == "dh" || name == "dAqk" || name == "dAkk") && !r.chunk_size) {
+      throw format_error(where + ": tensor " + name +
+                         ": its shape follows from the chunk length; add chunk_size to the metadata");
+    }
+    const auto [shape, layout] = backward_shape(name, p, r.chunk_size.value_or(1));
+    require_shape(stage.named(name), shape, layout, where);
+  }
+}
+
 // What each gradient is the gradient of, by name.
 const tensor* differentiated(const problem& p, std::string_view gradient) {
   if (gradient == "dq") return &p.q;
@@ -327,6 +355,7 @@ path_kind path_of(const result& r) {
 
 void validate(const result& r, const problem& p, std::string_view where_view) {
   const std::string where(where_view);
+  detail::validate_backward_stages(r, p, where);
   if (r.o.shape() == tensor().shape() && !r.gradients.empty() && !r.final_state && r.stages.empty()) return;
   detail::require_shape(r.o.named("o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, "[B, T, HV, V]", where);
   if (r.final_state) {
@@ -364,6 +393,9 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   for (const std::string_view name : gradient_names) {
     if (std::optional<tensor> gradient = detail::optional_tensor(file, name)) r.gradients.emplace(name, std::move(*gradient));
   }
+  for (const std::string_view name : backward_stage_names) {
+    if (std::optional<tensor> stage = detail::optional_tensor(file, name)) r.backward_stages.emplace(name, std::move(*stage));
+  }
   std::string beside;  // what means nothing without o
   if (r.gradients.empty() || file.find("o") != nullptr) {
     r.o = detail::required(file, "o");
@@ -392,12 +424,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   if (const auto pass = keys.take("pass"); pass && *pass != "forward" && *pass != "backward" && *pass != "both") {
     keys.fail("pass", "is " + in_quotes(*pass) + "; use forward, backward or both");
   }
-  std::string unread;
-  for (const char* name : {"dv_local", "dh", "dv2", "dw", "dg_local", "dAqk", "dAkk", "dq_hat", "dk_hat"}) {
-    known.push_back(name);
-    if (file.find(name) != nullptr) unread += (unread.empty() ? "" : ", ") + known.back();
-  }
-  if (!unread.empty()) notes.push_back(where + ": stages of the backward pass are not read yet: " + unread);
+  known.insert(known.end(), backward_stage_names.begin(), backward_stage_names.end());
   detail::validate_gradients(r, p, where);
   if (!r.gradients.empty() && !p.has_cotangents()) {
     notes.push_back(where + ": tensor " + in_quotes(r.gradients.begin()->first) +

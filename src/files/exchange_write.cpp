@@ -43,6 +43,10 @@ std::vector<tensor> tensors_of(const result& r, std::span<const tensor> extra_te
       tensors.push_back(stage->second.named(stage->first));
     }
   }
+  for (const std::string_view name : backward_stage_names) {
+    if (const auto stage = r.backward_stages.find(std::string(name)); stage != r.backward_stages.end())
+      tensors.push_back(stage->second.named(stage->first));
+  }
   for (const auto& [name, gradient] : r.gradients) tensors.push_back(gradient.named(name));
   tensors.insert(tensors.end(), extra_tensors.begin(), extra_tensors.end());
   return tensors;

@@ -390,7 +390,15 @@ inline void add_results(std::vector<corpus_file>& files) {
                               .add("v_new", "BF16", "[1,3,2,3]", 36)
                               .add("Aqk", "BF16", "[1,3,2,2]", 24));
   add("result-ok-gradient", result_file().add("dq", "F32", "[1,3,1,2]", 24), "the problem has neither do nor dfinal_state");
-  add("result-ok-backward-stages", result_file().key("pass", "both").add("dh", "F32", "[1]", 4), "not read yet: dh");
+  add("result-ok-backward-stages", result_file()
+                                       .key("pass", "both")
+                                       .add("dv_local", "BF16", "[1,3,2,3]", 36)
+                                       .add("dh", "BF16", "[1,2,2,2,3]", 48)
+                                       .add("dw", "BF16", "[1,3,2,2]", 24)
+                                       .add("dq_hat", "F32", "[1,3,1,2]", 24));
+  add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4), "should be [1, 2, 2, 2, 3]");
+  add("result-format-backward-stage-chunk", result_file().drop("chunk_size").add("dh", "F32", "[1]", 4),
+      "add chunk_size to the metadata");
   add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4), "shape [1] should be [1, 3, 1, 2], that of q");
   add("result-format-gradient-integer", result_file().add("dq", "I64", "[1,3,1,2]", 48), "is not a floating-point format");
   add("result-format-pass", result_file().key("pass", "sideways"), "use forward, backward or both");
