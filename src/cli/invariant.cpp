@@ -14,6 +14,7 @@ namespace deltaproof::cli {
 namespace {
 
 struct invariant_arguments {
+  const CLI::App* command = nullptr;
   std::string kind;
   std::vector<std::string> whole;
   std::vector<std::string> parts;  // problem, result, problem, result, ...
@@ -69,8 +70,23 @@ notes_list merged(const notes_list& notes) {
   return out;
 }
 
+/// Options of judging that this invariant does not read. Throws: format_error where one is given.
+void refuse_without_effect(invariant_kind kind, const CLI::App& command) {
+  const bool equations = kind == invariant_kind::gradients;
+  const bool bits = kind == invariant_kind::prefix || kind == invariant_kind::pad || kind == invariant_kind::repeat;
+  if (!equations && !bits) return;
+  std::vector<std::string> unread{"--false-alarm", "--no-power", "--strict-padding"};
+  if (bits) unread.insert(unread.end(), {"--accuracy", "--max-bits"});
+  for (const std::string& option : unread) {
+    if (command.get_option(option)->count() == 0) continue;
+    throw format_error("invariant " + std::string(name_of(kind)) + ": " + option + " has no effect here: this invariant " +
+                       (bits ? "compares bits" : "compares the two sides of equations") + " and judges by no plan; leave it out");
+  }
+}
+
 int run(const invariant_arguments& args, const common_options& common) {
   const invariant_kind kind = invariant_named(args.kind);
+  refuse_without_effect(kind, *args.command);
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
   if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
     throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
@@ -126,6 +142,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
       "snapshot, rollback), or the gradients of one "
       "result against the equations of every correct backward pass (gradients)");
   const auto args = std::make_shared<invariant_arguments>();
+  args->command = command;
   command
       ->add_option(
           "KIND", args->kind,

@@ -23,6 +23,7 @@
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "support/cotangents.hpp"
 #include "support/faulty_gradient.hpp"
 #include "support/thrown.hpp"
 
@@ -30,16 +31,7 @@ namespace deltaproof {
 namespace {
 
 generation asked(op_kind op, const std::string& regime = "typical") {
-  generation g;
-  g.regime = regime;
-  g.op = op;
-  g.tokens = 75;
-  g.key_dim = 8;
-  g.value_dim = 6;
-  g.key_heads = 1;
-  g.value_heads = 2;
-  g.seed = 5;
-  g.cotangents = true;
+  generation g = testing::small_with_cotangents(op, 75, regime);
   g.initial_state = "normal";
   return g;
 }

@@ -17,23 +17,14 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/files/golden.hpp"
 #include "deltaproof/inputs/regimes.hpp"
+#include "support/cotangents.hpp"
 #include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
 
 problem with_cotangents(op_kind op, const std::string& regime = "typical") {
-  generation g;
-  g.regime = regime;
-  g.op = op;
-  g.tokens = 37;
-  g.key_dim = 8;
-  g.value_dim = 6;
-  g.key_heads = 1;
-  g.value_heads = 2;
-  g.seed = 5;
-  g.cotangents = true;
-  return generate(g);
+  return generate(testing::small_with_cotangents(op, 37, regime));
 }
 
 /// A result whose gradients are the true ones, rounded to bf16.

@@ -275,6 +275,13 @@ expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.saf
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --plan fp32
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --no-plan
+for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
+  expect 2 "has no effect here" invariant gradients slope.safetensors slopes.safetensors $option
+  for kind in prefix pad repeat; do
+    expect 2 "has no effect here" invariant $kind --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors $option
+  done
+  expect 0 "within its plan's limits" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
+done
 expect 2 "give no part" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6

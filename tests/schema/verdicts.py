@@ -80,6 +80,11 @@ with tempfile.TemporaryDirectory() as name:
     verdict(folder, "not finite", "refuted", *abuse)
     faulty = made(folder, "fla-chunk-delta", "u-beta-missing", "--regime", "typical", *small)
     refuted = verdict(folder, "a planted fault", "refuted", *faulty, "--plan", "fla-chunk-delta")
+    done = run("check", *faulty, "--plan", "fla-chunk-delta", "--no-power", "--witness", folder / "witness")
+    witness = json.loads((folder / "witness/verdict.json").read_text()) if done.returncode == 1 else {}
+    for error in validator.iter_errors(witness):
+        failures.append(f"a witness: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+    failures.extend(f"a witness: {field} is not in the schema" for field in sorted(undescribed(witness, schema)))
     expansive = "--regime", "huge-keys", "--rule", "euler", "--beta", "near-one"
     diverging = verdict(folder, "diverging", "holds", *made(folder, "fla-recurrent-delta", None, *expansive, *small),
                         "--plan", "fla-recurrent-delta")
@@ -110,6 +115,8 @@ with tempfile.TemporaryDirectory() as name:
             spoilt(f"no {key}", holds, lambda v, key=key: v.pop(key))
         for key in ("name", "max_abs", "radius", "worst", "budget", "provenance", "nonfinite"):
             spoilt(f"no {key} of a tensor", holds, lambda v, key=key: v["tensors"][0].pop(key))
+        for key in ("of", "tokens", "head"):
+            spoilt(f"a witness without {key}", witness, lambda v, key=key: v["witness"].pop(key))
         spoilt("an unknown word", holds, lambda v: v.update(verdict="passed"))
         spoilt("a number in words", holds, lambda v: v["oracle"].update(radius="1e-3"))
         spoilt("holds and a bad stage", holds, lambda v: v.update(first_bad_stage="u"))
