@@ -15,13 +15,6 @@ namespace {
 
 using namespace invariant_detail;
 
-void require_sequences(const recorded_run& whole, const recorded_run& part) {
-  const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
-  if (w == p) return;
-  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " +
-                    whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
-}
-
 /// Tokens of the whole's sequences that lie beyond the part's, in all. Throws: shape_error if a part is longer.
 std::size_t require_shorter(const recorded_run& whole, const recorded_run& part) {
   require_sequences(whole, part);
@@ -327,6 +320,14 @@ void judge_runs(const std::vector<question_to_judge>& asked, const invariant_opt
   }
 }
 
+void judge_batches(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
+                   invariant_report& out) {
+  const std::vector<batch_match> matches = compare_batches(whole, parts, out);
+  if (out.judged == verdict::vacuous) return;
+  if (out.reason.empty()) judge_runs(questions(invariant_kind::batch, whole, parts), options, out);
+  judge_batch_gradients(whole, parts, matches, options.check, out);
+}
+
 void require_outputs(const recorded_run& run) {
   if (!run.gave.has_outputs()) throw format_error(run.result_path + ": tensor o is missing; this invariant compares outputs");
 }
@@ -391,9 +392,8 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
       verify_and_compare_varlen(whole, parts, out);
       break;
     case invariant_kind::batch:
-      compare_batches(whole, parts, out);
-      if (out.judged == verdict::vacuous || !out.reason.empty()) return out;
-      break;
+      judge_batches(whole, parts, options, out);
+      return out;
     case invariant_kind::chunk_size:
     case invariant_kind::path:
       compare_results(kind, whole, parts, out);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "check/invariant_parts.hpp"
@@ -29,6 +30,82 @@ tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> 
   return {list.front()->element_format(), std::move(shape), buffer, bytes, name};
 }
 
+using run_list = std::span<const recorded_run* const>;
+
+/// Batches lie one after the other as packed sequences do, so that bytes need only follow each other: [1, rows, ...].
+template <class Of>
+tensor stacked_rows(run_list parts, const std::string& name, const Of& of) {
+  std::vector<const tensor*> list;
+  std::size_t rows = 0;
+  for (const recorded_run* part : parts) {
+    list.push_back(&of(*part));
+    rows += list.back()->dim(0) * list.back()->dim(1);
+  }
+  std::vector<std::size_t> shape = list.front()->shape();
+  shape[0] = 1;
+  shape[1] = rows;
+  return stacked(list, shape, name);
+}
+
+/// [N, HV, K, V] of all sequences.
+tensor stacked_states(const std::vector<const tensor*>& list, std::size_t sequences, const std::string& name) {
+  std::vector<std::size_t> shape = list.front()->shape();
+  shape[0] = sequences;
+  return stacked(list, shape, name);
+}
+
+/// What a map of a result holds under `name`. Throws: format_error where it lacks it.
+const tensor& held(const std::map<std::string, tensor>& of, const std::string& name, const char* kind, const recorded_run& r) {
+  const auto found = of.find(name);
+  if (found == of.end()) throw format_error("packed: " + r.result_path + " lacks the " + kind + " " + name);
+  return found->second;
+}
+
+void stack_initial_states(run_list parts, std::size_t sequences, recorded_run& out) {
+  std::vector<tensor> zeros;
+  zeros.reserve(parts.size());
+  std::vector<const tensor*> list;
+  format of = fp32;
+  for (const recorded_run* part : parts) {
+    if (part->given.initial_state) of = part->given.initial_state->element_format();
+  }
+  for (const recorded_run* part : parts) {
+    if (!part->given.initial_state) {
+      const std::vector<std::size_t> shape{part->given.sequence_count(), out.given.value_heads(), out.given.key_dim(),
+                                           out.given.value_dim()};
+      zeros.push_back(tensor::from_doubles(of, shape, std::vector<double>(element_count(shape), 0.0), "initial_state"));
+    }
+    list.push_back(part->given.initial_state ? &*part->given.initial_state : &zeros.back());
+  }
+  out.given.initial_state = stacked_states(list, sequences, "initial_state");
+}
+
+/// Cotangents and gradients. Throws: format_error where one part lacks what the first has.
+void stack_gradients(run_list parts, std::size_t sequences, recorded_run& out) {
+  const recorded_run& first = *parts.front();
+  const auto needed = [](const std::optional<tensor>& t, const recorded_run& r, const char* name) -> const tensor& {
+    if (!t) throw format_error("packed: " + r.problem_path + " lacks " + name + ", which others have");
+    return *t;
+  };
+  const auto states = [&](const std::string& name, const auto& of) {
+    std::vector<const tensor*> list;
+    for (const recorded_run* part : parts) list.push_back(&of(*part));
+    return stacked_states(list, sequences, name);
+  };
+  if (first.given.d_o)
+    out.given.d_o =
+        stacked_rows(parts, "do", [&](const recorded_run& r) -> const tensor& { return needed(r.given.d_o, r, "do"); });
+  if (first.given.d_final_state)
+    out.given.d_final_state = states(
+        "dfinal_state", [&](const recorded_run& r) -> const tensor& { return needed(r.given.d_final_state, r, "dfinal_state"); });
+  for (auto& [name, t] : out.gave.gradients) {
+    const auto of = [&name = name](const recorded_run& r) -> const tensor& {
+      return held(r.gave.gradients, name, "gradient", r);
+    };
+    t = name == "dinitial_state" ? states(name, of) : stacked_rows(parts, name, of);
+  }
+}
+
 }  // namespace
 
 recorded_run packed(std::span<const recorded_run* const> parts) {
@@ -51,62 +128,24 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
                          " differ in chunk_size, layout or the tensors they hold");
     }
   }
-  // Batches lie one after the other as packed sequences do, so that bytes need only follow each other.
-  const auto stack = [&](const tensor& like, const std::string& name, const auto& of) {
-    std::vector<const tensor*> list;
-    std::size_t rows = 0;
-    for (const recorded_run* part : parts) {
-      list.push_back(&of(*part));
-      rows += list.back()->dim(0) * list.back()->dim(1);
-    }
-    std::vector<std::size_t> shape = like.shape();
-    shape[0] = 1;
-    shape[1] = rows;
-    return stacked(list, shape, name);
-  };
-  const recorded_run& first = *parts.front();
-  out.given.q = stack(first.given.q, "q", [](const recorded_run& r) -> const tensor& { return r.given.q; });
-  out.given.k = stack(first.given.k, "k", [](const recorded_run& r) -> const tensor& { return r.given.k; });
-  out.given.v = stack(first.given.v, "v", [](const recorded_run& r) -> const tensor& { return r.given.v; });
-  out.given.beta = stack(first.given.beta, "beta", [](const recorded_run& r) -> const tensor& { return r.given.beta; });
-  if (first.given.g) out.given.g = stack(*first.given.g, "g", [](const recorded_run& r) -> const tensor& { return *r.given.g; });
-  out.gave.o = stack(first.gave.o, "o", [](const recorded_run& r) -> const tensor& { return r.gave.o; });
-  for (auto& [name, t] : out.gave.stages) {
-    t = stack(first.gave.stages.at(name), name, [&name = name](const recorded_run& r) -> const tensor& {
-      const auto found = r.gave.stages.find(name);
-      if (found == r.gave.stages.end()) throw format_error("packed: " + r.result_path + " lacks the stage " + name);
-      return found->second;
-    });
-  }
   const std::size_t sequences = offsets.size() - 1;
-  const auto stack_states = [&](const std::vector<const tensor*>& list, const char* name) {
-    std::vector<std::size_t> shape = list.front()->shape();
-    shape[0] = sequences;
-    return stacked(list, shape, name);
-  };
+  out.given.q = stacked_rows(parts, "q", [](const recorded_run& r) -> const tensor& { return r.given.q; });
+  out.given.k = stacked_rows(parts, "k", [](const recorded_run& r) -> const tensor& { return r.given.k; });
+  out.given.v = stacked_rows(parts, "v", [](const recorded_run& r) -> const tensor& { return r.given.v; });
+  out.given.beta = stacked_rows(parts, "beta", [](const recorded_run& r) -> const tensor& { return r.given.beta; });
+  if (out.given.g) out.given.g = stacked_rows(parts, "g", [](const recorded_run& r) -> const tensor& { return *r.given.g; });
+  out.gave.o = stacked_rows(parts, "o", [](const recorded_run& r) -> const tensor& { return r.gave.o; });
+  for (auto& [name, t] : out.gave.stages) {
+    t = stacked_rows(parts, name,
+                     [&name = name](const recorded_run& r) -> const tensor& { return held(r.gave.stages, name, "stage", r); });
+  }
+  stack_gradients(parts, sequences, out);
   if (out.gave.final_state) {
     std::vector<const tensor*> list;
     for (const recorded_run* part : parts) list.push_back(&*part->gave.final_state);
-    out.gave.final_state = stack_states(list, "final_state");
+    out.gave.final_state = stacked_states(list, sequences, "final_state");
   }
-  if (states) {
-    std::vector<tensor> zeros;
-    zeros.reserve(parts.size());
-    std::vector<const tensor*> list;
-    format of = fp32;
-    for (const recorded_run* part : parts) {
-      if (part->given.initial_state) of = part->given.initial_state->element_format();
-    }
-    for (const recorded_run* part : parts) {
-      if (!part->given.initial_state) {
-        const std::vector<std::size_t> shape{part->given.sequence_count(), out.given.value_heads(), out.given.key_dim(),
-                                             out.given.value_dim()};
-        zeros.push_back(tensor::from_doubles(of, shape, std::vector<double>(element_count(shape), 0.0), "initial_state"));
-      }
-      list.push_back(part->given.initial_state ? &*part->given.initial_state : &zeros.back());
-    }
-    out.given.initial_state = stack_states(list, "initial_state");
-  }
+  if (states) stack_initial_states(parts, sequences, out);
   out.given.cu_seqlens = std::move(offsets);
   return out;
 }

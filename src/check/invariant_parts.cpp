@@ -52,8 +52,13 @@ void look_at_values(bit_comparison& to, const rows& w) {
       static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); }));
 }
 
-void count(bit_comparison& to, const rows& w, const rows& p, bit_difference place, bool state, std::size_t heads,
-           std::size_t last) {
+/// Adds the rows of one tensor to `to`, bit for bit. `place`: of the first row; without a token the rows are heads of a state,
+/// else `steps` rows are a token.
+void compare_rows(bit_comparison& to, const rows& w, const rows& p, bit_difference place, std::size_t steps = 1) {
+  if (w.of->dtype() != p.of->dtype() || w.width() != p.width()) {
+    to.other_format = true;
+    return;
+  }
   look_at_values(to, w);
   to.elements += w.count * w.width();
   if (!first_difference(w, p)) return;
@@ -70,15 +75,16 @@ void count(bit_comparison& to, const rows& w, const rows& p, bit_difference plac
     place.part_value = y;
     place.whole_bits = bits_of(*w.of, first_w + i);
     place.part_bits = bits_of(*p.of, first_p + i);
-    std::size_t rest = i / last;
-    if (state) {
-      const std::size_t rows_of_state = w.of->dim(2);
-      place.element = {rest % rows_of_state, i % last};
-      place.head = rest / rows_of_state;
+    const std::size_t row = i / w.width(), last = w.of->rank() > 3 ? w.of->dim(3) : 1;
+    std::size_t rest = i % w.width() / last;
+    place.element.clear();
+    if (!first_token) {
+      place.head = row;
+      place.element = {rest, i % last};
     } else {
-      place.element = {i % last};
-      place.head = rest % heads;
-      place.token = *first_token + rest / heads;
+      place.token = *first_token + row / steps;
+      place.head = rest;
+      if (w.of->rank() > 3) place.element = {i % last};
     }
     to.first = place;
   }
@@ -148,6 +154,13 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
   if (w.g) same("the rank of g", w.g->rank(), p.g->rank());
 }
 
+void require_sequences(const recorded_run& whole, const recorded_run& part) {
+  const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
+  if (w == p) return;
+  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " +
+                    whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
+}
+
 void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
                          std::size_t tokens) {
   const problem &w = whole.given, &p = part.given;
@@ -180,6 +193,25 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
     throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " +
                        whole.problem_path + "; a part must state the same as the whole");
   }
+}
+
+void require_same_cotangents(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at) {
+  const sequence_range ws = sequence_at(whole.given, sequence), ps = sequence_at(part.given, at);
+  const std::size_t heads = whole.given.value_heads();
+  const auto same = [&](const char* name, const std::optional<tensor>& w, const std::optional<tensor>& p, std::size_t from,
+                        std::size_t first, std::size_t count) {
+    if (w.has_value() != p.has_value())
+      throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "there" : "absent") + " and " +
+                         (w ? "there" : "absent") + " in " + whole.problem_path +
+                         "; gradients are compared for the same cotangents: record both from the same tensors");
+    if (!w) return;
+    if (w->dtype() != p->dtype())
+      throw format_error(part.problem_path + ": tensor " + name + " is " + p->dtype() + " and " + w->dtype() + " in " +
+                         whole.problem_path + "; a part must state the same as the whole");
+    require_same_rows(part, name, {&*w, from, count}, {&*p, first, count});
+  };
+  same("do", whole.given.d_o, part.given.d_o, flat_token(whole.given, ws), flat_token(part.given, ps), ws.tokens);
+  same("dfinal_state", whole.given.d_final_state, part.given.d_final_state, sequence * heads, at * heads, heads);
 }
 
 void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes) {
@@ -257,39 +289,59 @@ void require_same_kernel(const recorded_run& whole, const recorded_run& part) {
 
 void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
                std::size_t tokens, std::size_t part_index, std::size_t sequence, std::size_t token) {
-  if (whole.gave.o.dtype() != part.gave.o.dtype()) {
-    to.other_format = true;
-    return;
-  }
   bit_difference place;
   place.part = part_index;
   place.sequence = sequence;
   place.token = token;
-  count(to, {&whole.gave.o, from, tokens}, {&part.gave.o, at, tokens}, place, false, whole.given.value_heads(),
-        whole.given.value_dim());
+  compare_rows(to, {&whole.gave.o, from, tokens}, {&part.gave.o, at, tokens}, place);
 }
 
 void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at,
                    std::size_t part_index) {
   const auto w = whole.gave.final_state_kv(), p = part.gave.final_state_kv();
   if (!w || !p) return;
-  if (w->dtype() != p->dtype()) {
-    to.other_format = true;
-    return;
-  }
   bit_difference place;
   place.part = part_index;
   place.sequence = sequence;
   // [N, HV, K, V] as rows: a row is one head's state, HV of them a sequence.
   const std::size_t heads = whole.given.value_heads();
-  count(to, {&*w, sequence * heads, heads}, {&*p, at * heads, heads}, place, true, heads, whole.given.value_dim());
+  compare_rows(to, {&*w, sequence * heads, heads}, {&*p, at * heads, heads}, place);
+}
+
+std::vector<bit_comparison> comparisons_of(const recorded_run& whole) {
+  std::vector<bit_comparison> out{{"o", 0, 0, 0, false, {}}, {"final_state", 0, 0, 0, false, {}}};
+  for (const auto& [name, t] : whole.gave.gradients) out.push_back({name, 0, 0, 0, false, {}});
+  return out;
+}
+
+void compare_sequence(std::vector<bit_comparison>& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part,
+                      std::size_t at, std::size_t part_index) {
+  const sequence_range w = sequence_at(whole.given, sequence), p = sequence_at(part.given, at);
+  const std::size_t from = flat_token(whole.given, w), first = flat_token(part.given, p), heads = whole.given.value_heads();
+  compare_o(to[0], whole, from, part, first, w.tokens, part_index, sequence, 0);
+  compare_state(to[1], whole, sequence, part, at, part_index);
+  for (std::size_t i = 2; i < to.size(); ++i) {
+    const std::string& name = to[i].tensor;
+    const auto found = part.gave.gradients.find(name);
+    if (found == part.gave.gradients.end()) continue;
+    const tensor &a = whole.gave.gradients.at(name), &b = found->second;
+    bit_difference place;
+    place.part = part_index;
+    place.sequence = sequence;
+    if (name == "dinitial_state") {
+      compare_rows(to[i], {&a, sequence * heads, heads}, {&b, at * heads, heads}, place);
+      continue;
+    }
+    place.token = 0;
+    const std::size_t steps = name == "dq" || name == "dg" ? 1 : whole.given.num_householder;
+    compare_rows(to[i], {&a, from * steps, w.tokens * steps}, {&b, first * steps, w.tokens * steps}, place, steps);
+  }
 }
 
 std::string describe(const bit_difference& d) {
   std::string text = "sequence " + std::to_string(d.sequence) + ", head " + std::to_string(d.head);
   if (d.token) text += ", token " + std::to_string(*d.token);
-  text += ", element ";
-  for (std::size_t i = 0; i < d.element.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(d.element[i]);
+  for (std::size_t i = 0; i < d.element.size(); ++i) text += (i > 0 ? "," : ", element ") + std::to_string(d.element[i]);
   return text + ": " + d.whole_bits + " (" + digits(d.whole_value) + ") in the whole, " + d.part_bits + " (" +
          digits(d.part_value) + ") in part " + std::to_string(d.part + 1);
 }

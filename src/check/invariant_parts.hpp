@@ -38,6 +38,8 @@ void require_same_tokens(const recorded_run& whole, std::size_t from, const reco
                          std::size_t tokens);
 /// The same initial state; none is zeros. Throws: as above.
 void require_same_state(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at);
+/// The same do and dfinal_state of two sequences of one length, or neither has them. Throws: format_error, domain_error.
+void require_same_cotangents(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at);
 /// The initial state of each sequence of `part` is the final state `before` left, rounded to nearest where it is narrower.
 void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes);
 /// Steps that cannot change a state: b = 0 or k = 0, and no decay. Throws: domain_error at the first token that may.
@@ -51,6 +53,13 @@ void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, 
 /// final_state in (K, V) order, added to `to`; nothing is added where one of them has none.
 void compare_state(bit_comparison& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at,
                    std::size_t part_index);
+
+/// The comparisons of o, final_state and each gradient of the whole, in this order, nothing compared yet.
+[[nodiscard]] std::vector<bit_comparison> comparisons_of(const recorded_run& whole);
+/// All tokens of sequence `sequence` of the whole beside sequence `at` of a part, added to `to`, which comparisons_of made. What
+/// one of them lacks is left out.
+void compare_sequence(std::vector<bit_comparison>& to, const recorded_run& whole, std::size_t sequence, const recorded_run& part,
+                      std::size_t at, std::size_t part_index);
 
 /// First token of a sequence along the flattened [B, T].
 [[nodiscard]] inline std::size_t flat_token(const problem& p, const sequence_range& s) {
@@ -67,8 +76,18 @@ struct question_to_judge {
 
 /// repeat: o, final_state and gradients of each part beside the whole's, bit for bit. Throws: as require_same_question.
 void compare_repeats(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
-/// batch: finds each sequence of the parts in the whole, by its bits, and compares. Throws: domain_error where there is none.
-void compare_batches(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
+/// Sequence `at` of a part is sequence `sequence` of the whole.
+struct batch_match {
+  std::size_t part, at, sequence;
+};
+/// batch: finds each sequence of the parts in the whole, by its bits, and compares. A reason is given where outputs agree.
+/// Throws: domain_error where there is none.
+std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
+/// Where gradients of batch differ in bits: each beside the exact one, which no plan is needed for.
+void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_run> parts, std::span<const batch_match> matches,
+                           const check_options& options, invariant_report& out);
+/// As many sequences in both. Throws: shape_error.
+void require_sequences(const recorded_run& whole, const recorded_run& part);
 /// snapshot and rollback: what each part kept, with the state that the next one starts from, and all of it beside the whole.
 /// Throws: shape_error, format_error or domain_error where the parts do not follow each other in the whole.
 [[nodiscard]] std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<const recorded_run> parts,

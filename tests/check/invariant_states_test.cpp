@@ -16,6 +16,8 @@
 #include "check/invariant_cases.hpp"
 #include "deltaproof/check/invariant.hpp"
 #include "deltaproof/number/visit_format.hpp"
+#include "deltaproof/oracle/gradients.hpp"
+#include "support/cotangents.hpp"
 #include "support/thrown.hpp"
 
 namespace deltaproof {
@@ -61,13 +63,15 @@ problem sequence_of(std::uint64_t seed = 7) {
 
 /// What a server does: a draft of `drafted` tokens, of which `accepted` are those of the sequence, then the rest from a state.
 struct served {
-  recorded_run whole = run_of(sequence_of(), "fla-chunk-gdn");
+  std::size_t accepted;
+  recorded_run whole;
   recorded_run draft;
   tensor state;  ///< after the accepted tokens
 
-  served() {
+  explicit served(std::uint64_t seed = 7, std::size_t count = deltaproof::accepted)
+      : accepted(count), whole(run_of(sequence_of(seed), "fla-chunk-gdn")) {
     const problem& p = whole.given;
-    const problem other = sequence_of(8);
+    const problem other = sequence_of(seed + 1);
     problem drafted_tokens = cut(p, 0, drafted, p.initial_state);
     const auto put = [&](tensor& t, const tensor& from) {
       std::vector<double> values = t.to_doubles();
@@ -132,6 +136,36 @@ TEST(invariant_states, planted_faults_of_servers_are_refuted) {
   }
 }
 
+recorded_run packed_of(const recorded_run& a, const recorded_run& b, const std::string& name) {
+  const std::vector<const recorded_run*> both{&a, &b};
+  return renamed(packed(both), name);
+}
+
+TEST(invariant_states, several_sequences_in_one_call_each_have_their_own_state) {
+  const served a, b(17, 51);  // 70 and 51 of 75 drafted tokens are accepted
+  const recorded_run whole = packed_of(a.whole, b.whole, "whole"), draft = packed_of(a.draft, b.draft, "draft");
+  const auto rest = [&](const tensor& first, const tensor& second) {
+    return packed_of(a.rest_from(first), b.rest_from(second), "rest");
+  };
+  const auto rolled = [&](const recorded_run& next) { return judge(invariant_kind::rollback, whole, {draft, next}); };
+  const invariant_report holds = rolled(rest(a.state, b.state));
+  EXPECT_EQ(holds.judged, verdict::holds) << holds.reason;
+  EXPECT_EQ(holds.bits.at(0).elements, whole.given.v.size());
+  const recorded_run kept = packed_of(a.first(), b.first(), "kept");
+  EXPECT_EQ(judge(invariant_kind::snapshot, whole, {kept, rest(a.state, b.state)}).judged, verdict::holds);
+
+  const invariant_report exchanged = rolled(rest(b.state, a.state));
+  EXPECT_EQ(exchanged.judged, verdict::refuted);
+  EXPECT_THAT(exchanged.reason, HasSubstr("its first 121 tokens in all, with the state that part 2 starts from"));
+  EXPECT_EQ(rolled(rest(a.state, b.after(50))).judged, verdict::refuted) << "one token early in the second sequence";
+  EXPECT_EQ(rolled(rest(a.state, *b.draft.gave.final_state)).judged, verdict::refuted) << "the second keeps its draft";
+  EXPECT_EQ(rolled(rest(*a.whole.given.initial_state, b.state)).judged, verdict::refuted) << "the first begins again";
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::rollback, whole, {draft, a.rest_from(a.state)}); }),
+              HasSubstr("1 sequences and 2"));
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, whole, {draft, rest(a.state, b.state)}); }),
+              HasSubstr("token 70 of sequence 0 is not token 70"));
+}
+
 TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
   const served s;
   const recorded_run rest = s.rest_from(s.state);
@@ -173,6 +207,8 @@ recorded_run rows_of_batch(const recorded_run& whole, const std::vector<std::siz
   };
   problem p = whole.given;
   for (tensor* t : {&p.q, &p.k, &p.v, &p.beta}) *t = take(*t);
+  if (p.d_o) p.d_o = take(*p.d_o);
+  if (p.d_final_state) p.d_final_state = take(*p.d_final_state);
   p.g = take(*p.g);
   if (p.initial_state) p.initial_state = take(*p.initial_state);
   return renamed(run_of(p, "fla-chunk-gdn"), name);
@@ -202,6 +238,67 @@ TEST(invariant_states, a_sequence_is_the_same_in_any_batch) {
   recorded_run unknown = alone;
   unknown.given.v = testing::with(alone.given.v, 3, 7);
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::batch, whole, {unknown}); }), HasSubstr("is none of"));
+}
+
+TEST(invariant_states, gradients_of_a_sequence_are_the_same_in_any_batch) {
+  generation g = testing::small_with_cotangents(op_kind::gated_delta_rule, 40);
+  g.batch = 3;
+  g.initial_state = "normal";
+  const auto with_gradients = [](recorded_run run) {
+    for (const auto& [name, exact] : solve_gradients(run.given).tensors) {
+      std::vector<double> values = exact.value;
+      for (double& x : values) x = round_nearest(x, bf16);
+      run.gave.gradients.emplace(name, tensor::from_doubles(bf16, exact.shape, values, name));
+    }
+    return run;
+  };
+  const recorded_run whole = with_gradients(run_of(generate(g), "fla-chunk-gdn"));
+  const recorded_run turned = with_gradients(rows_of_batch(whole, {2, 0, 1}, "turned"));
+  const invariant_report same = judge(invariant_kind::batch, whole, {turned});
+  EXPECT_EQ(same.judged, verdict::holds) << same.reason;
+  EXPECT_THAT(same.reason, HasSubstr("elements of dinitial_state"));
+
+  const auto changed_by = [&](const std::string& name, const std::function<double(std::size_t, double)>& by) {
+    recorded_run other = turned;
+    tensor& t = other.gave.gradients.at(name);
+    std::vector<double> values = t.to_doubles();
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = round_nearest(by(i, values[i]), bf16);
+    t = tensor::from_doubles(bf16, t.shape(), values, name);
+    return judge(invariant_kind::batch, whole, {other});
+  };
+  // Another order of a sum moves the last bit, which is no fault; a gradient of another sequence is one.
+  const invariant_report last_bit = changed_by("dk", [](std::size_t i, double x) { return i % 3 == 0 ? x * (1 + 0x1p-8) : x; });
+  EXPECT_EQ(last_bit.judged, verdict::holds) << last_bit.reason;
+  EXPECT_THAT(last_bit.reason, HasSubstr("dk differ in bits"));
+  for (const char* name : {"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
+    const tensor& t = turned.gave.gradients.at(name);
+    const std::size_t each = t.size() / 3;
+    const invariant_report slot = changed_by(name, [&](std::size_t i, double) { return t.at((i + each) % t.size()); });
+    EXPECT_EQ(slot.judged, verdict::refuted) << name;
+    EXPECT_THAT(slot.reason, HasSubstr(std::string(name) + " of sequence ")) << name;
+    EXPECT_EQ(changed_by(name, [&](std::size_t i, double x) { return i < each ? 0 : x; }).judged, verdict::refuted) << name;
+    EXPECT_EQ(changed_by(name, [&](std::size_t i, double x) { return i == 2 ? x / 0.0 : x; }).judged, verdict::refuted) << name;
+  }
+  recorded_run elsewhere = turned;
+  elsewhere.given.d_o = testing::with(*turned.given.d_o, 1, 9);
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::batch, whole, {elsewhere}); }), HasSubstr("is none of"));
+}
+
+TEST(invariant_states, a_repeated_gradient_names_token_and_head) {
+  generation g = testing::small_with_cotangents(op_kind::gated_delta_rule, 20);
+  recorded_run whole = run_of(generate(g), "fla-chunk-gdn");
+  for (const auto& [name, exact] : solve_gradients(whole.given).tensors) {
+    std::vector<double> values = exact.value;
+    for (double& x : values) x = round_nearest(x, bf16);
+    whole.gave.gradients.emplace(name, tensor::from_doubles(bf16, exact.shape, values, name));
+  }
+  recorded_run again = renamed(whole, "again");
+  EXPECT_THAT(judge(invariant_kind::repeat, whole, {again}).reason, HasSubstr("o, dbeta, dg, dk, dq, dv"));
+  again.gave.gradients.at("dbeta") = testing::with(whole.gave.gradients.at("dbeta"), 2 * 7 + 1, 5);
+  EXPECT_THAT(judge(invariant_kind::repeat, whole, {again}).reason,
+              HasSubstr("dbeta differs at sequence 0, head 1, token 7: 0x"));
+  again.given.d_o = testing::with(*whole.given.d_o, 1, 9);
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::repeat, whole, {again}); }), HasSubstr("tensor do at"));
 }
 
 TEST(invariant_states, both_paths_are_judged_by_one_oracle) {
