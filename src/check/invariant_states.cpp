@@ -158,13 +158,15 @@ std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<c
     throw format_error("invariant " + kind + ": " + std::to_string(parts.size()) +
                        " part; give at least two, in the order of time, each starting from a restored state");
   const std::size_t sequences = whole.given.sequence_count();
+  for (const recorded_run& part : parts) {
+    require_same_question(whole, part);
+    require_sequences(whole, part);
+  }
   std::vector<recorded_run> kept;
   std::vector<std::size_t> done(sequences, 0);
   std::size_t dropped = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const recorded_run& part = parts[i];
-    require_same_question(whole, part);
-    require_sequences(whole, part);
     const bool last = i + 1 == parts.size();
     const std::vector<std::size_t> counts = kept_tokens(whole, parts, i, done, out.kind);
     for (std::size_t s = 0; s < sequences && i == 0; ++s) require_same_state(whole, s, part, s);
