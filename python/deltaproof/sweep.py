@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The deltaproof authors
+# SPDX-License-Identifier: MIT
+"""`python -m deltaproof.sweep CAMPAIGN -o DIR --cluster WHERE`: the tasks of `deltaproof sweep`, handed out by Dask.distributed.
+
+WHERE is `local`, `local:8` (processes), `ssh:host,host`, `slurm:partition` (dask-jobqueue) or the address of a scheduler that is
+there, `tcp://host:8786`. Each Dask task is a batch: the program itself, `deltaproof sweep --tasks`, in DIR, which all machines must
+see, as they must see the campaign, the recordings and the same build of this package. Results are kept as `sweep` keeps them, so
+that a worker that dies costs only the tasks that it was at, and the same command goes on after anything. `merge` as always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .__main__ import PROGRAM
+
+ROUNDS = 3
+
+
+def program() -> str:
+    """The program beside this package. Throws: FileNotFoundError."""
+    if not os.access(PROGRAM, os.X_OK):
+        raise FileNotFoundError(f"{PROGRAM} is not there; install the package with pip, or build the program with ./run build")
+    return str(PROGRAM)
+
+
+def waiting(campaign: str, folder: str) -> tuple[list[int], dict[str, int]]:
+    """The numbers of the tasks that are to be run, and how many there are in each state."""
+    done = subprocess.run(
+        [program(), "sweep", campaign, "-o", folder, "--list", "--json", "-"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise SystemExit(done.stderr.strip())
+    counts: dict[str, int] = {}
+    todo = []
+    for task in json.loads(done.stdout)["tasks"]:
+        counts[task["state"]] = counts.get(task["state"], 0) + 1
+        if task["state"] in ("todo", "damaged", "failed"):
+            todo.append(task["index"])
+        if task["state"] == "other-build":
+            raise SystemExit(f"deltaproof: {folder} holds results of another build; take a new folder for each build")
+    return todo, counts
+
+
+def run_batch(campaign: str, folder: str, indices: list[int]) -> dict[str, int]:
+    """Runs these tasks on the machine of a worker; the counts of `sweep`. Throws: RuntimeError with what the program said."""
+    listed = ",".join(map(str, indices))
+    done = subprocess.run(
+        [program(), "sweep", campaign, "-o", folder, "--tasks", listed, "--threads", "1", "--json", "-"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "DELTAPROOF_PROGRESS_SECONDS": "0"},
+    )
+    if not done.stdout.startswith("{"):
+        raise RuntimeError(f"exit {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)["counts"]
+
+
+def client_of(where: str, workers: int):
+    """A dask.distributed Client, and the cluster that was started for it or None."""
+    from distributed import Client
+
+    kind, _, rest = where.partition(":")
+    if kind == "local":
+        from distributed import LocalCluster
+
+        count = int(rest) if rest else workers or os.cpu_count() or 1
+        cluster = LocalCluster(n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None)
+    elif kind == "ssh":
+        from distributed import SSHCluster
+
+        hosts = rest.split(",")
+        cluster = SSHCluster([hosts[0], *hosts], worker_options={"nthreads": 1, "n_workers": workers or 1})
+    elif kind == "slurm":
+        from dask_jobqueue import SLURMCluster
+
+        cluster = SLURMCluster(queue=rest or None, cores=1, processes=1, memory="4GB")
+        cluster.scale(workers or 8)
+    elif kind in ("tcp", "tls", "ucx"):
+        return Client(where), None
+    else:
+        raise SystemExit(f"deltaproof: --cluster {where} is none; give local, local:N, ssh:HOST,HOST, slurm:PARTITION or tcp://HOST:PORT")
+    return Client(cluster), cluster
+
+
+class Progress:
+    """A line on stderr now and then: done, tasks a second, failures, time left."""
+
+    def __init__(self, every: float):
+        self.every = every
+        self.began = self.said = time.monotonic()
+
+    def say(self, done: int, todo: int, failed: int, lost: int, last: bool = False) -> None:
+        now = time.monotonic()
+        if self.every <= 0 or (now - self.said < self.every and not last):
+            return
+        self.said = now
+        rate = done / max(now - self.began, 1e-9)
+        words = f"{done} of {todo} tasks, {rate:.3g} a second"
+        words += f", {failed} failed" if failed else ""
+        words += f", {lost} lost" if lost else ""
+        words += f", about {(todo - done) / rate:.0f} s left" if done and not last else ""
+        print(f"deltaproof: {words}", file=sys.stderr, flush=True)
+
+
+def run_round(client, campaign: str, folder: str, todo: list[int], batch: int, progress: Progress) -> list[str]:
+    """Every batch once; why batches brought nothing."""
+    from distributed import as_completed
+
+    batches = [todo[i : i + batch] for i in range(0, len(todo), batch)]
+    futures = client.map(lambda indices: run_batch(campaign, folder, indices), batches, pure=False)
+    size = {future.key: len(indices) for future, indices in zip(futures, batches)}
+    done = failed = lost = 0
+    wrong = []
+    for future in as_completed(futures):
+        error = future.exception()
+        if error is not None:
+            wrong.append(str(error) or type(error).__name__)
+        else:
+            counts = future.result()
+            failed, lost, done = failed + counts["failed"], lost + counts["lost"], done + size[future.key]
+        progress.say(done, len(todo), failed, lost)
+        future.release()
+    progress.say(done, len(todo), failed, lost, last=True)
+    return wrong
+
+
+def sweep(campaign: str, folder: str, where: str = "local", *, workers: int = 0, batch: int = 0, every: float = 10) -> dict[str, int]:
+    """Runs what is missing in `folder`; how many tasks are then in each state of `deltaproof sweep --list`.
+
+    `batch`: tasks at a time (0: so that each worker comes to about twenty batches, at most 64).
+    """
+    campaign, folder = str(Path(campaign).resolve()), str(Path(folder).resolve())
+    todo, counts = waiting(campaign, folder)
+    if not todo:
+        return counts
+    client, cluster = client_of(where, workers)
+    try:
+        for _ in range(ROUNDS):
+            cores = max(1, len(client.scheduler_info()["workers"]))
+            wrong = run_round(client, campaign, folder, todo, batch or max(1, min(64, len(todo) // (20 * cores))), Progress(every))
+            todo, counts = waiting(campaign, folder)
+            if not wrong:
+                break
+            print(f"deltaproof: {len(wrong)} batches ended early, the first: {wrong[0]}", file=sys.stderr)
+            if not todo:
+                break
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m deltaproof.sweep", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("campaign", help="the TOML file of `deltaproof sweep`")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the results")
+    parser.add_argument("--cluster", default="local", metavar="WHERE", help="local, local:N, ssh:HOST,HOST, slurm:PARTITION, tcp://HOST:PORT")
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; of ssh, on each host (0: as the engine has it)")
+    parser.add_argument("--batch", type=int, default=0, metavar="N", help="tasks that a worker takes at a time (0: by their number)")
+    given = parser.parse_args()
+    try:
+        counts = sweep(given.campaign, given.output, given.cluster, workers=given.workers, batch=given.batch)
+    except KeyboardInterrupt:
+        print("deltaproof: interrupted; what is finished is kept, the same command runs the rest", file=sys.stderr)
+        sys.exit(130)
+    print(f"{given.output}: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+    failed = counts.get("failed", 0)
+    sys.exit(2 if failed else 0 if counts.get("done", 0) == sum(counts.values()) else 3)
+
+
+if __name__ == "__main__":
+    from deltaproof.sweep import main as as_a_module  # so that workers find its functions by name
+
+    as_a_module()
