@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/emulate/emulate.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/sweep/campaign.hpp"
 
@@ -24,11 +23,26 @@ struct emulate_arguments {
   std::size_t variant = 0;
   double noise = 0;
   bool no_stages = false;
+  bool gradients = false;
 };
 
 /// What was asked for, else the first the plan names.
 path_kind path_for(const emulate_arguments& args, const plan& declared) {
   return args.path.empty() ? declared.path.front() : path_named(args.path);
+}
+
+/// The fault that was asked for, if any. Throws: format_error if it cannot happen here.
+const fault* fault_for(const emulate_arguments& args, const problem& p, path_kind path) {
+  if (args.fault.empty()) return nullptr;
+  const fault& found = fault_named(args.fault);
+  if (found.backward && !args.gradients)
+    throw format_error("emulate: the fault " + args.fault + " is one of the backward pass; add --gradients");
+  if (!applies(found, p, path)) {
+    throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
+                       std::string(name_of(path)) + " path; see deltaproof list " +
+                       (found.backward ? "gradient-faults" : "faults"));
+  }
+  return &found;
 }
 
 int run(const emulate_arguments& args, const common_options& common) {
@@ -38,7 +52,12 @@ int run(const emulate_arguments& args, const common_options& common) {
   const plan declared = plan_named(args.plan);
   const path_kind path = path_for(args, declared);
   const std::size_t chunk = args.chunk > 0 && path == path_kind::chunk ? args.chunk : usual_chunk(declared, path);
-  const std::vector<plan_variant> allowed = variants(declared, p, path, chunk);
+  const std::vector<plan_variant> allowed =
+      args.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);
+  if (args.gradients && allowed.empty()) {
+    throw format_error("emulate: plan " + declared.name +
+                       " says nothing of gradients; add a section [backward] to it, or leave --gradients out");
+  }
   if (args.variant >= allowed.size()) {
     throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " +
                        std::to_string(allowed.size()) + " on this problem (counted from 0)");
@@ -47,18 +66,13 @@ int run(const emulate_arguments& args, const common_options& common) {
   options.stages = !args.no_stages;
   options.noise_ulps = args.noise;
   options.seed = common.seed;
-  if (!args.fault.empty()) {
-    options.planted = &fault_named(args.fault);
-    if (!applies(*options.planted, p, path)) {
-      throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
-                         std::string(name_of(path)) + " path; see deltaproof list faults");
-    }
-  }
+  options.planted = fault_for(args, p, path);
   options.stop = &stop_requested();
   result out = [&] {
     progress_line line("heads");
     options.progress = [&line](double share) { line.update(share); };
-    return emulate(p, allowed[args.variant], options, common.threads);
+    return args.gradients ? emulate_gradients(p, allowed[args.variant], options, common.threads)
+                          : emulate(p, allowed[args.variant], options, common.threads);
   }();
   if (stop_requested()) {
     say(common, "emulate: " + why_stopped(common) + "; nothing was written\n");
@@ -96,7 +110,9 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")
                        ->required()
                        ->type_name("PLAN"));
-  command->add_option("--fault", args->fault, "See: deltaproof list faults")->type_name("FAULT")->check(not_empty());
+  command->add_option("--fault", args->fault, "See: deltaproof list faults, and with --gradients: list gradient-faults")
+      ->type_name("FAULT")
+      ->check(not_empty());
   files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")
       ->type_name("PATH")
@@ -114,7 +130,8 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
           "changed by up to this many ulps")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
-  command->add_flag("--no-stages", args->no_stages, "Write o and final_state only");
+  command->add_flag("--gradients", args->gradients, "Write the gradients of the problem's do and dfinal_state too");
+  command->add_flag("--no-stages", args->no_stages, "Write no stages");
   return {command, [args, &common] { return run(*args, common); }};
 }
 

@@ -124,18 +124,21 @@ std::vector<entry> list_plans() {
   return out;
 }
 
-std::vector<entry> list_faults() {
+std::vector<entry> list_faults_of(std::span<const fault> all, const std::string& options) {
   std::vector<entry> out;
-  for (const fault& f : faults()) {
+  for (const fault& f : all) {
     const std::string paths = f.chunk && f.recurrent ? "chunk, recurrent" : f.chunk ? "chunk" : "recurrent";
-    out.push_back({std::string(f.name),
-                   std::string(f.what),
-                   {{"stage", std::string(f.stage)},
-                    {"paths", paths},
-                    {"plant it", "deltaproof emulate PROBLEM --plan PLAN --fault " + std::string(f.name) + " -o RESULT"}}});
+    out.push_back(
+        {std::string(f.name),
+         std::string(f.what),
+         {{"stage", std::string(f.stage)},
+          {"paths", paths},
+          {"plant it", "deltaproof emulate PROBLEM --plan PLAN " + options + "--fault " + std::string(f.name) + " -o RESULT"}}});
   }
   return out;
 }
+std::vector<entry> list_faults() { return list_faults_of(faults(), ""); }
+std::vector<entry> list_gradient_faults() { return list_faults_of(backward_faults(), "--gradients "); }
 
 std::vector<entry> list_regimes() {
   std::vector<entry> out;
@@ -236,6 +239,7 @@ constexpr axis axes[] = {
     {"inverses", list_inverses},
     {"plans", list_plans},
     {"faults", list_faults},
+    {"gradient-faults", list_gradient_faults},
     {"regimes", list_regimes},
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <span>
 #include <tuple>
@@ -17,6 +16,8 @@
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "emulate/fault.hpp"
+#include "emulate/filling.hpp"
+#include "emulate/inputs.hpp"
 #include "emulate/machine.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -24,21 +25,18 @@
 
 namespace deltaproof {
 
-namespace {
-
+using emulation_detail::head_rows;
 using emulation_detail::machine;
 
-/// Rows of [B, T, heads, width] for one head, or of [B, T, heads] with width 1.
-matrix<double> head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count, std::size_t head,
-                         std::size_t width) {
+matrix<double> emulation_detail::head_rows(const tensor& t, std::size_t batch, std::size_t first, std::size_t count,
+                                           std::size_t head, std::size_t width) {
   const std::size_t steps = t.dim(1), heads = t.dim(2);
   matrix<double> out(count, width);
   for (std::size_t i = 0; i < count; ++i) t.read(((batch * steps + first + i) * heads + head) * width, out.row(i));
   return out;
 }
 
-/// Each nonzero finite entry times 1 + d, |d| <= 2 units in the last place of `unit`, rounded to its own format once.
-void move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
+void emulation_detail::move_all(std::span<double> x, const format& own, const format& unit, philox& draw) {
   const double size = 4 * unit_roundoff(unit);
   std::size_t i = 0;
   while (i < x.size()) {
@@ -50,8 +48,11 @@ void move_all(std::span<double> x, const format& own, const format& unit, philox
   }
   emulation::narrow(x, {own, false});
 }
+
+namespace {
+
 void move_all(matrix<double>& m, const format& own, const format& unit, philox& draw) {
-  move_all(std::span<double>(m.data(), m.size()), own, unit, draw);
+  emulation_detail::move_all(std::span<double>(m.data(), m.size()), own, unit, draw);
 }
 
 }  // namespace
@@ -128,7 +129,7 @@ head_input perturbed(const head_input& in, std::uint64_t seed, const format& rea
   move_all(out.q, in.x, rows, draw);
   move_all(out.k, in.x, rows, draw);
   move_all(out.v, in.x, rows, draw);
-  move_all(std::span<double>(out.beta), in.beta_format, unit(in.beta_format), draw);
+  emulation_detail::move_all(std::span<double>(out.beta), in.beta_format, unit(in.beta_format), draw);
   move_all(out.g, in.g_format, unit(in.g_format), draw);
   move_all(out.state, in.state_format, rows, draw);
   return out;
@@ -270,63 +271,16 @@ head_output error_of_wide_run(const head_input& in, const head_output& run) {
   return out;
 }
 
-namespace {
-
-/// A tensor in the making, [batch, rows, heads, width], filled head by head.
-struct filling {
-  format of;
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-
-  filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
-
-  /// Rows of `from` become rows first, first + 1, ... of (batch, head).
-  void put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
-    const std::size_t rows = shape[1], heads = shape[2], width = from.cols();
-    for (std::size_t i = 0; i < from.rows(); ++i) {
-      std::copy(from.row(i).begin(), from.row(i).end(),
-                values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
-    }
-  }
-  [[nodiscard]] tensor finished(const std::string& name) const { return tensor::from_doubles(of, shape, values, name); }
-};
-
-}  // namespace
-
 result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
   if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
     throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
   if (variant.path == path_kind::chunk && variant.chunk == 0)
     throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
   const auto sequences = p.sequences();
-  const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
-  const bool chunked = variant.path == path_kind::chunk, stages = chunked && options.stages;
-  const std::size_t C = variant.chunk, chunks = stages ? chunk_count(p, C) : 0;
-  filling o(stored_format(variant, "o"), {B, T, HV, V});
-  std::vector<double> states(sequences.size() * HV * K * V);
-  std::map<std::string, filling> kept;
-  if (stages) {
-    const std::size_t gates = !p.g ? 0 : p.gate_per_channel() ? K : 1;
-    const auto keep = [&](const char* name, std::vector<std::size_t> shape) {
-      kept.emplace(name, filling(stored_format(variant, name), std::move(shape)));
-    };
-    if (gates > 0)
-      keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
-    keep("A", {B, R, HV, C});
-    keep("Ai", {B, R, HV, C});
-    keep("w", {B, R, HV, K});
-    keep("u", {B, R, HV, V});
-    keep("v_new", {B, R, HV, V});
-    keep("h", {B, chunks, HV, K, V});
-    if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});
-  }
-  std::vector<std::size_t> first_chunk(sequences.size(), 0);
-  for (std::size_t s = 1; s < sequences.size(); ++s) {
-    const auto& before = sequences[s - 1];
-    first_chunk[s] = sequences[s].batch != before.batch
-                         ? 0
-                         : first_chunk[s - 1] + (stages ? (before.tokens * p.num_householder + C - 1) / C : 0);
-  }
+  const std::size_t HV = p.value_heads();
+  const bool chunked = variant.path == path_kind::chunk;
+  emulation_detail::forward_tensors tensors(p, variant, chunked && options.stages);
+  const std::vector<std::size_t> first_chunk = emulation_detail::first_chunks(p, sequences, chunked ? variant.chunk : 0);
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(sequences.size() * HV, threads, [&](std::size_t job) {
@@ -334,42 +288,10 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
     const std::size_t s = job / HV, head = job % HV;
     const head_output out = emulate_head(p, s, head, variant, options);
     const std::lock_guard guard(lock);
-    const sequence_range& range = sequences[s];
-    o.put(out.o, range.batch, range.first_token, head);
-    std::copy(out.final_state.entries().begin(), out.final_state.entries().end(),
-              states.begin() + static_cast<std::ptrdiff_t>(job * K * V));
-    const std::size_t row = range.first_token * p.num_householder;
-    for (auto& [name, to] : kept) {
-      if (name == "h") {
-        for (std::size_t c = 0; c * K < out.h.rows(); ++c) {
-          std::copy_n(
-              out.h.data() + c * K * V, K * V,
-              to.values.begin() + static_cast<std::ptrdiff_t>(((range.batch * chunks + first_chunk[s] + c) * HV + head) * K * V));
-        }
-        continue;
-      }
-      to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2
-             : name == "A"           ? out.A
-             : name == "Ai"          ? out.Ai
-             : name == "w"           ? out.w
-             : name == "u"           ? out.u
-             : name == "v_new"       ? out.v_new
-                                     : out.Aqk,
-             range.batch, row, head);
-    }
+    tensors.put(out, s, sequences[s], head, first_chunk[s]);
     if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(sequences.size() * HV));
   });
-  result r;
-  r.o = o.finished("o");
-  r.final_state =
-      tensor::from_doubles(stored_format(variant, "final_state"), {sequences.size(), HV, K, V}, states, "final_state");
-  for (const auto& [name, t] : kept) r.stages.emplace(name, t.finished(name));
-  r.path = variant.path;
-  if (chunked) r.chunk_size = C;
-  r.kernel = "deltaproof emulate " + variant.name;
-  r.producer = "deltaproof, an emulation of the plan " + variant.name +
-               (options.planted ? " with the fault " + std::string(options.planted->name) : "");
-  return r;
+  return tensors.finished(options);
 }
 
 }  // namespace deltaproof

@@ -32,12 +32,15 @@ struct planted_hook {
   hook change;
 };
 
+struct backward_fault_code;
+
 struct fault_code {
   void (*arithmetic)(plan_variant&, const head_input&) = nullptr;
   /// What the kernel reads for (sequence, head) instead. The plan is that of the run.
   void (*reads)(const problem&, std::size_t sequence, std::size_t head, const plan_variant&, head_input&) = nullptr;
   std::vector<planted_hook> hooks;
-  bool (*needs)(const problem&) = nullptr;  ///< nothing: any problem can have it
+  bool (*needs)(const problem&) = nullptr;        ///< nothing: any problem can have it
+  const backward_fault_code* backward = nullptr;  ///< of a fault of the backward pass: then the forward pass is right
 };
 
 }  // namespace deltaproof::emulation_detail

@@ -66,13 +66,15 @@ std::span<const fault> faults() { return emulation_detail::all().faults; }
 
 const fault& fault_named(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const fault& f : faults()) {
-    if (f.name == name) return f;
-    names.push_back(f.name);
+  for (const std::span<const fault> all : {faults(), backward_faults()}) {
+    for (const fault& f : all) {
+      if (f.name == name) return f;
+      names.push_back(f.name);
+    }
   }
   const std::string near(detail::nearest_name(name, names));
   throw format_error("unknown fault \"" + std::string(name) + "\"; " + (near.empty() ? "" : "did you mean \"" + near + "\"? ") +
-                     "`deltaproof list faults` has them all");
+                     "`deltaproof list faults` and `deltaproof list gradient-faults` have them all");
 }
 
 bool applies(const fault& f, const problem& p, path_kind path) {

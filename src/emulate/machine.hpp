@@ -16,6 +16,9 @@
 
 namespace deltaproof::emulation_detail {
 
+template <class Real>
+class adjoint;
+
 [[nodiscard]] inline matrix<double> widened(const matrix<double>& m) { return m; }
 [[nodiscard]] inline matrix<double> widened(const matrix<float>& m) {
   matrix<double> out(m.rows(), m.cols());
@@ -78,8 +81,13 @@ class machine {
   }
 
   head_output run();
+  /// From now on, what a backward pass reads of each chunk is appended to `to`.
+  void keep_chunks(std::vector<saved_chunk<Real>>& to) { kept_ = &to; }
 
  private:
+  template <class R>
+  friend class adjoint;
+
   void load();
   void run_chunks();
   void run_tokens();
@@ -101,6 +109,7 @@ class machine {
   void read_out(chunk_state<Real>& c);
   void update(chunk_state<Real>& c);
   void keep_stages(const chunk_state<Real>& c);
+  void keep_for_backward(const chunk_state<Real>& c);
 
   /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
@@ -152,6 +161,7 @@ class machine {
   Real largest_exponent_ = 0;    // of the gates: formed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
   head_output out_;
+  std::vector<saved_chunk<Real>>* kept_ = nullptr;
 };
 
 extern template class machine<float>;

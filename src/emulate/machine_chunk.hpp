@@ -330,6 +330,14 @@ void machine<Real>::keep_stages(const chunk_state<Real>& c) {
 }
 
 template <class Real>
+void machine<Real>::keep_for_backward(const chunk_state<Real>& c) {
+  if (kept_ == nullptr) return;
+  const bool reads_weights = site_.all.channels && site_.all.gated && site_.all.steps_per_token == 1;
+  kept_->push_back({c.index, c.first, c.rows, c.k, c.v, c.step, c.G, c.Ai, c.w, c.h, c.state, c.v_new, c.change,
+                    reads_weights ? c.Aqk : matrix<Real>()});
+}
+
+template <class Real>
 void machine<Real>::run_chunks() {
   const auto& all = site_.all;
   auto& c = site_.now;
@@ -389,6 +397,7 @@ void machine<Real>::run_chunks() {
             }());
     }
     keep_stages(c);
+    keep_for_backward(c);
     stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
     store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);
   }

@@ -84,4 +84,20 @@ struct site {
   std::size_t token = 0;                    ///< on the recurrent path
 };
 
+/// What the backward pass reads of a chunk of the forward pass, saved or computed again: the same bits.
+template <class Real>
+struct saved_chunk {
+  std::size_t index = 0, first = 0, rows = 0;
+  matrix<Real> k, v;
+  std::vector<Real> step;
+  matrix<Real> G;
+  matrix<Real> Ai;     ///< rows x C
+  matrix<Real> w;      ///< as stored
+  matrix<Real> h;      ///< K x V, the state before the chunk as it was stored
+  matrix<Real> state;  ///< the same before it was stored
+  matrix<Real> v_new;  ///< as stored
+  matrix<Real> change;
+  matrix<Real> weights;  ///< of a gate of channels and one step a token Aqk, rows x columns; else empty
+};
+
 }  // namespace deltaproof::emulation_detail

@@ -27,9 +27,14 @@ struct fault {
   bool chunk = true;       ///< can happen on the chunk path
   bool recurrent = false;  ///< can happen on the recurrent path
   const emulation_detail::fault_code* code = nullptr;
+  bool backward = false;  ///< of the backward pass: o, final_state and the stages of the forward pass are right
 };
 
+/// Of the forward pass.
 [[nodiscard]] std::span<const fault> faults();
+/// Of the backward pass; `stage` is a name of backward_stage_names or gradient_names, or `inputs`.
+[[nodiscard]] std::span<const fault> backward_faults();
+/// Of either.
 /// Throws: format_error with the nearest name.
 [[nodiscard]] const fault& fault_named(std::string_view name);
 /// Whether the fault can happen to this problem at all: the path, a gate, several sequences, grouped heads are there. Not

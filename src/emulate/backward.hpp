@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The backward pass of one head, compiled for float and double: `adjoint<Real>` takes a forward run and what it kept of its
+// chunks, and goes through the stages of [backward] on the chunk path, or token by token. As in machine.hpp every stage reads and
+// writes a site and nothing else, so that a planted fault can stand between any two of them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulate/backward_fault.hpp"
+#include "emulate/machine.hpp"
+
+namespace deltaproof::emulation_detail {
+
+template <class Real>
+class adjoint {
+ public:
+  /// `forward` has run; `saved` are its chunks, none on the recurrent path.
+  adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> saved, const head_cotangents& d,
+          const emulation_options& options);
+
+  backward_site<Real>& run();
+  /// Of the chunk path, where the options ask for them; by their names in files.
+  std::map<std::string, matrix<double>, std::less<>>& stages() { return stages_; }
+
+ private:
+  using chunk = backward_chunk<Real>;
+
+  void run_chunks();
+  void run_tokens();
+  void finish();
+
+  // Stages of a chunk.
+  void take(const saved_chunk<Real>& from);
+  void local_values(chunk& c);
+  void value_gradients(chunk& c);
+  void state_gradient(chunk& c);
+  void transform_gradients(chunk& c);
+  void weight_gradients(chunk& c);
+  void through_states(chunk& c);
+  void overlap_gradients(chunk& c);
+  void inside(chunk& c);
+  void inside_by_channels(chunk& c);
+  void through_transforms(chunk& c);
+  void gate_gradients(chunk& c);
+  void add_dg_of_rows(chunk& c);
+  void add_dg_of_channels(chunk& c);
+  void keep(const chunk& c);
+  void cumulate();
+
+  // Token by token.
+  struct replayed;
+  void save_residuals();
+  void decay(matrix<Real>& state, std::size_t t, std::span<Real> decays);
+  void write(matrix<Real>& state, std::size_t row, std::span<const Real> residual);
+  void replay(std::size_t first, std::size_t last, matrix<Real>& state, replayed& to);
+  void step_back(std::size_t t, const replayed& from);
+  void step_back_row(std::size_t row, const matrix<Real>& before);
+
+  /// a b, both narrowed to [backward] operand.
+  [[nodiscard]] matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b) { return times(a, b, site_.declared.operand); }
+  [[nodiscard]] matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
+  /// c + a b.
+  [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
+  /// Row i: the sum over j <= i of m(i, j) x_j e^{G_i - G_j}, channel by channel; m lower.
+  [[nodiscard]] matrix<Real> decayed_rows(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G);
+  /// Row j: the sum over i >= j of m(i, j) x_i e^{G_i - G_j}, likewise.
+  [[nodiscard]] matrix<Real> decayed_columns(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G);
+  void add_decayed(matrix<Real>& out, const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows,
+                   std::size_t to_first, std::size_t to_last, std::size_t first, std::size_t last,
+                   const std::vector<Real>* reference);
+  [[nodiscard]] matrix<Real> decayed(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows);
+  /// Rows of x times e^{G}, or e^{G_C - G}.
+  [[nodiscard]] matrix<Real> decayed_to_row(matrix<Real> x, const matrix<Real>& G);
+  [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
+  /// The sum of a row of x times the row of y.
+  [[nodiscard]] Real row_sum(std::span<const Real> x, std::span<const Real> y);
+  [[nodiscard]] narrowing kept() const { return {site_.declared.accumulate, false}; }
+
+  template <class Compute, class Keep>
+  void stage(backward_step which, const Compute& compute, const Keep& keep);
+  void planted(backward_step which, bool input);
+
+  machine<Real>& forward_;
+  std::vector<saved_chunk<Real>> saved_;
+  emulation_options options_;
+  backward_site<Real> site_;
+  matrix<Real> residuals_;  // on the recurrent path, a row for each row of k
+  std::map<std::string, matrix<double>, std::less<>> stages_;
+};
+
+/// <h, dh> over a tile, or over its columns of V for each row: in the format and the order that are declared.
+template <class Real>
+[[nodiscard]] std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, const backward_variant& declared,
+                                           bool by_row);
+
+/// dq and dk of a group: heads added up, then through the l2norm.
+template <class Real>
+void finish_group(backward_group<Real>& g, const fault* planted);
+
+extern template class adjoint<float>;
+extern template class adjoint<double>;
+extern template void finish_group<float>(backward_group<float>&, const fault*);
+extern template void finish_group<double>(backward_group<double>&, const fault*);
+
+}  // namespace deltaproof::emulation_detail

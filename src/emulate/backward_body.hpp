@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What `adjoint` does beside the stages of a chunk (backward_chunk.hpp) and single tokens (backward_tokens.hpp): arithmetic,
+// products with a gate of channels, the chain from the effective step to beta, a whole head.
+#pragma once
+
+#include <utility>
+
+#include "emulate/backward.hpp"
+#include "emulate/machine_body.hpp"
+#include "emulate/step_slopes.hpp"
+
+namespace deltaproof::emulation_detail {
+
+template <class Real>
+adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> saved, const head_cotangents& d,
+                       const emulation_options& options)
+    : forward_{forward},
+      saved_{std::move(saved)},
+      options_{options},
+      site_{forward.site_.in,
+            d,
+            forward.site_.plan,
+            *forward.site_.plan.backward,
+            forward.site_.all,
+            cast<Real>(d.d_o),
+            {},
+            std::nullopt,
+            0,
+            {},
+            {},
+            {},
+            {},
+            {},
+            {},
+            {},
+            {},
+            {}} {}
+
+template <class Real>
+matrix<Real> adjoint<Real>::times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand) {
+  return forward_.times(narrow_copy(a, operand), narrow_copy(b, operand), operand.to, site_.declared.accumulate);
+}
+
+template <class Real>
+matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand) {
+  const matrix<Real> left = narrow_copy(a, operand), right = narrow_copy(b, operand);
+  forward_.accumulate(
+      {left.data(), left.cols(), right.data(), right.cols(), c.data(), c.cols(), left.rows(), left.cols(), right.cols()},
+      forward_.sums(operand.to, site_.declared.accumulate));
+  return c;
+}
+
+template <class Real>
+Real adjoint<Real>::row_sum(std::span<const Real> x, std::span<const Real> y) {
+  Real sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return narrowed(sum, kept());
+}
+
+template <class Real>
+matrix<Real> adjoint<Real>::decayed_to_row(matrix<Real> x, const matrix<Real>& G) {
+  for (std::size_t r = 0; r < x.rows() && G.cols() > 0; ++r) forward_.decay_row(x.row(r), G.row(r), {});
+  return x;
+}
+
+template <class Real>
+matrix<Real> adjoint<Real>::decayed_to_end(matrix<Real> x, const matrix<Real>& G) {
+  for (std::size_t r = 0; r < x.rows() && G.cols() > 0; ++r) forward_.decay_row(x.row(r), G.row(G.rows() - 1), G.row(r));
+  return x;
+}
+
+// Out rows [to_first, to_last) from rows [first, last) of x: term by term, or with a reference R between them as a product of
+// x e^{R - G} (rows: e^{G - R}) with m, times what is left of the decay.
+template <class Real>
+void adjoint<Real>::add_decayed(matrix<Real>& out, const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows,
+                                std::size_t to_first, std::size_t to_last, std::size_t first, std::size_t last,
+                                const std::vector<Real>* reference) {
+  if (to_first >= to_last || first >= last) return;
+  const std::size_t channels = x.cols();
+  const auto weight = [&](std::size_t to, std::size_t from) { return rows ? m(to, from) : m(from, to); };
+  if (reference == nullptr) {
+    std::vector<Real> decays(channels);
+    for (std::size_t from = first; from < last; ++from) {
+      for (std::size_t to = rows ? std::max(to_first, from) : to_first; to < (rows ? to_last : std::min(to_last, from + 1));
+           ++to) {
+        for (std::size_t c = 0; c < channels; ++c) decays[c] = rows ? G(to, c) - G(from, c) : G(from, c) - G(to, c);
+        forward_.exp2_of_all(decays);
+        for (std::size_t c = 0; c < channels; ++c) out(to, c) += weight(to, from) * x(from, c) * decays[c];
+      }
+    }
+    return;
+  }
+  matrix<Real> left(to_last - to_first, last - first, Real(0)), right = rows_of(x, first, last - first);
+  for (std::size_t to = to_first; to < to_last; ++to) {
+    for (std::size_t from = first; from < last; ++from) left(to - to_first, from - first) = weight(to, from);
+  }
+  for (std::size_t from = first; from < last; ++from) {
+    const std::span<const Real> here = G.row(from), there(*reference);
+    forward_.decay_row(right.row(from - first), rows ? there : here, rows ? here : there);
+  }
+  matrix<Real> sums = times(left, right, site_.declared.intra_operand);
+  for (std::size_t to = to_first; to < to_last; ++to) {
+    const std::span<const Real> here = G.row(to), there(*reference);
+    forward_.decay_row(sums.row(to - to_first), rows ? here : there, rows ? there : here);
+    for (std::size_t c = 0; c < channels; ++c) out(to, c) += sums(to - to_first, c);
+  }
+}
+
+// Blocks as [gate] form has them. The reference of a block of rows is its first gate; of one that sums over later rows, its last.
+template <class Real>
+matrix<Real> adjoint<Real>::decayed(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows) {
+  const std::size_t count = x.rows(), block = site_.plan.gate_block;
+  matrix<Real> out(count, x.cols(), Real(0));
+  const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
+  const gate_form form = site_.declared.blocks.value_or(site_.plan.form);
+  switch (form) {
+    case gate_form::difference:
+      add_decayed(out, m, x, G, rows, 0, count, 0, count, nullptr);
+      return out;
+    case gate_form::factored: {
+      const std::vector<Real> start(x.cols(), Real(0));
+      add_decayed(out, m, x, G, rows, 0, count, 0, count, &start);
+      return out;
+    }
+    case gate_form::reference_block:
+    case gate_form::middle_block:
+      break;
+  }
+  for (std::size_t first = 0; first < count; first += block) {
+    const std::size_t last = std::min(first + block, count);
+    const std::vector<Real> outside = gate_of(rows ? first : last - 1), middle = gate_of(std::min(first + block / 2, count - 1));
+    if (rows) {
+      add_decayed(out, m, x, G, rows, first, last, 0, first, &outside);
+    } else {
+      add_decayed(out, m, x, G, rows, first, last, last, count, &outside);
+    }
+    add_decayed(out, m, x, G, rows, first, last, first, last, form == gate_form::middle_block ? &middle : nullptr);
+  }
+  return out;
+}
+
+template <class Real>
+matrix<Real> adjoint<Real>::decayed_rows(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G) {
+  return decayed(m, x, G, true);
+}
+template <class Real>
+matrix<Real> adjoint<Real>::decayed_columns(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G) {
+  return decayed(m, x, G, false);
+}
+
+template <class Real>
+void adjoint<Real>::planted(backward_step which, bool input) {
+  if (options_.planted == nullptr || options_.planted->code->backward == nullptr) return;
+  for (const planted_backward_hook& h : options_.planted->code->backward->hooks) {
+    if (h.at == which && h.before == input) call(h.change, site_);
+  }
+}
+
+template <class Real>
+template <class Compute, class Keep>
+void adjoint<Real>::stage(backward_step which, const Compute& compute, const Keep& keep) {
+  bool reads_wrongly = false;
+  if (options_.planted != nullptr && options_.planted->code->backward != nullptr) {
+    for (const planted_backward_hook& h : options_.planted->code->backward->hooks)
+      reads_wrongly = reads_wrongly || (h.at == which && h.before);
+  }
+  if (reads_wrongly) {
+    chunk right = site_.now;
+    planted(which, true);
+    compute(site_.now);
+    keep(right, site_.now);
+    site_.now = std::move(right);
+  } else {
+    compute(site_.now);
+  }
+  planted(which, false);
+}
+
+// The chain from the effective step to beta and k, and every gradient in the format it leaves in.
+template <class Real>
+void adjoint<Real>::finish() {
+  const backward_variant& b = site_.declared;
+  const head_input& in = site_.in;
+  site_.d_beta = site_.d_step;
+  for (std::size_t r = 0; r < in.rows(); ++r) {
+    Real& d = site_.d_beta[r];
+    const Real step = site_.all.step[r];
+    if (b.dbeta_form == step_gradient::divide) d = (step * d) / (step + Real(1e-10));
+    d = narrowed(d, {b.dbeta, false});
+    if (in.rule == rule_kind::euler && in.activation == activation_kind::none) continue;
+    Real norm = 0;
+    for (const Real x : site_.all.k.row(r)) norm += x * x;
+    const step_slopes slopes = slopes_of_step(in, in.beta[r], static_cast<double>(norm));
+    for (std::size_t m = 0; m < in.key_dim() && in.rule != rule_kind::euler; ++m) {
+      Real& dk = site_.dk(r, m);
+      dk = narrowed(dk + d * static_cast<Real>(slopes.by_key) * site_.all.k(r, m), {b.dk, false});
+    }
+    d *= static_cast<Real>(slopes.by_beta);
+  }
+  site_.dq = narrow_copy(std::move(site_.dq), {b.dq, false});
+  planted(backward_step::head, false);
+  narrow(std::span<Real>(site_.d_beta), {in.beta_format, false});
+  site_.dv = narrow_copy(std::move(site_.dv), {in.x, false});
+  site_.dg = narrow_copy(std::move(site_.dg), {in.g_format, false});
+}
+
+template <class Real>
+backward_site<Real>& adjoint<Real>::run() {
+  const head_input& in = site_.in;
+  const std::size_t T = in.tokens(), R = in.rows(), K = in.key_dim(), V = in.value_dim(), gates = in.g.cols();
+  site_.now.d_state =
+      narrow_copy(site_.d.d_final_state.empty() ? matrix<Real>(K, V, Real(0)) : cast<Real>(site_.d.d_final_state), kept());
+  site_.dq = matrix<Real>(T, K, Real(0));
+  site_.dk = matrix<Real>(R, K, Real(0));
+  site_.dv = matrix<Real>(R, V, Real(0));
+  site_.d_step.assign(R, Real(0));
+  site_.dg_local = matrix<Real>(R, gates, Real(0));
+  site_.dg = matrix<Real>(T, gates, Real(0));
+  planted(backward_step::start, false);
+  if (site_.plan.path == path_kind::chunk) {
+    run_chunks();
+  } else {
+    run_tokens();
+  }
+  finish();
+  return site_;
+}
+
+}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults of the products of a chunk of the backward pass and of the gradients of its gates.
+#include <numbers>
+
+#include "emulate/backward_faults.hpp"
+
+namespace deltaproof::emulation_detail {
+namespace {
+
+/// -Ai^T D, or -D Ai^T, or with both, D = dw (b e^G k)^T + dv2 (b v)^T: as far as a wrong kernel goes.
+template <class Real>
+matrix<Real> overlap_without(const backward_chunk<Real>& c, bool left, bool strict) {
+  matrix<Real> keys = decayed_keys(c), values = c.v;
+  const bool by_channel = c.G.cols() > 1;
+  for (std::size_t r = 0; r < c.rows && !by_channel; ++r) {
+    for (Real& x : keys.row(r)) x *= c.step[r];
+    for (Real& x : values.row(r)) x *= c.step[r];
+  }
+  matrix<Real> d = plain_product(c.dw, transpose(keys));
+  const matrix<Real> other = plain_product(c.dv2, transpose(values));
+  for (std::size_t i = 0; i < c.rows; ++i) {
+    for (std::size_t j = 0; j < c.rows; ++j) {
+      d(i, j) = (d(i, j) + other(i, j)) * (by_channel ? c.step[j] : Real(1));
+      if (j > i || (strict && j == i)) d(i, j) = 0;
+    }
+  }
+  d = plain_product(d, transpose(c.Ai));
+  if (left) d = plain_product(transpose(c.Ai), d);
+  for (std::size_t i = 0; i < c.rows; ++i) {
+    for (std::size_t j = 0; j < c.rows; ++j) {
+      const bool kept = strict ? j < i : j <= i;
+      const Real decay = c.G.cols() == 1 && kept ? std::exp2(c.G(i, 0) - c.G(j, 0)) : Real(1);
+      d(i, j) = kept ? -d(i, j) * decay : Real(0);
+    }
+  }
+  return d;
+}
+
+}  // namespace
+
+backward_fault_table product_faults() {
+  using enum backward_step;
+  return {
+      {"ds-strict", "dAqk", "a token's own weight has no gradient", paths::chunk, with_do,
+       after_step(ds,
+                  [](auto& s) {
+                    for (std::size_t r = 0; r < s.now.rows; ++r) s.now.ds(r, r) = 0;
+                  })},
+      {"ds-undecayed", "dAqk", "the gradient of the weights lacks their decay", paths::chunk,
+       [](const problem& p) { return gated_do(p) && gated_by_one_number(p); },
+       before_step(ds, [](auto& s) { zero_all(s.now.G); })},
+      {"v-for-v-new", "dAqk", "v stands in for v_new", paths::chunk, always,
+       after_step(chunk, [](auto& s) { s.now.v_new = s.now.v; })},
+      {"dq-read-undecayed", "dg_local", "what the state gives q lacks its decay", paths::chunk, gated_do,
+       after_step(read,
+                  [](auto& s) {
+                    auto& c = s.now;
+                    c.dq_read = plain_product(c.d_o, transpose(c.h));
+                    scale_all(c.dq_read, s.all.scale);
+                  })},
+      {"dq-read-missing", "dg_local", "the state before the chunk gives q nothing", paths::chunk, with_do,
+       after_step(read, [](auto& s) { zero_all(s.now.dq_read); })},
+      {"dk-write-missing", "dg_local", "the cotangent of the state gives k nothing", paths::chunk, always,
+       after_step(read, [](auto& s) { zero_all(s.now.dk_write); })},
+      {"dA-one-Ai", "dAkk", "the gradient of A has one of its two factors Ai^T", paths::chunk, always,
+       after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, false, true); })},
+      {"dA-not-negated", "dAkk", "the gradient of A has the other sign", paths::chunk, always,
+       after_step(dA, [](auto& s) { scale_all(s.now.dA, decltype(s.all.scale)(-1)); })},
+      {"dA-nonstrict", "dAkk", "the diagonal of A has a gradient", paths::chunk, always,
+       after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, true, false); })},
+      {"dA-without-du", "dAkk", "u gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dv2); })},
+      {"dA-without-dw", "dAkk", "w gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dw); })},
+      {"Ai-untransposed", "dg_local", "Ai in place of its transpose carries dw and dv2 back", paths::chunk, always,
+       before_step(wy, [](auto& s) { s.now.Ai = transpose(s.now.Ai); })},
+      {"dv-without-beta", "dv", "dv lacks the factor beta", paths::chunk, always,
+       after_step(wy,
+                  [](auto& s) {
+                    for (std::size_t r = 0; r < s.now.rows; ++r) {
+                      for (auto& x : s.now.dv.row(r)) x = s.now.step[r] == 0 ? x : x / s.now.step[r];
+                    }
+                  })},
+      {"dk2-overwrites-dk", "dk_hat", "the part of dk from w and A replaces what stood there", paths::chunk, always,
+       before_step(wy, [](auto& s) { zero_all(s.now.dk_inside); })},
+      {"dk-beta-missing", "dk_hat", "the part of dk from A lacks the factor beta", paths::chunk, always,
+       after_step(wy,
+                  [](auto& s) {
+                    auto& c = s.now;
+                    for (std::size_t r = 0; r < c.rows; ++r) {
+                      for (std::size_t m = 0; m < c.dk.cols(); ++m) c.dk(r, m) += c.dk_overlap(r, m) * (1 - c.step[r]);
+                    }
+                  })},
+      {"dk-columns-missing", "dg_local", "A gives nothing to the keys of its columns", paths::chunk, always,
+       after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); })},
+      {"db-k-part-missing", "dbeta", "the part of dbeta from A is left out", paths::chunk, always,
+       after_step(wy,
+                  [](auto& s) {
+                    for (std::size_t r = 0; r < s.now.rows; ++r) s.now.d_step[r] -= along(s.now.dk_overlap, s.now.k, r);
+                  })},
+      {"db-w-part-missing", "dbeta", "the part of dbeta from w is left out", paths::chunk, always,
+       after_step(wy,
+                  [](auto& s) {
+                    const auto keys = decayed_keys(s.now);
+                    for (std::size_t r = 0; r < s.now.rows; ++r) s.now.d_step[r] -= along(s.now.dk_transform, keys, r);
+                  })},
+  };
+}
+
+namespace {
+
+/// Sums of dg_local over each chunk, forward or from its end, with or without the row's own.
+template <class Real>
+void sum_again(backward_site<Real>& s, bool forward, bool own, bool restart) {
+  const std::size_t n = s.all.steps_per_token, C = s.plan.chunk, rows = s.dg_local.rows();
+  for (std::size_t m = 0; m < s.dg_local.cols(); ++m) {
+    Real sum = 0;
+    for (std::size_t at = 0; at < rows; ++at) {
+      const std::size_t row = forward ? at : rows - 1 - at;
+      if (restart && (forward ? row % C == 0 : (row + 1) % C == 0)) sum = 0;
+      const Real next = sum + s.dg_local(row, m);
+      if (row % n == 0) s.dg(row / n, m) = own ? next : sum;
+      sum = next;
+    }
+  }
+}
+
+}  // namespace
+
+backward_fault_table gate_gradient_faults() {
+  using enum backward_step;
+  return {
+      {"hdh-missing", "dg_local", "the decay of the state over the chunk gives the gate nothing", paths::chunk, gated,
+       before_step(backward_step::gate, [](auto& s) { zero_all(s.now.h); })},
+      {"hdh-undecayed", "dg_local", "the sum of h dh lacks the decay of the chunk", paths::chunk, gated,
+       before_step(backward_step::gate,
+                   [](auto& s) {
+                     auto& c = s.now;
+                     for (std::size_t i = 0; i < c.h.rows() && c.G.cols() > 0; ++i) {
+                       const auto grown = std::exp2(-c.G(c.rows - 1, c.G.cols() > 1 ? i : 0));
+                       for (auto& x : c.h.row(i)) x *= std::isfinite(grown) ? grown : 1;
+                     }
+                   })},
+      {"hdh-in-e4m3", "dg_local", "the sum of h dh is made in half the bits of the inputs", paths::chunk, gated,
+       backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
+      {"dg-diagonal-in-blocks", "dg_local",
+       "the gates of a diagonal block are products on e^{G-M} and e^{M-G} in tf32, whose terms i = j cancel in part",
+       paths::chunk, gated_by_channel, backward_arithmetic([](backward_variant& b, const head_input&) {
+         b.blocks = gate_form::middle_block;
+         b.diagonal = diagonal_terms::numeric;
+         b.intra_operand = {tf32, true};
+       })},
+      {"A-gate-term-missing", "dg_local", "A gives the gate nothing", paths::chunk, gated,
+       before_step(backward_step::gate,
+                   [](auto& s) {
+                     zero_all(s.now.dA);
+                     zero_all(s.now.dk_overlap);
+                     zero_all(s.now.dk_overlapped);
+                   })},
+      {"w-gate-term-missing", "dg_local", "w gives the gate nothing", paths::chunk, gated,
+       before_step(backward_step::gate, [](auto& s) { zero_all(s.now.dk_transform); })},
+      {"dg-last-beyond-the-tail", "dg_local", "what the end of the last chunk gains goes to row C - 1, which is not there",
+       paths::chunk, gated,
+       after_step(backward_step::gate,
+                  [](auto& s) {
+                    auto& c = s.now;
+                    if (!c.last || c.rows == c.full_rows) return;
+                    for (std::size_t i = 0; i < c.h.rows(); ++i) {
+                      const std::size_t m = c.G.cols() > 1 ? i : 0;
+                      auto lost = std::exp2(c.G(c.rows - 1, m)) * along(c.h, c.dh, i);
+                      for (std::size_t r = 0; r < c.rows; ++r) lost += c.dk_write(r, i) * c.k(r, i);
+                      c.dg(c.rows - 1, m) -= lost;
+                    }
+                  })},
+      {"dg-cumsum-forward", "dg", "dg is summed from the start of the chunk", paths::chunk, gated,
+       after_step(cumsum, [](auto& s) { sum_again(s, true, true, true); })},
+      {"dg-cumsum-exclusive", "dg", "a row's own part of dg is left out of its sum", paths::chunk, gated,
+       after_step(cumsum, [](auto& s) { sum_again(s, false, false, true); })},
+      {"dg-cumsum-across-chunks", "dg", "the sums that give dg go on over the ends of chunks", paths::chunk, gated,
+       after_step(cumsum, [](auto& s) { sum_again(s, false, true, false); })},
+      {"dg-without-cumsum", "dg", "dg is not summed at all", paths::chunk, gated,
+       after_step(cumsum,
+                  [](auto& s) {
+                    for (std::size_t t = 0; t < s.dg.rows(); ++t) {
+                      for (std::size_t m = 0; m < s.dg.cols(); ++m) s.dg(t, m) = s.dg_local(t * s.all.steps_per_token, m);
+                    }
+                  })},
+      {"dg-times-ln2", "dg", "dg is that of the log2 decay", paths::both, gated,
+       after_step(head, [](auto& s) { scale_all(s.dg, std::numbers::ln2_v<std::decay_t<decltype(s.all.scale)>>); })},
+  };
+}
+
+}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults of what happens to gradients once their chunks are done: chains, tails, groups of heads, the l2norm. And the list of
+// all.
+#include "deltaproof/emulate/faults.hpp"
+#include "emulate/backward_faults.hpp"
+#include "emulate/step_slopes.hpp"
+
+namespace deltaproof {
+namespace emulation_detail {
+
+namespace {
+
+bool tails(const problem& p) { return p.tokens() > 0; }
+
+}  // namespace
+
+backward_fault_table head_gradient_faults() {
+  using enum backward_step;
+  return {
+      {"dh0-of-first-chunk-end", "dinitial_state", "the first chunk is not passed on the way to the initial state", paths::chunk,
+       with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
+      {"dh0-unwritten", "dinitial_state", "the gradient of the initial state is not written", paths::both, with_initial_state,
+       after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
+      {"tail-gradients-unwritten", "dq_hat", "the rows of the last, partial chunk are not written", paths::chunk, tails,
+       after_step(head,
+                  [](auto& s) {
+                    const std::size_t n = s.all.steps_per_token, C = s.plan.chunk, rows = s.dk.rows(), first = rows / C * C;
+                    for (std::size_t row = first; row < rows; ++row) {
+                      zero_row(s.dk, row);
+                      zero_row(s.dv, row);
+                      s.d_beta[row] = 0;
+                      if ((row + 1) % n == 0) zero_row(s.dq, row / n);
+                    }
+                  })},
+      {"db-divided", "dbeta", "dbeta is that of beta v and beta k, divided by beta + 1e-10", paths::both, always,
+       backward_arithmetic([](backward_variant& b, const head_input&) { b.dbeta_form = step_gradient::divide; })},
+      {"rule-chain-missing", "dbeta", "dbeta is that of the effective step", paths::both, derived_step,
+       after_step(head, [](auto& s) { s.d_beta = s.d_step; })},
+      {"rule-chain-missing-in-dk", "dk_hat", "the effective step gives k nothing", paths::both,
+       [](const problem& p) { return p.rule != rule_kind::euler; },
+       after_step(head,
+                  [](auto& s) {
+                    using Real = std::decay_t<decltype(s.all.scale)>;
+                    for (std::size_t r = 0; r < s.dk.rows(); ++r) {
+                      double norm = 0;
+                      for (const auto x : s.all.k.row(r)) norm += static_cast<double>(x) * static_cast<double>(x);
+                      const auto by_key = static_cast<Real>(slopes_of_step(s.in, s.in.beta[r], norm).by_key);
+                      for (std::size_t m = 0; m < s.dk.cols(); ++m) s.dk(r, m) -= s.d_step[r] * by_key * s.all.k(r, m);
+                    }
+                  })},
+      {"gva-not-summed", "dq_hat", "dq and dk are those of the first head of a group", paths::both, grouped,
+       after_group(group,
+                   [](auto& g) {
+                     g.dq_hat = g.dq_heads.front();
+                     g.dk_hat = g.dk_heads.front();
+                   })},
+      {"gva-averaged", "dq_hat", "dq and dk are means over the heads of a group", paths::both, grouped,
+       after_group(group,
+                   [](auto& g) {
+                     using Real = std::decay_t<decltype(g.dq_hat(0, 0))>;
+                     scale_all(g.dq_hat, 1 / static_cast<Real>(g.dq_heads.size()));
+                     scale_all(g.dk_hat, 1 / static_cast<Real>(g.dk_heads.size()));
+                   })},
+      {"l2-bwd-skipped", "dq", "dq and dk are those of the normalised rows", paths::both, normalised,
+       after_group(norm,
+                   [](auto& g) {
+                     g.dq = g.dq_hat;
+                     g.dk = g.dk_hat;
+                   })},
+      {"l2-bwd-without-projection", "dq", "what is along a row is not taken from its gradient", paths::both, normalised,
+       after_group(norm,
+                   [](auto& g) {
+                     const auto unprojected = [&](auto& d, const auto& hat, const matrix<double>& x) {
+                       using Real = std::decay_t<decltype(d(0, 0))>;
+                       for (std::size_t i = 0; i < d.rows(); ++i) {
+                         double squares = g.plan.l2norm_epsilon;
+                         for (const double value : x.row(i)) squares += value * value;
+                         for (std::size_t m = 0; m < d.cols(); ++m)
+                           d(i, m) = hat(i, m) * static_cast<Real>(1 / std::sqrt(squares));
+                       }
+                     };
+                     unprojected(g.dq, g.dq_hat, g.in.q);
+                     unprojected(g.dk, g.dk_hat, g.in.k);
+                   })},
+      {"l2-bwd-swapped", "dq", "dq is projected on the normalised k, and dk on q", paths::both,
+       [](const problem& p) { return p.qk_l2norm && p.num_householder == 1; },
+       after_group(group, [](auto& g) { std::swap(g.q, g.k); })},
+      {"l2-bwd-from-bf16",
+       "dq",
+       "the rows that the l2norm's backward pass projects on are rounded to bf16",
+       paths::both,
+       normalised,
+       {[](backward_variant& b, const head_input&) { b.l2norm_from = norm_source::stored; },
+        nullptr,
+        {},
+        after_group(group,
+                    [](auto& g) {
+                      narrow_all(g.q, {bf16, false});
+                      narrow_all(g.k, {bf16, false});
+                    })
+            .group_hooks}},
+  };
+}
+
+namespace {
+
+struct backward_catalogue {
+  backward_fault_table rows;
+  std::vector<fault_code> codes;
+  std::vector<fault> faults;
+
+  backward_catalogue() {
+    for (const auto table :
+         {cotangent_faults, state_gradient_faults, product_faults, gate_gradient_faults, head_gradient_faults}) {
+      backward_fault_table part = table();
+      std::move(part.begin(), part.end(), std::back_inserter(rows));
+    }
+    codes.resize(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const backward_fault_row& r = rows[i];
+      codes[i].needs = r.needs;
+      codes[i].backward = &r.code;
+      faults.push_back({r.name, r.stage, r.what, r.where != paths::recurrent, r.where != paths::chunk, &codes[i], true});
+    }
+  }
+  // The faults point into the rows and the codes.
+  backward_catalogue(const backward_catalogue&) = delete;
+  backward_catalogue& operator=(const backward_catalogue&) = delete;
+};
+
+}  // namespace
+}  // namespace emulation_detail
+
+std::span<const fault> backward_faults() {
+  static const emulation_detail::backward_catalogue made;
+  return made.faults;
+}
+
+}  // namespace deltaproof

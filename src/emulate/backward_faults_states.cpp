@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Faults of what a backward pass reads from outside, and of the cotangent of the state with what it gives v_new and w.
+#include "deltaproof/emulate/emulate_gradients.hpp"
+#include "emulate/backward_faults.hpp"
+
+namespace deltaproof::emulation_detail {
+
+backward_fault_table cotangent_faults() {
+  return {
+      {"do-of-next-head", "dv_local", "do of the next head is read", paths::both, several_heads_with_do,
+       reads_cotangents([](const problem& p, std::size_t sequence, std::size_t head, const plan_variant&, head_cotangents& d) {
+         d.d_o = take_cotangents(p, sequence, (head + 1) % p.value_heads()).d_o;
+       })},
+      {"do-late-by-a-token", "dv_local", "do of the token before is read", paths::both, with_do,
+       reads_cotangents([](const problem&, std::size_t, std::size_t, const plan_variant&, head_cotangents& d) {
+         for (std::size_t t = d.d_o.rows(); t-- > 1;)
+           std::copy(d.d_o.row(t - 1).begin(), d.d_o.row(t - 1).end(), d.d_o.row(t).begin());
+         if (d.d_o.rows() > 0) zero_row(d.d_o, 0);
+       })},
+      {"dht-ignored", "dh", "dfinal_state is not read", paths::both, with_dfinal_state,
+       after_step(backward_step::start, [](auto& s) { zero_all(s.now.d_state); })},
+      {"dht-transposed", "dh", "dfinal_state is read as [V, K]", paths::both, with_dfinal_state,
+       after_step(backward_step::start, [](auto& s) { transpose_layout(s.now.d_state); })},
+      {"dht-of-first-sequence", "dh", "dfinal_state of the first sequence is read for every sequence", paths::both,
+       several_with_dfinal_state,
+       reads_cotangents([](const problem& p, std::size_t, std::size_t head, const plan_variant&, head_cotangents& d) {
+         d.d_final_state = take_cotangents(p, 0, head).d_final_state;
+       })},
+      {"varlen-dstate-leak", "dh", "the cotangent of the next sequence's state is added to that of this sequence's last",
+       paths::both, several_with_dfinal_state,
+       reads_cotangents([](const problem& p, std::size_t sequence, std::size_t head, const plan_variant&, head_cotangents& d) {
+         if (sequence + 1 >= p.sequence_count()) return;
+         const matrix<double> next = take_cotangents(p, sequence + 1, head).d_final_state;
+         for (std::size_t i = 0; i < next.size(); ++i) d.d_final_state.data()[i] += next.data()[i];
+       })},
+  };
+}
+
+backward_fault_table state_gradient_faults() {
+  using enum backward_step;
+  return {
+      {"dv-local-unscaled", "dv_local", "the weights of dv_local lack the scale", paths::chunk, scaled_do,
+       after_step(dv_local, [](auto& s) { scale_all(s.now.dv_local, 1 / s.all.scale); })},
+      {"dv-local-strict", "dv_local", "a token's own weight is left out of dv_local", paths::chunk, with_do,
+       after_step(dv_local,
+                  [](auto& s) {
+                    auto& c = s.now;
+                    for (std::size_t r = 0; r < c.rows; ++r) {
+                      for (std::size_t j = 0; j < c.dv_local.cols(); ++j) c.dv_local(r, j) -= c.weights(r, r) * c.d_o(r, j);
+                    }
+                    narrow_all(c.dv_local, {s.declared.dv_local, false});
+                  })},
+      {"dh-undecayed", "dh", "the cotangent of the state passes a chunk without its decay", paths::chunk, gated,
+       before_step(state,
+                   [](auto& s) {
+                     auto& c = s.now;
+                     for (std::size_t i = 0; i < c.d_state.rows() && c.G.cols() > 0; ++i) {
+                       const auto grown = std::exp2(-c.G(c.rows - 1, c.G.cols() > 1 ? i : 0));
+                       for (auto& x : c.d_state.row(i)) x *= std::isfinite(grown) ? grown : 1;
+                     }
+                   })},
+      {"q-ungated-in-dh", "dh", "q enters the cotangent of the state without its decay", paths::chunk, gated_do,
+       before_step(state, [](auto& s) { forget_gates(s.now); })},
+      {"scale-missing-in-dh", "dh", "the read-out enters the cotangent of the state without the scale", paths::chunk, scaled_do,
+       before_step(state, [](auto& s) { scale_all(s.now.q, 1 / s.all.scale); })},
+      {"dv2-not-used-for-dh", "dh", "dv_local, not dv2, is carried to the chunk before", paths::chunk, always,
+       before_step(state, [](auto& s) { s.now.d_change = s.now.dv_local; })},
+      {"w-added-in-dh", "dh", "w^T dv2 is added to the cotangent of the state, not taken from it", paths::chunk, always,
+       before_step(state, [](auto& s) { scale_all(s.now.w, decltype(s.all.scale)(-1)); })},
+      {"dh-late-by-a-chunk", "dh", "the cotangent of the state at the end of the next chunk is stored", paths::chunk, always,
+       before_step(dv2,
+                   [](auto& s) {
+                     if (s.after) s.now.d_state = s.after->dh;
+                   })},
+      {"dv2-undecayed", "dv2", "what dS gives v_new lacks the decay to the end of the chunk", paths::chunk, gated,
+       before_step(dv2, [](auto& s) { zero_all(s.now.G); })},
+      {"dv2-without-local", "dv2", "dv_local is not added to dv2", paths::chunk, with_do,
+       before_step(dv2, [](auto& s) { zero_all(s.now.dv_local); })},
+      {"dw-sign", "dw", "dw has the other sign", paths::chunk, always,
+       after_step(dw, [](auto& s) { scale_all(s.now.dw, decltype(s.all.scale)(-1)); })},
+      {"dw-from-local", "dw", "dw is made of dv_local, not of dv2", paths::chunk, always,
+       before_step(dw, [](auto& s) { s.now.dv2 = s.now.dv_local; })},
+      {"h-late-by-a-chunk", "dw", "the state after the chunk is read for the one before it", paths::chunk, always,
+       after_step(chunk,
+                  [](auto& s) {
+                    if (s.after) s.now.h = s.after->h;
+                  })},
+  };
+}
+
+}  // namespace deltaproof::emulation_detail

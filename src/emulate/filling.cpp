@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "emulate/filling.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "deltaproof/emulate/faults.hpp"
+
+namespace deltaproof::emulation_detail {
+
+filling::filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
+
+void filling::put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
+  const std::size_t rows = shape[1], heads = shape[2], width = from.cols();
+  for (std::size_t i = 0; i < from.rows(); ++i) {
+    std::copy(from.row(i).begin(), from.row(i).end(),
+              values.begin() + static_cast<std::ptrdiff_t>(((batch * rows + first + i) * heads + head) * width));
+  }
+}
+
+void filling::put_block(std::span<const double> from, std::size_t index) {
+  std::copy(from.begin(), from.end(), values.begin() + static_cast<std::ptrdiff_t>(index * from.size()));
+}
+
+forward_tensors::forward_tensors(const problem& p, const plan_variant& variant, bool stages)
+    : p_{p},
+      variant_{variant},
+      chunks_{stages ? chunk_count(p, variant.chunk) : 0},
+      o_(stored_format(variant, "o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}),
+      states_(stored_format(variant, "final_state"), {p.sequence_count(), p.value_heads(), p.key_dim(), p.value_dim()}) {
+  if (!stages) return;
+  const std::size_t B = p.batch(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), C = variant.chunk;
+  const auto keep = [&](const char* name, std::vector<std::size_t> shape) {
+    kept_.emplace(name, filling(stored_format(variant, name), std::move(shape)));
+  };
+  if (p.g)
+    keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
+  keep("A", {B, R, HV, C});
+  keep("Ai", {B, R, HV, C});
+  keep("w", {B, R, HV, K});
+  keep("u", {B, R, HV, V});
+  keep("v_new", {B, R, HV, V});
+  keep("h", {B, chunks_, HV, K, V});
+  if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});
+}
+
+void forward_tensors::put(const head_output& out, std::size_t sequence, const sequence_range& range, std::size_t head,
+                          std::size_t first_chunk) {
+  const std::size_t heads = p_.value_heads(), K = p_.key_dim(), size = K * p_.value_dim();
+  o_.put(out.o, range.batch, range.first_token, head);
+  states_.put_block(out.final_state.entries(), sequence * heads + head);
+  for (auto& [name, to] : kept_) {
+    if (name == "h") {
+      for (std::size_t c = 0; c * K < out.h.rows(); ++c)
+        to.put_block({out.h.data() + c * size, size}, (range.batch * chunks_ + first_chunk + c) * heads + head);
+      continue;
+    }
+    to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2
+           : name == "A"           ? out.A
+           : name == "Ai"          ? out.Ai
+           : name == "w"           ? out.w
+           : name == "u"           ? out.u
+           : name == "v_new"       ? out.v_new
+                                   : out.Aqk,
+           range.batch, range.first_token * p_.num_householder, head);
+  }
+}
+
+result forward_tensors::finished(const emulation_options& options) const {
+  result r;
+  r.o = o_.finished("o");
+  r.final_state = states_.finished("final_state");
+  for (const auto& [name, t] : kept_) r.stages.emplace(name, t.finished(name));
+  r.path = variant_.path;
+  if (variant_.path == path_kind::chunk) r.chunk_size = variant_.chunk;
+  r.kernel = "deltaproof emulate " + variant_.name;
+  r.producer = "deltaproof, an emulation of the plan " + variant_.name +
+               (options.planted ? " with the fault " + std::string(options.planted->name) : "");
+  return r;
+}
+
+std::vector<std::size_t> first_chunks(const problem& p, const std::vector<sequence_range>& sequences, std::size_t chunk) {
+  std::vector<std::size_t> first(sequences.size(), 0);
+  for (std::size_t s = 1; s < sequences.size() && chunk > 0; ++s) {
+    const auto& before = sequences[s - 1];
+    first[s] = sequences[s].batch != before.batch ? 0 : first[s - 1] + (before.tokens * p.num_householder + chunk - 1) / chunk;
+  }
+  return first;
+}
+
+}  // namespace deltaproof::emulation_detail

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "deltaproof/emulate/emulate_gradients.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "emulate/gradient_runs.hpp"
+
+namespace deltaproof {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::problems_with_gradients;
+using testing::relative_distance;
+using ::testing::ThrowsMessage;
+
+/// What a plan in fp64 may lose on these problems: some thousand roundings, in sums that hardly cancel.
+constexpr double wide_error = 1e-12;
+
+TEST(emulate_gradients, in_fp64_every_variant_gives_the_exact_gradients) {
+  const plan wide = plan_named("fp64");
+  std::size_t compared = 0;
+  for (const auto& [name, p] : problems_with_gradients(fp64)) {
+    const reference_gradients truth = solve_gradients(p);
+    for (const path_kind path : {path_kind::chunk, path_kind::recurrent}) {
+      for (const std::size_t chunk : path == path_kind::chunk ? std::vector<std::size_t>{16, 7} : std::vector<std::size_t>{0}) {
+        for (const plan_variant& v : gradient_variants(wide, p, path, chunk)) {
+          const result r = emulate_gradients(p, v, {}, 1);
+          ASSERT_EQ(r.gradients.size(), truth.tensors.size()) << name;
+          for (const auto& [tensor_name, t] : truth.tensors) {
+            const double error = relative_distance(r.gradients.at(tensor_name).to_doubles(), t.value);
+            EXPECT_LT(error, wide_error) << tensor_name << " of " << name << ", " << v.name << ", chunks of " << chunk;
+            ++compared;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 4000U);
+}
+
+TEST(emulate_gradients, the_reference_run_is_the_adjoint_and_measures_a_run_in_fp64) {
+  for (const auto& [name, p] : problems_with_gradients(fp64)) {
+    const reference_gradients truth = solve_gradients(p);
+    const plan_variant v = gradient_variants(plan_named("fp64"), p, path_kind::chunk, 16).front();
+    const std::size_t group = p.value_heads() / p.key_heads();
+    for (std::size_t s = 0; s < p.sequence_count(); ++s) {
+      const std::vector<gradient_head> heads = take_group(p, s, 0);
+      ASSERT_EQ(heads.size(), group);
+      const group_gradients plain = reference_group_gradients(heads), run = emulate_group_gradients(heads, v);
+      const group_gradients error = error_of_wide_gradients(heads, run);
+      const sequence_range range = sequence_at(p, s);
+      const std::size_t K = p.key_dim(), first = (range.batch * p.tokens() + range.first_token) * K;
+      const std::span<const double> dq(truth.tensors.at("dq").value.data() + first, range.tokens * K);
+      EXPECT_LT(p.key_heads() == 1 ? relative_distance(plain.dq.entries(), dq) : 0.0, wide_error) << name;
+      // The run less its measured error is the truth to more than the run's own precision.
+      std::vector<double> corrected(run.dq.size());
+      for (std::size_t i = 0; i < corrected.size(); ++i) corrected[i] = run.dq.data()[i] - error.dq.data()[i];
+      EXPECT_LT(relative_distance(corrected, plain.dq.entries()), wide_error) << name;
+      double largest = 0;
+      for (const double e : error.dk.entries()) largest = std::max(largest, std::fabs(e));
+      EXPECT_LT(largest, 1e-11) << name;
+    }
+  }
+}
+
+TEST(emulate_gradients, the_forward_pass_of_a_backward_pass_is_the_forward_pass) {
+  for (const char* name : {"fla-chunk-gdn", "fp32"}) {
+    generation g;
+    g.op = op_kind::gated_delta_rule;
+    g.tokens = 70;
+    g.key_dim = g.value_dim = 16;
+    g.cotangents = true;
+    g.value_heads = 2;
+    g.key_heads = 1;
+    const problem p = generate(g);
+    const plan_variant v = gradient_variants(plan_named(name), p, path_kind::chunk, 32).front();
+    emulation_options options;
+    options.stages = true;
+    const result forward = emulate(p, v, options, 1), both = emulate_gradients(p, v, options, 1);
+    EXPECT_EQ(both.o.to_doubles(), forward.o.to_doubles()) << name;
+    EXPECT_EQ(both.final_state->to_doubles(), forward.final_state->to_doubles()) << name;
+    for (const auto& [stage, t] : forward.stages) EXPECT_EQ(both.stages.at(stage).to_doubles(), t.to_doubles()) << stage;
+    for (const char* stage : {"dv_local", "dh", "dv2", "dw", "dg_local"})
+      EXPECT_EQ(both.backward_stages.count(stage), 1U) << stage;
+    EXPECT_EQ(both.gradients.at("dq").element_format(), bf16);
+    EXPECT_EQ(both.gradients.at("dinitial_state").element_format(), fp32);
+    // A run is a function of its inputs; another build of it is not the same bits.
+    EXPECT_EQ(emulate_gradients(p, v, options, 2).gradients.at("dg").to_doubles(), both.gradients.at("dg").to_doubles());
+    options.noise_ulps = 1;
+    EXPECT_NE(emulate_gradients(p, v, options, 1).gradients.at("dg").to_doubles(), both.gradients.at("dg").to_doubles());
+  }
+}
+
+TEST(emulate_gradients, a_perturbed_group_keeps_its_shared_rows) {
+  generation g;
+  g.op = op_kind::kda;
+  g.tokens = 9;
+  g.key_dim = g.value_dim = 8;
+  g.key_heads = 1;
+  g.value_heads = 3;
+  g.cotangents = true;
+  const std::vector<gradient_head> group = take_group(generate(g), 0, 0), moved = perturbed(group, 5);
+  for (std::size_t head = 0; head < 3; ++head) {
+    EXPECT_EQ(moved[head].in.q.entries()[0], moved[0].in.q.entries()[0]);
+    EXPECT_TRUE(
+        std::equal(moved[head].in.k.entries().begin(), moved[head].in.k.entries().end(), moved[0].in.k.entries().begin()));
+    const double far = relative_distance(moved[head].d.d_o.entries(), group[head].d.d_o.entries());
+    EXPECT_GT(far, 1e-4);
+    EXPECT_LT(far, 2e-2);
+    EXPECT_NE(moved[head].d.d_final_state.entries()[0], group[head].d.d_final_state.entries()[0]);
+  }
+  EXPECT_EQ(perturbed(group, 5)[2].d.d_o.entries()[3], moved[2].d.d_o.entries()[3]);
+}
+
+TEST(emulate_gradients, refuses_what_it_cannot_say) {
+  generation g;
+  g.tokens = 4;
+  const problem forward = generate(g);
+  g.cotangents = true;
+  const problem both = generate(g);
+  const plan_variant without = variants(plan_named("neumann-64"), both, path_kind::chunk, 64).front();
+  EXPECT_THAT([&] { (void)emulate_gradients(both, without); },
+              ThrowsMessage<format_error>(::testing::AllOf(HasSubstr("neumann-64"), HasSubstr("[backward]"))));
+  const plan_variant with = variants(plan_named("fp32"), both, path_kind::chunk, 64).front();
+  EXPECT_THAT([&] { (void)emulate_gradients(forward, with); }, ThrowsMessage<format_error>(HasSubstr("do nor dfinal_state")));
+  EXPECT_THROW((void)stored_gradient_format(with, both, "dz"), domain_error);
+  EXPECT_THROW((void)emulate_group_gradients(std::span<const gradient_head>{}, with), domain_error);
+}
+
+}  // namespace
+}  // namespace deltaproof
