@@ -83,6 +83,7 @@ class adjoint {
   template <class Compute, class Keep>
   void stage(backward_step which, const Compute& compute, const Keep& keep);
   void planted(backward_step which, bool input);
+  void store_again(chunk& c);
 
   machine<Real>& forward_;
   std::vector<saved_chunk<Real>> saved_;

@@ -154,8 +154,24 @@ template <class Real>
 void adjoint<Real>::planted(backward_step which, bool input) {
   if (options_.planted == nullptr || options_.planted->code->backward == nullptr) return;
   for (const planted_backward_hook& h : options_.planted->code->backward->hooks) {
-    if (h.at == which && h.before == input) call(h.change, site_);
+    if (h.at != which || h.before != input) continue;
+    call(h.change, site_);
+    if (!input) store_again(site_.now);
   }
+}
+
+// What a fault left is stored as what it stands for would be.
+template <class Real>
+void adjoint<Real>::store_again(chunk& c) {
+  const backward_variant& b = site_.declared;
+  const auto store = [](matrix<Real>& m, const format& to) { narrow(std::span<Real>(m.data(), m.size()), {to, false}); };
+  store(c.dv_local, b.dv_local);
+  store(c.dv2, b.dv2);
+  store(c.dw, b.dw);
+  store(c.ds, b.ds);
+  store(c.dA, b.dA);
+  store(c.dg, b.dg);
+  store(site_.dg_local, b.dg);
 }
 
 template <class Real>

@@ -141,6 +141,7 @@ void finish_group(backward_group<Real>& g, const fault* planted) {
   g.dq_hat = joined(g.dq_heads);
   g.dk_hat = joined(g.dk_heads);
   run_hooks(g, planted, backward_step::group);
+  for (matrix<Real>* m : {&g.dq_hat, &g.dk_hat}) narrow(std::span<Real>(m->data(), m->size()), store);
   g.dq = g.in.qk_l2norm ? through_norm(g.dq_hat, g.in.q, g.q, g.plan) : g.dq_hat;
   g.dk = g.in.qk_l2norm ? through_norm(g.dk_hat, g.in.k, g.k, g.plan) : g.dk_hat;
   run_hooks(g, planted, backward_step::norm);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "deltaproof/emulate/faults.hpp"
 #include "emulate/gradient_runs.hpp"
 
 namespace deltaproof {
@@ -128,6 +129,9 @@ TEST(emulate_gradients, refuses_what_it_cannot_say) {
               ThrowsMessage<format_error>(::testing::AllOf(HasSubstr("neumann-64"), HasSubstr("[backward]"))));
   const plan_variant with = variants(plan_named("fp32"), both, path_kind::chunk, 64).front();
   EXPECT_THAT([&] { (void)emulate_gradients(forward, with); }, ThrowsMessage<format_error>(HasSubstr("do nor dfinal_state")));
+  emulation_options planted;
+  planted.planted = &fault_named("dw-sign");
+  EXPECT_THAT([&] { (void)emulate(both, with, planted); }, ThrowsMessage<format_error>(HasSubstr("dw-sign")));
   EXPECT_THROW((void)stored_gradient_format(with, both, "dz"), domain_error);
   EXPECT_THROW((void)emulate_group_gradients(std::span<const gradient_head>{}, with), domain_error);
 }

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Recomputes stored stages of a chunk kernel's backward pass from their own stored inputs, as stages.hpp does those of the
+// forward pass: `measure_backward_stages(plan, problem, result)` says for each how far each element is from what it should be, in
+// units of a bound derived for that element. dh is rebuilt from dfinal_state, do and the stored w and dv2; dv2 from the stored dh
+// and dv_local; dg from dg_local. Operands are rounded here as [backward] of the plan says, sums are made in fp64 and their own
+// error is part of the bound. It exists to tell which stage of a wrong backward pass is wrong.
+//
+// Not claimed: dAkk, dg_local, dq, dk and dbeta, which have too many inputs that are not stored, are not recomputed.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/stages/stages.hpp"
+
+namespace deltaproof {
+
+/// In the order in which a backward pass computes them.
+inline constexpr std::array<std::string_view, 8> judged_backward_stages{"dv_local", "dh", "dv2", "dw",
+                                                                        "dAqk",     "dv", "dg",  "dinitial_state"};
+
+struct backward_stage_report {
+  std::vector<stage_measurement> stages;  ///< in the order of judged_backward_stages
+  std::vector<unjudged_stage> unjudged;   ///< stored, and some input is not
+
+  [[nodiscard]] const stage_measurement* find(std::string_view name) const;
+  /// The first stage with an element beyond its bound, or nothing.
+  [[nodiscard]] const stage_measurement* first_bad() const;
+};
+
+/// Throws: format_error where the plan says nothing of gradients or does not fit; domain_error without a chunk length.
+[[nodiscard]] backward_stage_report measure_backward_stages(const plan& plan, const problem& p, const result& r,
+                                                            unsigned threads = 0);
+
+}  // namespace deltaproof

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Recorded backward passes are within their bounds, stage by stage; with a planted fault the stage that it changes is not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "deltaproof/emulate/emulate_gradients.hpp"
+#include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/stages/backward_stages.hpp"
+#include "support/recordings.hpp"
+
+namespace deltaproof {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct recorded {
+  std::string name;
+  problem p;
+  result r;
+  const plan* declared = nullptr;
+};
+
+std::vector<recorded> recorded_passes() {
+  std::vector<recorded> all;
+  for (const auto& entry : fs::directory_iterator(testing::carried_recordings() / "backward")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".chunk.") == std::string::npos) continue;
+    notes_list notes;
+    recorded one;
+    one.name = name.substr(0, name.find('.'));
+    one.p = read_problem(entry.path().parent_path() / (one.name + ".problem.safetensors"), notes);
+    const safetensors_file raw = read_safetensors(entry);
+    one.r = parse_result(raw, one.p, std::string(raw.metadata("problem_sha256").value_or("")), notes);
+    one.declared = plans_for_kernel(one.r.kernel, one.p, path_kind::chunk).front();
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+TEST(backward_stages, of_recorded_kernels_are_within_their_bounds) {
+  std::size_t judged = 0;
+  for (const recorded& one : recorded_passes()) {
+    const backward_stage_report report = measure_backward_stages(*one.declared, one.p, one.r, 1);
+    for (const stage_measurement& m : report.stages) {
+      std::printf("%-24s %-15s %6zu judged, %zu bad, worst %.3f of its bound, rms %.3f\n", one.name.c_str(), m.name.c_str(),
+                  m.judged, m.bad, m.worst ? m.worst->ratio : 0.0, m.rms_ratio);
+      EXPECT_EQ(m.bad, 0U) << one.name << " " << m.name;
+      EXPECT_EQ(m.unbounded, 0U) << one.name << " " << m.name;
+      judged += m.judged;
+    }
+    EXPECT_EQ(report.first_bad(), nullptr);
+    EXPECT_GE(report.stages.size(), 5U) << one.name;
+  }
+  EXPECT_GT(judged, 100000U);
+}
+
+TEST(backward_stages, a_planted_fault_shows_first_in_the_stage_it_names) {
+  std::size_t named = 0, possible = 0;
+  for (const recorded& one : recorded_passes()) {
+    const plan_variant v = gradient_variants(*one.declared, one.p, path_kind::chunk, *one.r.chunk_size).front();
+    emulation_options without;
+    without.stages = true;
+    const result right = emulate_gradients(one.p, v, without, 1);
+    for (const fault& f : backward_faults()) {
+      const bool judged =
+          std::find(judged_backward_stages.begin(), judged_backward_stages.end(), f.stage) != judged_backward_stages.end();
+      if (!judged || !applies(f, one.p, path_kind::chunk)) continue;
+      emulation_options options;
+      options.planted = &f;
+      options.stages = true;
+      const result wrong = emulate_gradients(one.p, v, options, 1);
+      if (wrong.backward_stages.count(std::string(f.stage)) + wrong.gradients.count(std::string(f.stage)) == 0) continue;
+      const auto bits = [&](const result& r) {
+        const auto stage = r.backward_stages.find(std::string(f.stage));
+        return (stage == r.backward_stages.end() ? r.gradients.at(std::string(f.stage)) : stage->second).to_doubles();
+      };
+      if (bits(wrong) == bits(right)) continue;  // these inputs do not show it
+      ++possible;
+      const backward_stage_report report = measure_backward_stages(*one.declared, one.p, wrong, 1);
+      const bool found = report.first_bad() != nullptr && report.first_bad()->name == f.stage;
+      named += found ? 1 : 0;
+      if (!found) {
+        std::printf("%s on %s: in %s, not named (%s)\n", std::string(f.name).c_str(), one.name.c_str(),
+                    std::string(f.stage).c_str(), report.first_bad() == nullptr ? "nothing" : report.first_bad()->name.c_str());
+      }
+    }
+  }
+  std::printf("%zu of %zu faults are named by their stage\n", named, possible);
+  EXPECT_GT(possible, 60U);
+  EXPECT_GE(static_cast<double>(named), 0.9 * static_cast<double>(possible));
+}
+
+}  // namespace
+}  // namespace deltaproof
