@@ -58,6 +58,10 @@ std::vector<head_place> heads_to_try(const problem& p, const result& r, const ch
   return out;
 }
 
+bool is_gradient(const std::string& tensor) {
+  return std::find(gradient_names.begin(), gradient_names.end(), tensor) != gradient_names.end();
+}
+
 /// Judges slices of one failure and remembers which still fail the same way.
 class slicer {
  public:
@@ -90,6 +94,7 @@ class slicer {
     const result r = slice(r_, p_, at);
     check_options how = options_;
     if (!r.final_state) std::erase_if(how.judge.bounds, [](const tensor_bound& b) { return b.tensor == "final_state"; });
+    std::erase_if(how.judge.bounds, [](const tensor_bound& b) { return is_gradient(b.tensor); });
     ++kept.judged;
     check_report report = check(p, r, how);
     const bool same = same_failure(failure_of(report), wanted_);
@@ -238,6 +243,10 @@ bool same_failure(const failure& a, const failure& b) {
 small_failure smallest_failure(const problem& p, const result& r, const check_report& found, const check_options& options,
                                std::size_t most_heads, const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
+  if (is_gradient(s.wanted().first_bad)) {
+    s.kept.says = "all of the problem: " + s.wanted().first_bad + " comes from every token";
+    return std::move(s.kept);
+  }
   std::size_t tried = 0;
   const auto head = failing_head(s, p, heads_to_try(p, r, found), most_heads, tried);
   // A final state is that of all tokens: with fewer there is none.
@@ -260,6 +269,10 @@ small_failure smallest_failure(const problem& p, const result& r, const check_re
 small_failure shrunk(const problem& p, const result& r, const check_report& found, const check_options& options,
                      const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
+  if (is_gradient(s.wanted().first_bad)) {
+    s.kept.says = "all of the problem: " + s.wanted().first_bad + " comes from every token";
+    return std::move(s.kept);
+  }
   std::size_t tried = 0;
   const auto head = failing_head(s, p, heads_to_try(p, r, found), p.value_heads() * p.sequence_count(), tried);
   if (head && s.wanted().first_bad != "final_state") {

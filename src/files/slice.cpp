@@ -59,6 +59,8 @@ problem slice(const problem& p, const head_slice& at) {
   if (p.g) out.g = rows_of_head(*p.g, range.batch, range.first_token, at.tokens, at.value_head);
   if (p.initial_state) out.initial_state = state_of_head(*p.initial_state, at.sequence, at.value_head);
   out.cu_seqlens.clear();
+  out.d_o.reset();
+  out.d_final_state.reset();
   return out;
 }
 
@@ -71,6 +73,8 @@ result slice(const result& r, const problem& p, const head_slice& at) {
   out.final_state.reset();
   if (r.final_state && at.tokens == range.tokens) out.final_state = state_of_head(*r.final_state, at.sequence, at.value_head);
   out.stages.clear();
+  out.gradients.clear();
+  out.backward_stages.clear();
   for (const auto& [name, t] : r.stages) {
     if (name != "h") {
       out.stages.emplace(name, rows_of_head(t, range.batch, range.first_token * n, at.tokens * n, at.value_head));

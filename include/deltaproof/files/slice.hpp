@@ -22,9 +22,10 @@ struct head_slice {
   friend bool operator==(const head_slice&, const head_slice&) = default;
 };
 
+/// Without cotangents: gradients of a part are not a part of the gradients.
 /// Throws: shape_error where the problem has no such head, sequence or token.
 [[nodiscard]] problem slice(const problem& p, const head_slice& at);
-/// final_state is kept only where the slice reaches the end of the sequence.
+/// final_state is kept only where the slice reaches the end of the sequence, gradients nowhere.
 [[nodiscard]] result slice(const result& r, const problem& p, const head_slice& at);
 
 }  // namespace deltaproof
