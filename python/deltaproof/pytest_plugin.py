@@ -73,6 +73,25 @@ class Checker:
         print(verdict.text)
         return verdict
 
+    def gradients(
+        self,
+        fn: Any,
+        problem: Any,
+        plan: Any = None,
+        *,
+        chunk_size: int | None = None,
+        words: dict[str, Any] | None = None,
+        accept: tuple[str, ...] = ("holds",),
+        **options: Any,
+    ) -> Verdict:
+        """Runs `fn` and its backward pass as `deltaproof.differentiate` does and judges outputs and gradients in one verdict."""
+        from .judge import differentiate
+
+        __tracebackhide__ = True
+        given = getattr(problem, "problem", problem)
+        result = differentiate(fn, given, chunk_size=chunk_size, **(words or {}))
+        return self(given, result, plan, accept=accept, **options)
+
     def _place(self) -> Path:
         """A folder of this test alone, whichever process runs it."""
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._request.node.nodeid).strip("-")[-150:] + (

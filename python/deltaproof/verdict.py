@@ -286,8 +286,8 @@ def check_gradients(
 ) -> Verdict:
     """`check` of what `differentiate(fn, problem)` gives: outputs and gradients in one verdict. options: those of `check`.
 
-    A plan judges the outputs alone: no plan describes a backward pass yet. Gradients are measured, and limited by max_error;
-    `gradient_identities` judges them without a limit of your own."""
+    A plan with a [backward] section judges outputs and gradients; by one without it gradients are measured, and limited by max_error.
+    `gradient_identities` judges them without a plan."""
     given = getattr(problem, "problem", problem)
     return check(given, differentiate(fn, given, chunk_size=chunk_size, **(words or {})), plan, **options)
 

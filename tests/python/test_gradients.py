@@ -37,6 +37,22 @@ def test_a_token_loop_has_the_true_gradients(problem):
     assert {"o", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"} <= set(verdict.tensors)
 
 
+def test_a_plan_judges_outputs_and_gradients_in_one_verdict(problem, deltaproof_check):
+    words = {"path": "recurrent"}
+    verdict = deltaproof_check.gradients(loop, problem, "fp32", words=words, power=False)
+    assert verdict.json["false_alarm"]["gradients"]["tests"] > 0
+    for name in ("o", "final_state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"):
+        assert verdict.tensors[name]["buckets"], name
+        assert verdict.tensors[name]["verdict"] == "holds", name
+
+    def without_the_decay_of_keys(p):
+        return loop(dataclasses.replace(p, g=p.g.detach() + 0 * p.g))
+
+    faulty = deltaproof.check_gradients(without_the_decay_of_keys, problem, "fp32", words=words, power=False)
+    assert faulty.word == "refuted" and faulty.first_bad_stage == "dg", faulty.text
+    assert not faulty.tensors["dk"]["verdict"] == "refuted"
+
+
 def test_identities_hold_and_show_a_fault(problem):
     result = deltaproof.differentiate(loop, problem)
     verdict = deltaproof.gradient_identities(problem, result)
