@@ -3,7 +3,8 @@
 //
 // How long a verdict takes: `check` without options, and without a search for planted faults, on a head count and length that
 // kernel authors test with, and on each recording that is carried (or of the folder DELTAPROOF_RECORDINGS). Wall time, one
-// check each; `goal_s` beside it, and `errors_s`, what the reference and the measured errors alone take of it.
+// check each; `goal_s` beside it, and `errors_s`, what the reference and the measured errors alone take of it. Gradients: a
+// result of a backward pass alone, with `times_forward`, its time over that of the outputs of the same kernel, and `goal_times`.
 #include "deltaproof/check/check.hpp"
 
 #include <benchmark/benchmark.h>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 
@@ -76,6 +78,34 @@ pair_to_judge of_the_usual_size(op_kind op, const std::string& plan_name) {
   return x;
 }
 
+void time_gradients(const std::string& name, op_kind op, const std::string& plan_name) {
+  benchmark::RegisterBenchmark(("check/" + name + "/gradients/no_power").c_str(),
+                               [=](benchmark::State& state) {
+                                 pair_to_judge forward = of_the_usual_size(op, plan_name);
+                                 pair_to_judge backward = forward;
+                                 // Any tensors of these shapes are cotangents.
+                                 backward.p.d_o = forward.r.o;
+                                 backward.p.d_final_state = forward.r.final_state;
+                                 const plan kept = plan_named(plan_name);
+                                 backward.r = emulate_gradients(
+                                     backward.p, gradient_variants(kept, backward.p, path_kind::chunk, 64).front());
+                                 backward.r.kernel = kept.kernels.front();
+                                 backward.r.o = tensor();
+                                 backward.r.final_state.reset();
+                                 check_options options;
+                                 options.plans = plans_of(backward.r, backward.p);
+                                 options.judge.power = false;
+                                 const double outputs = seconds_of(forward, options);
+                                 double gradients = 0;
+                                 for (auto _ : state) state.SetIterationTime(gradients = seconds_of(backward, options));
+                                 state.counters["times_forward"] = gradients / outputs;
+                                 state.counters["goal_times"] = 2.5;
+                               })
+      ->UseManualTime()
+      ->Iterations(1)
+      ->Unit(benchmark::kSecond);
+}
+
 pair_to_judge recorded(const fs::path& folder, const std::string& name, const std::string& path) {
   notes_list notes;
   const safetensors_file file = read_safetensors(folder / (name + ".problem.safetensors"));
@@ -93,6 +123,8 @@ int main(int argc, char** argv) {
                [] { return of_the_usual_size(op_kind::gated_delta_rule, "fla-chunk-gdn"); });
     time_check("T4096_H4_K128_V128/kda", power, goal, [] { return of_the_usual_size(op_kind::kda, "fla-chunk-kda"); });
   }
+  time_gradients("T4096_H4_K128_V128/gdn", op_kind::gated_delta_rule, "fla-chunk-gdn");
+  time_gradients("T4096_H4_K128_V128/kda", op_kind::kda, "fla-chunk-kda");
   const char* const other = std::getenv("DELTAPROOF_RECORDINGS");
   const fs::path folder = other != nullptr ? fs::path(other) : fs::path(DELTAPROOF_SOURCE_DIR) / "tests" / "recordings";
   for (const auto& entry : nlohmann::json::parse(std::ifstream(folder / "index.json"))) {
