@@ -14,6 +14,8 @@
 
 namespace deltaproof {
 
+using check_detail::judge_gradient_coverage;
+using check_detail::judged_gradients;
 using check_detail::locate;
 using check_detail::pairing;
 using check_detail::place;
@@ -156,9 +158,12 @@ double first_radius(const result& r) {
 
 std::vector<plan> plans_of(const result& r, const problem& p) {
   std::vector<plan> out;
-  if (!r.has_outputs() && !r.gradients.empty()) return out;  // no plan says yet what a backward pass may cost
-  for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) out.push_back(*fits);
-  if (!out.empty()) return out;
+  const bool gradients_alone = !r.has_outputs() && !r.gradients.empty();
+  for (const plan* fits : plans_for_kernel(r.kernel, p, path_of(r))) {
+    if (!gradients_alone || fits->backward.stated) out.push_back(*fits);
+  }
+  // Without a plan that says what a backward pass may cost, gradients are measured.
+  if (!out.empty() || gradients_alone) return out;
   std::string candidates;
   for (const plan* fits : candidate_plans(p, path_of(r))) candidates += (candidates.empty() ? "" : ", ") + fits->name;
   throw format_error("check: no plan lists the kernel " + in_quotes(r.kernel) + " for " + std::string(name_of(p.op)) +
@@ -171,12 +176,16 @@ std::vector<plan> plans_of(const result& r, const problem& p) {
 namespace {
 
 /// The plan the kernel keeps, or the one that says most about why it keeps none.
-void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<bool>& skip_o,
-                 const std::vector<bool>& skip_state, const check_options& options, check_report& out) {
+void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<pairing>& pairs,
+                 const judged_gradients& gradients, const check_options& options, check_report& out) {
   const referee_options referee{options.judge, options.threads, options.stop, options.progress, options.memory};
+  const std::vector<bool> none, &skip_o = pairs.empty() ? none : pairs[0].skip,
+                                &skip_state = pairs.size() > 1 ? pairs[1].skip : none;
+  std::optional<gradient_reference> exact;
+  if (!gradients.tensors.empty() && !gradients.stopped) exact.emplace(gradient_reference{gradients.exact, gradients.skip});
   std::vector<plan_report> reports;
   for (const plan& one : options.plans) {
-    reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee));
+    reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee, exact));
     if (combined(reports.back()) == verdict::holds) break;
   }
   const auto broken = [](const plan_report& x) {
@@ -340,29 +349,30 @@ void join_plan(check_report& out) {
   }
 }
 
-/// Gradients are judged by themselves: no plan says yet what a backward pass may cost.
-void add_gradients(const problem& p, const result& r, const check_options& options, check_report& out) {
-  if (out.stopped) return;
-  check_report gradients;
-  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
-  gradients.tensors = std::move(tensors);
-  out.gradients_diverge = std::move(divergences);
-  if (stopped) {
+/// What the errors of the gradients say beside those of the outputs, and of a plan.
+void add_gradients(judged_gradients& gradients, check_report& out) {
+  if (gradients.stopped) {
     out.stopped = true;
     out.judged = combine(out.judged, verdict::undecided);
     out.reason = reason_for(out);
     return;
   }
+  out.gradients_diverge = std::move(gradients.divergences);
+  check_report alone;
+  alone.tensors = std::move(gradients.tensors);
   std::optional<verdict> judged;
-  for (const tensor_report& t : gradients.tensors) {
+  for (const tensor_report& t : alone.tensors) {
     if (t.judged != verdict::vacuous || !t.bounds.empty()) judged = judged ? combine(*judged, t.judged) : t.judged;
   }
-  if (judged && combine(out.judged, *judged) != out.judged) {
-    gradients.judged = *judged;
+  const bool not_finite = std::any_of(alone.tensors.begin(), alone.tensors.end(),
+                                      [](const tensor_report& t) { return t.first_nonfinite.has_value(); });
+  const bool of_gradients = out.conformance && out.conformance->first_bad_stage.starts_with('d');
+  if (judged && (combine(out.judged, *judged) != out.judged || (not_finite && of_gradients))) {
+    alone.judged = *judged;
     out.judged = combine(out.judged, *judged);
-    out.reason = reason_for(gradients);
+    out.reason = reason_for(alone);
   }
-  for (tensor_report& t : gradients.tensors) out.tensors.push_back(std::move(t));
+  for (tensor_report& t : alone.tensors) out.tensors.push_back(std::move(t));
 }
 
 std::string remedy_for(const check_report& out, int max_bits) {
@@ -383,9 +393,10 @@ std::string remedy_for(const check_report& out, int max_bits) {
 }
 
 check_report judge_gradients_alone(const problem& p, const result& r, const check_options& options) {
-  if (!options.plans.empty()) {
-    throw domain_error("check: plan " + options.plans.front().name +
-                       ", and the result holds gradients alone, of which plans say nothing yet; use --max-error");
+  for (const plan& one : options.plans) {
+    if (one.backward.stated) continue;
+    throw domain_error("check: plan " + one.name +
+                       " has no [backward] section, and the result holds gradients alone; use another plan or --max-error");
   }
   if (!p.has_cotangents()) {
     throw domain_error(
@@ -394,12 +405,18 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   }
   check_report out;
   out.preconditions = inspect(p);
-  auto [tensors, divergences, stopped] = check_detail::judge_gradients(p, r, options);
-  out.tensors = std::move(tensors);
-  out.gradients_diverge = std::move(divergences);
-  out.stopped = stopped;
+  judged_gradients gradients = check_detail::judge_gradients(p, r, options);
+  out.tensors = gradients.tensors;
+  out.gradients_diverge = gradients.divergences;
+  out.stopped = gradients.stopped;
   out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
   out.reason = reason_for(out);
+  if (!options.plans.empty() && !out.stopped) {
+    judge_plans(p, r, {}, {}, gradients, options, out);
+    join_plan(out);
+    out.stopped = out.conformance->stopped;
+    judge_gradient_coverage(out);
+  }
   out.remedy = remedy_for(out, options.judge.max_bits);
   return out;
 }
@@ -452,8 +469,9 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   out.reason = reason_for(out);
   const bool known = std::any_of(out.tensors.begin(), out.tensors.end(),
                                  [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
+  judged_gradients gradients = out.stopped ? judged_gradients{} : check_detail::judge_gradients(p, r, options);
   if (!options.plans.empty() && !out.stopped && known) {
-    judge_plans(p, r, ref, pairs[0].skip, pairs.size() > 1 ? pairs[1].skip : std::vector<bool>(), options, out);
+    judge_plans(p, r, ref, pairs, gradients, options, out);
     join_plan(out);
     out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
@@ -462,7 +480,8 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   }
   count_coverage(pairs, out);
   judge_coverage(out);
-  add_gradients(p, r, options, out);
+  if (!out.stopped || gradients.stopped) add_gradients(gradients, out);
+  judge_gradient_coverage(out);
   out.unread = find_unread(p, r);
   if (options.judge.strict_padding) refute_unread(out);
   out.remedy = remedy_for(out, options.judge.max_bits);

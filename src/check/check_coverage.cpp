@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a verdict rests on: elements that were judged by something that not everything passes.
+#include <algorithm>
 #include <cmath>
 
 #include "check/check_parts.hpp"
@@ -51,9 +52,17 @@ double tensor_coverage::share_not_judged() const {
 
 std::size_t tensor_coverage::telling() const { return elements - std::min(elements, out_of_range + overflowed + blind + zero); }
 
-std::string not_judged_text(const check_report& report) {
+namespace {
+
+bool is_gradient(const tensor_report& t) {
+  return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
+}
+
+/// Of all tensors, or of the gradients.
+std::string text_of_what_is_left(const check_report& report, bool gradients_alone) {
   std::string text;
   for (const tensor_report& t : report.tensors) {
+    if (gradients_alone && !is_gradient(t)) continue;
     const tensor_coverage& c = t.coverage;
     const auto add = [&](std::size_t count, const std::string& why) {
       if (count == 0) return;
@@ -65,6 +74,10 @@ std::string not_judged_text(const check_report& report) {
   }
   return text;
 }
+
+}  // namespace
+
+std::string not_judged_text(const check_report& report) { return text_of_what_is_left(report, false); }
 
 void check_detail::refute_finite_beyond_range(const problem& p, const reference& ref, const std::vector<pairing>& pairs,
                                               const check_options& options, check_report& out) {
@@ -140,6 +153,26 @@ void check_detail::judge_coverage(check_report& out) {
     }
   }
   if (passes(out.judged) && !text.empty()) out.reason += "; not judged: " + text;
+}
+
+void check_detail::judge_gradient_coverage(check_report& out) {
+  if (!out.conformance || !out.conformance->gradients.judged) return;
+  const auto passes = [](verdict v) { return v == verdict::holds || v == verdict::measured; };
+  for (tensor_report& t : out.tensors) {
+    if (!is_gradient(t)) continue;
+    for (const limit_reach& reach : out.conformance->reach) {
+      if (reach.tensor != t.name) continue;
+      t.coverage.blind = reach.blind;
+      t.coverage.zero = reach.zero;
+    }
+    if (passes(t.judged) && (t.coverage.share_not_judged() > most_not_judged || t.coverage.telling() == 0))
+      t.judged = verdict::vacuous;
+    if (!passes(out.judged) || !(t.coverage.share_not_judged() > most_not_judged)) continue;
+    out.judged = verdict::vacuous;
+    out.reason = "no limit is exceeded, but too little of " + t.name + " was judged";
+  }
+  const std::string text = text_of_what_is_left(out, true);
+  if ((passes(out.judged) || out.judged == verdict::vacuous) && !text.empty()) out.reason += "; not judged: " + text;
 }
 
 }  // namespace deltaproof

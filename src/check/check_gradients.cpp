@@ -99,7 +99,7 @@ void look_beyond_format(const problem& p, const std::vector<double>& got, const 
 }
 
 tensor_report report_of(const problem& p, const std::string& name, const tensor& stored, const reference_tensor& want,
-                        const check_options& options, std::vector<bool> skip) {
+                        const check_options& options, std::vector<bool>& skip) {
   tensor_report t;
   t.name = name;
   t.dtype = stored.dtype();
@@ -149,15 +149,17 @@ judged_gradients judge_gradients(const problem& p, const result& r, const check_
   ask.max_bits = options.judge.max_bits;
   ask.threads = options.threads;
   ask.stop = options.stop;
-  const reference_gradients want = solve_gradients(p, ask);
+  out.exact = solve_gradients(p, ask);
+  const reference_gradients& want = out.exact;
   out.stopped = want.stopped;
   if (out.stopped) return out;
   out.divergences = want.divergences;
   for (const std::string_view name : gradient_names) {
     const auto given = r.gradients.find(std::string(name));
     if (given == r.gradients.end()) continue;
-    out.tensors.push_back(report_of(p, given->first, given->second, want.tensors.find(name)->second, options,
-                                    beyond_range(p, r, given->first, given->second.size(), want.divergences)));
+    std::vector<bool> skip = beyond_range(p, r, given->first, given->second.size(), want.divergences);
+    out.tensors.push_back(report_of(p, given->first, given->second, want.tensors.find(name)->second, options, skip));
+    if (!skip.empty()) out.skip.emplace(given->first, std::move(skip));
   }
   return out;
 }

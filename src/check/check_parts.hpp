@@ -42,12 +42,17 @@ void count_coverage(const std::vector<pairing>& pairs, check_report& out);
 /// Takes a `holds` or `measured` back that rests on too little, and says in the reason how much of which tensor is not judged.
 void judge_coverage(check_report& out);
 
+/// Counts what the plan's limits on gradients say nothing of; a gradient of which too little is judged is vacuous.
+void judge_gradient_coverage(check_report& out);
+
 /// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32,
 /// or an element its own format, infinity or NaN is due and nothing else is judged.
 struct judged_gradients {
   std::vector<tensor_report> tensors;
   std::vector<gradient_divergence> divergences;
   bool stopped = false;
+  reference_gradients exact;
+  std::map<std::string, std::vector<bool>> skip;  ///< by tensor, where some element is not judged
 };
 [[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options);
 

@@ -75,7 +75,7 @@ std::string first_bad_text(const plan_report& plan, const std::string& stage) {
 template <class Line>
 void conformance_text(const plan_report& plan, const check_report& report, const Line& line) {
   std::string budgets;
-  for (const char* tensor : {"o", "final_state"}) {
+  for (const char* tensor : {"o", "final_state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
     const judged_statistic* rms = closest(plan, tensor, norm_kind::rms);
     const judged_statistic* max = closest(plan, tensor, norm_kind::max);
     if (rms == nullptr || max == nullptr) continue;
@@ -101,10 +101,12 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }
-  if (std::any_of(report.tensors.begin(), report.tensors.end(),
-                  [](const tensor_report& t) { return t.name == "dq" || t.name == "dv"; })) {
-    line("gradients", "measured against the certified adjoint; no plan states a backward pass, so only --max-error limits them");
-  }
+  const bool gradients = std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) {
+    return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
+  });
+  if (gradients && !plan.gradients.judged)
+    line("gradients",
+         "measured against the certified adjoint; the plan has no [backward] section, so only --max-error limits them");
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {

@@ -285,6 +285,10 @@ void conformance_json(const check_report& report, json& j) {
                       {"runs", plan.runs},
                       {"heads", plan.slice},
                       {"argument", plan.argument}};
+  if (plan.gradients.judged) {
+    j["false_alarm"]["gradients"] = {
+        {"tests", plan.gradients.tests}, {"runs", plan.gradients.runs}, {"heads", plan.gradients.slice}};
+  }
 }
 
 using check_detail::sha256_of;

@@ -119,6 +119,10 @@ void require_valid(const statistic& s) {
     throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) +
                        "; give one in [1, 16]");
   }
+  if (!(s.second_order >= 1 && s.second_order <= 16)) {
+    throw domain_error("thresholds: a factor of " + general(s.second_order, 6) + " for errors of second order of " + key_text(s) +
+                       "; give one in [1, 16]");
+  }
   require_runs(s.samples, "thresholds", key_text(s));
   for (const auto& runs : s.samples) {
     for (const double x : runs) {
@@ -262,7 +266,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     return t;
   }
   // Never below a run that was seen: exp(log x) may be less than x.
-  t.value = std::max(t.value, std::exp(decisive) * s.allowance);
+  t.value = std::max(t.value, std::exp(decisive) * s.allowance * s.second_order);
   t.spread = decides.spread;
   t.degrees = decides.from->residuals.degrees;
   t.quantile = decides.quantile;
@@ -273,6 +277,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
                  std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
   if (s.first_order) t.provenance += ", linear";
   if (s.allowance > 1) t.provenance += "; times " + general(s.allowance, 3) + ", as sums may be made in any order";
+  if (s.second_order > 1) t.provenance += "; times " + general(s.second_order, 3) + " for errors of second order";
   if (!t.finite) t.provenance += "; no finite budget: the limit overflows";
   if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the widest pool: add runs";
   return t;

@@ -62,22 +62,6 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
   return out;
 }
 
-/// Whether everything that a kernel forms before o is stored is in fp32 or wider: its error is that of its sums.
-bool made_by_sums(const plan_variant& v, const problem& p) {
-  const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
-  const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
-  bool all = !v.state.cache && !v.state.between_calls && wide(v.state.accumulate) && wide(v.state.store.to) &&
-             kept(v.state.between_tokens) && wide(v.v_new.store) && wide(v.v_new.update_operand.to) && wide(v.o.operand.to) &&
-             wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
-  if (v.path == path_kind::recurrent) return all;
-  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand})
-    all = all && wide(x.to);
-  for (const format& f :
-       {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store})
-    all = all && wide(f);
-  return all && kept(v.inverse.between);
-}
-
 /// What kind of error each place has, by the runs: of first order where it is small beside the truth; made by sums where the
 /// plan rounds nowhere else, or where what is left is as small as sums make it (inputs that the plan's formats hold exactly).
 void classify(const trial& t, drawn& runs) {
@@ -126,6 +110,21 @@ void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs,
 }
 
 }  // namespace
+
+bool made_by_sums(const plan_variant& v, const problem& p) {
+  const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
+  const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
+  bool all = !v.state.cache && !v.state.between_calls && wide(v.state.accumulate) && wide(v.state.store.to) &&
+             kept(v.state.between_tokens) && wide(v.v_new.store) && wide(v.v_new.update_operand.to) && wide(v.o.operand.to) &&
+             wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
+  if (v.path == path_kind::recurrent) return all;
+  for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand})
+    all = all && wide(x.to);
+  for (const format& f :
+       {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store})
+    all = all && wide(f);
+  return all && kept(v.inverse.between);
+}
 
 drawn draw_runs(const trial& t) {
   drawn out;

@@ -84,6 +84,8 @@ struct drawn {
   std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
 };
 [[nodiscard]] drawn draw_runs(const trial& t);
+/// Whether everything that a kernel forms before o is stored in fp32 or wider: its error is that of its sums.
+[[nodiscard]] bool made_by_sums(const plan_variant& v, const problem& p);
 
 /// Stage statistics of the plan's own runs and of the result on one slice; empty where no stage is stored.
 struct stage_draws {
@@ -111,10 +113,12 @@ struct fault_draws {
     signed_statistic draws;        ///< of correct draws
   };
   std::vector<projection> projections;
-  std::vector<statistic> sizes;  ///< norm of the error over all lanes projected, of o and of final_state; by two laws, as `drawn`
+  std::vector<statistic> sizes;       ///< norm of the error over all lanes projected, by tensor; by two laws, as `drawn`
   std::vector<const fault*> all;      ///< that apply
   std::vector<const fault*> by_norm;  ///< those whose error is beyond a threshold by itself
   std::string slice;
+  /// Whether a large share refutes: the errors of the runs are those of the result, none of which came from before the slice.
+  bool tests_shares = true;
 };
 /// `limits` belong to `runs.statistics`.
 [[nodiscard]] fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
@@ -125,9 +129,10 @@ struct fault_draws {
 /// them out, judged. Answers why no `holds` may rest on them; empty where it may.
 [[nodiscard]] std::string judge_reach(const trial& t, plan_report& out);
 
+/// Of a result without outputs its ranges alone: `runs` has no places then.
 [[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 
-/// What the projections say: which faults would show, and which the error is like.
+/// What the projections say: which faults would show, and which the error is like. Added to what `out` has of others.
 void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out);
 /// The suspects of stages that can be the first bad one come first.
 void order_suspects(plan_report& out);

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "emulate/products.hpp"
+#include "referee/gradients.hpp"
 #include "referee/parts.hpp"
 #include "support/text.hpp"
 
@@ -81,7 +82,8 @@ void plan_runs(trial& t) {
 
 std::string place_text(const judged_statistic& s) {
   std::string text = "sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
-  if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  const bool is_state = s.tensor == "final_state" || s.tensor == "dinitial_state";
+  if (!is_state) text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
   return text;
 }
 
@@ -263,16 +265,15 @@ void find_first_bad(const trial& t, plan_report& out) {
     out.first_bad_is_stage = true;
     out.reason = s.reason;
   }
-  for (const char* tensor : {"o", "final_state"}) {
-    const std::string reason = statistic_reason(out, tensor);
-    if (reason.empty()) continue;
+  const auto look = [&](const char* tensor, const std::string& reason) {
+    if (reason.empty()) return;
     if (out.first_bad_stage.empty()) out.first_bad_stage = tensor;
     if (out.reason.empty()) out.reason = reason;
-  }
-  if (const std::string reason = coarser_state(t); !reason.empty()) {
-    if (out.first_bad_stage.empty()) out.first_bad_stage = "final_state";
-    if (out.reason.empty()) out.reason = reason;
-  }
+  };
+  for (const char* tensor : {"o", "final_state"}) look(tensor, statistic_reason(out, tensor));
+  look("final_state", coarser_state(t));
+  // In the order in which a kernel makes them: the cotangents of the state, what reads the states, then what reads both.
+  for (const char* tensor : {"dinitial_state", "dq", "dv", "dk", "dbeta", "dg"}) look(tensor, statistic_reason(out, tensor));
   for (const suspect& s : out.suspects) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
@@ -298,9 +299,9 @@ std::vector<std::string> stages_missing(const trial& t) {
   return out;
 }
 
-void conclude(const trial& t, plan_report& out) {
-  const std::string says_nothing = judge_reach(t, out);
-  out.stages_missing = stages_missing(t);
+/// `says_nothing`: why no verdict of `holds` may rest on the limits; empty where it may.
+void conclude(const trial& t, const std::string& says_nothing, plan_report& out) {
+  if (t.r.has_outputs()) out.stages_missing = stages_missing(t);
   out.judged = std::any_of(out.statistics.begin(), out.statistics.end(),
                            [](const judged_statistic& s) { return s.judged != verdict::undecided; });
   if (!out.first_bad_stage.empty()) {
@@ -361,6 +362,77 @@ void store_o_as_found(std::vector<plan_variant>& plans, const tensor& o) {
   }
 }
 
+/// Everything that limits are drawn from, and how many of them there are.
+struct emulated_runs {
+  drawn outputs;
+  drawn_gradients gradients;
+  stage_draws stages;
+  stage_roundings roundings;
+  bool has_stages = false;
+  false_alarm alarm;
+};
+
+void begins(const trial& t, const char* what) {
+  if (t.options.progress) t.options.progress(what, 0);
+}
+
+emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_report& out) {
+  emulated_runs runs;
+  if (t.r.has_outputs()) runs.outputs = enough_runs(t);
+  out.runs = t.runs;
+  runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
+  if (runs.has_stages && !t.stopped()) {
+    begins(t, "stages of emulated runs");
+    runs.roundings = roundings_of(t.declared, t.p, t.path, t.chunk);
+    if (t.r.stages.count("Aqk") != 0) runs.roundings.output_span = 1;  // of one chunk, so o is
+    runs.stages = draw_stages_beside(t, runs.roundings, runs.outputs);
+  }
+  if (back && !t.stopped()) {
+    begins(t, "emulation of gradients");
+    runs.gradients = draw_gradients(*back);
+    if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
+    out.gradients = {true, gradient_places(*back) + gradient_fault_tests(*back), back->runs, gradient_slice_text(*back)};
+    if (!t.r.has_outputs()) out.runs = back->runs, out.slice = out.gradients.slice;
+  }
+  const std::size_t of_faults = t.r.has_outputs() ? fault_tests(t) : 0;
+  const std::size_t tests = runs.outputs.statistics.size() + runs.stages.rms.size() + runs.stages.bias.size() + of_faults;
+  runs.alarm = {t.options.judge.false_alarm, std::max<std::size_t>(1, tests + out.gradients.tests)};
+  out.tests = runs.alarm.statistics;
+  out.argument = budget_argument(runs.alarm);
+  return runs;
+}
+
+void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const emulated_runs& runs, plan_report& out) {
+  const auto limits = thresholds(runs.outputs.statistics, runs.alarm);
+  const auto of_gradients = gradient_limits(runs.gradients, runs.alarm);
+  judge_statistics(runs.outputs, limits, out);
+  const std::size_t first_gradient = out.statistics.size();
+  if (back) judge_gradient_statistics(runs.gradients, of_gradients, out);
+  if (runs.has_stages) {
+    begins(t, "stages of the result");
+    judge_stage_list(t, runs.roundings, runs.stages, runs.alarm, out);
+  }
+  if (t.options.judge.power) {
+    begins(t, "runs beside the planted faults");
+    const fault_draws draws = t.r.has_outputs() ? draw_faults(t, runs.outputs, limits) : fault_draws{};
+    const fault_draws backward = back ? draw_gradient_faults(*back, runs.gradients, of_gradients) : fault_draws{};
+    if (!t.stopped() && t.r.has_outputs()) judge_faults(draws, runs.alarm, out);
+    if (!t.stopped() && back) judge_faults(backward, runs.alarm, out);
+  }
+  begins(t, "adequacy");
+  out.adequacy = judge_adequacy(t, runs.outputs, limits);
+  if (back && out.adequacy.judged) judge_gradient_adequacy(*back, runs.gradients, out.adequacy);
+  out.stopped = !out.adequacy.judged || (t.options.judge.power && !out.power.ran);
+  find_first_bad(t, out);
+  order_suspects(out);
+  std::string says_nothing = t.r.has_outputs() ? judge_reach(t, out) : std::string();
+  if (back) {
+    const std::string backward = judge_gradient_reach(*back, first_gradient, out);
+    if (says_nothing.empty()) says_nothing = backward;
+  }
+  conclude(t, says_nothing, out);
+}
+
 }  // namespace
 
 std::shared_ptr<referee_memory> make_referee_memory() { return std::make_shared<referee_memory>(); }
@@ -371,7 +443,8 @@ verdict combined(const plan_report& report) {
 }
 
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth,
-                       const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options) {
+                       const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options,
+                       const std::optional<gradient_reference>& gradients) {
   require_valid(options.judge);
   require_threads(options.threads);
   const path_kind path = path_of(r);
@@ -391,54 +464,21 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
           {},
           1};
+  std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;
   plan_report out;
   out.plan = declared.name;
   out.false_alarm = options.judge.false_alarm;
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);
   out.slice = slice_text(t);
-
-  const drawn runs = enough_runs(t);
-  out.runs = t.runs;
-  stage_draws stages;
-  stage_roundings roundings;
-  const bool has_stages = path == path_kind::chunk && !r.stages.empty();
-  const auto begins = [&options](const char* what) {
-    if (options.progress) options.progress(what, 0);
-  };
-  if (has_stages && !t.stopped()) {
-    begins("stages of emulated runs");
-    roundings = roundings_of(declared, p, path, chunk);
-    if (r.stages.count("Aqk") != 0) roundings.output_span = 1;  // of one chunk, so o is
-    stages = draw_stages_beside(t, roundings, runs);
-  }
-  const std::size_t tests = runs.statistics.size() + stages.rms.size() + stages.bias.size() + fault_tests(t);
-  const false_alarm alarm{options.judge.false_alarm, std::max<std::size_t>(1, tests)};
-  out.tests = alarm.statistics;
-  out.argument = budget_argument(alarm);
-  const auto limits = thresholds(runs.statistics, alarm);
-  if (t.stopped()) {
-    out.stopped = true;
-    out.conforms = verdict::undecided;
-    out.reason = "stopped before the plan was emulated";
+  const emulated_runs runs = emulate_runs(t, back, out);
+  if (!t.stopped()) {
+    judge_runs(t, back, runs, out);
     return out;
   }
-  judge_statistics(runs, limits, out);
-  if (has_stages) {
-    begins("stages of the result");
-    judge_stage_list(t, roundings, stages, alarm, out);
-  }
-  if (options.judge.power) {
-    begins("runs beside the planted faults");
-    const fault_draws draws = draw_faults(t, runs, limits);
-    if (!t.stopped()) judge_faults(draws, alarm, out);
-  }
-  begins("adequacy");
-  out.adequacy = judge_adequacy(t, runs, limits);
-  out.stopped = !out.adequacy.judged || (options.judge.power && !out.power.ran);
-  find_first_bad(t, out);
-  order_suspects(out);
-  conclude(t, out);
+  out.stopped = true;
+  out.conforms = verdict::undecided;
+  out.reason = "stopped before the plan was emulated";
   return out;
 }
 

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -11,8 +13,17 @@
 namespace deltaproof::referee_detail {
 namespace {
 
-/// Whether what is wrong in one stage can be in another. v_new and h take turns; Aqk reaches o alone, and o nothing else.
+/// What a backward pass leaves, in the order in which a kernel makes it.
+constexpr std::array<std::string_view, 15> backward_order{"dv_local", "dAqk",   "dh",    "dv2",      "dinitial_state",
+                                                          "dw",       "dq_hat", "dq",    "dAkk",     "dv",
+                                                          "dk_hat",   "dk",     "dbeta", "dg_local", "dg"};
+
+/// Whether what is wrong in one stage can be in another. v_new and h take turns, as do dh and dv2; Aqk reaches o alone, and o
+/// nothing else.
 bool reaches(std::string_view stage, std::string_view other) {
+  const auto place = std::find(backward_order.begin(), backward_order.end(), stage);
+  if (place != backward_order.end())
+    return std::find(place, backward_order.end(), other) != backward_order.end() || (stage == "dv2" && other == "dh");
   if (stage == "inputs" || stage == stage_names.front() || stage == other) return true;
   if (stage == "o" || stage == "final_state") return false;
   if (stage == "Aqk") return other == "o";
@@ -29,6 +40,8 @@ bool is_refuted(const plan_report& report, const std::string& tensor) {
 /// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding
 /// (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
+  // What is wrong before the backward pass begins is not made by it.
+  if (planted.backward && (is_refuted(report, "o") || is_refuted(report, "final_state"))) return false;
   bool fitting = false;
   for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
     const std::string& tensor = draws.sizes[k].tensor;
@@ -67,7 +80,9 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
   std::set<const fault*> seen(draws.by_norm.begin(), draws.by_norm.end());
   for (std::size_t i = 0; i < draws.projections.size(); ++i) {
     const auto& x = draws.projections[i];
-    const threshold& size = sizes[x.tensor == draws.sizes.front().tensor ? 0 : 1];
+    const auto of_tensor =
+        std::find_if(draws.sizes.begin(), draws.sizes.end(), [&](const statistic& size) { return size.tensor == x.tensor; });
+    const threshold& size = sizes[static_cast<std::size_t>(of_tensor - draws.sizes.begin())];
     // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
     const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
     // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice
@@ -79,13 +94,14 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
                          return s.name == x.planted->stage && s.judged == verdict::refuted;
                        });
-    if (!(x.got > limit || (x.score >= 0.5 && wrong))) continue;
+    const double refutes = draws.tests_shares ? limit : std::numeric_limits<double>::infinity();
+    if (!(x.got > refutes || (x.score >= 0.5 && wrong))) continue;
     const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
-    out.suspects.push_back({x.planted, x.got, limit, x.score, x.tensor, false, named});
+    out.suspects.push_back({x.planted, x.got, refutes, x.score, x.tensor, false, named});
   }
   order_suspects(out);
   out.power.ran = true;
-  out.power.slice = draws.slice;
+  if (!draws.slice.empty()) out.power.slice += (out.power.slice.empty() ? "" : "; ") + draws.slice;
   for (const fault* f : draws.all) (seen.count(f) != 0 ? out.power.visible : out.power.invisible).push_back(f);
 }
 

@@ -48,6 +48,8 @@ struct statistic {
   bool first_order = false;
   /// The limit is this many times what the runs show, for what they do not draw: `open_order`, or nothing.
   double allowance = 1;
+  /// Likewise, for what errors of second order add where one of first order is at its limit.
+  double second_order = 1;
   /// Runs scatter by no less, on the log scale: what is known of the error beside them (its own standard error over elements).
   double least_spread = 0;
 };

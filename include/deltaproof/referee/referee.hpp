@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Judges a result against a precision plan: does the kernel keep it (`conforms`), and is the plan itself accurate enough on
-// these inputs (`adequate`)? `judge_plan` emulates the plan on the inputs at hand, takes from the runs a threshold for every
-// tensor, head, horizon bucket and norm at a declared family-wise false-alarm probability, recomputes every stored stage
-// from its stored inputs, and asks of each planted fault whether these inputs could show it and whether the error is like
-// it. Errors, of runs and of the kernel alike, are distances to the oracle. What the probability rests on: proofs/notes/
-// false-alarm.md; `plan_report::argument` is the text a program prints.
+// these inputs (`adequate`)? Gradients are judged where the plan has a [backward] section. `judge_plan` emulates the plan on the
+// inputs at hand, takes from the runs a threshold for every tensor, head, horizon bucket and norm at a declared family-wise
+// false-alarm probability, recomputes every stored stage from its stored inputs, and asks of each planted fault whether these
+// inputs could show it and whether the error is like it. Errors, of runs and of the kernel alike, are distances to the oracle.
+// What the probability rests on: proofs/notes/ false-alarm.md; `plan_report::argument` is the text a program prints.
 #pragma once
 
 #include <atomic>
@@ -22,6 +22,7 @@
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/files/slice.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/oracle/verdict.hpp"
 #include "deltaproof/plan/plan.hpp"
@@ -45,6 +46,12 @@ struct referee_options {
   std::shared_ptr<referee_memory> memory = {};
 };
 
+/// The exact gradients of the tensors that a result holds.
+struct gradient_reference {
+  const reference_gradients& truth;
+  std::map<std::string, std::vector<bool>> skip = {};  ///< by tensor: elements that are not judged; none, or empty: all are
+};
+
 /// The largest share of a tensor's elements that may go unjudged where a verdict is `holds`.
 inline constexpr double most_not_judged = 0.05;
 
@@ -53,7 +60,7 @@ inline constexpr double most_not_judged = 0.05;
 struct judged_statistic {
   std::string tensor;
   std::size_t sequence = 0;
-  std::size_t head = 0;
+  std::size_t head = 0;         ///< of v; of q and k where the tensor is dq or dk
   std::size_t first_token = 0;  ///< of the bucket, inside its sequence
   std::size_t last_token = 0;   ///< past the end
   norm_kind norm = norm_kind::rms;
@@ -148,7 +155,7 @@ struct plan_report {
   std::string first_bad_stage;  ///< a stage that was recomputed from stored ones, else the tensor that is refuted; empty: none
   bool first_bad_is_stage = false;
   std::vector<std::string> stages_missing;  ///< that a kernel of this path has and the result does not hold: they would say more
-  std::vector<limit_reach> reach;           ///< of o, and of final_state where it is judged
+  std::vector<limit_reach> reach;           ///< of o, final_state and the gradients, as far as they are judged
   std::vector<suspect> suspects;  ///< the faults the error is like: those that can have made the first bad stage, then the
                                   ///< others; each the most alike first
   power_report power;
@@ -157,15 +164,23 @@ struct plan_report {
   std::size_t runs = 0;   ///< of each variant on the given inputs, and as many on inputs moved by an ulp or two
   std::string slice;      ///< of heads that were emulated more than once
   std::string argument;
+  struct {
+    bool judged = false;    ///< the plan has a [backward] section, the result gradients, the problem cotangents
+    std::size_t tests = 0;  ///< of `tests` above
+    std::size_t runs = 0;
+    std::string slice;
+  } gradients;
 };
 
 /// The verdict of the two questions together.
 [[nodiscard]] verdict combined(const plan_report& report);
 
-/// `skip`: elements of o, and of final_state in (K, V) order, that are not judged (empty: none).
+/// `skip`: elements of o, and of final_state in (K, V) order, that are not judged (empty: none). Of a result without o, `truth`
+/// is not looked at. `gradients`: nothing where none are judged.
 /// Throws: format_error if the plan does not fit (require_fit).
 [[nodiscard]] plan_report judge_plan(const problem& p, const result& r, const plan& plan, const reference& truth,
                                      const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
-                                     const referee_options& options);
+                                     const referee_options& options,
+                                     const std::optional<gradient_reference>& gradients = std::nullopt);
 
 }  // namespace deltaproof

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include "referee/fault_projections.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+/// <x, y> / (|x| |y|) from the product and the squared norms; 0 where one of them is.
+double cosine(double product, double x, double y) {
+  return x > 0 && y > 0 ? std::clamp(product / std::sqrt(x * y), -1.0, 1.0) : 0;
+}
+
+void add(const by_run& x, by_run& to) {
+  for (std::size_t v = 0; v < to.size(); ++v) {
+    for (std::size_t r = 0; r < to[v].size(); ++r) to[v][r] += x[v][r];
+  }
+}
+
+}  // namespace
+
+double inner(const flat& x, const flat& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double product = static_cast<double>(x[i]) * static_cast<double>(y[i]);
+    if (std::isfinite(product)) sum += product;
+  }
+  return sum;
+}
+
+flat difference(const double* a, const double* b, std::size_t count) {
+  flat out(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double d = a[i] - b[i];
+    out[i] = std::isfinite(d) ? static_cast<float>(d) : 0.0F;
+  }
+  return out;
+}
+
+flat as_flat(const double* a, std::size_t count) {
+  flat out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = std::isfinite(a[i]) ? static_cast<float>(a[i]) : 0.0F;
+  return out;
+}
+
+void tensor_errors::sum_up() {
+  const std::size_t V = same.size(), per_variant = V == 0 ? 0 : same.front().size();
+  const double of_base = inner(base, base);
+  same_size = moved_size = by_run(V, std::vector<double>(per_variant, 0.0));
+  mean_same.assign(base.size(), 0.0F);
+  const float weight = 1.0F / static_cast<float>(V * per_variant);
+  for (std::size_t v = 0; v < V; ++v) {
+    for (std::size_t r = 0; r < per_variant; ++r) {
+      const flat &on_same = same[v][r], &on_moved = moved[v][r];
+      if (!on_same.empty()) same_size[v][r] = std::max(0.0, of_base + 2 * inner(base, on_same) + inner(on_same, on_same));
+      moved_size[v][r] = inner(on_moved, on_moved);
+      for (std::size_t i = 0; i < on_same.size() && i < mean_same.size(); ++i) mean_same[i] += weight * on_same[i];
+    }
+  }
+}
+
+void error_sizes::add(const tensor_errors& x) {
+  referee_detail::add(x.same_size, same);
+  referee_detail::add(x.moved_size, moved);
+}
+
+fault_sums sums_of(const tensor_errors& x, const flat& d) {
+  fault_sums s;
+  s.own = inner(d, d);
+  s.base = inner(x.base, d);
+  for (const flat& run : x.finer) s.finer.push_back(run.empty() ? 0 : inner(run, d));
+  for (const auto* law : {&x.same, &x.moved}) {
+    auto& to = law == &x.same ? s.same : s.moved;
+    for (const auto& variant : *law) {
+      to.emplace_back();
+      for (const flat& run : variant) to.back().push_back(run.empty() ? 0 : inner(run, d));
+    }
+  }
+  return s;
+}
+
+result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got) {
+  result_errors out{std::move(got), {}, {}};
+  out.deviation = out.got;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    flat& d = out.deviation[k];
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= runs[k].base[i];
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= runs[k].mean_same[i];
+    out.deviation_size.push_back(inner(d, d));
+  }
+  return out;
+}
+
+void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, const result_errors& result,
+              std::vector<fault_sums>& to) {
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    if (runs[k].base.empty()) continue;
+    const flat& d = run.difference[k];
+    fault_sums& s = to[k];
+    s.own += run.own[k].own;
+    s.got += inner(result.got[k], d);
+    s.base += run.own[k].base;
+    s.deviation += inner(result.deviation[k], d);
+    s.deviation_size += result.deviation_size[k];
+    add(run.own[k].same, s.same);
+    add(run.own[k].moved, s.moved);
+    s.finer.resize(run.own[k].finer.size());
+    for (std::size_t i = 0; i < s.finer.size(); ++i) s.finer[i] += run.own[k].finer[i];
+  }
+}
+
+fault_draws::projection projection_on(const fault& planted, const std::string& tensor, fault_sums s, const error_sizes& sizes) {
+  fault_draws::projection x;
+  x.planted = &planted;
+  x.tensor = tensor;
+  x.got = s.got / s.own;
+  x.of_fault = 1 + s.base / s.own;
+  x.fault_size = std::sqrt(s.own);
+  for (const double finer : s.finer) x.finer = std::max(x.finer, (s.base + finer) / s.own);
+  x.score = cosine(s.deviation, s.deviation_size, s.own);
+  x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
+  x.same_inputs.two_sided = x.draws.two_sided = false;
+  for (std::size_t v = 0; v < s.same.size(); ++v) {
+    for (std::size_t r = 0; r < s.same[v].size(); ++r) {
+      s.same[v][r] = cosine(s.base + s.same[v][r], sizes.same[v][r], s.own);
+      s.moved[v][r] = cosine(s.moved[v][r], sizes.moved[v][r], s.own);
+    }
+  }
+  x.same_inputs.samples = std::move(s.same);
+  x.draws.samples = std::move(s.moved);
+  return x;
+}
+
+statistic size_of_error(const std::string& tensor, const error_sizes& squares) {
+  const auto roots = [](std::vector<double> x) {
+    for (double& xi : x) xi = std::sqrt(xi);
+    return x;
+  };
+  statistic size{.tensor = tensor, .samples = {}};
+  for (std::size_t v = 0; v < squares.same.size(); ++v) {
+    size.samples.push_back(roots(squares.same[v]));
+    size.samples.push_back(roots(squares.moved[v]));
+  }
+  return size;
+}
+
+std::size_t runs_beside_faults(std::size_t variants) { return std::max<std::size_t>(3, (24 + variants - 1) / variants); }
+
+std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
+  using leave_out = bool (*)(plan_variant&);
+  static constexpr auto keep = [](format& f) { return f.precision < fp32.precision && (f = fp32, true); };
+  static constexpr auto hold = [](narrowing& n) { return n.to.precision < fp32.precision && (n = {fp32, false}, true); };
+  static constexpr auto drop = [](std::optional<format>& f) { return f && f->precision < fp32.precision && (f.reset(), true); };
+  static constexpr auto before_it_is_stored = [](const plan_variant& x, std::optional<narrowing>& operand) {
+    return x.path == path_kind::chunk && !operand && x.state.store.to.precision < fp32.precision &&
+           (operand = narrowing{fp32, false}, true);
+  };
+  static constexpr leave_out all[] = {
+      [](plan_variant& x) { return drop(x.l2norm_store); },
+      [](plan_variant& x) { return keep(x.beta); },
+      [](plan_variant& x) { return hold(x.A.operand); },
+      [](plan_variant& x) { return keep(x.A.store); },
+      [](plan_variant& x) { return hold(x.inverse.operand); },
+      [](plan_variant& x) { return hold(x.inverse.merge_operand); },
+      [](plan_variant& x) { return drop(x.inverse.between); },
+      [](plan_variant& x) { return keep(x.inverse.store); },
+      [](plan_variant& x) { return hold(x.u.operand); },
+      [](plan_variant& x) { return hold(x.w.operand); },
+      [](plan_variant& x) { return keep(x.u.store); },
+      [](plan_variant& x) { return keep(x.w.store); },
+      [](plan_variant& x) { return hold(x.state.store); },
+      [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
+      [](plan_variant& x) { return drop(x.state.between_tokens); },
+      [](plan_variant& x) {
+        const bool stored = x.state.cache || x.state.between_calls;
+        x.state.cache.reset();
+        x.state.between_calls.reset();
+        return stored;
+      },
+      [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
+      [](plan_variant& x) { return keep(x.v_new.store); },
+      [](plan_variant& x) { return hold(x.v_new.update_operand); },
+      [](plan_variant& x) { return hold(x.o.operand); },
+  };
+  std::vector<plan_variant> out;
+  for (const leave_out one : all) {
+    plan_variant finer = v;
+    if (one(finer)) out.push_back(std::move(finer));
+  }
+  return out;
+}
+
+}  // namespace deltaproof::referee_detail

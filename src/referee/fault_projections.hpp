@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Errors projected on what planted faults do, for outputs and gradients alike: runs of the plan, runs with a fault and the
+// result leave errors of some tensors in some lanes; their products are added up over the lanes, and `projection_on` makes of the
+// sums what a verdict needs (false-alarm.md, L6).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "referee/parts.hpp"
+
+namespace deltaproof::referee_detail {
+
+using flat = std::vector<float>;
+using by_run = std::vector<std::vector<double>>;  ///< [variant][run]
+
+/// Sum of x y; what is not finite in either counts as 0: a fault must show by its error.
+[[nodiscard]] double inner(const flat& x, const flat& y);
+[[nodiscard]] flat difference(const double* a, const double* b, std::size_t count);
+[[nodiscard]] flat as_flat(const double* a, std::size_t count);
+
+/// One of the judged tensors of a lane, as runs of the plan leave it.
+struct tensor_errors {
+  flat base;                             ///< error of the plain run
+  std::vector<std::vector<flat>> same;   ///< [variant][run]: run - plain run, on the same inputs
+  std::vector<std::vector<flat>> moved;  ///< [variant][run]: errors of draws
+  std::vector<flat> finer;               ///< [rounding left out]: run - plain run, on the same inputs
+  flat mean_same;                        ///< of same
+  by_run same_size, moved_size;          ///< sums of squares of the errors of these runs
+
+  /// The last three, from the others.
+  void sum_up();
+};
+
+/// Sums over lanes for one tensor: squared sizes of errors, [variant][run].
+struct error_sizes {
+  by_run same, moved;
+
+  void add(const tensor_errors& x);
+};
+
+/// Sums over lanes for one (fault, tensor).
+struct fault_sums {
+  double own = 0;  ///< <d, d>
+  double got = 0;
+  double base = 0;
+  double deviation = 0;  ///< <got - base - mean(same), d>
+  double deviation_size = 0;
+  by_run same, moved;
+  std::vector<double> finer;  ///< by rounding left out
+};
+
+/// One planted fault in one lane; `difference` is faulty - plain in each tensor.
+struct fault_run {
+  bool lost_tokens = false;
+  std::vector<flat> difference;
+  lane_norms finite_norms;      ///< of its error, where the whole lane was run
+  std::vector<fault_sums> own;  ///< what no result enters
+};
+
+/// What no result enters.
+[[nodiscard]] fault_sums sums_of(const tensor_errors& x, const flat& difference);
+
+/// The result's errors in one lane, and what they are beyond those of the plan's runs.
+struct result_errors {
+  std::vector<flat> got, deviation;
+  std::vector<double> deviation_size;
+};
+[[nodiscard]] result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got);
+
+/// Adds one lane of one fault to its sums, by tensor.
+void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, const result_errors& result,
+              std::vector<fault_sums>& to);
+
+[[nodiscard]] fault_draws::projection projection_on(const fault& planted, const std::string& tensor, fault_sums s,
+                                                    const error_sizes& sizes);
+/// The size of the error itself, from the sums of its squares.
+[[nodiscard]] statistic size_of_error(const std::string& tensor, const error_sizes& squares);
+
+/// Runs of each variant and law: 24 in all leave at least near_pool_degrees behind the spread of a projection for up to eight
+/// variants.
+[[nodiscard]] std::size_t runs_beside_faults(std::size_t variants);
+
+/// The variant with one of its roundings left out, each in turn: kernels that keep the plan, and lie in a direction of their own.
+[[nodiscard]] std::vector<plan_variant> one_rounding_fewer(const plan_variant& v);
+
+}  // namespace deltaproof::referee_detail

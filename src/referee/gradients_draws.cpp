@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Emulated runs of a plan's backward pass, and what kind of error each place has.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "referee/gradients.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+/// Groups and runs that the time allows: all equally often if it does, else some often and the others once. As for the heads of
+/// a forward pass; each gradient has its own pool of residuals, and the one with the fewest places decides.
+void plan_runs(gradient_trial& t) {
+  const std::size_t laws = laws_of_runs(t.variants.size());
+  const auto places_of = [](const gradient_lane& at, std::vector<std::size_t>& places) {
+    for (const gradient_part& part : at.parts) {
+      if (part.judged) places[part.tensor] += part.where.size();
+    }
+  };
+  const auto enough = [&](const std::vector<std::size_t>& places) {
+    std::size_t fewest = 0;
+    for (const std::size_t count : places) {
+      if (count > 0 && (fewest == 0 || count < fewest)) fewest = count;
+    }
+    return std::max<std::size_t>(4, runs_needed(std::max<std::size_t>(1, fewest), laws));
+  };
+  std::vector<double> cost;
+  std::vector<std::size_t> all(gradient_names.size());
+  double total = 0;
+  for (const gradient_lane& at : t.lanes) {
+    places_of(at, all);
+    cost.push_back(seconds_of_gradient_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws));
+    total += cost.back();
+  }
+  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
+  t.slice.clear();
+  if (total * static_cast<double>(enough(all)) <= allowed) {
+    t.slice.resize(t.lanes.size());
+    std::iota(t.slice.begin(), t.slice.end(), std::size_t{0});
+    t.runs = enough(all);
+    return;
+  }
+  std::vector<std::size_t> order(t.lanes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return t.lanes[b].range.tokens < t.lanes[a].range.tokens; });
+  double spent = total;
+  std::vector<std::size_t> places(gradient_names.size());
+  for (const std::size_t i : order) {
+    std::vector<std::size_t> with = places;
+    places_of(t.lanes[i], with);
+    const std::size_t runs = enough(with);
+    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs - 1) > allowed) break;
+    spent += cost[i] * static_cast<double>(runs - 1);
+    t.slice.push_back(i);
+    t.runs = runs;
+    places = std::move(with);
+  }
+  std::sort(t.slice.begin(), t.slice.end());
+}
+
+/// The largest radius of what is judged of a part.
+double floor_of(const gradient_trial& t, const gradient_part& part) {
+  const std::vector<double>& radius = t.exact.truth.tensors.find(part.name())->second.radius;
+  double largest = 0;
+  std::size_t i = 0;
+  for (std::size_t row = 0; row < part.rows; ++row) {
+    for (std::size_t j = 0; j < part.width; ++j, ++i) {
+      const double r = radius[part.first + row * part.stride + j];
+      if ((part.skip.empty() || !part.skip[i]) && std::isfinite(r)) largest = std::max(largest, r);
+    }
+  }
+  return largest;
+}
+
+/// What runs leave of one lane: by part and bucket, the errors of each law.
+struct lane_samples {
+  std::vector<std::vector<statistic>> rms, max;
+};
+
+double typical_of(const statistic& s) {
+  double typical = 0;
+  for (const auto& law : s.samples) {
+    if (!law.empty()) typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
+  }
+  return typical;
+}
+
+/// Whether every format of the backward pass is fp32 or wider: its error is that of its sums.
+bool adds_in_fp32(const backward_variant& b) {
+  const auto wide = [](const format& f) { return f.precision >= fp32.precision; };
+  for (const format& f : {b.accumulate, b.operand.to, b.read_operand.to, b.intra_operand.to, b.dh, b.dv_local, b.dv2, b.dw, b.ds,
+                          b.dA, b.state_sum, b.residual, b.dv, b.dq, b.dk, b.dbeta, b.dg, b.group_sum, b.group_store}) {
+    if (!wide(f)) return false;
+  }
+  return (!b.h || wide(b.h->to)) && (!b.v_new || wide(b.v_new->to)) && (!b.dA_between || wide(*b.dA_between));
+}
+
+/// Whether the order in which the terms of dg are added is open, and rounds in 16 bits.
+bool opens_state_sum(const gradient_trial& t) {
+  return t.declared.backward.state_sum_order.size() > 1 &&
+         std::any_of(t.variants.begin(), t.variants.end(),
+                     [](const plan_variant& v) { return v.backward->state_sum.precision < fp32.precision; });
+}
+
+double relative_error(double typical, double truth) {
+  return typical <= 0 ? 0 : truth > 0 ? typical / truth : std::numeric_limits<double>::infinity();
+}
+
+/// What is open in the order of sums; whether errors are of first order is known when there are limits.
+void classify(const gradient_trial& t, const gradient_lane& at, const std::vector<lane_norms>& truth, lane_samples& drawn) {
+  const bool sums = std::all_of(t.variants.begin(), t.variants.end(),
+                                [&](const plan_variant& v) { return made_by_sums(v, t.p) && adds_in_fp32(*v.backward); });
+  const bool order_is_open = t.declared.A.order.size() > 1, state_sum_is_open = opens_state_sum(t);
+  for (std::size_t k = 0; k < at.parts.size(); ++k) {
+    const gradient_part& part = at.parts[k];
+    for (std::size_t b = 0; b < part.where.size(); ++b) {
+      statistic &rms = drawn.rms[k][b], &max = drawn.max[k][b];
+      const double relative = relative_error(typical_of(rms), truth[k].rms[b]);
+      const bool open = (order_is_open && (sums || relative <= 0x1p-16)) || (state_sum_is_open && part.name() == "dg");
+      rms.allowance = max.allowance = open ? open_order : 1;
+    }
+  }
+}
+
+/// Room for `runs` errors of each law in every place of a lane.
+lane_samples room_for(const gradient_trial& t, const gradient_lane& at, std::size_t laws, std::size_t runs) {
+  lane_samples out;
+  for (const gradient_part& part : at.parts) {
+    auto &rms = out.rms.emplace_back(), &max = out.max.emplace_back();
+    const double floor = part.judged ? floor_of(t, part) : 0;
+    for (std::size_t b = 0; b < part.where.size(); ++b) {
+      statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floor, {}};
+      s.samples.assign(laws, std::vector<double>(runs, 0.0));
+      rms.push_back(s);
+      s.norm = norm_kind::max;
+      max.push_back(std::move(s));
+    }
+  }
+  return out;
+}
+
+/// The places of a lane with what the result errs there; the statistics of parts that it does not hold have served.
+void add_lane(const gradient_trial& t, const gradient_lane& at, const std::vector<lane_norms>& truth, lane_samples samples,
+              drawn_gradients& out) {
+  out.first_place.push_back(out.places.size());
+  const part_values errors = errors_of_result(t, at);
+  for (std::size_t k = 0; k < at.parts.size(); ++k) {
+    const gradient_part& part = at.parts[k];
+    if (!part.judged) continue;
+    const lane_norms got = norms_of(part, errors[k]);
+    for (std::size_t b = 0; b < part.where.size(); ++b) {
+      judged_statistic place;
+      place.tensor = part.name();
+      place.sequence = at.sequence;
+      place.head = part.head;
+      place.first_token = part.where[b].first;
+      place.last_token = part.where[b].last;
+      place.got = got.rms[b];
+      place.truth = truth[k].rms[b];
+      out.places.push_back(place);
+      out.statistics.push_back(std::move(samples.rms[k][b]));
+      place.norm = norm_kind::max;
+      place.got = got.max[b];
+      place.truth = truth[k].max[b];
+      out.places.push_back(place);
+      out.statistics.push_back(std::move(samples.max[k][b]));
+    }
+  }
+}
+
+struct kept_runs {
+  std::vector<lane_samples> samples;
+  range_seen range{};
+};
+
+/// The errors of every run of every lane.
+kept_runs draw_samples(const gradient_trial& t) {
+  struct job {
+    std::size_t lane, law, run;
+  };
+  const std::size_t laws = laws_of_runs(t.variants.size());
+  kept_runs out;
+  std::vector<job> jobs;
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
+    const std::size_t runs = often ? t.runs : 1;
+    out.samples.push_back(room_for(t, t.lanes[i], laws, runs));
+    // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
+    for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
+      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
+    }
+  }
+  std::mutex lock;
+  std::size_t done = 0;
+  parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
+    if (t.stopped()) return;
+    const auto [i, law, r] = jobs[j];
+    const gradient_lane& at = t.lanes[i];
+    const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
+    const plan_variant& variant = t.variants[law / 2];
+    const std::uint64_t seed = t.seed(5, i, law * 1024 + r);
+    range_seen range{};
+    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &range)
+                                            : gradient_errors_of_draw(at, group, variant, seed, &range);
+    std::vector<lane_norms> norms;
+    for (std::size_t k = 0; k < at.parts.size(); ++k) norms.push_back(norms_of(at.parts[k], errors[k]));
+    const std::lock_guard guard(lock);
+    if (at.whole) {
+      for (std::size_t f = 0; f < range.size(); ++f) {
+        if (!(range[f] <= out.range[f])) out.range[f] = out.range[f] != out.range[f] ? out.range[f] : range[f];
+      }
+    }
+    lane_samples& to = out.samples[i];
+    for (std::size_t k = 0; k < norms.size(); ++k) {
+      for (std::size_t b = 0; b < norms[k].rms.size(); ++b) {
+        auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
+        rms[law][r] = norms[k].rms[b];
+        max[law][r] = norms[k].max[b];
+        if (rms[law].size() != 1) continue;
+        rms[law + 1] = rms[law];
+        max[law + 1] = max[law];
+      }
+    }
+    if (t.options.progress)
+      t.options.progress("emulation of gradients", static_cast<double>(++done) / static_cast<double>(jobs.size()));
+  });
+  return out;
+}
+
+drawn_gradients drawn_once(const gradient_trial& t) {
+  const std::string key = "gradients " + t.lanes_key();
+  // Which elements are left out depends on the formats of the result.
+  const bool reusable = std::all_of(t.lanes.begin(), t.lanes.end(), [](const gradient_lane& at) { return at.whole; });
+  kept_runs runs;
+  if (const auto kept = reusable ? recall<kept_runs>(t.options, key) : nullptr) {
+    runs = *kept;
+  } else {
+    runs = draw_samples(t);
+    if (reusable && !t.stopped()) keep(t.options, key, runs);
+  }
+  drawn_gradients out;
+  out.range = runs.range;
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    const gradient_lane& at = t.lanes[i];
+    const part_values exact = exact_values(t, at);
+    std::vector<lane_norms> truth;
+    for (std::size_t k = 0; k < at.parts.size(); ++k) truth.push_back(norms_of(at.parts[k], exact[k]));
+    classify(t, at, truth, runs.samples[i]);
+    add_lane(t, at, truth, std::move(runs.samples[i]), out);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t gradient_places(const gradient_trial& t) {
+  std::size_t places = 0;
+  for (const gradient_lane& at : t.lanes) {
+    for (const gradient_part& part : at.parts) places += part.judged ? 2 * part.where.size() : 0;
+  }
+  return places;
+}
+
+drawn_gradients draw_gradients(gradient_trial& t) {
+  plan_runs(t);
+  drawn_gradients runs = drawn_once(t);
+  // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
+  for (int more = 0; more < 3 && !t.stopped(); ++more) {
+    const auto limits =
+        thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
+      break;
+    t.runs *= 2;
+    runs = drawn_once(t);
+  }
+  return runs;
+}
+
+std::vector<threshold> gradient_limits(const drawn_gradients& runs, const false_alarm& alarm) {
+  std::vector<statistic> all = runs.statistics;
+  for (statistic& s : all) s.first_order = true;
+  std::vector<threshold> limits = thresholds(all, alarm);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double share = relative_error(limits[i].value, runs.places[i].truth);
+    all[i].first_order = share <= 0.5;
+    if (all[i].first_order) all[i].second_order = 1 / (1 - share);
+  }
+  return thresholds(all, alarm);
+}
+
+std::string gradient_slice_text(const gradient_trial& t) {
+  if (t.slice.size() == t.lanes.size()) return "every head";
+  std::string text;
+  for (const std::size_t i : t.slice) {
+    text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
+            std::to_string(t.lanes[i].key_head);
+  }
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " once, with the spread of these";
+}
+
+}  // namespace deltaproof::referee_detail

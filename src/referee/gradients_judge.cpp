@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What limits say of the gradients of a result, and what the plan's backward pass costs by itself.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "referee/gradients.hpp"
+#include "referee/place_cost.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string digits(double x) { return detail::general(x, 4); }
+
+std::string where_text(const judged_statistic& s) {
+  return s.tensor + " at sequence " + std::to_string(s.sequence) + ", " +
+         (s.tensor == "dq" || s.tensor == "dk" ? "key head " : "head ") + std::to_string(s.head) +
+         (s.tensor == "dinitial_state" ? ""
+                                       : ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1));
+}
+
+struct tensor_reach {
+  limit_reach counts;
+  const judged_statistic* widest = nullptr;  ///< the rms whose limit exceeds the truth most
+};
+
+double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : infinity; }
+
+/// Counts one place, and marks it where zeros would pass. A gradient that is a sum which cancels may be farther from the truth
+/// than zeros and keep its plan: such a place is blind, and no more than that.
+void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, double rounds_to_zero, tensor_reach& to) {
+  to.counts.elements += elements;
+  if (rms.judged == verdict::refuted || max.judged == verdict::refuted) return;
+  const bool has_limit = rms.judged == verdict::holds || max.judged == verdict::holds;
+  if (has_limit && max.truth <= rounds_to_zero && rms.got <= rms.truth) {
+    to.counts.zero += elements;
+    return;
+  }
+  const auto refutes_zeros = [](const judged_statistic& s) { return s.judged == verdict::holds && s.limit.value < s.truth; };
+  if (refutes_zeros(rms) || refutes_zeros(max)) return;
+  to.counts.blind += elements;
+  for (judged_statistic* s : {&rms, &max}) {
+    if (s->judged == verdict::holds) s->judged = verdict::vacuous;
+  }
+  if (to.widest == nullptr || excess(rms) > excess(*to.widest)) to.widest = &rms;
+}
+
+std::string reason_of(const tensor_reach& x) {
+  if (static_cast<double>(x.counts.blind) <= most_not_judged * static_cast<double>(x.counts.elements)) return {};
+  return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + x.counts.tensor + ": for " +
+         where_text(*x.widest) +
+         (x.widest->limit.finite ? " the plan's limit is " + digits(x.widest->limit.value) : " runs of the plan overflow") +
+         ", the exact values are " + digits(x.widest->truth) + " in the rms";
+}
+
+/// What the formats alone cost in the backward pass of each lane of the slice: [lane][draw][part].
+using samples_of_formats = std::vector<std::vector<std::vector<lane_norms>>>;
+
+samples_of_formats runs_of_formats(const gradient_trial& t, const plan_variant& alone) {
+  samples_of_formats out(t.slice.size(), std::vector<std::vector<lane_norms>>(alone_draws));
+  std::mutex lock;
+  std::size_t done = 0;
+  const std::size_t jobs = t.slice.size() * alone_draws;
+  parallel_for(jobs, t.options.threads, [&](std::size_t job) {
+    if (t.stopped()) return;
+    const std::size_t i = t.slice[job / alone_draws], draw = job % alone_draws;
+    const gradient_lane& at = t.lanes[i];
+    const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
+    const std::uint64_t seed = t.seed(6, i, draw);
+    const part_values errors =
+        draw % 2 == 0 ? gradient_errors_on_given(t, at, group, alone, seed) : gradient_errors_of_draw(at, group, alone, seed);
+    std::vector<lane_norms> norms;
+    for (std::size_t k = 0; k < at.parts.size(); ++k) norms.push_back(norms_of(at.parts[k], errors[k]));
+    out[job / alone_draws][draw] = std::move(norms);
+    const std::lock_guard guard(lock);
+    if (t.options.progress) t.options.progress("adequacy of gradients", static_cast<double>(++done) / static_cast<double>(jobs));
+  });
+  return out;
+}
+
+/// The root mean square over all buckets of a part, from those of the buckets.
+double over_all(const gradient_part& part, const std::function<double(std::size_t)>& rms) {
+  double squares = 0, elements = 0, largest = 0;
+  for (std::size_t b = 0; b < part.where.size(); ++b) largest = std::max(largest, rms(b));
+  if (!(largest > 0) || std::isinf(largest)) return largest;
+  for (std::size_t b = 0; b < part.where.size(); ++b) {
+    const auto count = static_cast<double>(judged_elements(part, part.where[b]));
+    squares += count * (rms(b) / largest) * (rms(b) / largest);
+    elements += count;
+  }
+  return elements > 0 ? largest * std::sqrt(squares / elements) : 0;
+}
+
+/// The gradients of one lane, `samples` those of its runs in the formats alone. Whoever uses a gradient adds it up over tokens:
+/// each is looked at as a whole, for a few tokens that lose more than others lose nothing in the sum.
+void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_variant& alone, std::size_t i,
+               const std::vector<std::vector<lane_norms>>& samples, std::deque<statistic>& kept, std::vector<place_cost>& out) {
+  const gradient_lane& at = t.lanes[i];
+  std::size_t next = runs.first_place[i];
+  for (std::size_t k = 0; k < at.parts.size(); ++k) {
+    const gradient_part& part = at.parts[k];
+    if (!part.judged) continue;
+    statistic& whole = kept.emplace_back();
+    whole.tensor = part.name();
+    const std::vector<std::vector<double>>& first = runs.statistics[next].samples;
+    place_cost cost;
+    for (std::size_t law = 0; law < first.size(); ++law) {
+      double mean = 0;
+      whole.samples.emplace_back();
+      for (std::size_t r = 0; r < first[law].size(); ++r) {
+        whole.samples.back().push_back(
+            over_all(part, [&](std::size_t b) { return runs.statistics[next + 2 * b].samples[law][r]; }));
+        mean += whole.samples.back().back() / static_cast<double>(first[law].size());
+      }
+      cost.plan = std::max(cost.plan, mean);
+    }
+    cost.magnitude = over_all(part, [&](std::size_t b) { return runs.places[next + 2 * b].truth; });
+    for (std::size_t d = 0; d < samples.size(); ++d)
+      cost.alone[d % 2].push_back(over_all(part, [&](std::size_t b) { return samples[d][k].rms[b]; }));
+    cost.least.fill(unit_roundoff(stored_gradient_format(alone, t.p, part.name())) / 2 * cost.magnitude);
+    cost.runs = &whole;
+    cost.tensor = part.name();
+    next += 2 * part.where.size();
+    // Of what cancels to less than the floor of the reference nothing can be said.
+    if (cost.plan > runs.statistics[next - 1].floor) out.push_back(std::move(cost));
+  }
+}
+
+}  // namespace
+
+void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<threshold>& limits, plan_report& out) {
+  for (std::size_t i = 0; i < runs.places.size(); ++i) {
+    judged_statistic s = runs.places[i];
+    s.limit = limits[i];
+    if (!s.limit.finite || !s.limit.enough) {
+      s.judged = verdict::undecided;
+    } else if (!(s.got <= s.limit.value)) {
+      s.judged = verdict::refuted;
+    }
+    out.statistics.push_back(std::move(s));
+  }
+}
+
+std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, plan_report& out) {
+  std::map<std::size_t, tensor_reach> tensors;
+  std::size_t next = first;
+  for (const gradient_lane& at : t.lanes) {
+    for (const gradient_part& part : at.parts) {
+      if (!part.judged) continue;
+      tensor_reach& to = tensors[part.tensor];
+      to.counts.tensor = part.name();
+      const format stored = t.r.gradients.find(to.counts.tensor)->second.element_format();
+      for (const bucket& b : part.where) {
+        count(out.statistics[next], out.statistics[next + 1], judged_elements(part, b), smallest_subnormal(stored) / 2, to);
+        next += 2;
+      }
+    }
+  }
+  std::string reason;
+  for (const auto& [tensor, reach] : tensors) {
+    out.reach.push_back(reach.counts);
+    if (reason.empty()) reason = reason_of(reach);
+  }
+  return reason;
+}
+
+void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& runs, adequacy_report& out) {
+  const plan_variant alone = formats_alone(t.variants.front());
+  const samples_of_formats samples = runs_of_formats(t, alone);
+  if (t.stopped()) {
+    out.judged = !out.adequate;
+    return;
+  }
+  std::deque<statistic> kept;
+  std::vector<place_cost> places;
+  for (std::size_t s = 0; s < t.slice.size(); ++s) {
+    // A head that leaves its range is near the end of its formats anyway.
+    if (t.lanes[t.slice[s]].whole) add_costs(t, runs, alone, t.slice[s], samples[s], kept, places);
+  }
+  const double each = t.options.judge.false_alarm /
+                      static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  for (const place_cost& c : places) judge_place(c, each, out);
+}
+
+}  // namespace deltaproof::referee_detail

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "referee/gradients.hpp"
+
+namespace deltaproof::referee_detail {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Elements of a part as they lie in the whole tensor.
+template <class At>
+void for_each_element(const gradient_part& part, const At& at) {
+  std::size_t i = 0;
+  for (std::size_t row = 0; row < part.rows; ++row) {
+    for (std::size_t j = 0; j < part.width; ++j, ++i) at(i, part.first + row * part.stride + j);
+  }
+}
+
+/// Which elements, and which tokens, are judged: of a mask over the whole tensor.
+void take_mask(const std::vector<bool>* mask, std::size_t tokens, std::size_t unit, gradient_part& part) {
+  std::size_t from = 0, until = tokens;
+  if (mask != nullptr && !mask->empty()) {
+    std::vector<bool> own(part.rows * part.width);
+    for_each_element(part, [&](std::size_t i, std::size_t at) { own[i] = (*mask)[at]; });
+    const auto is_judged = [](bool skipped) { return !skipped; };
+    const auto first = std::find_if(own.begin(), own.end(), is_judged);
+    if (first == own.end()) {
+      part.judged = false;
+      until = 0;
+    } else if (std::find(own.begin(), own.end(), true) != own.end()) {
+      if (!part.is_state()) {
+        const std::size_t each = part.steps * part.width;
+        from = static_cast<std::size_t>(first - own.begin()) / each;
+        until = tokens - static_cast<std::size_t>(std::find_if(own.rbegin(), own.rend(), is_judged) - own.rbegin()) / each;
+      }
+      part.skip = std::move(own);
+    }
+  }
+  if (part.is_state()) {
+    part.where = {{0, tokens}};
+  } else if (part.name() == "dq") {
+    for (const bucket& b : buckets(until - from, unit)) part.where.push_back({from + b.first, from + b.last});
+  } else {
+    part.where = buckets_from_the_end(from, until, unit);
+  }
+  if (part.where.empty() || part.rows * part.width == 0) part.judged = false;
+}
+
+}  // namespace
+
+std::string gradient_trial::lanes_key() const {
+  std::string key = std::to_string(runs);
+  for (const gradient_lane& at : lanes) {
+    for (const gradient_part& part : at.parts)
+      key += part.where.empty() ? "/"
+                                : "/" + std::to_string(part.where.front().first) + "-" + std::to_string(part.where.back().last);
+  }
+  for (const std::size_t i : slice) key += "," + std::to_string(i);
+  return key;
+}
+
+std::optional<gradient_trial> gradient_trial_of(const trial& t, const gradient_reference& exact) {
+  if (!t.declared.backward.stated) return std::nullopt;
+  gradient_trial out{t.p,
+                     t.r,
+                     t.declared,
+                     exact,
+                     t.options,
+                     t.path,
+                     gradient_variants(t.declared, t.p, t.path, t.chunk),
+                     t.unit,
+                     gradient_lanes_of(t.p, t.r, exact, t.unit),
+                     {},
+                     1};
+  const bool any = std::any_of(out.lanes.begin(), out.lanes.end(), [](const gradient_lane& at) {
+    return std::any_of(at.parts.begin(), at.parts.end(), [](const gradient_part& part) { return part.judged; });
+  });
+  if (!any || out.variants.empty()) return std::nullopt;
+  return out;
+}
+
+std::vector<bucket> buckets_from_the_end(std::size_t from, std::size_t until, std::size_t unit) {
+  std::vector<bucket> out;
+  if (until <= from) return out;
+  const std::size_t chunks = (until + unit - 1) / unit;
+  for (std::size_t back = 0, width = 1; back < chunks && (out.empty() || out.back().first > from); width = back) {
+    const std::size_t last = std::min(until, (chunks - back) * unit);
+    back = std::min(chunks, back + width);
+    out.push_back({std::max(from, (chunks - back) * unit), last});
+  }
+  return out;
+}
+
+std::vector<gradient_lane> gradient_lanes_of(const problem& p, const result& r, const gradient_reference& exact,
+                                             std::size_t unit) {
+  std::vector<gradient_lane> out;
+  const auto sequences = p.sequences();
+  const std::size_t H = p.key_heads(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), n = p.num_householder,
+                    group = HV / H, channels = p.gate_per_channel() ? K : 1;
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const sequence_range& range = sequences[s];
+    const std::size_t tokens = range.tokens, token = range.batch * p.tokens() + range.first_token;
+    for (std::size_t key_head = 0; key_head < H; ++key_head) {
+      gradient_lane at{s, key_head, range, {}, true};
+      const auto add = [&](std::size_t tensor, std::size_t heads, std::size_t head, std::size_t steps, std::size_t width) {
+        gradient_part part;
+        part.tensor = tensor;
+        part.head = head;
+        part.pool = s * heads + head;
+        part.rows = steps == 0 ? K : tokens * steps;
+        part.width = width;
+        part.steps = steps;
+        part.first = steps == 0 ? part.pool * K * V : (token * steps * heads + head) * width;
+        part.stride = steps == 0 ? V : heads * width;
+        const std::string name(part.name());
+        part.judged = r.gradients.count(name) != 0;
+        const auto mask = exact.skip.find(name);
+        take_mask(mask == exact.skip.end() ? nullptr : &mask->second, tokens, unit, part);
+        at.whole = at.whole && part.skip.empty() && (part.judged || r.gradients.count(name) == 0 || tokens == 0);
+        at.parts.push_back(std::move(part));
+      };
+      add(0, H, key_head, 1, K);
+      add(1, H, key_head, n, K);
+      for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) {
+        add(2, HV, h, n, V);
+        add(3, HV, h, n, 1);
+        if (p.g) add(4, HV, h, 1, channels);
+        if (p.initial_state) add(5, HV, h, 0, V);
+      }
+      out.push_back(std::move(at));
+    }
+  }
+  return out;
+}
+
+part_values errors_of_result(const gradient_trial& t, const gradient_lane& at) {
+  part_values out;
+  for (const gradient_part& part : at.parts) {
+    const auto given = t.r.gradients.find(std::string(part.name()));
+    out.emplace_back(given == t.r.gradients.end() ? 0 : part.rows * part.width);
+    for (std::size_t row = 0; row < part.rows && !out.back().empty(); ++row)
+      given->second.read(part.first + row * part.stride, {out.back().data() + row * part.width, part.width});
+  }
+  return errors_of_values(t, std::move(out), at);
+}
+
+part_values exact_values(const gradient_trial& t, const gradient_lane& at) {
+  part_values out;
+  for (const gradient_part& part : at.parts) {
+    const reference_tensor& want = t.exact.truth.tensors.find(part.name())->second;
+    std::vector<double>& x = out.emplace_back(part.rows * part.width);
+    for_each_element(part, [&](std::size_t i, std::size_t from) { x[i] = want.value[from]; });
+  }
+  return out;
+}
+
+part_values values_of(const group_gradients& run, const gradient_lane& at) {
+  part_values out;
+  const auto flat = [](const matrix<double>& m) { return std::vector<double>(m.entries().begin(), m.entries().end()); };
+  const std::size_t first_head = at.parts[2].head;
+  for (const gradient_part& part : at.parts) {
+    const auto& head = run.heads[part.tensor < 2 ? 0 : part.head - first_head];
+    switch (part.tensor) {
+      case 0:
+        out.push_back(flat(run.dq));
+        break;
+      case 1:
+        out.push_back(flat(run.dk));
+        break;
+      case 2:
+        out.push_back(flat(head.dv));
+        break;
+      case 3:
+        out.push_back(head.dbeta);
+        break;
+      case 4:
+        out.push_back(flat(head.dg));
+        break;
+      default:
+        out.push_back(flat(head.dinitial_state));
+    }
+  }
+  return out;
+}
+
+part_values errors_of_values(const gradient_trial& t, part_values values, const gradient_lane& at) {
+  for (std::size_t k = 0; k < at.parts.size(); ++k) {
+    std::vector<double>& x = values[k];
+    if (x.empty()) continue;
+    const reference_tensor& want = t.exact.truth.tensors.find(at.parts[k].name())->second;
+    for_each_element(at.parts[k], [&](std::size_t i, std::size_t from) {
+      x[i] -= want.value[from];
+      for (const auto& low : want.low) x[i] -= low[from];
+    });
+  }
+  return values;
+}
+
+namespace {
+
+void widen(range_seen& to, const group_gradients& run) {
+  for (const head_gradients& head : run.heads) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const double from = head.forward.range[i];
+      if (!(from <= to[i])) to[i] = to[i] != to[i] ? to[i] : from;
+    }
+  }
+}
+
+emulation_options another_build(std::uint64_t seed) {
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace
+
+part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at, const std::vector<gradient_head>& group,
+                                     const plan_variant& variant, std::uint64_t seed, range_seen* range) {
+  const group_gradients run = emulate_group_gradients(group, variant, another_build(seed));
+  if (range != nullptr) widen(*range, run);
+  return errors_of_values(t, values_of(run, at), at);
+}
+
+part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
+                                    std::uint64_t seed, range_seen* range) {
+  const std::vector<gradient_head> moved = perturbed(group, seed, narrowest_operand(variant));
+  const group_gradients run = emulate_group_gradients(moved, variant, another_build(seed));
+  if (range != nullptr) widen(*range, run);
+  if (!measured_by_fp64(variant) || variant.backward->accumulate.precision > fp32.precision)
+    return values_of(error_of_wide_gradients(moved, run), at);
+  part_values out = values_of(run, at);
+  const part_values truth = values_of(reference_group_gradients(moved), at);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    for (std::size_t i = 0; i < out[k].size(); ++i) out[k][i] -= truth[k][i];
+  }
+  return out;
+}
+
+lane_norms norms_of(const gradient_part& part, const std::vector<double>& values) {
+  lane_norms out;
+  for (const bucket& b : part.where) {
+    const bucket rows = part.rows_of(b);
+    double squares = 0, largest = 0;
+    std::size_t count = 0;
+    bool finite = true;
+    const auto for_each = [&](const auto& take) {
+      for (std::size_t i = rows.first * part.width; i < rows.last * part.width && i < values.size(); ++i) {
+        if (part.skip.empty() || !part.skip[i]) take(values[i]);
+      }
+    };
+    for_each([&](double x) {
+      ++count;
+      finite = finite && std::isfinite(x);
+      largest = std::max(largest, std::fabs(x));
+    });
+    // Scaled: squares of errors may leave the range of fp64 where the errors do not.
+    if (finite && largest > 0) for_each([&](double x) { squares += (x / largest) * (x / largest); });
+    out.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
+    out.max.push_back(finite ? largest : infinity);
+  }
+  return out;
+}
+
+std::size_t judged_elements(const gradient_part& part, const bucket& b) {
+  const bucket rows = part.rows_of(b);
+  const std::size_t first = rows.first * part.width, last = rows.last * part.width;
+  if (part.skip.empty()) return last - first;
+  return static_cast<std::size_t>(std::count(part.skip.begin() + static_cast<std::ptrdiff_t>(first),
+                                             part.skip.begin() + static_cast<std::ptrdiff_t>(last), false));
+}
+
+double seconds_of_gradient_run(const problem& p, const plan_variant& variant, std::size_t tokens) {
+  // A backward pass makes each product of the forward pass again and two for each of its transposes; so does its truth.
+  return 3 * seconds_of_run(p, variant, tokens) * static_cast<double>(p.value_heads() / p.key_heads());
+}
+
+}  // namespace deltaproof::referee_detail

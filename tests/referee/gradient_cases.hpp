@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Backward passes of correct kernels, to be judged: `correct_gradients(plan, i)` makes the i-th problem that fits a plan with a
+// [backward] section, with cotangents, and what a kernel that keeps the plan leaves on it; `gradient_alarms` judges many.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "deltaproof/check/check.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
+#include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/number/random.hpp"
+#include "referee/referee_cases.hpp"
+
+namespace deltaproof::testing {
+
+/// Drawn anew for gradients, so that they stand where `correct_run` does: shapes, regimes, laws, variants, builds. Every third
+/// has a cotangent of the final state alone, or of the outputs alone.
+inline correct_result correct_gradients(const plan& declared, std::size_t index, std::uint64_t seed = 0) {
+  philox draw(seed * 1000003 + index, 0xbac4);
+  const auto any_of = [&](const auto& list) { return list[static_cast<std::size_t>(draw.below(list.size()))]; };
+  correct_result out;
+  generation g;
+  const regime_info& regime = regimes()[index % regimes().size()];
+  g.regime = std::string(regime.name);
+  g.seed = seed * 1000003 + index;
+  g.op = any_of(declared.ops);
+  g.dtype = any_of(declared.dtypes);
+  const std::array<std::size_t, 3> widths{16, 32, 48};
+  g.key_dim = any_of(widths);
+  g.value_dim = any_of(widths);
+  const std::array<std::size_t, 9> lengths{2, 17, 31, 63, 64, 65, 100, 128, 192};
+  g.tokens = regime.name == "varlen" ? 192 : any_of(lengths);
+  g.key_heads = 1;
+  g.value_heads = regime.name == "gva" || index % 5 == 0 ? 2 : 1;
+  g.cotangents = true;
+  if (index % 4 == 1 && g.op != op_kind::delta_rule && regime.name != "exact") {
+    const std::array<std::string, 5> laws{"zero", "typical", "slow", "alternating", "model"};
+    g.gate = any_of(laws);
+  }
+  if (index % 7 == 6) g.initial_state = "none";
+  try {
+    out.p = generate(g);
+  } catch (const error&) {  // a regime that needs more channels
+    g.key_dim = g.value_dim = 64;
+    out.p = generate(g);
+  }
+  if (index % 6 == 2) out.p.d_final_state.reset();
+  if (index % 6 == 5 && out.p.d_final_state) out.p.d_o.reset();
+  out.made = complete(g);
+  const path_kind path = any_of(declared.path);
+  const std::array<std::size_t, 3> chunks{16, 32, 64};
+  out.chunk = path == path_kind::recurrent ? 0 : declared.chunk.empty() ? any_of(chunks) : any_of(declared.chunk);
+  const auto all = gradient_variants(declared, out.p, path, out.chunk);
+  const plan_variant& kept = all[static_cast<std::size_t>(draw.below(all.size()))];
+  emulation_options options;
+  options.noise_ulps = index % 2 == 1 ? 1 : 0;
+  options.seed = draw();
+  out.r = emulate_gradients(out.p, kept, options, 1);
+  if (index % 3 == 1) {  // the backward pass alone
+    out.r.o = tensor();
+    out.r.final_state.reset();
+  }
+  out.what = "gradients " + std::to_string(index) + " of " + kept.name + ": " + options_text(out.made) +
+             (out.chunk > 0 ? ", chunk " + std::to_string(out.chunk) : "");
+  return out;
+}
+
+struct gradient_alarm_count {
+  std::size_t judged = 0, alarms = 0, inadequate = 0, vacuous = 0, undecided = 0;
+};
+
+/// The runs first, first + 1, ...; one in four is looked at for every planted fault too.
+inline gradient_alarm_count gradient_alarms(const plan& declared, std::size_t first, std::size_t runs) {
+  gradient_alarm_count out;
+  for (std::size_t i = first; i < first + runs; ++i) {
+    const correct_result run = correct_gradients(declared, i);
+    check_options options;
+    options.plans = {declared};
+    options.threads = 1;
+    options.judge.seed = i;
+    options.judge.power = philox(i, 0x71).below(4) == 0;
+    const check_report report = check(run.p, run.r, options);
+    if (!report.conformance) {
+      ++out.undecided;
+      continue;
+    }
+    const plan_report& plan = *report.conformance;
+    ++out.judged;
+    out.vacuous += plan.conforms == verdict::vacuous ? 1 : 0;
+    out.undecided += plan.conforms == verdict::undecided ? 1 : 0;
+    if (!plan.adequacy.adequate) {
+      const auto& ranges = plan.adequacy.ranges;
+      out.inadequate += std::any_of(ranges.begin(), ranges.end(), [](const range_report& r) { return r.violated; }) ? 0 : 1;
+      std::printf("inadequate: %s: %s\n", run.what.c_str(), plan.adequacy.reason.c_str());
+    }
+    if (plan.conforms == verdict::vacuous || plan.conforms == verdict::undecided)
+      std::printf("%s: %s: %s\n", std::string(name_of(plan.conforms)).c_str(), run.what.c_str(), plan.reason.c_str());
+    if (plan.conforms != verdict::refuted) continue;
+    ++out.alarms;
+    std::string text = "false alarm: " + run.what;
+    for (const std::string& line : alarms_of(plan)) text += "\n    " + line;
+    std::printf("%s\n", text.c_str());
+  }
+  std::printf(
+      "%s: %zu false alarms in %zu runs with gradients (%zu judged), %zu plans called inadequate for their error; %zu "
+      "undecided, %zu vacuous\n",
+      declared.name.c_str(), out.alarms, runs, out.judged, out.inadequate, out.undecided, out.vacuous);
+  std::fflush(stdout);
+  return out;
+}
+
+/// Presets with a [backward] section.
+inline std::vector<std::string> backward_preset_names() {
+  std::vector<std::string> names;
+  for (const plan& x : plans()) {
+    if (x.backward.stated) names.push_back(x.name);
+  }
+  return names;
+}
+
+}  // namespace deltaproof::testing

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The referee on gradients: emulated backward passes hold, planted faults of them are refuted in the gradient that is wrong.
+#include "referee/gradients.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "deltaproof/emulate/faults.hpp"
+#include "referee/gradient_cases.hpp"
+#include "support/multiplier.hpp"
+#include "support/thrown.hpp"
+
+namespace deltaproof {
+namespace {
+
+using referee_detail::bucket;
+using referee_detail::buckets_from_the_end;
+using ::testing::HasSubstr;
+
+TEST(gradients_by_plan, buckets_are_counted_from_the_last_chunk) {
+  const auto text = [](std::size_t from, std::size_t until, std::size_t unit) {
+    std::string out;
+    for (const bucket& b : buckets_from_the_end(from, until, unit))
+      out += (out.empty() ? "" : " ") + std::to_string(b.first) + "-" + std::to_string(b.last);
+    return out;
+  };
+  EXPECT_EQ(text(0, 64, 64), "0-64");
+  EXPECT_EQ(text(0, 150, 64), "128-150 64-128 0-64");
+  EXPECT_EQ(text(0, 512, 64), "448-512 384-448 256-384 0-256");
+  EXPECT_EQ(text(100, 150, 64), "128-150 100-128");
+  EXPECT_EQ(text(0, 5, 64), "0-5");
+  EXPECT_EQ(text(3, 3, 64), "");
+  for (std::size_t from = 0; from < 9; ++from) {
+    for (std::size_t until = from; until < 70; ++until) {
+      std::size_t next = until;
+      for (const bucket& b : buckets_from_the_end(from, until, 4)) {
+        EXPECT_EQ(b.last, next);
+        EXPECT_LT(b.first, b.last);
+        EXPECT_TRUE(b.first % 4 == 0 || b.first == from);
+        next = b.first;
+      }
+      EXPECT_EQ(next, from);
+    }
+  }
+}
+
+problem made(op_kind op, std::size_t tokens = 100, std::size_t value_heads = 1) {
+  generation g;
+  g.op = op;
+  g.tokens = tokens;
+  g.key_dim = 32;
+  g.value_dim = 32;
+  g.key_heads = 1;
+  g.value_heads = value_heads;
+  g.seed = 11;
+  g.cotangents = true;
+  return generate(g);
+}
+
+std::string preset_of(op_kind op) {
+  return op == op_kind::delta_rule ? "fla-chunk-delta" : op == op_kind::kda ? "fla-chunk-kda" : "fla-chunk-gdn";
+}
+
+check_report judged(const problem& p, const result& r, const std::string& plan, bool power = false,
+                    const std::shared_ptr<referee_memory>& memory = {}) {
+  check_options options;
+  options.memory = memory;
+  options.plans = {plan_named(plan)};
+  options.judge.power = power;
+  return check(p, r, options);
+}
+
+std::set<std::string> refuted_tensors(const check_report& report) {
+  std::set<std::string> out;
+  for (const judged_statistic& s : report.conformance->statistics) {
+    if (s.judged == verdict::refuted) out.insert(s.tensor);
+  }
+  return out;
+}
+
+TEST(gradients_by_plan, of_emulated_kernels_hold_with_outputs_or_alone) {
+  for (const op_kind op : {op_kind::delta_rule, op_kind::gated_delta_rule, op_kind::kda}) {
+    const problem p = made(op, 100, 2);
+    const plan declared = plan_named(preset_of(op));
+    result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+    for (const bool alone : {false, true}) {
+      if (alone) {
+        r.o = tensor();
+        r.final_state.reset();
+      }
+      const check_report report = judged(p, r, declared.name);
+      EXPECT_EQ(report.judged, verdict::holds) << declared.name << ": " << report.reason;
+      ASSERT_TRUE(report.conformance->gradients.judged);
+      std::set<std::string> tensors;
+      for (const judged_statistic& s : report.conformance->statistics) tensors.insert(s.tensor);
+      EXPECT_EQ(tensors.size(), (alone ? 0U : 2U) + r.gradients.size()) << declared.name;
+      EXPECT_EQ(report.conformance->tests,
+                report.conformance->statistics.size());  // without power: every limit is one of a statistic
+    }
+  }
+}
+
+// What is wrong before any gradient is looked at stays as it is: limits of a result without gradients depend on nothing new.
+TEST(gradients_by_plan, share_the_probability_and_leave_a_result_without_them_alone) {
+  const problem p = made(op_kind::gated_delta_rule);
+  const plan declared = plan_named("fla-chunk-gdn");
+  const result with = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  result without = with;
+  without.gradients.clear();
+  const check_report a = judged(p, with, declared.name), b = judged(p, without, declared.name);
+  EXPECT_FALSE(b.conformance->gradients.judged);
+  EXPECT_EQ(b.conformance->tests, b.conformance->statistics.size());
+  EXPECT_EQ(a.conformance->tests, a.conformance->gradients.tests + b.conformance->tests);
+  for (const judged_statistic& s : a.conformance->statistics)
+    EXPECT_DOUBLE_EQ(s.limit.alpha * static_cast<double>(a.conformance->tests), a.conformance->false_alarm);
+  const auto json = nlohmann::json::parse(to_json(b, {}));
+  EXPECT_FALSE(json.at("false_alarm").contains("gradients"));
+  EXPECT_TRUE(nlohmann::json::parse(to_json(a, {})).at("false_alarm").contains("gradients"));
+  EXPECT_THAT(to_text(a, {}), HasSubstr("; dg rms "));
+}
+
+TEST(gradients_by_plan, planted_faults_are_refuted_in_a_gradient) {
+  std::size_t planted = 0, refuted = 0, forward_refuted = 0;
+  std::string missed;
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    const problem p = made(op, 150, 2);
+    const plan declared = plan_named(preset_of(op));
+    const plan_variant variant = gradient_variants(declared, p, path_kind::chunk, 64).front();
+    const auto memory = make_referee_memory();
+    for (const fault& f : backward_faults()) {
+      if (!applies(f, p, path_kind::chunk)) continue;
+      emulation_options options;
+      options.planted = &f;
+      const check_report report = judged(p, emulate_gradients(p, variant, options), declared.name, false, memory);
+      ++planted;
+      const auto tensors = refuted_tensors(report);
+      forward_refuted += tensors.count("o") + tensors.count("final_state");
+      if (!tensors.empty()) {
+        ++refuted;
+      } else {
+        missed += " " + std::string(name_of(op)) + ":" + std::string(f.name);
+      }
+    }
+  }
+  EXPECT_EQ(forward_refuted, 0U);
+  // Some change less than rounding does on these inputs.
+  EXPECT_GE(refuted * 10, planted * 8) << refuted << " of " << planted << "; missed:" << missed;
+}
+
+TEST(gradients_by_plan, a_fault_is_named_and_its_power_is_stated) {
+  const problem p = made(op_kind::gated_delta_rule, 128, 1);
+  const plan declared = plan_named("fla-chunk-gdn");
+  const plan_variant variant = gradient_variants(declared, p, path_kind::chunk, 64).front();
+  const auto memory = make_referee_memory();
+  const check_report clean = judged(p, emulate_gradients(p, variant), declared.name, true, memory);
+  EXPECT_EQ(clean.judged, verdict::holds) << clean.reason;
+  ASSERT_TRUE(clean.conformance->power.ran);
+  std::vector<const fault*> visible;
+  for (const fault* f : clean.conformance->power.visible) {
+    if (f->backward) visible.push_back(f);
+  }
+  EXPECT_GE(visible.size(), 15U);
+  EXPECT_THAT(clean.conformance->power.slice, HasSubstr("gradients of sequence 0 key head 0"));
+  std::size_t named = 0, tried = 0;
+  for (std::size_t i = 0; i < visible.size(); i += 4, ++tried) {
+    emulation_options options;
+    options.planted = visible[i];
+    options.noise_ulps = 1;
+    options.seed = 5;
+    const check_report report = judged(p, emulate_gradients(p, variant, options), declared.name, true, memory);
+    EXPECT_EQ(report.judged, verdict::refuted) << visible[i]->name;
+    EXPECT_FALSE(report.conformance->first_bad_stage.empty());
+    const auto& suspects = report.conformance->suspects;
+    named +=
+        std::any_of(suspects.begin(), suspects.end(), [&](const suspect& s) { return s.planted == visible[i] && s.is_alike(); })
+            ? 1
+            : 0;
+  }
+  EXPECT_GE(10 * named, 7 * tried) << named << " of " << tried;
+}
+
+TEST(gradients_by_plan, not_finite_ones_are_refuted_and_named) {
+  const problem p = made(op_kind::kda);
+  const plan declared = plan_named("fla-chunk-kda");
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  std::vector<double> values = r.gradients.at("dk").to_doubles();
+  values[7] = std::nan("");
+  r.gradients.at("dk") = tensor::from_doubles(r.gradients.at("dk").element_format(), r.gradients.at("dk").shape(), values, "dk");
+  const check_report report = judged(p, r, declared.name);
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_THAT(report.reason, HasSubstr("dk is nan at sequence 0, head 0, token 0"));
+  EXPECT_EQ(refuted_tensors(report), std::set<std::string>{"dk"});
+}
+
+TEST(gradients_by_plan, a_plan_without_a_backward_section_measures_them) {
+  const problem p = made(op_kind::gated_delta_rule);
+  const plan declared = plan_named("fla-chunk-gdn");
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  plan silent = declared;
+  silent.backward = {};
+  check_options options;
+  options.plans = {silent};
+  options.judge.power = false;
+  const check_report report = check(p, r, options);
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  EXPECT_FALSE(report.conformance->gradients.judged);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("the plan has no [backward] section"));
+  r.o = tensor();
+  r.final_state.reset();
+  EXPECT_THAT(testing::thrown([&] { (void)check(p, r, options); }), HasSubstr("has no [backward] section"));
+}
+
+TEST(gradients_by_plan, of_a_few_drawn_kernels_raise_no_alarm) {
+  for (const std::string& name : testing::backward_preset_names()) {
+    const testing::gradient_alarm_count found = testing::gradient_alarms(plan_named(name), 0, scaled(2));
+    EXPECT_EQ(found.alarms, 0U) << name;
+    EXPECT_EQ(found.inadequate, 0U) << name;
+  }
+}
+
+}  // namespace
+}  // namespace deltaproof
