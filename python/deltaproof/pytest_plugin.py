@@ -85,7 +85,7 @@ class Checker:
         **options: Any,
     ) -> Verdict:
         """Runs `fn` and its backward pass as `deltaproof.differentiate` does and judges outputs and gradients in one verdict."""
-        from .judge import differentiate
+        from .verdict import differentiate
 
         __tracebackhide__ = True
         given = getattr(problem, "problem", problem)
