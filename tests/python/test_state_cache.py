@@ -301,3 +301,14 @@ def deltaproof_plan(name):
     if not program:
         pytest.skip("DELTAPROOF_PROGRAM does not name the program")
     return subprocess.run([program, "explain", name], capture_output=True, text=True, check=True).stdout
+
+
+def test_elements_are_those_of_ml_dtypes():
+    """A second opinion, where it is installed: every finite fp16 and bf16 number below an element's largest value."""
+    ml = pytest.importorskip("ml_dtypes")
+    every = np.arange(2**16, dtype=np.uint32).astype(np.uint16)
+    numbers = np.concatenate([every.view(np.float16).astype(F), every.view(ml.bfloat16).astype(F)])
+    for element, theirs in (("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"), ("e2m1", "float4_e2m1fn")):
+        x = numbers[np.abs(numbers) <= ELEMENTS[element][2]]
+        assert len(x) > 40000
+        assert same_bits(grid(x, element), x.astype(getattr(ml, theirs)).astype(F)), element

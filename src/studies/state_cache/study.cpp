@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "deltaproof/study/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/study/grid.hpp"
+#include "studies/shared/functions.hpp"
+#include "studies/shared/keys.hpp"
+#include "studies/state_cache/runs.hpp"
+
+namespace deltaproof {
+namespace {
+
+using namespace detail::state_cache;
+namespace shared = detail::shared;
+
+constexpr double good = 0.01;
+constexpr double bad = 0.1;
+constexpr shared::shape dims{32, 32, 256};
+constexpr std::size_t first_checkpoint = 32;
+
+std::size_t tokens_of(const run_options& options) { return options.size(10000, 100000); }
+double bytes_of(const choice& c) { return static_cast<double>(stored_bits(stored_as(c), 128, 128)) / (8.0 * 128 * 128); }
+std::vector<shared::head> gated_heads() {
+  std::vector<shared::head> some;
+  for (const shared::head& h : shared::heads) {
+    if (h.rate != 0) some.push_back(h);
+  }
+  return some;
+}
+
+/// Every head, cache and checkpoint.
+frame all_runs(const run_options& options) {
+  std::vector<std::size_t> at = shared::checkpoints(tokens_of(options));
+  // The o of a single token may be near 0, and its relative error anything.
+  std::erase_if(at, [](std::size_t t) { return t < first_checkpoint; });
+  return grid(
+      options, "heads", {"choice", "bytes", "at", "error", "half_life", "dead", "good", "bad"},
+      [&](const shared::head& h) {
+        shared::token_source source(h, dims, options.seed);
+        const head_runs found = run_tokens(source.next(tokens_of(options)), dims, choices, at, options.seed);
+        std::vector<frame_row> rows;
+        for (std::size_t c = 0; c < choices.size(); ++c) {
+          for (std::size_t i = 0; i < at.size(); ++i) {
+            const double error = found.runs[c].error[i];
+            const auto above = [&](double limit) { return error <= limit ? cell() : cell(at[i]); };
+            rows.push_back({std::string(choices[c].name), bytes_of(choices[c]), at[i], error, found.half_life, found.dead,
+                            above(good), above(bad)});
+          }
+        }
+        return rows;
+      },
+      grid_axis<shared::head>{"head", gated_heads()});
+}
+
+cell first(std::span<const double> x) { return x.empty() ? std::size_t{0} : static_cast<std::size_t>(x.front()); }
+
+void add_runs(const run_options& options, results& r) {
+  const frame& all = r.table("runs", all_runs(options));
+  const frame& worsts = r.table("worst", all.by({"head", "half_life", "dead", "choice", "bytes"},
+                                                {{"error", "error", greatest}, {"good", "good", first}, {"bad", "bad", first}}));
+  const auto worst_of = [&](const char* name) { return worsts.where("choice", name).over("error", greatest); };
+  const auto on = [&](const char* head, const char* name) { return worsts.find({{"head", head}, {"choice", name}}, "error"); };
+  const auto at_end = [&](const char* head, const char* name) {
+    return all.find({{"head", head}, {"choice", name}, {"at", tokens_of(options)}}, "error");
+  };
+  r.values("feedback", {{"int8", worst_of("int8-feedback")},
+                        {"int8_without", worst_of("int8-nearest")},
+                        {"bf16", worst_of("bf16-feedback")},
+                        {"bf16_without", worst_of("bf16-nearest")},
+                        {"e4m3", worst_of("e4m3-feedback")},
+                        {"mxfp8", worst_of("mxfp8-feedback")},
+                        {"grows", at_end("long-slow", "int8-feedback") / at_end("short", "int8-feedback")},
+                        {"grows_without", at_end("long-slow", "int8-nearest") / at_end("short", "int8-nearest")}});
+  r.values("horizon", {{"int8_medium", worsts.find({{"head", "medium"}, {"choice", "int8-nearest"}}, "good")},
+                       {"int8_long", worsts.find({{"head", "long"}, {"choice", "int8-nearest"}}, "good")},
+                       {"int8_bad", worsts.find({{"head", "long-slow"}, {"choice", "int8-nearest"}}, "bad")},
+                       {"int8_short", on("short", "int8-nearest")}});
+  r.values("period", {{"every", std::size_t{16}},
+                      {"each", at_end("long", "int8-nearest")},
+                      {"rarely", at_end("long", "int8-nearest-16")},
+                      {"times", at_end("long", "int8-nearest") / at_end("long", "int8-nearest-16")}});
+  double least_of_four_bits = 1;
+  for (const choice& c : choices) {
+    if (stored_as(c).element.bits == 4)
+      least_of_four_bits = std::min(least_of_four_bits, worsts.where("choice", std::string(c.name)).over("error", least));
+  }
+  r.values("four-bits", {{"int4", worst_of("int4-feedback")},
+                         {"nvfp4", worst_of("nvfp4-feedback")},
+                         {"int4_without", worst_of("int4-nearest")},
+                         {"nvfp4_without", worst_of("nvfp4-nearest")},
+                         {"least", least_of_four_bits}});
+  r.values("scales", {{"row", on("long", "int8-nearest")},
+                      {"tensor", on("long", "int8-tensor-nearest")},
+                      {"times", on("long", "int8-tensor-nearest") / on("long", "int8-nearest")}});
+  const auto ratio = [&](const char* head, const char* format) {
+    return at_end(head, (std::string(format) + "-stochastic").c_str()) / at_end(head, (std::string(format) + "-nearest").c_str());
+  };
+  const auto dead = [&](const char* head) { return worsts.find({{"head", head}, {"choice", "int8-nearest"}}, "dead"); };
+  r.values("two-laws", {{"usual", ratio("medium", "int8")},
+                        {"usual_long", ratio("long", "int8")},
+                        {"slow", ratio("long-slow", "int8")},
+                        {"slow_bf16", ratio("long-slow", "bf16")},
+                        {"dead_medium", dead("medium")},
+                        {"dead_long", dead("long")},
+                        {"dead_slow", dead("long-slow")}});
+  std::size_t everywhere = 0, short_only = 0;
+  for (const choice& c : choices) {
+    const frame of_choice = worsts.where("choice", std::string(c.name));
+    const std::size_t n = of_choice.where([](const auto& row) { return row.number("error") <= good; }).size();
+    everywhere += n == of_choice.size() ? 1 : 0;
+    short_only += n > 0 && n < of_choice.size() ? 1 : 0;
+  }
+  r.values("which", {{"choices", choices.size()}, {"everywhere", everywhere}, {"some", short_only}});
+  r.values("limits", {{"good", good}, {"bad", bad}, {"first", first_checkpoint}});
+}
+
+/// Keys uniform on the sphere, values normal, beta uniform, one decay for all: what was reported in public, as far as it says.
+shared::tokens constant_decay(std::size_t count, const shared::shape& s, double decay, std::uint64_t seed) {
+  shared::tokens t;
+  philox random(seed, 31);
+  std::vector<double> key(s.key_dim);
+  const auto kept = round_to<fp32>(decay).value();
+  for (std::size_t i = 0; i < count; ++i) {
+    shared::draw(random, key);
+    shared::normalise(key);
+    t.k.insert(t.k.end(), key.begin(), key.end());
+    for (std::size_t j = 0; j < s.value_dim; ++j) t.v.push_back(random.normal());
+    t.beta.push_back(random.uniform());
+    t.decay.push_back(static_cast<double>(kept));
+    t.g.push_back(shared::ln(decay));
+  }
+  return t;
+}
+
+void add_trial(const run_options& options, results& r) {
+  const std::vector<choice> three{{"int8-nearest", "int8", "row", to_nearest},
+                                  {"int8-stochastic", "int8", "row", by_chance},
+                                  {"int8-feedback", "int8", "row", fed_back}};
+  const std::vector<std::size_t> at{options.size(500, 1000), options.size(1000, 4000)};
+  const frame& found =
+      r.table("trial", grid(
+                           options, "trial", {"nearest", "stochastic", "feedback"},
+                           [&](double decay, std::size_t keys) -> frame_row {
+                             const shared::shape s{keys, 128, 1};
+                             const head_runs runs =
+                                 run_tokens(constant_decay(at.back(), s, decay, options.seed), s, three, at, options.seed);
+                             return {runs.runs[0].error.back(), runs.runs[1].error.back(), runs.runs[2].error.back()};
+                           },
+                           grid_axis<double>{"decay", {0.9, 0.99}}, grid_axis<std::size_t>{"keys", {16, 32, 64, 128}}));
+  const auto column = [&](double decay, const char* name, const auto& aggregate) {
+    return found.where([&](const auto& row) { return row.number("decay") == decay; }).over(name, aggregate);
+  };
+  const auto at_keys = [&](double decay, std::size_t keys, const char* name) {
+    return found.find({{"decay", decay}, {"keys", keys}}, name);
+  };
+  r.values("trial", {{"nearest_16", at_keys(0.99, 16, "nearest")},
+                     {"nearest_32", at_keys(0.99, 32, "nearest")},
+                     {"nearest_128", at_keys(0.99, 128, "nearest")},
+                     {"stochastic_16", at_keys(0.99, 16, "stochastic")},
+                     {"stochastic_32", at_keys(0.99, 32, "stochastic")},
+                     {"feedback_least", column(0.99, "feedback", least)},
+                     {"feedback_most", column(0.99, "feedback", greatest)},
+                     {"feedback_90_least", column(0.9, "feedback", least)},
+                     {"feedback_90_most", column(0.9, "feedback", greatest)},
+                     {"nearest_90_least", column(0.9, "nearest", least)},
+                     {"nearest_90_most", column(0.9, "nearest", greatest)},
+                     {"feedback_90_times", column(0.9, "feedback", greatest) / column(0.99, "feedback", greatest)},
+                     {"noise", at_keys(0.99, 32, "stochastic") / at_keys(0.99, 32, "nearest")}});
+}
+
+results run(const run_options& options) {
+  results r = in_parts(options, {{"heads", &add_runs}, {"trial", &add_trial}});
+  r.parameters = {
+      {"key_dim", dims.key_dim}, {"value_dim", dims.value_dim}, {"words", dims.words}, {"tokens", tokens_of(options)}};
+  return r;
+}
+
+}  // namespace
+
+extern const study state_cache_study{"state-cache", &run};
+
+}  // namespace deltaproof
