@@ -239,7 +239,8 @@ registered_verb add_merge(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand(
       "merge", "Join the results of a sweep to one report: by axis, the worst cases, what is missing (exit code 3)");
   const auto args = std::make_shared<merge_arguments>();
-  command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty());
+  common.files.reads(
+      command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty()));
   common.files.writes(
       command->add_option("-o,--output", args->output, "deltaproof.merge/1 to write")->required()->type_name("FILE"));
   command->add_option("--page", args->page, "Write the same as a page, index.html in this folder")

@@ -45,7 +45,13 @@ class worker {
     std::vector<char*> words;
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));  // NOLINT: posix_spawn writes none
     words.push_back(nullptr);
-    const int error = ::posix_spawnp(&process_, words.front(), &files, nullptr, words.data(), environ);
+    // A group of its own: Ctrl-C is for the sweep, which then ends its workers.
+    posix_spawnattr_t how;
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&how, 0);
+    const int error = ::posix_spawnp(&process_, words.front(), &files, &how, words.data(), environ);
+    posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     ::close(ends[1]);
     if (error != 0) {
@@ -54,11 +60,10 @@ class worker {
     }
   }
   ~worker() {
-    ::close(socket_);
-    if (process_ > 0) {
-      ::kill(process_, SIGTERM);
-      ::waitpid(process_, nullptr, 0);
-    }
+    ::close(socket_);  // one that waits for a task ends itself
+    if (process_ <= 0) return;
+    if (at) ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
   }
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;

@@ -100,7 +100,8 @@ def make_box(parent):
     plan = run(["explain", "fp32"], box).stdout
     (box / "mine.toml").write_bytes(plan.replace(b'name = "fp32"', b'name = "mine"'))
     (box / "suite.toml").write_text('[[case]]\nproblem = "p.safetensors"\nresult = "r.safetensors"\nplan = "mine.toml"\n')
-    for args in (["check", "suite.toml", "--no-power", "--json", "baseline.json"],
+    (box / "campaign.toml").write_text('kind = "recordings"\n[judging]\npower = false\n' + (box / "suite.toml").read_text())
+    for args in (["sweep", "campaign.toml", "-o", "swept", "--threads", "1"], ["check", "suite.toml", "--no-power", "--json", "baseline.json"],
                  ["check", "p.safetensors", "bad.safetensors", "--plan", "mine.toml", "--no-power", "--json", "verdict.json", "--witness", "w"]):
         ended = run(args, box)
         if ended.returncode not in (0, 1):

@@ -43,6 +43,8 @@ VERBS = [
     (["replay", "w"], ["w/verdict.json", "w/problem.safetensors", "w/result.safetensors", "w/plan.toml"], ["--json", "--markdown"]),
     (["shrink", "w"], ["w/verdict.json", "w/problem.safetensors"], ["--json", "--markdown"]),
     (["report", "p.safetensors", "r.safetensors", "--no-power"], ["p.safetensors", "r.safetensors"], ["-o pages --json", "-o pages --markdown"]),
+    (["sweep", "campaign.toml"], ["campaign.toml"], ["-o fresh --json", "-o fresh --markdown"]),
+    (["merge", "swept"], ["swept/campaign.json"], ["-o", "-o out --json"]),
     (["study", "gates", "--recordings", "parts"], ["parts/1.problem.safetensors"], ["--json", "--junit"]),
 ]
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
-"""program.py PROGRAM ROOT: sweeps of the program. The merged bytes must be the same however the results were made; what is
-missing, damaged or another build's must be found; every JSON must be as its schema says; printed commands must give the verdict."""
+"""program.py PROGRAM ROOT [COUNT]: sweeps of the program. The merged bytes must be the same however the results were made; what is
+missing, damaged or another build's must be found; every JSON must be as its schema says; printed commands must give the verdict.
+With COUNT: the cost of that many tiny tasks alone."""
 import json
 import os
 import pathlib
@@ -268,28 +269,43 @@ def what_is_refused(box):
     expect("--shards N" in said, said)
 
 
-def many(box):
-    """Ten thousand tasks: what is beside their work, and that memory does not grow with them."""
+def used(box, words, given=None):
+    """Processor seconds and largest memory (KiB) of one process and those that it waited for."""
+    with open(given or os.devnull) as stdin:
+        process = subprocess.Popen([PROGRAM, *map(str, words)], cwd=box, stdin=stdin, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+    expect(status == 0, f"{' '.join(map(str, words))}: status {status}")
+    process.returncode = status
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
+
+def many(box, counts):
+    """What a sweep of tiny tasks costs beside a loop over them in one process, and that its memory does not grow with them."""
     text = CAMPAIGN.replace('["fp32", "fla-chunk-delta"]', '"fp32"').replace('["typical", "tails"]', '"typical"')
     text = text.replace("[16, 24]", "4").replace("K = 16", "K = 4").replace("V = 8", "V = 2")
     peaks = []
-    for count in (100, int(os.environ.get("DELTAPROOF_SWEEP_TASKS", "1000"))):
+    for count in counts:
         (box / "many.toml").write_text(text.replace("to = 6", f"to = {count}"))
-        began = time.monotonic()
-        done = subprocess.run(["/usr/bin/time", "-f", "%M", PROGRAM, "sweep", "many.toml", "-o", f"many{count}"], cwd=box,
-                              capture_output=True, text=True, check=False) if os.path.exists("/usr/bin/time") else None
-        if done is None:
-            run(box, 0, "sweep", "many.toml", "-o", f"many{count}")
-        else:
-            peaks.append(int(done.stderr.split()[-1]))
-        print(f"{count} tasks: {1000 * (time.monotonic() - began) / count:.2f} ms a task {peaks}")
+        listed = run(box, 0, "sweep", "many.toml", "--list").stdout.splitlines()
+        (box / "many.txt").write_text("".join(" ".join(line.split()[:2]) + "\n" for line in listed))
+        loop, _ = used(box, ["sweep", "many.toml", "-o", f"loop{count}", "--worker"], box / "many.txt")
+        swept, peak = used(box, ["sweep", "many.toml", "-o", f"many{count}", "--threads", 2])
+        peaks.append(peak)
+        more = 1000 * (swept - loop) / count
+        print(f"{count} tasks: {1000 * loop / count:.2f} ms a task in a loop, {more:.2f} ms more in a sweep, {peak // 1024} MiB")
+        expect(more <= 5 or count < 1000, f"{count} tasks: a sweep costs {more:.2f} ms a task more than a loop")
         expect(json.loads(merged(box, f"many{count}"))["counts"]["judged"] == count, f"{count} tasks are judged")
+    expect(peaks[-1] < peaks[0] + 8 * 1024, f"memory grows with the tasks: {peaks} KiB")
 
 
 with tempfile.TemporaryDirectory() as name:
     box = pathlib.Path(name) / "box"
     box.mkdir()
     (box / "c.toml").write_text(CAMPAIGN)
+    if len(sys.argv) > 3:
+        many(box, [100, int(sys.argv[3])])
+        print(f"{len(failures)} failures")
+        sys.exit(len(failures) > 0)
     whole = one_process_shards_and_engines(box)
     killed(box, whole, signal.SIGKILL, "killed")
     killed(box, whole, signal.SIGINT, "interrupted")
@@ -301,6 +317,6 @@ with tempfile.TemporaryDirectory() as name:
     examples(box, whole)
     pages_and_drift(box)
     what_is_refused(box)
-    many(box)
+    many(box, [50, 300])
 print(f"{len(failures)} failures")
 sys.exit(len(failures) > 0)
