@@ -19,7 +19,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string text_in(const json& j, const char* key) { return j[key].is_string() ? j[key].get<std::string>() : ""; }
+std::string text_in(const json& j, const char* key) {
+  const auto found = j.find(key);
+  return found != j.end() && found->is_string() ? found->get<std::string>() : "";
+}
 
 double number_from(const json& value) {
   if (value.is_number()) return value.get<double>();
@@ -124,7 +127,7 @@ class merger {
     if (j.contains("worst") && j["worst"].is_object()) {
       one.what.tensor = text_in(j["worst"], "tensor");
       one.what.norm = text_in(j["worst"], "norm");
-      one.what.share = number_from(j["worst"]["share"]);
+      one.what.share = number_from(j["worst"].value("share", json()));
     }
   }
 
