@@ -9,7 +9,8 @@ function(deltaproof_group target name)
 endfunction()
 
 # What a verdict waits for: -O3.
-deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds)
+deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds
+  number/block_format)
 deltaproof_group(deltaproof_engines algebra algebra/growth support/mapped_bytes algebra/tensor algebra/tensor_view)
 deltaproof_group(deltaproof_engines oracle_answer oracle/solve/answer oracle/solve/fresh oracle/solve/solve)
 deltaproof_group(deltaproof_engines oracle_problem oracle/inspect oracle/measure oracle/problem)
@@ -22,23 +23,36 @@ deltaproof_group(deltaproof_engines faults_of_results emulate/faults_chunk emula
   emulate/faults_state)
 deltaproof_group(deltaproof_engines stages stages/stages stages/finer stages/gram stages/inverse stages/roundings)
 deltaproof_group(deltaproof_engines stages_of_heads stages/head stages/head_measurement stages/head_stages
-  stages/head_state stages/parts stages/tally)
+  stages/head_cache stages/head_state stages/parts stages/tally)
+deltaproof_group(deltaproof_engines backward emulate/backward_group emulate/emulate_gradients emulate/filling
+  emulate/reference_gradients emulate/step_slopes)
+deltaproof_group(deltaproof_engines backward_faults emulate/backward_faults_chunk emulate/backward_faults_heads
+  emulate/backward_faults_states)
+deltaproof_group(deltaproof_engines draws_of_gradients referee/gradients_draws referee/gradients_lanes)
+deltaproof_group(deltaproof_engines faults_of_gradients referee/fault_projections referee/gradients_faults
+  referee/gradients_judge referee/place_cost)
 deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/reach)
 
 # What runs once a verdict.
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
-deltaproof_group(deltaproof_plain toml plan/plan_toml check/suite_toml)
+deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml)
 deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_laws)
-deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
+deltaproof_group(deltaproof_plain files support/read_file support/write_file files/safetensors)
 deltaproof_group(deltaproof_plain exchange files/exchange files/exchange_write files/slice files/view)
 deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)
 deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_unread check/check_gradients)
 deltaproof_group(deltaproof_plain views check/check_text check/check_views check/invariant_views check/suite_views)
-deltaproof_group(deltaproof_plain invariant check/invariant check/invariant_packing check/invariant_parts)
+deltaproof_group(deltaproof_plain invariant check/invariant check/invariant_packing check/invariant_parts
+  check/invariant_same check/invariant_states)
+deltaproof_group(deltaproof_plain identities check/gradient_identities check/identity_equations)
+deltaproof_group(deltaproof_plain advise check/advise check/advise_chunks check/advise_states check/advise_views)
+deltaproof_group(deltaproof_plain campaign sweep/campaign sweep/campaign_toml sweep/folder sweep/shard)
+deltaproof_group(deltaproof_plain sweep sweep/merge sweep/merge_views sweep/task sweep/workers)
 deltaproof_group(deltaproof_plain witness check/record_json check/witness check/witness_files)
 deltaproof_group(deltaproof_plain suite support/nearest_name check/request check/suite)
 deltaproof_group(deltaproof_plain inverses inverse/inverse_runs_16_bit inverse/inverse_runs_mixed inverse/inverse_runs_wide)
-deltaproof_group(deltaproof_plain referee referee/epsilon referee/faults referee/referee referee/suspects)
+deltaproof_group(deltaproof_plain referee referee/epsilon referee/faults referee/judging referee/referee referee/suspects)
+deltaproof_group(deltaproof_plain limits referee/adequacy referee/budget)
 deltaproof_group(deltaproof_plain testing testing/problem_case testing/trial)
 deltaproof_group(deltaproof_engines inverse_trial inverse/inverse_inputs inverse/inverse_trial)
 

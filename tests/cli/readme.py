@@ -54,11 +54,11 @@ with tempfile.TemporaryDirectory() as folder:
             printed = run(line[2:])[1] if line != "$ " else ""
 
     def brief():
-        # Four ways in, each of a few lines; those of the studies, one after another.
+        # Six ways in, each of a few lines; those of the studies, one after another.
         blocks = re.findall(r"```(\w+)\n(.*?)```", pages["begin.md"], re.S)
-        assert [kind for kind, _ in blocks] == ["python", "cpp", "sh", "sh"], [kind for kind, _ in blocks]
+        assert [kind for kind, _ in blocks] == ["python", "python", "python", "cpp", "sh", "sh"], [kind for kind, _ in blocks]
         assert all(len(text.splitlines()) <= 12 for _, text in blocks)
-        codes = [run(line) for line in blocks[3][1].splitlines()]
+        codes = [run(line) for line in blocks[-1][1].splitlines()]
         assert [code for code, _, _ in codes] == [1, 0, 0, 0], codes
         assert codes[0][1].startswith("verdict      unsafe: ") and (box / "mine/index.html").stat().st_size > 10_000
 

@@ -10,6 +10,7 @@
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/stages/backward_stages.hpp"
+#include "emulate/gradient_runs.hpp"
 #include "support/recordings.hpp"
 
 namespace deltaproof {
@@ -56,6 +57,33 @@ TEST(backward_stages, of_recorded_kernels_are_within_their_bounds) {
     EXPECT_GE(report.stages.size(), 5U) << one.name;
   }
   EXPECT_GT(judged, 100000U);
+}
+
+TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
+  std::size_t runs = 0, judged = 0;
+  for (const format& x : {bf16, fp16, fp32}) {
+    for (const auto& [name, p] : testing::problems_with_gradients(x)) {
+      for (const plan* declared : candidate_plans(p, path_kind::chunk)) {
+        for (const std::size_t chunk : {16, 64}) {
+          if (std::find(declared->chunk.begin(), declared->chunk.end(), chunk) == declared->chunk.end()) continue;
+          for (const plan_variant& v : gradient_variants(*declared, p, path_kind::chunk, chunk)) {
+            emulation_options options;
+            options.stages = true;
+            options.noise_ulps = 1;
+            options.seed = ++runs;
+            options.natural_exponents = runs % 2 == 0;
+            const backward_stage_report report = measure_backward_stages(*declared, p, emulate_gradients(p, v, options, 1), 1);
+            for (const stage_measurement& m : report.stages) {
+              EXPECT_EQ(m.bad, 0U) << name << " in " << x.name << ", " << v.name << ", chunk " << chunk << ": " << describe(m);
+              judged += m.judged;
+            }
+          }
+        }
+      }
+    }
+  }
+  std::printf("%zu runs, %zu elements\n", runs, judged);
+  EXPECT_GT(runs, 500U);
 }
 
 TEST(backward_stages, a_planted_fault_shows_first_in_the_stage_it_names) {
