@@ -9,8 +9,7 @@ function(deltaproof_group target name)
 endfunction()
 
 # What a verdict waits for: -O3.
-deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds
-  number/block_format)
+deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds)
 deltaproof_group(deltaproof_engines algebra algebra/growth support/mapped_bytes algebra/tensor algebra/tensor_view)
 deltaproof_group(deltaproof_engines oracle_answer oracle/solve/answer oracle/solve/fresh oracle/solve/solve)
 deltaproof_group(deltaproof_engines oracle_problem oracle/inspect oracle/measure oracle/problem)
@@ -29,7 +28,7 @@ deltaproof_group(deltaproof_engines backward emulate/backward_group emulate/emul
 deltaproof_group(deltaproof_engines backward_faults emulate/backward_faults_chunk emulate/backward_faults_heads
   emulate/backward_faults_states)
 deltaproof_group(deltaproof_engines draws_of_gradients referee/gradients_draws referee/gradients_lanes)
-deltaproof_group(deltaproof_engines faults_of_gradients referee/fault_projections referee/gradients_faults
+deltaproof_group(deltaproof_engines faults_of_gradients referee/backward_stages referee/fault_projections referee/gradients_faults
   referee/gradients_judge referee/place_cost)
 deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/reach)
 

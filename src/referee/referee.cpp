@@ -257,8 +257,13 @@ std::string coarser_state(const trial& t) {
 
 /// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
 void find_first_bad(const trial& t, plan_report& out) {
+  const bool forward_is_wrong = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) {
+    return s.judged == verdict::refuted && (s.tensor == "o" || s.tensor == "final_state");
+  });
   for (const judged_stage& s : out.stages) {
     if (s.judged != verdict::refuted) continue;
+    const bool is_backward = std::find(judged_stages.begin(), judged_stages.end(), s.name) == judged_stages.end();
+    if (is_backward && forward_is_wrong) continue;
     const bool behind_v_new = s.name == "v_new" && out.first_bad_stage == "h" && v_new_came_first(*out.measured_stages);
     if (!out.first_bad_stage.empty() && !behind_v_new) continue;
     out.first_bad_stage = s.name;
@@ -412,6 +417,7 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
     begins(t, "stages of the result");
     judge_stage_list(t, runs.roundings, runs.stages, runs.alarm, out);
   }
+  if (back && !t.stopped()) judge_backward_stages(*back, out);
   if (t.options.judge.power) {
     begins(t, "runs beside the planted faults");
     const fault_draws draws = t.r.has_outputs() ? draw_faults(t, runs.outputs, limits) : fault_draws{};

@@ -261,7 +261,7 @@ const stage_measurement* first_bad_stage(const stage_report& report) {
 }
 
 std::string_view meaning_of_stage(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, judged_stages.size()> meanings{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, judged_stages.size() + 8> meanings{{
       {"g_cumsum_log2", "the running sum of the gates inside a chunk, over ln 2"},
       {"A", "beta_i <k_i, k_j> with its decay, j < i"},
       {"Ai", "the inverse (I + A)^-1 of a chunk"},
@@ -272,6 +272,14 @@ std::string_view meaning_of_stage(std::string_view name) {
       {"Aqk", "scale <q_i, k_j> with its decay, j <= i"},
       {"o", "the read-out"},
       {"final_state", "the state after the last token"},
+      {"dv_local", "(scale q k^T with its decay)^T do"},
+      {"dh", "the cotangent of the state after each chunk"},
+      {"dv2", "the gradient of v_new"},
+      {"dw", "-dv2 h^T"},
+      {"dAqk", "the gradient of Aqk"},
+      {"dv", "the gradient of v"},
+      {"dg", "the sum of dg_local to the end of the chunk"},
+      {"dinitial_state", "the gradient of the initial state"},
   }};
   for (const auto& [stage, meaning] : meanings) {
     if (stage == name) return meaning;
@@ -282,9 +290,10 @@ std::string_view meaning_of_stage(std::string_view name) {
 std::string describe(const stage_measurement& stage) {
   if (!stage.first_bad) return stage.name + ": every element is within its bound";
   const stage_place& at = *stage.first_bad;
-  const bool state = stage.name == "h" || stage.name == "final_state";
+  const bool whole = stage.name == "final_state" || stage.name == "dinitial_state";
+  const bool state = whole || stage.name == "h" || stage.name == "dh";
   std::string text = stage.name + ": sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
-  if (stage.name != "final_state") text += ", chunk " + std::to_string(at.chunk);
+  if (!whole) text += ", chunk " + std::to_string(at.chunk);
   text += std::string(state ? ", k " : ", row ") + std::to_string(at.row) + (state ? ", v " : ", column ") +
           std::to_string(at.element);
   text += ": " + number(at.got, 9);

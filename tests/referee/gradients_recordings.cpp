@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
+#include "deltaproof/stages/backward_stages.hpp"
 #include "referee/referee_cases.hpp"
 #include "support/recordings.hpp"
 
@@ -96,6 +97,29 @@ TEST(recorded_gradients_by_plan, of_correct_kernels_hold) {
           << x.name << " " << name;
     }
   }
+}
+
+// The rows of one stored stage in the wrong order: what was made of them is right, so no limit on a gradient can tell.
+TEST(recorded_gradients_by_plan, with_a_wrong_stage_are_refuted_by_it) {
+  std::size_t named = 0, judged_stages_of_all = 0;
+  for (const recording& x : recordings()) {
+    for (const auto& [name, stage] : x.r.backward_stages) {
+      if (std::find(judged_backward_stages.begin(), judged_backward_stages.end(), name) == judged_backward_stages.end()) continue;
+      std::vector<double> values = stage.to_doubles();
+      std::rotate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(stage.shape().back()), values.end());
+      if (values == stage.to_doubles()) continue;
+      result wrong = x.r;
+      wrong.backward_stages.at(name) = tensor::from_doubles(stage.element_format(), stage.shape(), values, name);
+      const check_report report = judged(x.p, wrong, false);
+      ++judged_stages_of_all;
+      EXPECT_EQ(report.judged, verdict::refuted) << x.name << " " << name;
+      named += report.conformance->first_bad_stage == name && report.conformance->first_bad_is_stage ? 1 : 0;
+    }
+  }
+  std::printf("%zu of %zu wrong stages are named\n", named, judged_stages_of_all);
+  EXPECT_GE(judged_stages_of_all, 20U);
+  // dv2 and dh take turns: what is wrong in one shows first where it was read.
+  EXPECT_GE(static_cast<double>(named), 0.5 * static_cast<double>(judged_stages_of_all));
 }
 
 TEST(recorded_gradients_by_plan, alone_in_a_file_hold) {
