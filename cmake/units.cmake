@@ -19,7 +19,7 @@ deltaproof_group(deltaproof_engines emulate emulate/emulate check/eager emulate/
 deltaproof_group(deltaproof_engines faults_of_inputs emulate/faults emulate/faults_gates emulate/faults_heads
   emulate/faults_inputs)
 deltaproof_group(deltaproof_engines faults_of_results emulate/faults_chunk emulate/faults_output emulate/faults_precision
-  emulate/faults_state)
+  emulate/faults_recurrent emulate/faults_state)
 deltaproof_group(deltaproof_engines stages stages/stages stages/finer stages/gram stages/inverse stages/roundings)
 deltaproof_group(deltaproof_engines stages_of_heads stages/head stages/head_measurement stages/head_stages
   stages/head_cache stages/head_state stages/parts stages/tally)
@@ -36,7 +36,7 @@ deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/re
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
 deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml)
 deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_laws)
-deltaproof_group(deltaproof_plain files support/read_file support/write_file files/safetensors)
+deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
 deltaproof_group(deltaproof_plain exchange files/exchange files/exchange_write files/slice files/view)
 deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)
 deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_unread check/check_gradients)

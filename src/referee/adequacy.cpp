@@ -19,9 +19,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-std::string digits(double x) { return detail::general(x, 4); }
-
 /// Exact sums, the plan's own algorithm: what it forms is then a property of the inputs.
 plan_variant exact_intermediates(plan_variant v) {
   v.inverse.operand = v.inverse.merge_operand = {fp64, false};

@@ -125,8 +125,8 @@ struct drawn_gradients {
 
 /// Adds the statistics of the gradients to `out`, judged.
 void judge_gradient_statistics(const drawn_gradients& runs, const std::vector<threshold>& limits, plan_report& out);
-/// Adds the stored stages of the backward pass to `out`, judged by their bounds. Of a head whose exact gradients leave their range,
-/// and of a result that stores more bits than the plan, nothing is said.
+/// Adds the stored stages of the backward pass to `out`, judged by their bounds. Of a head whose exact gradients leave their
+/// range, and of a result that stores more bits than the plan, nothing is said.
 void judge_backward_stages(const gradient_trial& t, plan_report& out);
 /// As judge_reach, for the statistics from `first` on.
 [[nodiscard]] std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, plan_report& out);

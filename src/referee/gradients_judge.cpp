@@ -19,10 +19,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::string digits(double x) { return detail::general(x, 4); }
-
 std::string where_text(const judged_statistic& s) {
   return s.tensor + " at sequence " + std::to_string(s.sequence) + ", " +
          (s.tensor == "dq" || s.tensor == "dk" ? "key head " : "head ") + std::to_string(s.head) +

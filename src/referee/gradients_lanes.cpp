@@ -10,8 +10,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Elements of a part as they lie in the whole tensor.
 template <class At>
 void for_each_element(const gradient_part& part, const At& at) {

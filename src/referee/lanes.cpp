@@ -10,8 +10,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 std::size_t row_of(const problem& p, const lane& at, std::size_t t) {
   return ((at.range.batch * p.tokens() + at.range.first_token + t) * p.value_heads() + at.head) * p.value_dim();
 }

@@ -6,12 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/referee/referee.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::referee_detail {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+/// A number in a sentence.
+[[nodiscard]] inline std::string digits(double x) { return detail::general(x, 4); }
 
 /// A head of a sequence, and how much of it is judged.
 struct lane {

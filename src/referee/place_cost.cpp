@@ -13,10 +13,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::string digits(double x) { return detail::general(x, 4); }
-
 format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
 /// What exponentials and square roots cost on the hardware there is, in ulps beyond the half of rounding: the approximate units

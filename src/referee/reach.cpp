@@ -12,8 +12,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-std::string digits(double x) { return detail::general(x, 4); }
-
 std::string where_text(const judged_statistic& s) {
   std::string text = s.tensor + " at sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
   if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);

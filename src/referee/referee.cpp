@@ -21,8 +21,6 @@ namespace {
 
 using namespace referee_detail;
 
-std::string digits(double x) { return detail::general(x, 4); }
-
 /// x with P(|N(0,1)| > x) = p.
 double two_sided_normal(double p) { return std::numbers::sqrt2 * boost::math::erfc_inv(p); }
 
