@@ -74,7 +74,8 @@ TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
             options.natural_exponents = runs % 2 == 0;
             const backward_stage_report report = measure_backward_stages(*declared, p, emulate_gradients(p, v, options, 1), 1);
             for (const stage_measurement& m : report.stages) {
-              EXPECT_EQ(m.bad, 0U) << name << " in " << name_of(x) << ", " << v.name << ", chunk " << chunk << ": " << describe(m);
+              EXPECT_EQ(m.bad, 0U) << name << " in " << name_of(x) << ", " << v.name << ", chunk " << chunk << ": "
+                                   << describe(m);
               judged += m.judged;
             }
           }
