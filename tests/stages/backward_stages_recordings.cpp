@@ -64,7 +64,7 @@ TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
   for (const format& x : {bf16, fp16, fp32}) {
     for (const auto& [name, p] : testing::problems_with_gradients(x)) {
       for (const plan* declared : candidate_plans(p, path_kind::chunk)) {
-        for (const std::size_t chunk : {16, 64}) {
+        for (const std::size_t chunk : {std::size_t{16}, std::size_t{64}}) {
           if (std::find(declared->chunk.begin(), declared->chunk.end(), chunk) == declared->chunk.end()) continue;
           for (const plan_variant& v : gradient_variants(*declared, p, path_kind::chunk, chunk)) {
             emulation_options options;
