@@ -100,8 +100,12 @@ void decide(candidate& c, const looked_at& head, double limit) {
 
 void search(const looked_at& head, std::vector<candidate> all, const advise_options& options, advised_kind& out) {
   out.grid = all.size();
-  std::stable_sort(all.begin(), all.end(),
-                   [](const candidate& a, const candidate& b) { return a.choice.cost() < b.choice.cost(); });
+  // Those of one cost stay in their order.
+  for (auto next = all.begin(); next != all.end(); ++next) {
+    std::rotate(std::upper_bound(all.begin(), next, *next,
+                                 [](const candidate& a, const candidate& b) { return a.choice.cost() < b.choice.cost(); }),
+                next, next + 1);
+  }
   std::vector<candidate*> open;
   for (candidate& c : all) {
     if (!(c.bound > out.limit * sure)) {

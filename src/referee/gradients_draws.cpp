@@ -50,8 +50,9 @@ void plan_runs(gradient_trial& t) {
   }
   std::vector<std::size_t> order(t.lanes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return t.lanes[b].range.tokens < t.lanes[a].range.tokens; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(t.lanes[b].range.tokens, a) < std::pair(t.lanes[a].range.tokens, b);
+  });
   double spent = total;
   std::vector<std::size_t> places(gradient_names.size());
   for (const std::size_t i : order) {
