@@ -35,6 +35,7 @@
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/witness.hpp"
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/files/safetensors.hpp"
@@ -239,6 +240,7 @@ struct emulation_request {
   double noise_ulps = 0;
   std::uint64_t seed = 1;
   bool stages = true;
+  bool gradients = false;
   unsigned threads = 0;
 };
 
@@ -252,7 +254,10 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
   const std::size_t usual =
       known.empty() || std::find(known.begin(), known.end(), std::size_t{64}) != known.end() ? 64 : known.front();
   const std::size_t chunk = path != path_kind::chunk ? 0 : asked.chunk > 0 ? asked.chunk : usual;
-  const std::vector<plan_variant> allowed = variants(declared, p, path, chunk);
+  const std::vector<plan_variant> allowed =
+      asked.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);
+  if (asked.gradients && allowed.empty())
+    throw format_error("emulate: plan " + declared.name + " says nothing of gradients; leave gradients out");
   if (asked.variant >= allowed.size()) {
     throw format_error("emulate: variant " + std::to_string(asked.variant) + ", but " + declared.name + " allows " +
                        std::to_string(allowed.size()) + " on this problem (counted from 0)");
@@ -263,16 +268,21 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
   options.seed = asked.seed;
   if (!asked.fault.empty()) {
     options.planted = &fault_named(asked.fault);
+    if (options.planted->backward && !asked.gradients)
+      throw format_error("emulate: the fault " + asked.fault + " is one of the backward pass; add gradients=True");
     if (!applies(*options.planted, p, path)) {
       throw format_error("emulate: the fault " + asked.fault + " cannot happen to this problem on the " +
                          std::string(name_of(path)) + " path; see deltaproof.faults()");
     }
   }
-  const result r = emulate(p, allowed[asked.variant], options, asked.threads);
+  const result r = asked.gradients ? emulate_gradients(p, allowed[asked.variant], options, asked.threads)
+                                   : emulate(p, allowed[asked.variant], options, asked.threads);
   emulated out;
   out.tensors.push_back(r.o.named("o"));
   if (r.final_state) out.tensors.push_back(r.final_state->named("final_state"));
-  for (const auto& [name, stage] : r.stages) out.tensors.push_back(stage.named(name));
+  for (const auto* list : {&r.stages, &r.backward_stages, &r.gradients}) {
+    for (const auto& [name, t] : *list) out.tensors.push_back(t.named(name));
+  }
   out.kernel = declared.kernels.empty() ? "" : declared.kernels.front();
   out.path = name_of(path);
   out.chunk_size = r.chunk_size;
@@ -525,13 +535,13 @@ PYBIND11_MODULE(_core, m) {
   m.def(
       "emulate",
       [](const file& problem_file, std::string plan, std::string planted, std::string path, std::size_t chunk,
-         std::size_t variant, double noise, std::uint64_t seed, bool stages, unsigned threads) {
-        const emulation_request asked{std::move(plan), std::move(planted), std::move(path), chunk, variant, noise, seed, stages,
-                                      threads};
+         std::size_t variant, double noise, std::uint64_t seed, bool stages, bool gradients, unsigned threads) {
+        const emulation_request asked{std::move(plan), std::move(planted), std::move(path), chunk, variant, noise, seed,
+                                      stages,          gradients,          threads};
         return run_released(0, [&](const std::atomic<bool>&) { return run_plan(problem_file, asked); });
       },
       py::arg("problem"), py::kw_only(), py::arg("plan"), py::arg("fault"), py::arg("path"), py::arg("chunk"), py::arg("variant"),
-      py::arg("noise"), py::arg("seed"), py::arg("stages"), py::arg("threads"));
+      py::arg("noise"), py::arg("seed"), py::arg("stages"), py::arg("gradients"), py::arg("threads"));
 
   m.def(
       "generate",

@@ -112,6 +112,7 @@ def emulate(
     noise: float,
     seed: int,
     stages: bool,
+    gradients: bool,
     threads: int,
 ) -> emulated: ...
 def generate(regime: str, seed: int, given: dict[str, Any]) -> file: ...

@@ -50,12 +50,17 @@ class Problem:
         """The same with numpy arrays, where numpy has the dtypes."""
         return _converted(self, recorder.PROBLEM_TENSORS + recorder.COTANGENTS, "numpy")
 
+    def jax(self) -> Problem:
+        """The same with JAX arrays."""
+        return _converted(self, recorder.PROBLEM_TENSORS + recorder.COTANGENTS, "jax")
+
 
 @dataclass
 class Result:
     """What came out: o [B,T,HV,V], final_state [N,HV,K,V] (or [N,HV,V,K] with state_layout="vk"), and of a chunk kernel whatever
     stages it stored, by their names: g_cumsum_log2, A, Ai, w, u, h, v_new, Aqk. Of a backward pass the gradients, by their
-    names: dq, dk, dv, dbeta, dg, dinitial_state, each of the shape of what it is the gradient of; with these o may be absent."""
+    names: dq, dk, dv, dbeta, dg, dinitial_state, each of the shape of what it is the gradient of; with these o may be absent.
+    Stages of a backward pass are stages like the others: dv_local, dh, dv2, dw, dg_local, dAqk, dAkk, dq_hat, dk_hat."""
 
     o: Any = None
     final_state: Any = None
@@ -142,9 +147,10 @@ def result_file(given: ResultLike | _core.file, problem: _core.file) -> _core.fi
         return _core.opened(os.fspath(given))
     fields = _fields(given, Result, "result")
     stages = fields.get("stages") or {}
+    known = recorder.STAGES + recorder.BACKWARD_STAGES
     for name in stages:
-        if name not in recorder.STAGES:
-            raise format_error(f"result: no stage is called {name!r}; the stages are {', '.join(recorder.STAGES)}")
+        if name not in known:
+            raise format_error(f"result: no stage is called {name!r}; the stages are {', '.join(known)}")
     gradients = fields.pop("gradients", None) or {}
     for name in gradients:
         if name not in recorder.GRADIENTS:
@@ -160,7 +166,7 @@ def result_file(given: ResultLike | _core.file, problem: _core.file) -> _core.fi
         raise format_error("result: tensor o is missing; it is required of a result without gradients")
     tensors = [
         _named(floating(fields[name], name), name)
-        for name in recorder.RESULT_TENSORS + recorder.GRADIENTS
+        for name in recorder.RESULT_TENSORS + recorder.GRADIENTS + recorder.BACKWARD_STAGES
         if fields.get(name) is not None
     ]
     out = _core.made(words, tensors, "result")
@@ -199,7 +205,7 @@ def result_of(file: _core.file, to: str | None = None) -> Result:
         kernel=words.get("kernel", ""),
         path=words.get("path"),
         chunk_size=int(size) if size else None,
-        stages={name: tensors[name] for name in recorder.STAGES if name in tensors},
+        stages={name: tensors[name] for name in recorder.STAGES + recorder.BACKWARD_STAGES if name in tensors},
         gradients={name: tensors[name] for name in recorder.GRADIENTS if name in tensors},
         state_layout=words.get("state_layout", "kv"),
         producer=words.get("producer", ""),

@@ -79,6 +79,7 @@ class Checker:
         problem: Any,
         plan: Any = None,
         *,
+        library: str | None = None,
         chunk_size: int | None = None,
         words: dict[str, Any] | None = None,
         accept: tuple[str, ...] = ("holds",),
@@ -89,7 +90,7 @@ class Checker:
 
         __tracebackhide__ = True
         given = getattr(problem, "problem", problem)
-        result = differentiate(fn, given, chunk_size=chunk_size, **(words or {}))
+        result = differentiate(fn, given, library=library, chunk_size=chunk_size, **(words or {}))
         return self(given, result, plan, accept=accept, **options)
 
     def _place(self) -> Path:

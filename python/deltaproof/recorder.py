@@ -33,7 +33,7 @@ A kernel that takes its gate in another unit gets it from read(..., gate="log2")
 
 The backward pass: `do` and, where the kernel was given it, `dfinal_state` belong to the problem; dq, dk, dv, dbeta, dg and
 dinitial_state to the result, which then says pass_="backward" or "both" and whose stages are those of `taps(BACKWARD_SITES)`
-around the call of backward(). `check` notes them and judges the forward tensors beside them.
+around the call of backward(). `check` judges both passes, by plans that have a section [backward].
 
 Tensors are torch's, numpy's (bf16 by ml_dtypes), JAX's or MLX's. They may be on any device, strided, and may require grad: they
 are detached, moved and written bit for bit. Shapes: q

@@ -134,6 +134,8 @@ def as_jax(t: Any) -> Any:
     """The same bits as a JAX array on its default device. Offsets may become int32, numbers may not be narrowed."""
     import jax.numpy
 
+    if isinstance(t, jax.Array):
+        return t
     x = as_numpy(t)
     if x.dtype.name == "float64" and jax.numpy.zeros(0, x.dtype).dtype != x.dtype:
         raise format_error(

@@ -17,6 +17,7 @@ from . import _core
 from ._core import format_error
 from .exchange import Problem, ProblemLike, Result, ResultLike, is_path, problem_file, result_file
 from .messages import in_python, python_words
+from .recorder import GRADIENTS
 from .tensors import converted
 
 
@@ -242,37 +243,70 @@ def gradient_identities(
 
 
 def differentiate(
-    fn: Callable[[Problem], Any], problem: Problem | Any, *, chunk_size: int | None = None, **words: Any
+    fn: Callable[[Problem], Any],
+    problem: Problem | Any,
+    *,
+    library: str | None = None,
+    chunk_size: int | None = None,
+    **words: Any,
 ) -> Result:
-    """Runs `fn` on torch tensors that require grad, then its backward pass on the problem's cotangents.
+    """Runs `fn` and then its backward pass on the problem's cotangents: torch's autograd, or `jax.vjp`.
 
     fn: takes a Problem and returns o, or (o, final_state). problem: a Problem or Case with do, dfinal_state or both; on the device
-    its tensors are on. chunk_size and words: of the Result (kernel, path, state_layout, producer). An input that fn does not use
-    has no gradient here.
+    its tensors are on. library: "torch" or "jax"; None: jax where q is an array of JAX, else torch. chunk_size and words: of the
+    Result (kernel, path, state_layout, producer). An input that fn does not use has no gradient here; by JAX one of zeros.
     """
-    import torch
-
-    given = getattr(problem, "problem", problem).torch()
+    given = getattr(problem, "problem", problem)
+    if library is None:
+        library = "jax" if type(given.q).__module__.split(".")[0] in ("jax", "jaxlib") else "torch"
+    if library not in ("torch", "jax"):
+        raise format_error(f"differentiate: library={library!r}; use 'torch' or 'jax'")
     if given.do is None and given.dfinal_state is None:
         raise format_error(
             "differentiate: the problem has neither do nor dfinal_state; make it with cases(..., cotangents=True), or give them"
         )
-    names = [name for name in ("q", "k", "v", "beta", "g", "initial_state") if getattr(given, name) is not None]
-    leaves = {name: getattr(given, name).detach().clone().requires_grad_() for name in names}
-    outputs = fn(dataclasses.replace(given, **leaves))
+    given = given.jax() if library == "jax" else given.torch()
+    o, state, gradients = (_by_vjp if library == "jax" else _by_autograd)(fn, given)
+    return Result(o, state, chunk_size=chunk_size, gradients=gradients, **words)
+
+
+def _outputs(fn: Callable[[Problem], Any], given: Problem) -> tuple[Any, Any]:
+    outputs = fn(given)
     o, state = outputs if isinstance(outputs, tuple) else (outputs, None)
     if state is None and given.dfinal_state is not None:
         raise format_error("differentiate: the problem has dfinal_state, and fn returns no final_state")
+    return o, state
+
+
+def _leaves(given: Problem) -> dict[str, Any]:
+    names = ("q", "k", "v", "beta", "g", "initial_state")
+    return {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+
+
+def _by_autograd(fn: Callable[[Problem], Any], given: Problem) -> tuple[Any, Any, dict[str, Any]]:
+    import torch
+
+    leaves = {name: x.detach().clone().requires_grad_() for name, x in _leaves(given).items()}
+    o, state = _outputs(fn, dataclasses.replace(given, **leaves))
     pairs = [(x, dx.to(x)) for x, dx in ((o, given.do), (state, given.dfinal_state)) if x is not None and dx is not None]
     found = torch.autograd.grad([x for x, _ in pairs], list(leaves.values()), [dx for _, dx in pairs], allow_unused=True)
-    gradients = {f"d{name}": dx.detach().cpu() for name, dx in zip(names, found) if dx is not None}
-    return Result(
-        o.detach().cpu(),
-        None if state is None else state.detach().cpu(),
-        chunk_size=chunk_size,
-        gradients=gradients,
-        **words,
-    )
+    gradients = {f"d{name}": dx.detach().cpu() for name, dx in zip(leaves, found) if dx is not None}
+    return o.detach().cpu(), None if state is None else state.detach().cpu(), gradients
+
+
+def _by_vjp(fn: Callable[[Problem], Any], given: Problem) -> tuple[Any, Any, dict[str, Any]]:
+    import jax
+    import numpy
+
+    def outputs(leaves: dict[str, Any]) -> list[Any]:
+        return [x for x in _outputs(fn, dataclasses.replace(given, **leaves)) if x is not None]
+
+    found, back = jax.vjp(outputs, _leaves(given))
+    pairs = zip(found, (given.do, given.dfinal_state))
+    cotangents = [jax.numpy.zeros_like(x) if dx is None else dx.astype(x.dtype) for x, dx in pairs]
+    (gradients,) = back(cotangents)
+    o, state = numpy.asarray(found[0]), numpy.asarray(found[1]) if len(found) > 1 else None
+    return o, state, {f"d{name}": numpy.asarray(dx) for name, dx in gradients.items()}
 
 
 def check_gradients(
@@ -280,6 +314,7 @@ def check_gradients(
     problem: Problem | Any,
     plan: str | os.PathLike[str] | bool | None = None,
     *,
+    library: str | None = None,
     chunk_size: int | None = None,
     words: Mapping[str, Any] | None = None,
     **options: Any,
@@ -289,7 +324,9 @@ def check_gradients(
     A plan with a [backward] section judges outputs and gradients; by one without it gradients are measured, and limited by max_error.
     `gradient_identities` judges them without a plan."""
     given = getattr(problem, "problem", problem)
-    return check(given, differentiate(fn, given, chunk_size=chunk_size, **(words or {})), plan, **options)
+    return check(
+        given, differentiate(fn, given, library=library, chunk_size=chunk_size, **(words or {})), plan, **options
+    )
 
 
 @dataclass(frozen=True)
@@ -353,11 +390,12 @@ def emulate(
     noise_ulps: float = 0,
     seed: int = 1,
     stages: bool = True,
+    gradients: bool = False,
     threads: int = 0,
     to: str | None = "torch",
 ) -> Result:
     """A result that a kernel conforming to the plan may give, rounded exactly as it declares, or one with a planted fault of
-    `faults()`.
+    `faults()`. gradients: with those of the problem's do and dfinal_state; then the fault may be one of the backward pass.
 
     chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: above
     0, another build of the same kernel, which starts its sums at other terms, chosen by `seed`; above 1, each finished
@@ -376,10 +414,12 @@ def emulate(
             noise=noise_ulps,
             seed=seed,
             stages=stages,
+            gradients=gradients,
             threads=threads,
         )
     tensors = {t.name: converted(t, to) for t in answer.tensors}
     o, state = tensors.pop("o"), tensors.pop("final_state", None)
+    found = {name: tensors.pop(name) for name in GRADIENTS if name in tensors}
     return Result(
         o,
         state,
@@ -389,4 +429,5 @@ def emulate(
         stages=tensors,
         producer=answer.producer,
         problem_sha256=answer.problem_sha256,
+        gradients=found,
     )

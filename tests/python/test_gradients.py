@@ -79,6 +79,16 @@ def test_gradients_are_written_and_read_again(problem, tmp_path):
     assert deltaproof.gradient_identities(problem, alone).word == "holds"
 
 
+def test_an_emulated_pass_holds_and_its_fault_is_refuted(problem):
+    right = deltaproof.emulate(problem, "fp32", path="recurrent", gradients=True)
+    assert set(right.gradients) == {"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}
+    assert deltaproof.check(problem, right, "fp32", power=False)
+    wrong = deltaproof.emulate(problem, "fp32", "dht-ignored", path="recurrent", gradients=True)
+    assert deltaproof.check(problem, wrong, "fp32", power=False).word == "refuted"
+    with pytest.raises(deltaproof.format_error, match="gradients=True"):
+        deltaproof.emulate(problem, "fp32", "dht-ignored")
+
+
 def test_what_is_missing_is_said(problem):
     silent = dataclasses.replace(problem, do=None, dfinal_state=None)
     with pytest.raises(deltaproof.format_error, match="cotangents=True"):
@@ -90,3 +100,5 @@ def test_what_is_missing_is_said(problem):
         deltaproof.gradient_identities(problem, dataclasses.replace(result, gradients={"dw": problem.q}))
     with pytest.raises(deltaproof.format_error, match="returns no final_state"):
         deltaproof.differentiate(lambda p: loop(p)[0], problem)
+    with pytest.raises(deltaproof.format_error, match="'torch' or 'jax'"):
+        deltaproof.differentiate(loop, problem, library="numpy")

@@ -161,21 +161,31 @@ def test_a_problem_that_is_a_file_stays_as_it_is(recorder, tmp_path):
     assert f"torch {torch.__version__.split('+')[0]}" in result["producer"]
 
 
-def test_gradients_are_recorded_and_the_forward_pass_judged_beside_them(recorder, monkeypatch, tmp_path):
-    small = next(deltaproof.cases("gated_delta_rule", "typical", T=80, K=16, V=8, H=1, HV=2)).problem
-    emulated = deltaproof.emulate(small, "fla-chunk-gdn")
-    forward = recorder.read(deltaproof.record(tmp_path / "forward", small, emulated)[1])
-    do = torch.ones(1, 80, 2, 8, dtype=torch.bfloat16)
+def test_taps_of_a_backward_pass_leave_stages_that_are_judged(recorder, monkeypatch, tmp_path):
+    """fla's functions of the backward pass, whose results are those of an emulated kernel; once with a fault in dw."""
+    asked = dict(T=80, K=16, V=8, H=1, HV=2, initial_state="normal", cotangents=True)
+    small = next(deltaproof.cases("gated_delta_rule", "typical", **asked)).problem
     chunk = ModuleType("fla.ops.common.chunk_o")
-    dh, dv2 = torch.arange(2 * 2 * 8 * 16.0).reshape(1, 2, 2, 8, 16), torch.full((1, 80, 2, 8), 2.0)
-    chunk.chunk_gated_delta_rule_bwd_dhu = lambda **_: (dh, None, dv2)
     monkeypatch.setitem(sys.modules, chunk.__name__, chunk)
-    with recorder.taps(recorder.BACKWARD_SITES) as stages:
-        chunk.chunk_gated_delta_rule_bwd_dhu(state_v_first=True)
-    problem = {**fields(small.torch()), "do": do}
-    result = {**{n: forward[n] for n in ("o", "final_state")}, **stages, "dq": small.torch().q, "dbeta": small.torch().beta}
-    names = recorder.record(tmp_path / "both", problem, {**result, "pass_": "both", "path": "chunk", "chunk_size": 64})
-    read = recorder.read(names[1])
-    assert torch.equal(recorder.read(names[0])["do"], do) and read["pass_"] == "both"
-    assert torch.equal(read["dh"], dh.mT) and torch.equal(read["dv2"], dv2) and torch.equal(read["dq"], small.torch().q)
-    assert deltaproof.check(*names, plan="fla-chunk-gdn", power=False)
+    for fault, bad in ((None, None), ("dw-sign", "dw")):
+        kernel = deltaproof.emulate(small, "fla-chunk-gdn", fault, gradients=True)
+        s = kernel.stages
+        chunk.chunk_bwd_dv_local = lambda **_: s["dv_local"]  # noqa: B023
+        chunk.chunk_gated_delta_rule_bwd_dhu = lambda **_: (s["dh"].mT, None, s["dv2"])  # noqa: B023
+        chunk.chunk_bwd_dqkwg = lambda **_: (None, None, s["dw"], None)  # noqa: B023
+        with recorder.taps(recorder.BACKWARD_SITES) as stages:
+            chunk.chunk_bwd_dv_local()
+            chunk.chunk_gated_delta_rule_bwd_dhu(state_v_first=True)
+            chunk.chunk_bwd_dqkwg()
+        assert set(stages) == {"dv_local", "dh", "dv2", "dw"} and all(torch.equal(stages[n], s[n]) for n in stages)
+        forward = {n: s[n] for n in recorder.STAGES if n in s}
+        tensors = {"o": kernel.o, "final_state": kernel.final_state, **forward, **stages, **kernel.gradients}
+        words = {"pass_": "both", "path": "chunk", "chunk_size": 64}
+        names = recorder.record(tmp_path / f"{fault}", fields(small.torch()), {**tensors, **words})
+        assert torch.equal(recorder.read(names[0])["do"], small.torch().do) and recorder.read(names[1])["pass_"] == "both"
+        verdict = deltaproof.check(*names, plan="fla-chunk-gdn", power=False)
+        assert verdict.first_bad_stage == bad and bool(verdict) == (bad is None), verdict.text
+        again = deltaproof.Result(
+            kernel.o, kernel.final_state, chunk_size=64, stages={**forward, **stages}, gradients=kernel.gradients
+        )
+        assert deltaproof.check(small, again, plan="fla-chunk-gdn", power=False).first_bad_stage == bad
