@@ -15,7 +15,7 @@ from typing import Any, TypeVar, Union
 from . import _core, recorder
 from ._core import format_error
 from .messages import python_words
-from .tensors import converted, floating, offsets, take
+from .tensors import converted, floating, offsets, take, unit_of_gate
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -224,10 +224,9 @@ def load(path: Path, to: str | None = "numpy", gate: str = "log") -> Problem:
         file = _core.opened(os.fspath(path))
         _core.validate(file)
     found = problem_of(file, to)
-    if gate != "log":
-        library = "torch" if to == "torch" else "numpy"
+    if gate != "log" and found.g is not None:
         try:
-            found.g = converted(recorder.read(path, library, gate).get("g"), to)
+            found.g = converted(unit_of_gate({t.name: t for t in file.tensors}["g"], gate), to)
         except ValueError as e:
             raise format_error(str(e)) from None
     return found

@@ -142,7 +142,7 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     cumsum = result.pop("g_cumsum", None)
     written = {name: found for name, *found in _bits(result, RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES)}
     if cumsum is not None:
-        written["g_cumsum_log2"] = _in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
+        written["g_cumsum_log2"] = in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
     if "dg" in written and gate != "log":
         dtype, shape, data = written["dg"]
         g = None if gate == "log2" else _floats(*_tensor_of(image, "g"))
@@ -175,7 +175,7 @@ def read(path, to=None, gate="log"):
         begin, end = of["data_offsets"]
         one = (of["dtype"], tuple(of["shape"]), data[begin:end])
         if name == "g" and _unit(gate) != "log":
-            one = _in_unit(one, "log", gate, narrow=one[0] != "F64")
+            one = in_unit(one, "log", gate, narrow=one[0] != "F64")
         found[name] = _as_torch(*one) if to == "torch" else _as_numpy(name, *one)
     return found
 
@@ -186,7 +186,7 @@ def _unit(gate):
     return gate
 
 
-def _in_unit(one, was, to, narrow=False):
+def in_unit(one, was, to, narrow=False):
     """A gate in another unit, in fp64, or rounded once to fp32."""
     dtype, shape, data = one
     if _unit(was) == _unit(to):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from . import _core
+from . import _core, recorder
 from ._core import format_error, tensor
 
 # Formats that DLPack or numpy hide: taken by their bits.
@@ -128,6 +128,15 @@ def as_numpy(t: Any) -> Any:
             ) from None
         dtype = {name: getattr(ml_dtypes, kind) for kind, name in _BY_BITS.items()}[t.dtype]
     return numpy.frombuffer(bytearray(t.tobytes()), dtype=dtype).reshape(t.shape)
+
+
+def unit_of_gate(g: Any, gate: str) -> tensor:
+    """A gate in log2 units or as a decay, computed in fp64 and rounded once to fp32; an fp64 gate stays fp64."""
+    t = take(g, "g")
+    given = (t.dtype, tuple(t.shape), t.tobytes())
+    dtype, shape, data = recorder.in_unit(given, "log", gate, narrow=t.dtype != "F64")
+    numbers = memoryview(data).cast("B").cast({"F32": "f", "F64": "d"}[dtype], shape)
+    return _core.from_buffer(numbers, "g")
 
 
 def as_jax(t: Any) -> Any:

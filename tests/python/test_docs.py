@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import deltaproof
+import deltaproof.adapters
 import pytest
 from conftest import ROOT
 
@@ -44,6 +45,17 @@ def my_kernel(*given):
 """
     block = printed("Any library").replace('to="numpy"', f'to="{library}"')
     assert run(kernel + block, tmp_path).startswith("verdict      holds")
+
+
+ADAPTERS = {"transformers": "transformers", "fla": "fla", "attn_gym": "attn_gym", "jax": "jla", "mlx": "mlx_lm"}
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_public_kernels(tmp_path, adapter):
+    pytest.importorskip(ADAPTERS[adapter], reason=f"the package of adapters.{adapter} is not installed")
+    assert set(ADAPTERS) == set(deltaproof.adapters.PACKAGES)
+    said = run(printed("Public kernels").replace("transformers as", f"{adapter} as"), tmp_path).splitlines()
+    assert said and all(line.endswith(" holds") for line in said), said
 
 
 def test_generated_kernels(tmp_path):
