@@ -16,6 +16,7 @@ from ._core import version as __version__
 from .catalogue import Case, Fault, Plan, Regime, cases, faults, plans, pytest_cases, regimes
 from .exchange import Problem, Result, load, read_result, record, record_result
 from .judging import Finding, Judgement, judge
+from .recorder import record_set
 from .verdict import (
     Truth,
     Verdict,
@@ -61,6 +62,7 @@ __all__ = [
     "read_result",
     "record",
     "record_result",
+    "record_set",
     "refuted",
     "regimes",
     "shape_error",

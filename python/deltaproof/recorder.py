@@ -65,6 +65,10 @@ STAGES = ("g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk")
 RESULT_TENSORS = ("o", "final_state") + STAGES
 GRADIENTS = ("dq", "dk", "dv", "dbeta", "dg", "dinitial_state")
 BACKWARD_STAGES = ("dv_local", "dh", "dv2", "dw", "dg_local", "dAqk", "dAkk", "dq_hat", "dk_hat")
+# What `invariant flush` and `invariant cp` look at beside a result.
+STATE_TENSORS = ("ring_k", "ring_u", "ring_g", "ring_state", "rank_transition", "rank_state")
+STATE_WORDS = ("flush_every", "fold", "fold_operand", "drop_below")
+RESULT_FILE = RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES + STATE_TENSORS
 RESULT_WORDS = ("kernel", "path", "chunk_size", "state_layout", "problem_sha256", "producer")
 NAMES = {
     "bfloat16": "BF16",
@@ -140,7 +144,7 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     result = {**tensors, **tensors.get("stages", {}), **tensors.get("gradients", {}), **words}
     result.update(kernel=kernel or result.get("kernel"), problem_sha256=hashlib.sha256(image).hexdigest())
     cumsum = result.pop("g_cumsum", None)
-    written = {name: found for name, *found in _bits(result, RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES)}
+    written = {name: found for name, *found in _bits(result, RESULT_FILE)}
     if cumsum is not None:
         written["g_cumsum_log2"] = in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
     if "dg" in written and gate != "log":
@@ -152,9 +156,66 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
         result["producer"] = ", ".join(filter(None, (result.get("producer"), f"gate given as {gate}")))
     if os.path.dirname(out):
         os.makedirs(os.path.dirname(out), exist_ok=True)
-    order = RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES
-    _write(out, _file(result_words(result), [(name, *written[name]) for name in order if name in written]))
+    _write(out, _file(result_words(result), [(name, *written[name]) for name in RESULT_FILE if name in written]))
     return out
+
+
+def record_set(folder, fn, keep=None, to=None):
+    """Records every call of a set that `deltaproof gen --for INVARIANT --dir folder` made; `deltaproof invariant INVARIANT folder`
+    then judges it. Returns the names of the result files.
+
+    fn(problem, call) -> the dict that `record_result` takes: o, final_state, kernel, path, ... `problem` is as `read` gives it, with
+    the initial_state that the call starts from. `call` has the name of the call, and path, chunk_size and flush_every, which are
+    not None where the call asks for one.
+    keep(problem, result, tokens) -> the state that the next call starts from, after the first tokens[s] tokens of sequence s: what
+    your cache, your rollback or your fold over ranks gives. None: final_state, and where tokens were not accepted that of fn on
+    the accepted ones. to: "torch" or "numpy", as for `read`.
+    """
+    folder = os.fspath(folder)
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as given:
+        manifest = json.load(given)
+    if "calls" not in manifest:
+        raise ValueError(f"record_set: {folder}/manifest.json lists no calls; deltaproof gen --for writes such a folder")
+    done, names = {}, []
+    for call in manifest["calls"]:
+        path = os.path.join(folder, call["problem"])
+        if call["state"] is None:
+            problem = read(path, to)
+        else:
+            problem = read(os.path.join(folder, call["tokens"]), to)
+            before, left = done[call["state"]["after"]]
+            tokens = call["state"]["kept"]
+            problem["initial_state"] = keep(before, left, tokens) if keep else _kept(fn, before, left, tokens, call)
+            _write(path, _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS)))
+        result = dict(fn(dict(problem), call))
+        if call["flush_every"] is not None:
+            result.setdefault("flush_every", call["flush_every"])
+        done[call["name"]] = problem, result
+        names.append(record_result(path, result, out=os.path.join(folder, call["result"])))
+    return tuple(names)
+
+
+def _kept(fn, problem, result, tokens, call):
+    """The state after the first tokens[s] tokens of each sequence of a call."""
+    if result.get("final_state") is None:
+        raise ValueError("record_set: fn returns no final_state, and the next call starts from it; return it, or give keep=")
+    state = result["final_state"]
+    if result.get("state_layout") == "vk":
+        state = state.swapaxes(-1, -2)
+    offsets = problem.get("cu_seqlens")
+    lengths = [problem["q"].shape[1]] * problem["q"].shape[0]
+    if offsets is not None:
+        lengths = [int(b) - int(a) for a, b in zip(offsets[:-1], offsets[1:])]
+    if list(tokens) == lengths:
+        return state
+    if len(set(tokens)) > 1 or offsets is not None:
+        raise ValueError("record_set: sequences keep different numbers of tokens; give keep=, which says what your cache restores")
+    n = problem.get("num_householder") or 1
+    steps = {"q": 1, "g": 1, "k": n, "v": n, "beta": n}
+    first = {name: x[:, : tokens[0] * steps[name]] if name in steps else x for name, x in problem.items()}
+    asked = {**call, "name": call["state"]["after"]}
+    state = fn(first, asked)
+    return state["final_state"].swapaxes(-1, -2) if state.get("state_layout") == "vk" else state["final_state"]
 
 
 def read(path, to=None, gate="log"):
@@ -167,9 +228,9 @@ def read(path, to=None, gate="log"):
         to = "torch" if importlib.util.find_spec("torch") else "numpy"
     with open(path, "rb") as given:
         header, data = _opened(given.read())
-    known = PROBLEM_WORDS + RESULT_WORDS + ("pass",)
+    known = PROBLEM_WORDS + RESULT_WORDS + STATE_WORDS + ("pass",)
     found = {name: value for name, value in header.pop("__metadata__", {}).items() if name in known}
-    kinds = {"scale": float, "num_householder": int, "chunk_size": int, "qk_l2norm": lambda word: word == "true"}
+    kinds = {"scale": float, "num_householder": int, "chunk_size": int, "flush_every": int, "qk_l2norm": lambda word: word == "true"}
     found = {("pass_" if name == "pass" else name): kinds.get(name, str)(value) for name, value in found.items()}
     for name, of in header.items():
         begin, end = of["data_offsets"]
@@ -332,11 +393,12 @@ def problem_words(problem):
 
 def result_words(result):
     """The metadata of a result file, in the order of the format. A chunk_size without a path is a chunk kernel's."""
-    _known(result, "result", RESULT_TENSORS + GRADIENTS + BACKWARD_STAGES + RESULT_WORDS + ("pass_", "stages", "gradients"))
+    _known(result, "result", RESULT_FILE + RESULT_WORDS + STATE_WORDS + ("pass_", "stages", "gradients"))
     words = {"format": "deltaproof.result/1", "pass": result.get("pass_")}
     words.update({name: result.get(name) for name in RESULT_WORDS})
     words["path"] = words["path"] or ("chunk" if words["chunk_size"] else None)
     words["state_layout"] = words["state_layout"] or "kv"
+    words.update({name: result.get(name) for name in STATE_WORDS})
     return _words(words)
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,6 +12,9 @@ STAGES: tuple[str, ...]
 RESULT_TENSORS: tuple[str, ...]
 GRADIENTS: tuple[str, ...]
 BACKWARD_STAGES: tuple[str, ...]
+STATE_TENSORS: tuple[str, ...]
+STATE_WORDS: tuple[str, ...]
+RESULT_FILE: tuple[str, ...]
 RESULT_WORDS: tuple[str, ...]
 GATES: tuple[str, ...]
 CALL_SITES: dict[str, tuple[str | None, ...]]
@@ -28,6 +31,12 @@ def record_result(
     out: str | os.PathLike[str] | None = ...,
     **words: Any,
 ) -> str: ...
+def record_set(
+    folder: str | os.PathLike[str],
+    fn: Callable[[dict[str, Any], dict[str, Any]], Mapping[str, Any]],
+    keep: Callable[[dict[str, Any], dict[str, Any], list[int]], Any] | None = ...,
+    to: str | None = ...,
+) -> tuple[str, ...]: ...
 def read(path: str | os.PathLike[str], to: str | None = ..., gate: str = ...) -> dict[str, Any]: ...
 def in_unit(one: Any, was: str, to: str, narrow: bool = ...) -> Any: ...
 def reads(x: Any) -> bool: ...

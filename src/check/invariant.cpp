@@ -8,6 +8,7 @@
 
 #include "check/check_parts.hpp"
 #include "check/invariant_parts.hpp"
+#include "check/state_equations.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
@@ -356,6 +357,7 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
   out.problem_sha256 = sha256_hex(given.bytes());
   const safetensors_file gave = read_safetensors(result);
   out.gave = parse_result(gave, out.given, out.problem_sha256, notes);
+  out.exchanged = parse_state_exchange(gave, out.given);
   out.result_path = result.string();
   out.result_sha256 = sha256_hex(gave.bytes());
   return out;
@@ -402,6 +404,17 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
     case invariant_kind::rollback: {
       const auto asked = kept_parts(whole, parts, out);
       if (out.judged != verdict::vacuous) judge_runs(asked, options, out);
+      return out;
+    }
+    case invariant_kind::flush: {
+      const auto asked = compare_flushes(whole, parts, out);
+      if (out.judged != verdict::refuted) judge_runs(asked, options, out);
+      judge_flushes(whole, parts, options, out);
+      return out;
+    }
+    case invariant_kind::cp: {
+      judge_runs(compare_ranks(whole, parts, options, out), options, out);
+      judge_ranks(whole, parts, options, plans_for(whole, options), out);
       return out;
     }
     case invariant_kind::gradients:

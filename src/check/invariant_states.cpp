@@ -97,7 +97,7 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     // Of two parts the second one's length says where it starts, whatever the draft has in common with what was accepted.
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
-    if ((kind == invariant_kind::snapshot || last) && count != tokens) {
+    if ((kind != invariant_kind::rollback || last) && count != tokens) {
       throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
                          std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
                          (last ? "the last part ends with the whole" : "where drafted tokens were not accepted ask rollback"));

@@ -39,6 +39,13 @@ std::string_view asks(invariant_kind kind) {
     case invariant_kind::rollback:
       return "tokens that were drafted and not accepted leave nothing: the state after the accepted ones, and all after it, is "
              "within the limits";
+    case invariant_kind::flush:
+      return "a ring of u, k and g that is replayed every L tokens is plain decode: bit for bit at L = 1, and at any L as near "
+             "to "
+             "the exact outputs as its formats allow";
+    case invariant_kind::cp:
+      return "ranks that each take some tokens of a sequence give what one call gives, and their summaries fold to the states "
+             "that they start from";
     case invariant_kind::gradients:
       return "gradients, outputs and inputs satisfy the equations that every correct backward pass does";
   }
@@ -137,6 +144,44 @@ json identities_json(const gradient_identities& g) {
   return j;
 }
 
+json equations_json(const std::vector<state_equation>& equations) {
+  json list = json::array();
+  for (const state_equation& e : equations) {
+    json one{{"name", e.name}, {"statement", e.statement}, {"part", e.part + 1}};
+    one["missing"] = e.missing.empty() ? json(nullptr) : json(e.missing);
+    one["verdict"] = e.missing.empty() ? json(name_of(e.judged)) : json(nullptr);
+    one["heads"] = e.heads;
+    one["numbers"] = e.numbers;
+    one["residual"] = detail::json_number(e.residual);
+    one["formats_cost"] = detail::json_number(e.expected);
+    one["limit"] = detail::json_number(e.limit);
+    one["worst"] = nullptr;
+    if (e.worst) {
+      one["worst"] = {{"sequence", e.worst->sequence},
+                      {"head", e.worst->head},
+                      {"window", e.worst->window ? json(*e.worst->window) : json(nullptr)}};
+    }
+    list.push_back(one);
+  }
+  return list;
+}
+
+std::string equations_text(const std::vector<state_equation>& equations) {
+  std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
+  for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
+  out += "of the size of the right side; cost: of the formats, in a run of the same operation\n";
+  for (const state_equation& e : equations) {
+    out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
+    if (!e.missing.empty()) {
+      out += "not formed: " + printable_line(e.missing) + "\n";
+      continue;
+    }
+    for (const double x : {e.residual, e.expected, e.limit}) out += detail::padded(detail::scientific(x, 3), 11);
+    out += (e.judged == verdict::refuted ? "refuted: " : "") + e.statement + "\n";
+  }
+  return out;
+}
+
 std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
@@ -184,6 +229,7 @@ std::string to_json(const invariant_report& report, const recorded_run& whole, s
   for (const bit_comparison& c : report.bits) j["bits"].push_back(bits_json(c));
   j["judged"] = json::array();
   for (const judged_run& run : report.runs) j["judged"].push_back(judged_json(run));
+  if (!report.equations.empty()) j["equations"] = equations_json(report.equations);
   if (report.gradients) j["gradients"] = identities_json(*report.gradients);
   j["whole"] = run_json(whole);
   j["parts"] = json::array();
@@ -217,6 +263,7 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
                       : "all " + std::to_string(c.elements) + " elements the same"));
   }
   if (report.gradients) out += identities_text(*report.gradients);
+  if (!report.equations.empty()) out += equations_text(report.equations);
   for (const judged_run& run : report.runs) line(std::string(name_of(run.report.judged)), run.what + ": " + run.report.reason);
   constexpr std::size_t most_notes = 4;
   std::vector<std::string> notes = identity.notes;

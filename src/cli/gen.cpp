@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/gen_all.hpp"
+#include "cli/gen_for.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/inputs/regimes.hpp"
@@ -15,6 +16,8 @@ namespace {
 struct gen_arguments {
   std::string output;
   std::string all;
+  std::string invariant, folder;
+  std::optional<std::size_t> calls, drafted;
   bool cotangents = false;
   std::optional<std::string> regime, op, rule, dtype, beta, gate, initial_state, cu_seqlens;
   std::optional<std::size_t> batch, tokens, key_dim, value_dim, key_heads, value_heads, num_householder;
@@ -38,8 +41,15 @@ std::vector<std::int64_t> offsets(const std::string& text) {
 }
 
 int run(const gen_arguments& args, const common_options& common) {
-  if (args.output.empty() == args.all.empty())
-    throw format_error("gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype");
+  if (args.invariant.empty() != args.folder.empty())
+    throw format_error("gen: --for INVARIANT and --dir DIR belong together; give both or neither");
+  if ((args.output.empty() ? 0 : 1) + (args.all.empty() ? 0 : 1) + (args.folder.empty() ? 0 : 1) != 1) {
+    throw format_error(
+        "gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype, or --for INVARIANT "
+        "--dir DIR for the calls of an invariant");
+  }
+  if (args.invariant.empty() && (args.calls || args.drafted))
+    throw format_error("gen: --calls and --drafted are of the set that --for makes; leave them out");
   generation g;
   g.regime = args.regime.value_or(g.regime);
   g.seed = common.seed_given ? common.seed : 0;
@@ -59,6 +69,12 @@ int run(const gen_arguments& args, const common_options& common) {
   g.num_householder = args.num_householder;
   g.cotangents = args.cotangents;
   if (!args.all.empty()) return run_gen_all({args.all, g, args.regime, g.op, g.dtype}, common);
+  if (!args.invariant.empty()) {
+    set_options set;
+    if (args.calls) set.calls = *args.calls;
+    if (args.drafted) set.drafted = *args.drafted;
+    return run_gen_for({args.invariant, args.folder, g, set}, common);
+  }
   const generation completed = complete(g);
   write_problem(args.output, generate(completed));
   const std::string text = "deltaproof gen " + options_text(completed) + " -o " + args.output + "\n";
@@ -81,6 +97,22 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
                    "that judges their results; --regime, --op and --dtype narrow it")
       ->type_name("DIR")
       ->check(not_empty());
+  command
+      ->add_option(
+          "--for", args->invariant,
+          "An invariant (see: deltaproof invariant --help): the problems of every call that it compares, in the folder of "
+          "-o, with a manifest for record_set and for deltaproof invariant KIND DIR")
+      ->type_name("INVARIANT")
+      ->check(not_empty());
+  command->add_option("--dir", args->folder, "With --for: the folder, new or as gen left it")
+      ->type_name("DIR")
+      ->check(not_empty());
+  command->add_option("--calls", args->calls, "With --for: calls of split, snapshot and cp, repetitions (default 3)")
+      ->type_name("N")
+      ->check(whole_number());
+  command->add_option("--drafted", args->drafted, "With --for rollback: tokens that are drafted and not accepted (default 5)")
+      ->type_name("N")
+      ->check(whole_number());
   command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("REGIME");
   command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");

@@ -8,88 +8,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/gen_folder.hpp"
 #include "deltaproof/files/exchange.hpp"
-#include "deltaproof/support/read_file.hpp"
-#include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
 
-constexpr const char* manifest_name = "manifest.json";
-constexpr const char* manifest_schema = "deltaproof.manifest/1";
 /// Two chunks of 64 and a part of one: small, and every path between chunks is taken.
 constexpr std::size_t default_tokens = 160;
-
-std::string hash_of(std::string_view bytes) { return sha256_hex(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
-
-/// The files of an earlier `gen --all`. Throws: format_error if the folder holds anything else, or one of them was changed.
-std::vector<std::string> earlier_files(const fs::path& folder) {
-  const auto refuse = [&](const std::string& why) {
-    return format_error("gen: " + folder.string() + " " + why + "; give a folder that is new, empty, or as gen --all left it");
-  };
-  if (!fs::exists(folder)) return {};
-  if (!fs::is_directory(folder)) throw refuse("is no folder");
-  std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
-  if (found.empty()) return {};
-  std::sort(found.begin(), found.end());
-  const auto contents = [&](const std::string& name) {
-    constexpr size_limit made_limit{"what gen --all wrote", std::size_t{1} << 36};
-    return read_file(folder / name, made_limit);
-  };
-  const std::string text = fs::is_regular_file(folder / manifest_name) ? contents(manifest_name) : "{}";
-  detail::require_shallow_json(text, (folder / manifest_name).string());
-  const json manifest = json::parse(text, nullptr, false);
-  const bool ours = manifest.is_object() && manifest.value("schema", json()) == manifest_schema && manifest.contains("files") &&
-                    manifest["files"].is_object();
-  for (const std::string& name : found) {
-    if (name == manifest_name && ours) continue;
-    if (!ours || !manifest["files"].contains(name)) throw refuse("holds " + in_quotes(name) + ", which gen --all did not write");
-    if (!fs::is_regular_file(fs::symlink_status(folder / name)) || manifest["files"][name] != hash_of(contents(name))) {
-      throw refuse("holds " + in_quotes(name) + ", which was changed since");
-    }
-  }
-  return found;
-}
-
-/// A folder inside the wanted one that is gone again unless its files were moved out.
-class unfinished_folder {
- public:
-  explicit unfinished_folder(fs::path wanted) : wanted_(std::move(wanted)), made_(!fs::exists(wanted_)) {
-    fs::create_directories(wanted_);
-    path_ = new_folder_beside(wanted_ / ".unfinished");
-  }
-  ~unfinished_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-    if (made_ && !finished_) fs::remove(wanted_, ignored);
-  }
-  unfinished_folder(const unfinished_folder&) = delete;
-  unfinished_folder& operator=(const unfinished_folder&) = delete;
-
-  void add(const std::string& name, std::string_view bytes) {
-    write_file(path_ / name, bytes);
-    files_[name] = hash_of(bytes);
-  }
-  void finish(const std::vector<std::string>& earlier) {
-    json manifest{{"schema", manifest_schema}, {"files", files_}};
-    write_file(path_ / manifest_name, manifest.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-    for (const std::string& name : earlier) fs::remove(wanted_ / name);
-    for (const auto& [name, hash] : files_) fs::rename(path_ / name, wanted_ / name);
-    fs::rename(path_ / manifest_name, wanted_ / manifest_name);
-    finished_ = true;
-  }
-
- private:
-  fs::path wanted_;
-  bool made_;
-  bool finished_ = false;
-  fs::path path_;
-  std::map<std::string, std::string> files_;
-};
 
 std::string counted(std::size_t problems) { return std::to_string(problems) + (problems == 1 ? " problem" : " problems"); }
 
@@ -159,7 +87,7 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
   std::vector<skipped_case> skipped;
   std::map<std::string, std::string> same;  // hash of the tensors -> the case that has them
   {
-    unfinished_folder folder{fs::path(args.folder)};
+    unfinished_folder folder{std::filesystem::path(args.folder)};
     progress_line line("problems");
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (stop_requested()) {

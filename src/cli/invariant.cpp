@@ -9,6 +9,7 @@
 #include "cli/judging.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
+#include "deltaproof/check/invariant_set.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -22,6 +23,7 @@ struct invariant_arguments {
   std::vector<std::string> plans;
   bool no_plan = false;
   judging judge;
+  std::optional<double> drop_below;
 };
 
 /// Every NAME.problem.safetensors of the folder with its NAME.result.safetensors, by name.
@@ -84,25 +86,43 @@ void refuse_without_effect(invariant_kind kind, const CLI::App& command) {
   }
 }
 
+recorded_set read_files(invariant_kind kind, const std::vector<std::string>& whole, const std::vector<std::string>& files,
+                        notes_list& notes) {
+  recorded_set out{kind, read_run(whole[0], whole[1], notes), {}};
+  for (std::size_t i = 0; i < files.size(); i += 2) out.parts.push_back(read_run(files[i], files[i + 1], notes));
+  return out;
+}
+
 int run(const invariant_arguments& args, const common_options& common) {
   const invariant_kind kind = invariant_named(args.kind);
   refuse_without_effect(kind, *args.command);
+  if (args.drop_below && kind != invariant_kind::cp)
+    throw format_error("invariant " + args.kind + ": --drop-below has no effect here: only cp folds ranks; leave it out");
+  if (args.drop_below && !(*args.drop_below > 0 && *args.drop_below <= 1))
+    throw format_error("invariant cp: --drop-below is a factor above 0 and at most 1");
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
   if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
     throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
   if (!args.directory.empty() && !args.parts.empty())
     throw format_error("invariant: --part and --parts-dir together; give one of them");
-  if (args.whole.size() != 2) throw format_error("invariant " + args.kind + ": give PROBLEM RESULT of the whole once");
+  const bool is_set = args.whole.size() == 1 && std::filesystem::is_directory(args.whole.front());
+  if (is_set && (!args.parts.empty() || !args.directory.empty()))
+    throw format_error("invariant: a folder of gen --for names its parts itself; leave out --part and --parts-dir");
+  if (!is_set && args.whole.size() != 2)
+    throw format_error("invariant " + args.kind + ": give PROBLEM RESULT of the whole once, or a folder that gen --for made");
   const std::vector<std::string> files = args.directory.empty() ? args.parts : pairs_in(args.directory);
-  if (files.empty() && kind != invariant_kind::gradients)
+  if (files.empty() && !is_set && kind != invariant_kind::gradients)
     throw format_error("invariant " + args.kind + ": no part; give each with --part PROBLEM RESULT, or all with --parts-dir DIR");
   if (files.size() % 2 != 0) throw format_error("invariant: --part takes two files, PROBLEM and RESULT");
 
   check_identity identity;
   notes_list notes;
-  const recorded_run whole = read_run(args.whole[0], args.whole[1], notes);
-  std::vector<recorded_run> parts;
-  for (std::size_t i = 0; i < files.size(); i += 2) parts.push_back(read_run(files[i], files[i + 1], notes));
+  const recorded_set given = is_set ? read_set(args.whole.front(), notes) : read_files(kind, args.whole, files, notes);
+  if (given.kind != kind)
+    throw format_error(args.whole.front() + ": it was made for invariant " + std::string(name_of(given.kind)) + ", not " +
+                       args.kind);
+  const recorded_run& whole = given.whole;
+  const std::vector<recorded_run>& parts = given.parts;
   identity.notes = merged(notes);
   identity.version = DELTAPROOF_VERSION;
   identity.reproduce = command_line(common);
@@ -110,7 +130,7 @@ int run(const invariant_arguments& args, const common_options& common) {
   invariant_report report;
   {
     progress_line line("reference");
-    invariant_options options{watched(common, line), args.no_plan};
+    invariant_options options{watched(common, line), args.no_plan, args.drop_below};
     for (const std::string& name : args.plans) options.check.plans.push_back(plan_named(name));
     options.check.judge = args.judge;
     options.check.judge.seed = common.seed;
@@ -126,7 +146,8 @@ int run(const invariant_arguments& args, const common_options& common) {
   const auto failure = [](verdict v, const std::string& reason) {
     return exit_code(v) != 0 ? std::string(name_of(v)) + ": " + reason : std::string();
   };
-  if (report.runs.empty()) out.cases.push_back({args.kind + ":" + args.whole[1], failure(report.judged, report.reason), text});
+  if (report.runs.empty())
+    out.cases.push_back({args.kind + ":" + args.whole.back(), failure(report.judged, report.reason), text});
   for (const judged_run& judged : report.runs)
     out.cases.push_back({args.kind + ":" + judged.what, failure(judged.report.judged, judged.report.reason), text});
   publish(common, out);
@@ -139,7 +160,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
   auto* command = app.add_subcommand(
       "invariant",
       "Judge results of one kernel against each other (prefix, split, pad, varlen, chunk-size, path, repeat, batch, "
-      "snapshot, rollback), or the gradients of one "
+      "snapshot, rollback, flush, cp), or the gradients of one "
       "result against the equations of every correct backward pass (gradients)");
   const auto args = std::make_shared<invariant_arguments>();
   args->command = command;
@@ -150,12 +171,14 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
           "nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within the limits; "
           "path: so are the chunk and the recurrent path; repeat: the same call again gives the same bits; batch: a sequence at "
           "another index or beside others is the same; snapshot: a stored and restored state is the state; rollback: drafted "
-          "tokens that were not accepted change nothing; gradients: six equations that correct gradients of any kernel satisfy")
+          "tokens that were not accepted change nothing; flush: a decode kernel that replays a ring every L tokens is plain "
+          "decode; "
+          "cp: the ranks of a split sequence are one call; gradients: six equations that correct gradients of any kernel satisfy")
       ->required();
   run_files& files = common.files;
-  files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole")
+  files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole, or a folder that gen --for made")
                   ->required()
-                  ->expected(2)
+                  ->expected(1, 2)
                   ->type_name("FILE"));
   files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")
                   ->type_size(2)
@@ -173,6 +196,11 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
           ->type_name("PLAN")
           ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
+  command
+      ->add_option("--drop-below", args->drop_below,
+                   "cp: the fold leaves out a history that the gates of a rank multiply by less than this (default: what the "
+                   "results state)")
+      ->type_name("FACTOR");
   add_judging_options(*command, args->judge);
   return {command, [args, &common] { return run(*args, common); }};
 }

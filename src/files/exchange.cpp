@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "deltaproof/files/state_exchange.hpp"
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "support/text.hpp"
@@ -412,6 +413,9 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
                     (beside.empty() ? "" : "; ignored without o: " + beside));
   }
   std::vector<std::string> known{"o", "final_state"};
+  // What `invariant` reads beside a result.
+  known.insert(known.end(), state_exchange_tensors.begin(), state_exchange_tensors.end());
+  for (const std::string_view key : state_exchange_keys) (void)keys.take(key);
   known.insert(known.end(), stage_names.begin(), stage_names.end());
   if (r.path == path_kind::reference) {
     for (const char* name : {"o", "final_state"}) {

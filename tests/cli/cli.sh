@@ -285,6 +285,19 @@ done
 expect 2 "give no part" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
+# A set of calls: made, refused where it is not recorded yet, judged where it is.
+expect 0 "2 calls for invariant path" gen --for path --T 70 --K 16 --V 8 --H 1 --dir pathset
+expect 2 "record every call of the set first" invariant path pathset
+expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-chunk-gdn -o pathset/whole.result.safetensors
+expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-recurrent-gdn -o pathset/recurrent.result.safetensors
+expect 0 "within its plan's limits" invariant path pathset --no-power
+expect 2 "it was made for invariant path, not repeat" invariant repeat pathset
+expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
+expect 2 "which gen did not write" gen --for path --dir pathset
+mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
+expect 2 "there is no set for it" gen --for gradients --dir gradientset
+expect 2 "leave them out" gen --calls 3 -o no.safetensors
+expect 2 "--drop-below has no effect here" invariant path pathset --drop-below 0.1
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "prefix, split" invariant suffix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "2 required FILE missing" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors

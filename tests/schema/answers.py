@@ -149,6 +149,11 @@ with tempfile.TemporaryDirectory() as name:
             failures.append(f"manifest.json: {error.message[:300]}")
         spoilt("manifest", "a hash that is none", manifest, lambda a: a["files"].update({"suite.toml": "0"}))
         spoilt("manifest", "no file", manifest, lambda a: a.update(files={}))
+    answer(box, "generation", 0, "gen", "--for", "rollback", "--T", 40, "--K", 8, "--V", 4, "--H", 1, "--dir", "set")
+    of_set = json.loads((box / "set" / "manifest.json").read_text())
+    for error in validators["manifest"].iter_errors(of_set):
+        failures.append(f"manifest.json of a set: {error.message[:300]}")
+    spoilt("manifest", "a call without its state", of_set, lambda a: a["calls"][2].pop("state"))
 
     for path in (("--path", "chunk"), ("--path", "recurrent"), ("--fault", "scale-missing")):
         emulated = answer(box, "emulation", 0, "emulate", "p.safetensors", "--plan", "fp32", *path, "-o", "emulated.safetensors")

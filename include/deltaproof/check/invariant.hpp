@@ -19,6 +19,7 @@
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/check/gradient_identities.hpp"
 #include "deltaproof/files/exchange.hpp"
+#include "deltaproof/files/state_exchange.hpp"
 
 namespace deltaproof {
 
@@ -27,10 +28,26 @@ namespace deltaproof {
 /// the same problem in chunks of another length. path: the same problem on another path, chunk or recurrent. repeat: the same
 /// call again. batch: each sequence of a part is one of the whole's, alone, at another index or beside others. snapshot: as
 /// split, but the state that a part starts from is judged, whatever the part before it left: it was stored and restored.
-/// rollback: as snapshot, but a part may go on with drafted tokens that the next one does not accept. gradients: no parts, the
-/// whole beside the equations that every correct gradient satisfies (gradient_identities.hpp).
-enum class invariant_kind { prefix, split, pad, varlen, chunk_size, path, repeat, batch, snapshot, rollback, gradients };
-inline constexpr detail::kind_names<invariant_kind, 11> invariant_names{{
+/// rollback: as snapshot, but a part may go on with drafted tokens that the next one does not accept. flush: the whole is plain
+/// decode, a part the same problem by a kernel that keeps the last L tokens in a ring and replays them into the state every L.
+/// cp: the parts are the ranks of a split sequence, each with its summary. gradients: no parts, the whole beside the equations
+/// that every correct gradient satisfies (gradient_identities.hpp).
+enum class invariant_kind {
+  prefix,
+  split,
+  pad,
+  varlen,
+  chunk_size,
+  path,
+  repeat,
+  batch,
+  snapshot,
+  rollback,
+  flush,
+  cp,
+  gradients
+};
+inline constexpr detail::kind_names<invariant_kind, 13> invariant_names{{
     {invariant_kind::prefix, "prefix"},
     {invariant_kind::split, "split"},
     {invariant_kind::pad, "pad"},
@@ -41,6 +58,8 @@ inline constexpr detail::kind_names<invariant_kind, 11> invariant_names{{
     {invariant_kind::batch, "batch"},
     {invariant_kind::snapshot, "snapshot"},
     {invariant_kind::rollback, "rollback"},
+    {invariant_kind::flush, "flush"},
+    {invariant_kind::cp, "cp"},
     {invariant_kind::gradients, "gradients"},
 }};
 [[nodiscard]] inline std::string_view name_of(invariant_kind kind) { return detail::name_in(invariant_names, kind); }
@@ -55,6 +74,7 @@ struct recorded_run {
   result gave;
   std::string problem_path, problem_sha256;
   std::string result_path, result_sha256;
+  state_exchange exchanged = {};  ///< what flush and cp look at
 };
 /// Throws: as read_problem and read_result.
 [[nodiscard]] recorded_run read_run(const std::filesystem::path& problem, const std::filesystem::path& result, notes_list& notes);
@@ -90,6 +110,30 @@ struct judged_run {
   check_report report;
 };
 
+/// A window: the tokens between two flushes, or nothing where a head's all together are meant.
+struct state_place {
+  std::size_t sequence = 0;
+  std::size_t head = 0;
+  std::optional<std::size_t> window;
+};
+
+/// An equation that tensors of one part satisfy, of flush and cp. Numbers are root mean squares in units of the size of the right
+/// side, at the place nearest its limit: how far the sides are apart, what the formats cost in a run of the same operation, and
+/// what is allowed: 8 times that over a head, 32 times in one window.
+struct state_equation {
+  std::string name;
+  std::string statement;
+  std::size_t part = 0;
+  std::string missing = {};  ///< what the files lack for it; empty: it was formed
+  verdict judged = verdict::vacuous;
+  std::size_t heads = 0;  ///< of all sequences
+  std::size_t numbers = 0;
+  double residual = 0;
+  double expected = 0;
+  double limit = 0;
+  std::optional<state_place> worst = {};
+};
+
 struct invariant_report {
   invariant_kind kind = invariant_kind::prefix;
   verdict judged = verdict::holds;
@@ -98,12 +142,14 @@ struct invariant_report {
   std::vector<bit_comparison> bits;
   std::vector<judged_run> runs;                       ///< empty where bits alone decide
   std::optional<gradient_identities> gradients = {};  ///< of invariant_kind::gradients
+  std::vector<state_equation> equations = {};         ///< of flush and cp
   notes_list notes;
 };
 
 struct invariant_options {
   check_options check;  ///< its false_alarm is shared by the runs; `plans`: those that fit a result's path, empty: its presets
   bool no_plan = false;
+  std::optional<double> drop_below = {};  ///< cp: where the results do not state it themselves
 };
 
 /// Throws: format_error, shape_error or domain_error where the parts are not cuts of the whole, naming file, tensor and

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+
+#include "cli/gen_for.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/gen_folder.hpp"
+#include "deltaproof/check/invariant_set.hpp"
+
+namespace deltaproof::cli {
+namespace {
+
+/// A gate that still remembers a thousandth after 160 tokens and more, so that a state matters when it is read.
+constexpr const char* slow_gate = "-0.01";
+constexpr std::size_t tokens_of_set = 160;
+
+std::string readme_text(const std::string& kind, const std::string& folder, const std::string& command) {
+  return "The calls of a kernel that `deltaproof invariant " + kind + "` compares, made by: " + command + R"(
+
+In Python, where the kernel runs (recorder.py alone is enough):
+    from deltaproof import record_set      # or: from recorder import record_set
+    record_set(FOLDER, lambda problem, call: ...)     # returns dict(o=..., final_state=..., kernel=..., path=...)
+By hand: manifest.json lists the calls in their order. Run each on its `problem` and save its `result` (docs/exchange-format.md).
+Where a call has `tokens`, its problem is not there yet: take those tensors, add as initial_state what your server restores after
+the tokens `kept` of the call `after`, and save both as its `problem`. A call with path, chunk_size or flush_every asks for that.
+
+deltaproof invariant )" +
+         kind + " " + folder + "\n";
+}
+
+}  // namespace
+
+int run_gen_for(const gen_for_arguments& args, const common_options& common) {
+  const invariant_kind kind = invariant_named(args.kind);
+  run_files files = common.files;
+  files.writes_in("--dir", args.folder, [](const std::string& name) {
+    return name == manifest_name || name == "README.txt" || name.ends_with(".safetensors");
+  });
+  files.require_apart();
+  const std::vector<std::string> earlier = earlier_files(args.folder);
+  generation g = args.wanted;
+  if (!g.op) g.op = op_kind::gated_delta_rule;
+  if (!g.gate && *g.op != op_kind::delta_rule && g.regime == "typical") g.gate = slow_gate;
+  if (!g.tokens && !g.cu_seqlens) g.tokens = tokens_of_set;
+  if (!g.initial_state) g.initial_state = "normal";
+  if (kind == invariant_kind::batch && !g.batch && !g.cu_seqlens) g.batch = 3;
+  if (kind == invariant_kind::varlen && !g.cu_seqlens)
+    g.cu_seqlens = std::vector<std::int64_t>{0, 50, 51, static_cast<std::int64_t>(std::max<std::size_t>(52, *g.tokens))};
+  if (kind == invariant_kind::varlen) g.tokens.reset();
+  const generation completed = complete(g);
+  generation drafts = completed;
+  drafts.seed = completed.seed + 1;
+  const std::vector<set_call> calls = problems_for(kind, generate(completed), generate(drafts), args.set);
+  const std::string options = options_text(completed);
+  unfinished_folder folder{std::filesystem::path(args.folder)};
+  for (const set_call& c : calls) {
+    if (!c.problem_of.empty()) continue;
+    folder.add(c.name + (c.after.empty() ? ".problem.safetensors" : ".tokens.safetensors"), problem_bytes(c.given));
+  }
+  folder.add("README.txt", readme_text(args.kind, args.folder, command_line(common)));
+  folder.finish(earlier, set_manifest(kind, calls, options));
+  const std::string text = args.folder + ": " + std::to_string(calls.size()) + " calls for invariant " + args.kind + " of " +
+                           options + "\nrecord them: README.txt there; then: deltaproof invariant " + args.kind + " " +
+                           args.folder + "\n";
+  nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"},
+                           {"output", args.folder},
+                           {"options", options},
+                           {"invariant", args.kind},
+                           {"calls", nlohmann::ordered_json::array()}};
+  for (const set_call& c : calls) j["calls"].push_back(c.name);
+  publish(common, {"gen", text, j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"});
+  return 0;
+}
+
+}  // namespace deltaproof::cli
