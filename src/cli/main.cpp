@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <charconv>
@@ -50,6 +53,15 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   }
   std::_Exit(bad_usage);
+}
+
+/// A verdict makes and frees the same matrices thousands of times. Left to itself the C library hands their pages back to the
+/// kernel each time, which then clears them again: a quarter of the time of a check of gradients.
+void keep_freed_pages() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
 }
 
 void handle_signals() {
@@ -190,6 +202,7 @@ int run(int argc, char** argv) {
   if ((common.json == "-") + (common.junit == "-") + (common.markdown == "-") > 1) {
     throw format_error("--json, --junit and --markdown: only one of them can be - (stdout)");
   }
+  keep_freed_pages();
   handle_signals();
   common.files.require_apart();
   const clock_guard clock(common.max_seconds);

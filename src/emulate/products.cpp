@@ -78,6 +78,18 @@ void multiply_core(const product<float>& p, const sum_rule& rule, const kernels&
   by.multiply_blocks(o);
 }
 
+/// The constants of a format: those used last are kept, for a run rounds many single numbers to one.
+template <class Real>
+const rounding<Real>& rounding_to(const format& to) {
+  thread_local format last = to;
+  thread_local rounding<Real> kept(to);
+  if (!(last == to)) {
+    kept = rounding<Real>(to);
+    last = to;
+  }
+  return kept;
+}
+
 /// A double copy of a matrix, its rows side by side.
 template <class Real>
 std::vector<double> widened(const Real* x, std::size_t stride, std::size_t rows, std::size_t cols) {
@@ -112,8 +124,8 @@ void exp2_all(std::span<float> x) { best_kernels().exp2_floats(x.data(), x.size(
 void exp2_all(std::span<double> x) {
   for (double& value : x) value = std::exp2(value);
 }
-float narrowed(float x, const narrowing& to) { return rounding<float>(to.to)(x, to.toward_zero); }
-double narrowed(double x, const narrowing& to) { return rounding<double>(to.to)(x, to.toward_zero); }
+float narrowed(float x, const narrowing& to) { return rounding_to<float>(to.to)(x, to.toward_zero); }
+double narrowed(double x, const narrowing& to) { return rounding_to<double>(to.to)(x, to.toward_zero); }
 
 void multiply(const product<float>& p, const sum_rule& rule, const kernels& by) {
   if (p.rows == 0 || p.inner == 0 || p.cols == 0) return;

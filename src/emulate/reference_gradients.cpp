@@ -4,7 +4,9 @@
 // Groups of heads as a backward pass takes them, and the adjoint of the token recurrence on them: in fp64, and in double-doubles
 // for what is itself in fp64. States are kept at every ~sqrt(T)-th token and formed again between, so memory grows as sqrt(T).
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/number/double_double.hpp"
@@ -50,48 +52,127 @@ struct plain_head {
       step[r] = emulation_detail::reference_step(in, in.beta[r], norm);
     }
   }
-  [[nodiscard]] double decay_of(std::size_t token, std::size_t channel) const {
-    return decay.cols() == 0 ? 1.0 : decay(token, decay.cols() == 1 ? 0 : channel);
-  }
 };
 
-/// S <- S + k change^T, entry by entry; the same with a minus is a step of the adjoint.
+/// Columns of a state are independent of each other: a few at a time stay in the nearest cache.
+constexpr std::size_t columns = 4;
+/// Partial sums, so that a sum runs in vectors; rows are filled up with zeros to a multiple of it.
 template <class S>
-void add_outer(matrix<S>& state, std::span<const double> k, const std::vector<S>& change) {
-  for (std::size_t i = 0; i < state.rows(); ++i) {
-    const S ki(k[i]);
-    S* const row = state.row(i).data();
-    for (std::size_t j = 0; j < change.size(); ++j) row[j] = row[j] + ki * change[j];
-  }
+constexpr std::size_t parts = std::is_same_v<S, double> ? 16 : 1;
+
+template <class S>
+std::size_t padded(std::size_t count) {
+  return (count + parts<S> - 1) / parts<S> * parts<S>;
 }
 template <class S>
-std::vector<S> transposed_times(const matrix<S>& state, std::span<const double> k) {
-  std::vector<S> out(state.cols(), S(0));
-  for (std::size_t i = 0; i < state.rows(); ++i) {
-    const S ki(k[i]);
-    const S* const row = state.row(i).data();
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] = out[j] + ki * row[j];
-  }
+matrix<double> padded(const matrix<double>& m) {
+  matrix<double> out(m.rows(), padded<S>(m.cols()), 0.0);
+  for (std::size_t i = 0; i < m.rows(); ++i) std::copy(m.row(i).begin(), m.row(i).end(), out.row(i).begin());
   return out;
 }
 template <class S>
-S dot(const S* a, const S* b, std::size_t count) {
+matrix<S> unpadded(const matrix<S>& m, std::size_t cols) {
+  matrix<S> out(m.rows(), cols);
+  for (std::size_t i = 0; i < m.rows(); ++i) std::copy_n(m.row(i).begin(), cols, out.row(i).begin());
+  return out;
+}
+
+template <class S>
+using few = std::array<S, columns>;
+
+template <class S>
+[[gnu::always_inline]] inline S sum_of(const S* sums) {
   S sum(0);
-  for (std::size_t i = 0; i < count; ++i) sum = sum + a[i] * b[i];
+  for (std::size_t l = 0; l < parts<S>; ++l) sum = sum + sums[l];
   return sum;
 }
-/// Four partial sums, so that the compiler need not wait for each.
-template <>
-double dot<double>(const double* a, const double* b, std::size_t count) {
-  double sums[8] = {};
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+
+// The four passes over columns of `keys` entries each, one after the other. `keys` is a multiple of parts<S>.
+
+/// x <- a x, with a copy of it in `before` if Keep; the sums of k x.
+template <bool Keep, class S>
+[[gnu::always_inline]] inline void decay_and_read(std::size_t keys, const double* __restrict a, const double* __restrict k, S* x,
+                                                  S* before, few<S>& sums) {
+  for (std::size_t c = 0; c < columns; ++c) {
+    S* __restrict const at = x + c * keys;
+    S* __restrict const copy = Keep ? before + c * keys : nullptr;
+    S own[parts<S>] = {};
+    for (std::size_t i = 0; i < keys; i += parts<S>) {
+      for (std::size_t l = 0; l < parts<S>; ++l) {
+        const S decayed = at[i + l] * S(a[i + l]);
+        at[i + l] = decayed;
+        if constexpr (Keep) copy[i + l] = decayed;
+        own[l] = own[l] + S(k[i + l]) * decayed;
+      }
+    }
+    sums[c] = sum_of<S>(own);
   }
-  double sum = 0;
-  for (; i < count; ++i) sum += a[i] * b[i];
-  for (const double part : sums) sum += part;
-  return sum;
+}
+
+/// x <- x + k change; to <- to + x weight.
+template <class S>
+[[gnu::always_inline]] inline void write_and_weigh(std::size_t keys, const double* __restrict k, const few<S>& change,
+                                                   const few<S>& weight, S* __restrict x, S* __restrict to) {
+  for (std::size_t i = 0; i < keys; ++i) {
+    S sum = to[i];
+    for (std::size_t c = 0; c < columns; ++c) {
+      const S written = x[c * keys + i] + S(k[i]) * change[c];
+      x[c * keys + i] = written;
+      sum = sum + written * weight[c];
+    }
+    to[i] = sum;
+  }
+}
+
+/// G <- G + q read; the sums of k G and of k x.
+template <class S>
+[[gnu::always_inline]] inline void read_back(std::size_t keys, const double* __restrict q, const few<S>& read,
+                                             const double* __restrict k, S* G, const S* x, few<S>& of_G, few<S>& of_x) {
+  for (std::size_t c = 0; c < columns; ++c) {
+    S* __restrict const g = G + c * keys;
+    const S* __restrict const state = x + c * keys;
+    const S weight = read[c];
+    S first[parts<S>] = {}, second[parts<S>] = {};
+    for (std::size_t i = 0; i < keys; i += parts<S>) {
+      for (std::size_t l = 0; l < parts<S>; ++l) {
+        const S now = g[i + l] + S(q[i + l]) * weight;
+        g[i + l] = now;
+        first[l] = first[l] + S(k[i + l]) * now;
+        second[l] = second[l] + S(k[i + l]) * state[i + l];
+      }
+    }
+    of_G[c] = sum_of<S>(first);
+    of_x[c] = sum_of<S>(second);
+  }
+}
+
+/// dk <- dk + G change - x dv; G <- G - k dv; dg <- dg + G x; G <- a G.
+template <class S>
+[[gnu::always_inline]] inline void write_back(std::size_t keys, const double* __restrict k, const double* __restrict a,
+                                              const few<S>& change, const few<S>& dv, S* __restrict G, const S* __restrict x,
+                                              S* __restrict dk, S* __restrict dg) {
+  for (std::size_t i = 0; i < keys; ++i) {
+    S of_k = dk[i], of_g = dg[i];
+    for (std::size_t c = 0; c < columns; ++c) {
+      S g = G[c * keys + i];
+      const S state = x[c * keys + i];
+      of_k = of_k + (g * change[c] - state * dv[c]);
+      g = g - S(k[i]) * dv[c];
+      of_g = of_g + g * state;
+      G[c * keys + i] = g * S(a[i]);
+    }
+    dk[i] = of_k;
+    dg[i] = of_g;
+  }
+}
+
+template <class S, class Loop>
+void in_vectors(const Loop& loop) {
+  if constexpr (std::is_same_v<S, double>) {
+    detail::in_widest_vectors(loop);
+  } else {
+    loop();
+  }
 }
 
 template <class S>
@@ -100,96 +181,147 @@ struct plain_gradients {
   std::vector<S> d_step;
 };
 
+/// The adjoint of one head, `columns` columns of its state after the others.
 template <class S>
 class token_adjoint {
  public:
-  explicit token_adjoint(const plain_head<S>& h) : h_{h}, in_{h.given.in} {}
+  explicit token_adjoint(const plain_head<S>& h)
+      : h_{h},
+        in_{h.given.in},
+        keys_{padded<S>(in_.key_dim())},
+        block_{columns * keys_},
+        q_{padded<S>(h.q)},
+        k_{padded<S>(h.k)},
+        ones_(keys_, 1.0),
+        zeros_(keys_, 0.0),
+        decay_(keys_, 1.0),
+        gate_(keys_),
+        unread_(keys_) {}
 
   plain_gradients<S> run() {
     const std::size_t T = in_.tokens(), K = in_.key_dim(), V = in_.value_dim();
-    out_ = {matrix<S>(T, K, S(0)),          matrix<S>(in_.rows(), K, S(0)),
+    out_ = {matrix<S>(T, keys_, S(0)),      matrix<S>(in_.rows(), keys_, S(0)),
             matrix<S>(in_.rows(), V, S(0)), matrix<S>(T, in_.g.cols(), S(0)),
             matrix<S>(K, V, S(0)),          std::vector<S>(in_.rows(), S(0))};
-    const matrix<double>& last = h_.given.d.d_final_state;
-    for (std::size_t i = 0; i < last.size(); ++i) out_.d_state.data()[i] = S(last.data()[i]);
-    std::size_t segment = 1;
-    while (segment * segment < T) ++segment;
-    std::vector<matrix<S>> starts;
-    matrix<S> state(K, V, S(0));
-    for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in_.state.data()[i]);
-    for (std::size_t first = 0; first < T; first += segment) {
-      starts.push_back(state);
-      replay(first, std::min(first + segment, T), state, false);
+    while (segment_ * segment_ < T) ++segment_;
+    before_.resize(segment_ * in_.steps_per_token * block_);
+    std::vector<S> states = by_columns(in_.state), cotangents = by_columns(h_.given.d.d_final_state);
+    std::vector<std::vector<S>> starts;
+    for (std::size_t token = 0; token < T; token += segment_) {
+      starts.push_back(states);
+      for_each_block(states, cotangents, [&] { replay<false>(token, std::min(token + segment_, T)); });
     }
+    // Of one segment all columns, while its rows are near.
     for (std::size_t part = starts.size(); part-- > 0;) {
-      const std::size_t first = part * segment;
-      before_.clear();
-      replay(first, std::min(first + segment, T), starts[part], true);
-      for (std::size_t t = std::min(first + segment, T); t-- > first;) step_back(t, first);
+      const std::size_t token = part * segment_, last = std::min(token + segment_, T);
+      for_each_block(starts[part], cotangents, [&] {
+        replay<true>(token, last);
+        for (std::size_t t = last; t-- > token;) step_back(t, token);
+      });
     }
+    for (std::size_t j = 0; j < V; ++j) {
+      for (std::size_t i = 0; i < K; ++i) out_.d_state(i, j) = cotangents[j * keys_ + i];
+    }
+    out_.dq = unpadded(out_.dq, K);
+    out_.dk = unpadded(out_.dk, K);
     return std::move(out_);
   }
 
  private:
-  void replay(std::size_t first, std::size_t last, matrix<S>& state, bool keep) {
-    const std::size_t n = in_.steps_per_token;
-    for (std::size_t t = first; t < last; ++t) {
-      decay(state, t);
-      for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
-        if (keep) before_.push_back(state);
-        std::vector<S> change = transposed_times(state, h_.k.row(row));
-        for (std::size_t j = 0; j < change.size(); ++j) change[j] = S(h_.step[row]) * (S(in_.v(row, j)) - change[j]);
-        add_outer(state, h_.k.row(row), change);
-      }
-      if (!keep) continue;
-      for (std::size_t i = 0; i < state.rows(); ++i) {
-        S sum(0);
-        for (std::size_t j = 0; j < state.cols(); ++j) sum = sum + state(i, j) * S(h_.given.d.d_o(t, j));
-        out_.dq(t, i) = sum * S(in_.scale);
-      }
-    }
-  }
-  void decay(matrix<S>& state, std::size_t t) {
-    for (std::size_t i = 0; i < state.rows() && in_.gated(); ++i) {
-      const S a(h_.decay_of(t, i));
-      for (S& x : state.row(i)) x = x * a;
+  template <class Visit>
+  void for_each_block(std::vector<S>& states, std::vector<S>& cotangents, const Visit& visit) {
+    for (first_ = 0; first_ < in_.value_dim(); first_ += columns) {
+      state_ = states.data() + first_ * keys_;
+      G_ = cotangents.data() + first_ * keys_;
+      visit();
     }
   }
 
-  void step_back(std::size_t t, std::size_t first) {
-    const std::size_t n = in_.steps_per_token, K = in_.key_dim(), V = in_.value_dim();
-    matrix<S>& G = out_.d_state;
-    std::vector<S> read(V);
-    for (std::size_t j = 0; j < V; ++j) read[j] = S(h_.given.d.d_o(t, j)) * S(in_.scale);
-    add_outer(G, h_.q.row(t), read);
+  /// Column by column, filled up with zeros to whole blocks.
+  [[nodiscard]] std::vector<S> by_columns(const matrix<double>& m) const {
+    std::vector<S> out((m.cols() + columns - 1) / columns * block_, S(0));
+    for (std::size_t j = 0; j < m.cols(); ++j) {
+      for (std::size_t i = 0; i < m.rows(); ++i) out[j * keys_ + i] = S(m(i, j));
+    }
+    return out;
+  }
+  /// Columns [first_, first_ + columns) of a row; 0 behind the last.
+  [[nodiscard]] few<S> of_row(const matrix<double>& m, std::size_t row, double scale) const {
+    few<S> out;
+    for (std::size_t c = 0; c < columns; ++c) out[c] = first_ + c < m.cols() ? S(m(row, first_ + c)) * S(scale) : S(0);
+    return out;
+  }
+  const double* decay_of(std::size_t token) {
+    if (!in_.gated()) return ones_.data();
+    if (in_.g.cols() == 1) {
+      std::fill(decay_.begin(), decay_.end(), h_.decay(token, 0));
+    } else {
+      std::copy(h_.decay.row(token).begin(), h_.decay.row(token).end(), decay_.begin());
+    }
+    return decay_.data();
+  }
+
+  template <bool Keep>
+  void replay(std::size_t token, std::size_t last) {
+    const std::size_t n = in_.steps_per_token, begin = token * n;
+    for (std::size_t row = begin; row < last * n; ++row) {
+      const double* const a = row % n == 0 ? decay_of(row / n) : ones_.data();
+      const double* const k = k_.row(row).data();
+      S* const before = Keep ? before_.data() + (row - begin) * block_ : nullptr;
+      few<S> change{};
+      in_vectors<S>([&]() __attribute__((always_inline)) { decay_and_read<Keep, S>(keys_, a, k, state_, before, change); });
+      const few<S> v = of_row(in_.v, row, 1);
+      for (std::size_t c = 0; c < columns; ++c) change[c] = S(h_.step[row]) * (v[c] - change[c]);
+      const bool reads = Keep && row % n == n - 1;
+      const few<S> weight = reads ? of_row(h_.given.d.d_o, row / n, in_.scale) : few<S>{};
+      S* const dq = reads ? out_.dq.row(row / n).data() : unread_.data();
+      in_vectors<S>([&]() __attribute__((always_inline)) { write_and_weigh<S>(keys_, k, change, weight, state_, dq); });
+    }
+  }
+
+  void step_back(std::size_t t, std::size_t token) {
+    const std::size_t n = in_.steps_per_token;
     for (std::size_t row = (t + 1) * n; row-- > t * n;) {
-      const matrix<S>& state = before_[row - first * n];
-      const auto k = h_.k.row(row);
-      const std::vector<S> y = transposed_times(G, k);
-      std::vector<S> residual = transposed_times(state, k), change(V), dv(V), back(V);
+      const bool reads = row % n == n - 1, decays = row % n == 0;
+      const S* const before = before_.data() + (row - token * n) * block_;
+      const double* const k = k_.row(row).data();
+      const double* const q = reads ? q_.row(t).data() : zeros_.data();
+      const few<S> read = of_row(h_.given.d.d_o, t, in_.scale), v = of_row(in_.v, row, 1);
+      few<S> y{}, residual{}, change, dv;
+      in_vectors<S>([&]() __attribute__((always_inline)) { read_back<S>(keys_, q, read, k, G_, before, y, residual); });
       const S step(h_.step[row]);
-      for (std::size_t j = 0; j < V; ++j) {
-        residual[j] = S(in_.v(row, j)) - residual[j];
-        change[j] = step * residual[j];
-        out_.dv(row, j) = dv[j] = step * y[j];
-        back[j] = -dv[j];
+      for (std::size_t c = 0; c < columns; ++c) {
+        residual[c] = v[c] - residual[c];
+        change[c] = step * residual[c];
+        dv[c] = step * y[c];
+        if (first_ + c < in_.value_dim()) out_.dv(row, first_ + c) = dv[c];
+        out_.d_step[row] = out_.d_step[row] + y[c] * residual[c];
       }
-      out_.d_step[row] = dot(y.data(), residual.data(), V);
-      for (std::size_t i = 0; i < K; ++i)
-        out_.dk(row, i) = dot<S>(G.row(i).data(), change.data(), V) - dot<S>(state.row(i).data(), dv.data(), V);
-      add_outer(G, k, back);
+      std::fill(gate_.begin(), gate_.end(), S(0));
+      const double* const a = decays ? decay_of(t) : ones_.data();
+      S* const dk = out_.dk.row(row).data();
+      in_vectors<S>([&]()
+                        __attribute__((always_inline)) { write_back<S>(keys_, k, a, change, dv, G_, before, dk, gate_.data()); });
+      if (decays && in_.gated()) add_gate(t);
     }
-    const matrix<S>& decayed = before_[(t - first) * n];
-    for (std::size_t i = 0; i < K && in_.gated(); ++i) {
-      S& sum = out_.dg(t, in_.g.cols() == 1 ? 0 : i);
-      sum = sum + dot<S>(G.row(i).data(), decayed.row(i).data(), V);
+  }
+  void add_gate(std::size_t t) {
+    if (in_.g.cols() == 1) {
+      S sums[parts<S>] = {};
+      for (std::size_t i = 0; i < keys_; ++i) sums[i % parts<S>] = sums[i % parts<S>] + gate_[i];
+      out_.dg(t, 0) = out_.dg(t, 0) + sum_of<S>(sums);
+      return;
     }
-    decay(G, t);
+    for (std::size_t i = 0; i < in_.key_dim(); ++i) out_.dg(t, i) = out_.dg(t, i) + gate_[i];
   }
 
   const plain_head<S>& h_;
   const head_input& in_;
-  std::vector<matrix<S>> before_;
+  std::size_t keys_, block_, first_ = 0, segment_ = 1;
+  matrix<double> q_, k_;
+  std::vector<double> ones_, zeros_, decay_;
+  S *state_ = nullptr, *G_ = nullptr;  ///< of the columns at work
+  std::vector<S> gate_, unread_, before_;
   plain_gradients<S> out_;
 };
 

@@ -15,13 +15,13 @@
 
 namespace deltaproof::referee_detail {
 
-namespace {
-
 void widen(range_seen& to, const range_seen& from) {
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (!(from[i] <= to[i])) to[i] = to[i] != to[i] ? to[i] : from[i];
   }
 }
+
+namespace {
 
 /// A run as the kernel recorded its own: the stages that the result holds, and no others.
 result recorded_alike(result run, const result& like) {
@@ -126,6 +126,30 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
   return all && kept(v.inverse.between);
 }
 
+namespace {
+
+forward_sample forward_run(const trial& t, std::size_t i, std::size_t law, std::size_t run) {
+  const lane& at = t.lanes[i];
+  const auto where = buckets(at.judged, t.unit);
+  if (const auto made = t.known.find({i, law, run}); made != t.known.end() && at.judged == at.range.tokens) {
+    if (made->second.errors.rms.size() == where.size() + (at.state ? 1 : 0)) return made->second;
+  }
+  const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+  const plan_variant& variant = t.variants[law / 2];
+  const std::uint64_t seed = t.seed_of_run(i, law, run);
+  range_seen range{};
+  lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range)
+                               : errors_of_draw(in, variant, seed, &range);
+  return sample_of(t, at, std::move(e), range);
+}
+
+}  // namespace
+
+forward_sample sample_of(const trial& t, const lane& at, lane_errors errors, const range_seen& range) {
+  if (!at.state) errors.state = matrix<double>();
+  return {norms(errors, buckets(at.judged, t.unit), at.judged), finite_tokens(errors.o), range};
+}
+
 drawn draw_runs(const trial& t) {
   drawn out;
   struct job {
@@ -163,16 +187,7 @@ drawn draw_runs(const trial& t) {
     if (t.stopped()) return;
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
-    const auto where = buckets(at.judged, t.unit);
-    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
-    range_seen range{};
-    const plan_variant& variant = t.variants[law / 2];
-    const std::uint64_t seed = t.seed(1, i, law * 1024 + r);
-    lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range)
-                                 : errors_of_draw(in, variant, seed, &range);
-    if (!at.state) e.state = matrix<double>();
-    const lane_norms n = norms(e, where, at.judged);
-    const std::size_t finite = finite_tokens(e.o);
+    const auto [n, finite, range] = forward_run(t, i, law, r);
     const std::lock_guard guard(lock);
     out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.

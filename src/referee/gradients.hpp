@@ -54,6 +54,7 @@ struct gradient_lane {
 using part_values = std::vector<std::vector<double>>;
 
 struct gradient_trial {
+  const trial& forward;
   const problem& p;
   const result& r;
   const plan& declared;
@@ -91,13 +92,20 @@ struct gradient_trial {
 /// values - exact.
 [[nodiscard]] part_values errors_of_values(const gradient_trial& t, part_values values, const gradient_lane& at);
 
-/// The run on the inputs as given, its sums in another build's order; its errors, and what its forward pass formed.
+/// What a run says of its forward pass, if asked for.
+struct forward_pass {
+  range_seen range{};          ///< of all heads
+  const lane* errs = nullptr;  ///< where the first head's errors are asked for
+  lane_errors errors;
+};
+/// The run on the inputs as given, its sums in another build's order: its errors.
 [[nodiscard]] part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at,
                                                    const std::vector<gradient_head>& group, const plan_variant& variant,
-                                                   std::uint64_t seed, range_seen* range = nullptr);
+                                                   std::uint64_t seed, forward_pass* forward = nullptr);
 /// The errors of a run on its own, moved, inputs.
 [[nodiscard]] part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group,
-                                                  const plan_variant& variant, std::uint64_t seed, range_seen* range = nullptr);
+                                                  const plan_variant& variant, std::uint64_t seed,
+                                                  forward_pass* forward = nullptr);
 
 /// {rms, max} of each bucket of a part; infinite where something that is judged is not finite.
 [[nodiscard]] lane_norms norms_of(const gradient_part& part, const std::vector<double>& values);
@@ -113,6 +121,7 @@ struct drawn_gradients {
   std::vector<judged_statistic> places;  ///< with `got` and `truth`, without limits
   std::vector<std::size_t> first_place;  ///< by lane
   range_seen range{};                    ///< of the forward passes of these runs
+  forward_samples forward;               ///< their errors, of runs that a forward check makes too
 };
 /// Places of a result: what the probability of a false alarm is shared by, known before any run.
 [[nodiscard]] std::size_t gradient_places(const gradient_trial& t);

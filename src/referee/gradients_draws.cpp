@@ -181,7 +181,26 @@ void add_lane(const gradient_trial& t, const gradient_lane& at, const std::vecto
 struct kept_runs {
   std::vector<lane_samples> samples;
   range_seen range{};
+  forward_samples forward;
 };
+
+/// The lane and variant of the forward pass that runs of a lane repeat: where the group is one head, the forward pass of its run
+/// is the run that a forward check makes. A variant of the backward pass alone has none.
+struct same_forward {
+  std::size_t lane, variant;
+};
+
+std::optional<same_forward> forward_of(const gradient_trial& t, const gradient_lane& at, const plan_variant& v) {
+  const trial& f = t.forward;
+  if (!t.r.has_outputs() || t.p.key_heads() != t.p.value_heads()) return std::nullopt;
+  const auto lane = std::find_if(f.lanes.begin(), f.lanes.end(), [&](const auto& x) {
+    return x.sequence == at.sequence && x.head == at.key_head && x.judged == x.range.tokens;
+  });
+  const auto is_same = [&](const plan_variant& x) { return x.name == v.name && x.o.store == v.o.store; };
+  const auto variant = std::find_if(f.variants.begin(), f.variants.end(), is_same);
+  if (lane == f.lanes.end() || variant == f.variants.end()) return std::nullopt;
+  return same_forward{static_cast<std::size_t>(lane - f.lanes.begin()), static_cast<std::size_t>(variant - f.variants.begin())};
+}
 
 /// The errors of every run of every lane.
 kept_runs draw_samples(const gradient_trial& t) {
@@ -208,24 +227,26 @@ kept_runs draw_samples(const gradient_trial& t) {
     const gradient_lane& at = t.lanes[i];
     const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
     const plan_variant& variant = t.variants[law / 2];
-    const std::uint64_t seed = t.seed(5, i, law * 1024 + r);
-    range_seen range{};
-    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &range)
-                                            : gradient_errors_of_draw(at, group, variant, seed, &range);
-    std::vector<lane_norms> norms;
-    for (std::size_t k = 0; k < at.parts.size(); ++k) norms.push_back(norms_of(at.parts[k], errors[k]));
+    const auto same = forward_of(t, at, variant);
+    const std::size_t forward_law = same ? 2 * same->variant + law % 2 : 0;
+    const std::uint64_t seed = same ? t.forward.seed_of_run(same->lane, forward_law, r) : t.seed(5, i, law * 1024 + r);
+    forward_pass forward;
+    forward.errs = same ? &t.forward.lanes[same->lane] : nullptr;
+    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &forward)
+                                            : gradient_errors_of_draw(at, group, variant, seed, &forward);
+    std::vector<lane_norms> of_parts;
+    for (std::size_t k = 0; k < at.parts.size(); ++k) of_parts.push_back(norms_of(at.parts[k], errors[k]));
+    forward_sample outputs;
+    if (same) outputs = sample_of(t.forward, *forward.errs, std::move(forward.errors), forward.range);
     const std::lock_guard guard(lock);
-    if (at.whole) {
-      for (std::size_t f = 0; f < range.size(); ++f) {
-        if (!(range[f] <= out.range[f])) out.range[f] = out.range[f] != out.range[f] ? out.range[f] : range[f];
-      }
-    }
+    if (at.whole) widen(out.range, forward.range);
+    if (same) out.forward.emplace(std::array{same->lane, forward_law, r}, std::move(outputs));
     lane_samples& to = out.samples[i];
-    for (std::size_t k = 0; k < norms.size(); ++k) {
-      for (std::size_t b = 0; b < norms[k].rms.size(); ++b) {
+    for (std::size_t k = 0; k < of_parts.size(); ++k) {
+      for (std::size_t b = 0; b < of_parts[k].rms.size(); ++b) {
         auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
-        rms[law][r] = norms[k].rms[b];
-        max[law][r] = norms[k].max[b];
+        rms[law][r] = of_parts[k].rms[b];
+        max[law][r] = of_parts[k].max[b];
         if (rms[law].size() != 1) continue;
         rms[law + 1] = rms[law];
         max[law + 1] = max[law];
@@ -250,6 +271,7 @@ drawn_gradients drawn_once(const gradient_trial& t) {
   }
   drawn_gradients out;
   out.range = runs.range;
+  out.forward = std::move(runs.forward);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     const gradient_lane& at = t.lanes[i];
     const part_values exact = exact_values(t, at);

@@ -64,17 +64,12 @@ std::string gradient_trial::lanes_key() const {
 
 std::optional<gradient_trial> gradient_trial_of(const trial& t, const gradient_reference& exact) {
   if (!t.declared.backward.stated) return std::nullopt;
-  gradient_trial out{t.p,
-                     t.r,
-                     t.declared,
-                     exact,
-                     t.options,
-                     t.path,
-                     gradient_variants(t.declared, t.p, t.path, t.chunk),
-                     t.unit,
-                     gradient_lanes_of(t.p, t.r, exact, t.unit),
-                     {},
-                     1};
+  gradient_trial out{t,      t.p,
+                     t.r,    t.declared,
+                     exact,  t.options,
+                     t.path, gradient_variants(t.declared, t.p, t.path, t.chunk),
+                     t.unit, gradient_lanes_of(t.p, t.r, exact, t.unit),
+                     {},     1};
   const bool any = std::any_of(out.lanes.begin(), out.lanes.end(), [](const gradient_lane& at) {
     return std::any_of(at.parts.begin(), at.parts.end(), [](const gradient_part& part) { return part.judged; });
   });
@@ -202,12 +197,7 @@ part_values errors_of_values(const gradient_trial& t, part_values values, const 
 namespace {
 
 void widen(range_seen& to, const group_gradients& run) {
-  for (const head_gradients& head : run.heads) {
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      const double from = head.forward.range[i];
-      if (!(from <= to[i])) to[i] = to[i] != to[i] ? to[i] : from;
-    }
-  }
+  for (const head_gradients& head : run.heads) referee_detail::widen(to, head.forward.range);
 }
 
 emulation_options another_build(std::uint64_t seed) {
@@ -220,17 +210,21 @@ emulation_options another_build(std::uint64_t seed) {
 }  // namespace
 
 part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at, const std::vector<gradient_head>& group,
-                                     const plan_variant& variant, std::uint64_t seed, range_seen* range) {
+                                     const plan_variant& variant, std::uint64_t seed, forward_pass* forward) {
   const group_gradients run = emulate_group_gradients(group, variant, another_build(seed));
-  if (range != nullptr) widen(*range, run);
+  if (forward != nullptr) widen(forward->range, run);
+  if (forward != nullptr && forward->errs != nullptr)
+    forward->errors = errors_of_run(t.p, run.heads.front().forward, t.forward.truth, *forward->errs);
   return errors_of_values(t, values_of(run, at), at);
 }
 
 part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
-                                    std::uint64_t seed, range_seen* range) {
+                                    std::uint64_t seed, forward_pass* forward) {
   const std::vector<gradient_head> moved = perturbed(group, seed, narrowest_operand(variant));
   const group_gradients run = emulate_group_gradients(moved, variant, another_build(seed));
-  if (range != nullptr) widen(*range, run);
+  if (forward != nullptr) widen(forward->range, run);
+  if (forward != nullptr && forward->errs != nullptr)
+    forward->errors = errors_of_moved_run(moved.front().in, variant, run.heads.front().forward);
   if (!measured_by_fp64(variant) || variant.backward->accumulate.precision > fp32.precision)
     return values_of(error_of_wide_gradients(moved, run), at);
   part_values out = values_of(run, at);

@@ -127,6 +127,10 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   options.seed = seed;
   const head_output run = emulate_head(moved, variant, options);
   if (range != nullptr) *range = run.range;
+  return errors_of_moved_run(moved, variant, run);
+}
+
+lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, const head_output& run) {
   if (!measured_by_fp64(variant)) {
     const head_output e = error_of_wide_run(moved, run);
     return {e.o, e.final_state};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <any>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -46,6 +47,15 @@ void keep(const referee_options& options, const std::string& key, T value) {
 /// the given ones know. The kernel is one more run of an even law.
 [[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t variants) { return 2 * variants; }
 
+/// What one run of a whole lane leaves of its forward pass.
+struct forward_sample {
+  lane_norms errors;
+  std::size_t finite = 0;  ///< tokens before those at the end that are not finite
+  range_seen range{};
+};
+/// By lane, law and number of the run.
+using forward_samples = std::map<std::array<std::size_t, 3>, forward_sample>;
+
 /// What is judged, and how much of it is emulated how often.
 struct trial {
   const problem& p;
@@ -60,6 +70,7 @@ struct trial {
   std::size_t unit;                ///< tokens of the first bucket
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
   std::size_t runs = 1;            ///< of each law of runs on those
+  forward_samples known;           ///< runs that were made already, for their gradients
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
@@ -74,7 +85,15 @@ struct trial {
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
     return (options.judge.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
   }
+  /// Of a run of a head.
+  [[nodiscard]] std::uint64_t seed_of_run(std::size_t lane, std::size_t law, std::size_t run) const {
+    return seed(1, lane, law * 1024 + run);
+  }
 };
+
+/// The largest of both; a NaN stays.
+void widen(range_seen& to, const range_seen& from);
+[[nodiscard]] forward_sample sample_of(const trial& t, const lane& at, lane_errors errors, const range_seen& range);
 
 /// Errors of emulated draws as samples, and what the plan formed in them.
 struct drawn {

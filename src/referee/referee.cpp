@@ -381,7 +381,12 @@ void begins(const trial& t, const char* what) {
 
 emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_report& out) {
   emulated_runs runs;
-  if (t.r.has_outputs()) runs.outputs = enough_runs(t);
+  if (back) {
+    begins(t, "emulation of gradients");
+    runs.gradients = draw_gradients(*back);
+    t.known = std::move(runs.gradients.forward);
+  }
+  if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t);
   out.runs = t.runs;
   runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
   if (runs.has_stages && !t.stopped()) {
@@ -391,8 +396,6 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
     runs.stages = draw_stages_beside(t, runs.roundings, runs.outputs);
   }
   if (back && !t.stopped()) {
-    begins(t, "emulation of gradients");
-    runs.gradients = draw_gradients(*back);
     if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
     out.gradients = {true, gradient_places(*back) + gradient_fault_tests(*back), back->runs, gradient_slice_text(*back)};
     if (!t.r.has_outputs()) out.runs = back->runs, out.slice = out.gradients.slice;
@@ -467,7 +470,8 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
           {},
-          1};
+          1,
+          {}};
   std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;
   plan_report out;
   out.plan = declared.name;

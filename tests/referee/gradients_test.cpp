@@ -129,6 +129,34 @@ TEST(gradients_by_plan, share_the_probability_and_leave_a_result_without_them_al
   EXPECT_THAT(to_text(a, {}), HasSubstr("; dg rms "));
 }
 
+// A run of the backward pass has the forward pass of the run that a check of the outputs makes: it is made once. fp64 is measured
+// in double-doubles; a key head of two value heads shares nothing.
+TEST(gradients_by_plan, a_forward_pass_made_for_its_gradients_is_the_one_a_check_of_outputs_makes) {
+  for (const auto& [plan, value_heads] : {std::pair("fla-chunk-gdn", 1), std::pair("fp64", 1), std::pair("fp32", 2)}) {
+    const problem p = made(op_kind::gated_delta_rule, 100, static_cast<std::size_t>(value_heads));
+    const plan_variant v = gradient_variants(plan_named(plan), p, path_kind::chunk, 64).front();
+    const result both = emulate_gradients(p, v);
+    result outputs = both;
+    outputs.gradients.clear();
+    outputs.backward_stages.clear();
+    const check_report with = judged(p, both, plan);
+    // The same probability for each test, which decides what variant a limit comes from.
+    check_options options;
+    options.plans = {plan_named(plan)};
+    options.judge.power = false;
+    const std::size_t own = judged(p, outputs, plan).conformance->tests;
+    options.judge.false_alarm *= static_cast<double>(own) / static_cast<double>(with.conformance->tests);
+    const check_report without = check(p, outputs, options);
+    ASSERT_FALSE(without.conformance->statistics.empty());
+    for (std::size_t i = 0; i < without.conformance->statistics.size(); ++i) {
+      const judged_statistic &x = with.conformance->statistics[i], &y = without.conformance->statistics[i];
+      EXPECT_EQ(x.tensor, y.tensor);
+      EXPECT_DOUBLE_EQ(x.limit.value, y.limit.value) << plan << " " << x.tensor;
+      EXPECT_EQ(x.limit.typical, y.limit.typical) << plan << " " << x.tensor;
+    }
+  }
+}
+
 TEST(gradients_by_plan, planted_faults_are_refuted_in_a_gradient) {
   std::size_t planted = 0, refuted = 0, forward_refuted = 0;
   std::string missed;
