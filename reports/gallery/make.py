@@ -4,135 +4,125 @@
 
     ./run gallery          installs the packages of requirements.txt, then runs this; recordings that are there are not made again
 
-A refusal is confirmed by a token loop in fp64 that shares no code with deltaproof, and by what holds when one thing is changed.
+A refusal is confirmed by a token loop in fp64 that shares no code with deltaproof (confirm.py), and by what comes out when one thing is
+changed. Results of the same bits are kept once.
 """
 
 import json
 import math
+import shutil
 import sys
+import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
+from confirm import CHANGES, ROOT, against_the_loop
 
 import deltaproof
 from deltaproof import adapters, recorder
 
 HERE = Path(__file__).resolve().parent
-RECORDINGS = HERE / "recordings"
-SHAPE = {"T": 128, "K": 16, "V": 8, "H": 1, "HV": 1, "dtype": "bf16"}
+RECORDINGS = ROOT / "build/gallery/recordings"  #: all; those of the page are copied beside it
+SHAPE = {"T": 128, "K": 16, "V": 4, "H": 1, "HV": 1, "dtype": "bf16"}
+WIDE = {"T": 80, "K": 64, "V": 64, "initial_state": "none"}
 #: name: what it is, regime, what differs from SHAPE
 CASES = {
-    "typical": ("unit keys of random direction", "typical", {"initial_state": "normal"}),
-    "typical-fp32": ("the same in fp32", "typical", {"initial_state": "normal", "dtype": "fp32"}),
+    "typical": ("unit keys of random direction", "typical", {}),
+    "typical-fp32": ("the same in fp32", "typical", {"dtype": "fp32"}),
+    "no-state": ("the same in fp32, without an initial state", "typical", {"dtype": "fp32", "initial_state": "none"}),
     "near-repeated": ("one key, all but repeated", "near-repeated", {}),
-    "slow-decay": ("log decays of about -0.001", "slow-decay", {"initial_state": "normal"}),
+    "slow-decay": ("log decays of about -0.001", "slow-decay", {}),
     "strong-decay": ("log decays from -25 to -5", "strong-decay", {}),
     "beta-two": ("steps that round to 2", "beta-two", {}),
     "tiny-keys": ("rows of norm 0 to 1, normalised by the kernel", "tiny-keys", {}),
     "model-gates": ("gates as models start with", "model-gates", {}),
     "reset": ("g = -inf once in 32 tokens", "typical", {"gate": "reset"}),
     "reset-finite": ("the same resets as g = -10000", "typical", {"gate": "reset"}),
-    "no-state": ("as typical, without an initial state, in fp32", "typical", {"initial_state": "none", "dtype": "fp32"}),
+    "typical-64": ("as typical, T = 80, K = V = 64, no initial state", "typical", WIDE),
+    "near-repeated-64": ("as near-repeated, of that shape", "near-repeated", WIDE),
+    "tiny-keys-64": ("as tiny-keys, of that shape", "tiny-keys", WIDE),
+    "reset-64": ("as reset, of that shape", "typical", {**WIDE, "gate": "reset"}),
 }
-#: cases that differ in one thing: where the first is refuted and the second holds, that thing is the cause
-ONE_THING = {
-    "reset": ("reset-finite", "-inf in the gate"),
-    "reset-finite": ("typical", "gates of -10000"),
-    "typical": ("typical-fp32", "bf16 inputs, and what the kernel stores in their format"),
-}
+
+
+def takes(kernel, op, name):
+    """Whether this kernel is judged on this case: wide ones where it takes no others, `no-state` where it takes no state."""
+    more = CASES[name][2]
+    gated = "gate" in more or "decay" in name or name == "model-gates"
+    return (op != "delta_rule" or not gated) and ("K" in more) == bool(kernel.dims) and (name != "no-state" or not kernel.state)
 
 
 def problem_of(name, op):
-    """The file of a case; None where the op has no such case."""
+    """The file of a case."""
     _, regime, more = CASES[name]
-    if op == "delta_rule" and ("gate" in more or "decay" in name or name == "model-gates"):
-        return None
     file = RECORDINGS / f"{op}.{name}.problem.safetensors"
     if not file.exists():
-        case = next(deltaproof.cases(op, regime, seeds=1, to="numpy", **{**SHAPE, **more}))
-        p = case.problem
+        p = next(deltaproof.cases(op, regime, seeds=1, to="numpy", **{**SHAPE, "initial_state": "normal", **more})).problem
         if name == "reset-finite":
             p.g = numpy.where(numpy.isneginf(p.g), numpy.float32(-1e4), p.g)
-        deltaproof.record(file.with_name(f"{op}.{name}"), p)
+        deltaproof.record(RECORDINGS / f"{op}.{name}", p)
     return file
 
 
-def slug(kernel):
-    return kernel.name.replace(" ", "-")
+def bits_of(result):
+    """What a result holds, whatever its words."""
+    found = recorder.read(result, "numpy")
+    return tuple((n, str(found[n].dtype), found[n].tobytes()) for n in ("o", "final_state") if n in found)
+
+
+def version_of(result):
+    return recorder.read(result, "numpy")["producer"].split(",")[0]
 
 
 def recorded(kernel, file, name, op):
     """The result's file, made where there is none of this version."""
-    out = RECORDINGS / f"{op}.{name}.{slug(kernel)}.result.safetensors"
-    if out.exists() and recorder.read(out, "numpy").get("producer", "").startswith(f"{kernel.package} {kernel.version},"):
-        return out
-    kernel.record(file, out)
+    out = RECORDINGS / f"{op}.{name}.{kernel.name.replace(' ', '-')}.result.safetensors"
+    if not out.exists() or version_of(out) != f"{kernel.package} {kernel.version}":
+        kernel.record(file, out)
     return out
 
 
-def loop(file):
-    """o and final_state by a token loop in fp64, from the formulas of docs/exchange-format.md."""
-    p = recorder.read(file, "numpy")
-    q, k, v, beta = (p[n].astype("f8") for n in ("q", "k", "v", "beta"))
-    if p.get("qk_l2norm"):
-        q, k = (x / numpy.sqrt((x * x).sum(-1, keepdims=True) + 1e-6) for x in (q, k))
-    n = v.shape[2] // q.shape[2]
-    q, k = q.repeat(n, 2), k.repeat(n, 2)
-    S = (
-        p["initial_state"].astype("f8").copy()
-        if "initial_state" in p
-        else numpy.zeros((*v.shape[0:1], v.shape[2], k.shape[3], v.shape[3]))
-    )
-    scale, out = p.get("scale", q.shape[3] ** -0.5), []
-    for t in range(q.shape[1]):
-        if "g" in p:
-            decay = numpy.exp(p["g"][:, t].astype("f8"))
-            S = S * (decay[..., None, None] if decay.ndim == 2 else decay[..., None])
-        missing = v[:, t] - numpy.einsum("bhk,bhkv->bhv", k[:, t], S)
-        S = S + numpy.einsum("bhk,bhv->bhkv", k[:, t], beta[:, t, :, None] * missing)
-        out.append(scale * numpy.einsum("bhk,bhkv->bhv", q[:, t], S))
-    return {"o": numpy.stack(out, 1), "final_state": S}
-
-
-def against_the_loop(file, result):
-    """The relative error of each tensor, or how many elements are not finite."""
-    due, got, said = loop(file), recorder.read(result, "numpy"), {}
-    for name, want in due.items():
-        if name not in got:
+def changed(kernel, file, case, op):
+    """For each thing that may be the cause: what the verdict is when it alone is changed, and the loop's errors."""
+    given, said = deltaproof.load(file), []
+    for change in CHANGES:
+        if not change.concerns(kernel, case):
             continue
-        x = got[name].astype("f8")
-        x = numpy.swapaxes(x, -1, -2) if name == "final_state" and got.get("state_layout") == "vk" else x
-        bad = int((~numpy.isfinite(x)).sum())
-        said[name] = (
-            f"{bad} of {x.size} not finite" if bad else f"{numpy.linalg.norm(x - want) / numpy.linalg.norm(want):.0e}"
-        )
+        other = replace(kernel, call=change.call(adapters.vllm)) if change.call else kernel
+        with tempfile.TemporaryDirectory() as at:
+            files = deltaproof.record(Path(at) / "changed", change.problem(given), other(change.problem(given)))
+            verdict = deltaproof.check(*files, change.plan(plan_of(kernel)), power=False)
+            said.append({"what": change.what, "word": verdict.word, "loop": against_the_loop(*files), "reason": verdict.reason})
     return said
 
 
-def judged(kernel, op, name):
+def plan_of(kernel):
+    return next(plan.name for plan in deltaproof.plans() if kernel.name in plan.kernels)
+
+
+def judged(kernel, op, name, known):
+    """The row of a kernel and a case; None where it does not compute it. known: results by their bits, which are judged once."""
     file = problem_of(name, op)
-    if file is None:
-        return None
-    given = deltaproof.load(file, None)
-    if kernel.refuses(given):
+    if kernel.refuses(deltaproof.load(file, None)):
         return None
     result = recorded(kernel, file, name, op)
+    row = {"kernel": kernel.name, "op": op, "case": name, "version": version_of(result)}
+    key = (file, plan_of(kernel), bits_of(result))
+    if key in known:
+        return {**row, **{n: known[key][n] for n in ("word", "plan", "errors")}, "same_as": known[key]["kernel"]}
     verdict = deltaproof.check(file, result)
-    row = {
-        "kernel": kernel.name,
-        "op": op,
-        "case": name,
-        "word": verdict.word,
-        "plan": verdict.plan,
-        "reason": verdict.reason,
-    }
-    row["version"] = recorder.read(result, "numpy")["producer"].split(",")[0]
-    row["errors"] = {n: t["rel_fro"] for n, t in verdict.tensors.items()}
-    row["command"] = f"deltaproof check reports/gallery/recordings/{file.name} reports/gallery/recordings/{result.name}"
+    row |= {"word": verdict.word, "plan": verdict.plan, "errors": {n: t["rel_fro"] for n, t in verdict.tensors.items()}}
+    first = not any((kernel.name, op) == (r["kernel"], r["op"]) for r in known.values())
+    if first or verdict.word == "refuted":
+        row["files"] = [file.name, result.name]
     if verdict.word == "refuted":
+        row["reason"] = verdict.reason
         row["loop"] = against_the_loop(file, result)
-        row["stage"] = verdict.first_bad_stage or next((d["stage"] for d in verdict.diagnosis if "stage" in d), None)
+        row["stage"] = verdict.first_bad_stage
+        row["changed"] = changed(kernel, file, name, op)
+    known[key] = row
     print(kernel.name, op, name, verdict.word, flush=True)
     return row
 
@@ -142,89 +132,87 @@ def shown(x):
 
 
 def worst(rows):
-    """The case on which o and the state are furthest from the truth, among those that hold; that which is refuted goes before."""
+    """The case on which o and the state are furthest from the truth; one that is refuted goes before."""
     key = lambda row: max(float("inf") if x is None else float(x) for x in row["errors"].values())
     return max(rows, key=lambda row: (row["word"] == "refuted", key(row)))
 
 
-def page(rows):
+def table(rows):
     by_kernel = {}
     for row in rows:
         by_kernel.setdefault((row["kernel"], row["op"]), []).append(row)
+    lines = ["| implementation | op | version | plan | verdict | worst input | o | state |", "|---|---|---|---|---|---|---|---|"]
+    for (kernel, op), found in by_kernel.items():
+        bad = [row["case"] for row in found if row["word"] == "refuted"]
+        holds = sum(row["word"] == "holds" for row in found)
+        says = f"refuted on {', '.join(bad)}; holds on {holds}" if bad else f"holds on {holds} of {len(found)}"
+        w = worst(found)
+        errors = [shown(w["errors"][n]) if n in w["errors"] else "" for n in ("o", "final_state")]
+        lines.append(f"| {kernel} | {op} | {w['version']} | {w['plan']} | {says} | {w['case']} | {errors[0]} | {errors[1]} |")
+    return lines, len(by_kernel)
+
+
+def refusal(row, rows):
+    same = [r["kernel"] for r in rows if r.get("same_as") == row["kernel"] and (r["op"], r["case"]) == (row["op"], row["case"])]
+    lines = [f"### {row['kernel']}: {row['case']}", "", f"{row['reason']}.", ""]
+    if same:
+        lines += [f"The same bits from {', '.join(same)}.", ""]
+    lines.append(f"A token loop in fp64 says of the recording: {said(row['loop'])}.")
+    for change in row["changed"]:
+        lines.append(f"{change['what']}: {change['word']}; the loop says {said(change['loop'])}.")
+    command = " ".join(["deltaproof check", *(f"reports/gallery/recordings/{name}" for name in row["files"])])
+    return [*lines, "", "```sh", command, "```", ""]
+
+
+def said(loop):
+    return ", ".join(f"{n} {x}" for n, x in loop.items())
+
+
+def page(rows):
+    lines, kernels = table(rows)
     refused = [row for row in rows if row["word"] == "refuted"]
-    lines = [
+    return "\n".join([
         "# Gallery", "",
         "Public implementations of delta rules that run on a CPU, each judged on the regimes by the preset that lists it.",
         "`./run gallery` makes this page again: it installs the packages from PyPI, runs what is not recorded yet, and judges all of it.",
-        "The recordings are in [recordings](recordings), and the commands below judge them without any of the packages.", "",
-        f"{len(by_kernel)} implementations, {len(rows)} recordings: {len(rows) - len(refused)} hold or show nothing, {len(refused)} are refuted.", "",
-        "| implementation | op | version | plan | verdict | worst input | o | state |", "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for (kernel, op), found in by_kernel.items():
-        bad = [row["case"] for row in found if row["word"] == "refuted"]
-        w = worst(found)
-        says = (
-            f"refuted on {', '.join(bad)}" if bad else f"holds on {sum(r['word'] == 'holds' for r in found)} of {len(found)}"
-        )
-        errors = [shown(w["errors"].get(n)) if n in w["errors"] else "" for n in ("o", "final_state")]
-        lines.append(
-            f"| {kernel} | {op} | {w['version']} | {w['plan']} | {says} | {w['case']} | {errors[0]} | {errors[1]} |"
-        )
-    lines += [
-        "",
+        "[recordings](recordings) has one of each implementation and all that are refuted; the commands below judge them without the packages.", "",
+        f"{kernels} implementations, {len(rows)} results: {len(rows) - len(refused)} hold or show nothing, {len(refused)} are refuted.", "",
+        *lines, "",
         "The last columns are relative errors on the worst input, in the Frobenius norm. In bf16, o has 1.6e-3 from its own rounding.",
-        "",
-    ]
-    lines += [
-        "## Inputs",
-        "",
-        "T = 128, K = 16, V = 8, one head, bf16 unless a case says otherwise.",
-        "",
-        "| case | what it is |",
-        "|---|---|",
-    ]
-    lines += [f"| {name} | {says} |" for name, (says, _, _) in CASES.items()]
-    lines += ["", "## What is refuted", ""]
-    word = {(row["kernel"], row["op"], row["case"]): row["word"] for row in rows}
-    for row in refused:
-        lines += [f"### {row['kernel']}: {row['case']}", "", f"{row['reason']}.", ""]
-        loops = ", ".join(f"{n} {x}" for n, x in row["loop"].items())
-        lines.append(f"A token loop in fp64 says the same of the recording: {loops}.")
-        other, thing = ONE_THING.get(row["case"], (None, None))
-        found = word.get((row["kernel"], row["op"], other))
-        if found:
-            same = "holds: the cause is" if found == "holds" else f"is {found} too: the cause is not only"
-            lines.append(f"With one thing changed, on `{other}`, it {same} {thing}.")
-        if row.get("stage"):
-            lines.append(f"The planted faults that it is like begin at the stage {row['stage']}.")
-        lines += ["", "```sh", row["command"], "```", ""]
-    lines += [
+        "", "## Inputs", "", "T = 128, K = 16, V = 4, one head, bf16, an initial state, unless a case says otherwise.", "",
+        "| case | what it is |", "|---|---|",
+        *(f"| {name} | {says} |" for name, (says, _, _) in CASES.items()),
+        "", "## What is refuted", "",
+        "Each refusal: the verdict, the errors that a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone), what both say when one",
+        "thing is changed, and the command that repeats it; with `--witness DIR` it also writes the shortest inputs that show the fault.", "",
+        *(line for row in refused if "same_as" not in row for line in refusal(row, rows)),
         "## Not here", "",
         "- Kernels for a card: Triton kernels run in Triton's interpreter only as [examples/recording-fla](../../examples/recording-fla)",
         "  completes it; [tests/recordings](../../tests/recordings) has fla's.",
-        "- vLLM's and SGLang's kernels for CPUs (`chunk_gated_delta_rule_cpu`): their packages on PyPI hold the GPU build. What was read in",
-        "  their sources is the plan [cpu-bf16-chunk](../../tests/plans/cpu-bf16-chunk.toml).",
+        "- SGLang's kernel for CPUs is the source of vLLM's; its own build is not on PyPI.",
         "- MaxText, tpu-inference, tokamax, EasyDeL and llama.cpp: not installed by `./run gallery`; MaxText and EasyDeL ask for much else, and",
         "  tokamax 0.0.12 holds no delta rule.",
         "- Speed, memory and gradients. A verdict speaks of these inputs and of this version alone.", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    ])  # fmt: skip
 
 
 def main():
     warnings.simplefilter("ignore")
-    RECORDINGS.mkdir(exist_ok=True)
-    rows, missing = [], []
-    for kernel in adapters.kernels():
-        if kernel.version is None:
-            missing.append(kernel.name)
-            continue
-        rows += [row for op in kernel.ops for name in CASES if (row := judged(kernel, op, name)) is not None]
+    RECORDINGS.mkdir(parents=True, exist_ok=True)
+    missing = [kernel.name for kernel in adapters.kernels() if kernel.version is None]
     if missing:
         sys.exit(f"gallery: not installed: {', '.join(missing)}; the page is left as it is")
-    (HERE / "gallery.json").write_text(json.dumps(rows, indent=1) + "\n")
+    rows, known = [], {}
+    for kernel in adapters.kernels():
+        cases = [(op, name) for op in kernel.ops for name in CASES if takes(kernel, op, name)]
+        rows += [row for op, name in cases if (row := judged(kernel, op, name, known)) is not None]
+    (HERE / "gallery.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    shutil.rmtree(HERE / "recordings", ignore_errors=True)
+    (HERE / "recordings").mkdir()
+    for name in {name for row in rows for name in row.get("files", ())}:
+        shutil.copyfile(RECORDINGS / name, HERE / "recordings" / name)
     (HERE / "README.md").write_text(page(rows))
-    print(f"{HERE / 'README.md'}: {len(rows)} recordings")
+    print(f"{HERE / 'README.md'}: {len(rows)} results")
 
 
 if __name__ == "__main__":

@@ -23,17 +23,19 @@ def test_a_public_kernel_keeps_its_plan(kernel, dtype, tmp_path):
     if kernel.version is None:
         assert not os.environ.get("DELTAPROOF_ADAPTERS"), f"{kernel.package} is not installed"
         pytest.skip(f"{kernel.name}: {kernel.package} {kernel.tested} is not installed")
-    if f"{dtype[:2].upper()}{dtype[-2:]}".replace("FP", "F") not in kernel.dtypes:
+    if dtype not in kernel.dtypes:
         pytest.skip(f"{kernel.name} does not take {dtype}")
     warnings.simplefilter("ignore")
     for op in kernel.ops:
         state = "normal" if kernel.state else "none"
-        case = next(deltaproof.cases(op, "typical", T=128, K=16, V=8, H=1, HV=1, dtype=dtype, initial_state=state, to=None))
+        shape = {"T": 128, "K": 16, "V": 8, **dict.fromkeys("KV" if kernel.dims else "", max(kernel.dims, default=0))}
+        case = next(deltaproof.cases(op, "typical", **shape, H=1, HV=1, dtype=dtype, initial_state=state, to=None))
         file = deltaproof.record(tmp_path / op, case.problem)[0]
         verdict = deltaproof.check(file, kernel.record(file), power=False)
         fault = FAULTS.get((kernel.name, dtype))
         assert verdict.word == ("refuted" if fault else "holds"), verdict.text
-        assert verdict.plan.startswith("public-fp32") and (not fault or fault in verdict.reason)
+        assert verdict.plan == "vllm-cpu-chunk" if kernel.dims else verdict.plan.startswith("public-fp32")
+        assert (not fault or fault in verdict.reason)
 
 
 def test_every_kernel_is_listed_by_one_preset():
@@ -80,7 +82,8 @@ def test_a_kernel_of_one_s_own_is_called_in_its_units(case, tmp_path):
         ({"grouped": False}, {}, "as many heads of q and k as of v, not 1 and 2"),
         ({"state": False}, {}, "takes no initial state"),
         ({"chunk_size": 64, "whole_chunks": True}, {}, "multiples of 64 tokens"),
-        ({"dtypes": ("BF16",)}, {}, "takes BF16, not F32"),
+        ({"dtypes": ("bf16",)}, {}, "takes bf16, not fp32"),
+        ({"dims": (64,)}, {}, "takes K and V of \\(64,\\), not 16 and 8"),
         ({}, {"qk_l2norm": True}, "does not normalise"),
         ({}, {"rule": "exact"}, "has no rule exact"),
         ({}, {"beta_activation": "sigmoid"}, "no beta_activation sigmoid"),
@@ -93,5 +96,5 @@ def test_what_a_kernel_does_not_compute_is_refused(case, change, given, says):
 
     with pytest.raises(deltaproof.format_error, match=says):
         dataclasses.replace(MINE, **change)(dataclasses.replace(case.problem, **given))
-    with pytest.raises(deltaproof.format_error, match="no adapter is called 'vllm'"):
-        adapters.kernels("vllm")
+    with pytest.raises(deltaproof.format_error, match="no adapter is called 'sglang'"):
+        adapters.kernels("sglang")

@@ -27,7 +27,7 @@ from .._core import format_error
 from ..exchange import Problem, ProblemLike, Result, load, problem_file, problem_of, record_result
 from ..tensors import converted, take, unit_of_gate
 
-PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx")
+PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx", "vllm")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Kernel:
     grouped: bool = True  #: takes fewer heads of q and k than of v
     whole_chunks: bool = False  #: takes multiples of its chunk length alone
     state: bool = True  #: takes an initial state
-    dtypes: tuple[str, ...] = ("BF16", "F16", "F32", "F64")  #: of q, k and v
+    dtypes: tuple[str, ...] = ("fp32", "bf16", "fp16", "fp64")  #: of q, k and v
+    dims: tuple[int, ...] = ()  #: what K and V may be; empty: anything
 
     @property
     def version(self) -> str | None:
@@ -60,11 +61,13 @@ class Kernel:
 
     def refuses(self, p: Problem) -> str:
         """Why it does not compute this problem; empty where it does."""
-        K, H, HV = p.q.shape[3], p.q.shape[2], p.v.shape[2]
+        K, V, H, HV = p.q.shape[3], p.v.shape[3], p.q.shape[2], p.v.shape[2]
+        dtype = p.q.dtype.lower().replace("f", "fp").replace("bfp", "bf")
         exact = p.scale is None or float(p.scale) == float(recorder.decimal(K**-0.5))
         for cannot, says in (
             (p.op not in self.ops, f"computes {', '.join(self.ops)}, not {p.op}"),
-            (p.q.dtype not in self.dtypes, f"takes {', '.join(self.dtypes)}, not {p.q.dtype}"),
+            (dtype not in self.dtypes, f"takes {', '.join(self.dtypes)}, not {dtype}"),
+            (self.dims and not {K, V} <= set(self.dims), f"takes K and V of {self.dims}, not {K} and {V}"),
             (p.rule != "euler", f"has no rule {p.rule}"),
             (p.beta_activation != "none", f"has no beta_activation {p.beta_activation}"),
             (p.num_householder != 1, "makes one step for each token"),

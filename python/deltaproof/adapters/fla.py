@@ -71,6 +71,6 @@ KERNELS = [
         grouped=False,
         whole_chunks=True,
         state=False,
-        dtypes=("F32",),
+        dtypes=("fp32",),
     ),
 ]
