@@ -35,7 +35,7 @@ deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/re
 # What runs once a verdict.
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
 deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml)
-deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_laws)
+deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_law inputs/regime_laws)
 deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
 deltaproof_group(deltaproof_plain exchange files/exchange files/exchange_write files/slice files/state_exchange files/view)
 deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)

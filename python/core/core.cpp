@@ -324,6 +324,7 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
         {"beta", [&] { g.beta = word(); }},
         {"gate", [&] { g.gate = word(); }},
         {"initial_state", [&] { g.initial_state = word(); }},
+        {"law", [&] { g.law = word(); }},
         {"cu_seqlens", [&] { g.cu_seqlens = offsets(); }},
         {"B", [&] { g.batch = size(); }},
         {"T", [&] { g.tokens = size(); }},

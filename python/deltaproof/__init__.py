@@ -17,6 +17,7 @@ from .catalogue import Case, Fault, Plan, Regime, cases, faults, plans, pytest_c
 from .exchange import Problem, Result, load, read_result, record, record_result
 from .judging import Finding, Judgement, judge
 from .recorder import record_set
+from .search import search_kernel
 from .verdict import (
     Truth,
     Verdict,
@@ -65,6 +66,7 @@ __all__ = [
     "record_set",
     "refuted",
     "regimes",
+    "search_kernel",
     "shape_error",
     "stage_names",
     "tensor",

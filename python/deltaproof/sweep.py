@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`python -m deltaproof.sweep CAMPAIGN -o DIR --cluster WHERE`: the tasks of `deltaproof sweep`, handed out by Dask.distributed.
 
-WHERE is `local`, `local:8` (processes), `ssh:host,host`, `slurm:partition` (dask-jobqueue) or the address of a scheduler that is
+WHERE is `here` (the program alone, without Dask), `local`, `local:8` (processes), `ssh:host,host`, `slurm:partition` (dask-jobqueue) or the address of a scheduler that is
 there, `tcp://host:8786`. Each Dask task is a batch: the program itself, `deltaproof sweep --tasks`, in DIR, which all machines must
 see, as they must see the campaign, the recordings and the same build of this package. Results are kept as `sweep` keeps them, so
 that a worker that dies costs only the tasks that it was at, and the same command goes on after anything. `merge` as always.
@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from .__main__ import PROGRAM
+from .search import children_seconds, run_campaign
 
 ROUNDS = 3
 
@@ -36,7 +37,8 @@ def waiting(campaign: str, folder: str) -> tuple[list[int], dict[str, int]]:
         [program(), "sweep", campaign, "-o", folder, "--list", "--json", "-"], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        raise SystemExit(done.stderr.strip())
+        print(done.stderr.strip(), file=sys.stderr)
+        raise SystemExit(done.returncode)
     counts: dict[str, int] = {}
     todo = []
     for task in json.loads(done.stdout)["tasks"]:
@@ -48,11 +50,13 @@ def waiting(campaign: str, folder: str) -> tuple[list[int], dict[str, int]]:
     return todo, counts
 
 
-def run_batch(campaign: str, folder: str, indices: list[int]) -> dict[str, int]:
-    """Runs these tasks on the machine of a worker; the counts of `sweep`. Throws: RuntimeError with what the program said."""
+def run_batch(campaign: str, folder: str, indices: list[int], threads: int = 1) -> dict[str, float]:
+    """Runs these tasks on the machine of a worker; the counts of `sweep`, and the processor seconds. Throws: RuntimeError with
+    what the program said."""
     listed = ",".join(map(str, indices))
+    before = children_seconds()
     done = subprocess.run(
-        [program(), "sweep", campaign, "-o", folder, "--tasks", listed, "--threads", "1", "--json", "-"],
+        [program(), "sweep", campaign, "-o", folder, "--tasks", listed, "--threads", str(threads), "--json", "-"],
         capture_output=True,
         text=True,
         check=False,
@@ -60,7 +64,8 @@ def run_batch(campaign: str, folder: str, indices: list[int]) -> dict[str, int]:
     )
     if not done.stdout.startswith("{"):
         raise RuntimeError(f"exit {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)["counts"]
+    counts: dict[str, float] = json.loads(done.stdout)["counts"]
+    return {**counts, "cpu_seconds": children_seconds() - before}
 
 
 def client_of(where: str, workers: int):
@@ -86,7 +91,7 @@ def client_of(where: str, workers: int):
     elif kind in ("tcp", "tls", "ucx"):
         return Client(where), None
     else:
-        raise SystemExit(f"deltaproof: --cluster {where} is none; give local, local:N, ssh:HOST,HOST, slurm:PARTITION or tcp://HOST:PORT")
+        raise SystemExit(f"deltaproof: --cluster {where} is none; give local, here, local:N, ssh:HOST,HOST, slurm:PARTITION or tcp://HOST:PORT")
     return Client(cluster), cluster
 
 
@@ -132,6 +137,38 @@ def run_round(client, campaign: str, folder: str, todo: list[int], batch: int, p
     return wrong
 
 
+def search(campaign: str, folder: str, where: str = "local", *, workers: int = 0, every: float = 10) -> dict:
+    """Runs a campaign of kind "search"; its report, deltaproof.search/1, which is also in the folder: search.json."""
+    campaign, folder = str(Path(campaign).resolve()), str(Path(folder).resolve())
+    client, cluster = (None, None) if where == "here" else client_of(where, workers)
+    cores = workers or os.cpu_count() or 1
+
+    def run_tasks(indices: list[int]) -> float:
+        if client is None:
+            return run_batch(campaign, folder, indices, cores)["cpu_seconds"]
+        width = max(1, len(client.scheduler_info()["workers"]))
+        parts = [part for part in (indices[i::width] for i in range(width)) if part]
+        futures = client.map(lambda part: run_batch(campaign, folder, part), parts, pure=False)
+        return sum(one["cpu_seconds"] for one in client.gather(futures))
+
+    try:
+        return run_campaign(program(), campaign, folder, run_tasks, every)
+    finally:
+        if client is not None:
+            client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def kind_of(campaign: str) -> str:
+    """What the program says of a campaign. Throws: SystemExit with what it says of a wrong one."""
+    done = subprocess.run([program(), "sweep", campaign, "--list", "--json", "-", "--shard", "1/1000000000"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(done.stderr.strip(), file=sys.stderr)
+        raise SystemExit(done.returncode)
+    return str(json.loads(done.stdout)["kind"])
+
+
 def sweep(campaign: str, folder: str, where: str = "local", *, workers: int = 0, batch: int = 0, every: float = 10) -> dict[str, int]:
     """Runs what is missing in `folder`; how many tasks are then in each state of `deltaproof sweep --list`.
 
@@ -141,6 +178,9 @@ def sweep(campaign: str, folder: str, where: str = "local", *, workers: int = 0,
     todo, counts = waiting(campaign, folder)
     if not todo:
         return counts
+    if where == "here":
+        run_batch(campaign, folder, todo, workers or os.cpu_count() or 1)
+        return waiting(campaign, folder)[1]
     client, cluster = client_of(where, workers)
     try:
         for _ in range(ROUNDS):
@@ -163,11 +203,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deltaproof.sweep", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("campaign", help="the TOML file of `deltaproof sweep`")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder of the results")
-    parser.add_argument("--cluster", default="local", metavar="WHERE", help="local, local:N, ssh:HOST,HOST, slurm:PARTITION, tcp://HOST:PORT")
+    parser.add_argument("--cluster", default="local", metavar="WHERE", help="here, local, local:N, ssh:HOST,HOST, slurm:PARTITION, tcp://HOST:PORT")
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; of ssh, on each host (0: as the engine has it)")
     parser.add_argument("--batch", type=int, default=0, metavar="N", help="tasks that a worker takes at a time (0: by their number)")
     given = parser.parse_args()
     try:
+        if kind_of(given.campaign) == "search":
+            report = search(given.campaign, given.output, given.cluster, workers=given.workers)
+            for one in report["worst"]:
+                print(f"{one['shrunk']['score']['share']} {one['shrunk']['verdict']} {one['shrunk']['point']} {one['witness'] or ''}")
+            print(f"{given.output}/search.json: " + "; ".join(f"{by}: worst {m['best']} in {m['cpu_seconds']:.0f} s" for by, m in report["methods"].items()))
+            sys.exit(0)
         counts = sweep(given.campaign, given.output, given.cluster, workers=given.workers, batch=given.batch)
     except KeyboardInterrupt:
         print("deltaproof: interrupted; what is finished is kept, the same command runs the rest", file=sys.stderr)

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "check/advise_parts.hpp"
+#include "deltaproof/referee/inverse_cost.hpp"
 #include "deltaproof/referee/judging.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
@@ -23,7 +24,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t first_range = 64;  ///< tokens; each further range is as long as all before it
 constexpr std::size_t first_part = 8;    ///< of the tokens: the beginning
-constexpr double allowed_ratio = 8;      ///< as adequacy has it
 
 /// |run - truth| / |truth| of rows first ... last - 1.
 double relative(const matrix<double>& run, const matrix<double>& truth, std::size_t first, std::size_t last) {

@@ -19,7 +19,7 @@ struct gen_arguments {
   std::string invariant, folder;
   std::optional<std::size_t> calls, drafted;
   bool cotangents = false;
-  std::optional<std::string> regime, op, rule, dtype, beta, gate, initial_state, cu_seqlens;
+  std::optional<std::string> regime, op, rule, dtype, beta, gate, initial_state, law, cu_seqlens;
   std::optional<std::size_t> batch, tokens, key_dim, value_dim, key_heads, value_heads, num_householder;
 };
 
@@ -59,6 +59,7 @@ int run(const gen_arguments& args, const common_options& common) {
   g.beta = args.beta;
   g.gate = args.gate;
   g.initial_state = args.initial_state;
+  g.law = args.law;
   if (args.cu_seqlens) g.cu_seqlens = offsets(*args.cu_seqlens);
   g.batch = args.batch;
   g.tokens = args.tokens;
@@ -125,6 +126,8 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
       ->add_option("--initial-state", args->initial_state,
                    "Distribution of the initial state (deltaproof list initial-state-laws)")
       ->type_name("INITIAL-STATE-LAW");
+  command->add_option("--law", args->law, "Of the regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
+      ->type_name("LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());

@@ -152,6 +152,17 @@ std::vector<entry> list_laws(std::span<const law_info> laws) {
   return out;
 }
 
+std::vector<entry> list_law_parameters() {
+  std::vector<entry> out;
+  for (const law_parameter& p : law_parameters()) {
+    out.push_back(
+        {std::string(p.name),
+         std::string(p.meaning),
+         {{"usual", detail::shortest(p.usual)}, {"least", detail::shortest(p.least)}, {"most", detail::shortest(p.most)}}});
+  }
+  return out;
+}
+
 #ifndef DELTAPROOF_WITHOUT_STUDIES
 std::vector<entry> list_studies() {
   std::vector<entry> out;
@@ -244,6 +255,7 @@ constexpr axis axes[] = {
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},
     {"initial-state-laws", [] { return list_laws(initial_state_laws()); }},
+    {"law-parameters", list_law_parameters},
     {"metrics", list_metrics},
 #ifndef DELTAPROOF_WITHOUT_STUDIES
     {"studies", list_studies},

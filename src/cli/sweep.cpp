@@ -11,6 +11,7 @@
 
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
+#include "cli/sweep_kinds.hpp"
 #include "cli/terminal.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
@@ -25,7 +26,7 @@ using json = nlohmann::ordered_json;
 struct sweep_arguments {
   std::string campaign, folder, shard, tasks;
   std::optional<std::uint64_t> shards;
-  bool list = false, worker = false;
+  bool list = false, worker = false, propose = false;
 };
 struct merge_arguments {
   std::string folder, output, page, baseline;
@@ -72,6 +73,7 @@ sweep_shard shard_for(const sweep_arguments& args) {
 json head_of(const campaign& c, const sweep_shard& shard) {
   return {{"schema", "deltaproof.sweep/1"},
           {"campaign", c.file.filename().string()},
+          {"kind", name_of(c.kind)},
           {"build", c.build},
           {"shard", {{"index", shard.index}, {"count", shard.count}}}};
 }
@@ -163,14 +165,20 @@ json json_of(const sweep_outcome& o, const campaign& c, const sweep_shard& shard
 
 int run(const sweep_arguments& args, const common_options& common) {
   if (common.seed_given) throw format_error("sweep: --seed belongs into the campaign: seed of [axes], and of [judging]");
-  const campaign c = read_campaign(args.campaign, build_of_this());
+  campaign c = read_campaign(args.campaign, build_of_this());
+  require_studies(c);
+  const sweep_folder folder(args.folder);
+  if (!args.folder.empty() && !args.propose) folder.take_proposals(c);
   if (args.list) return run_list(c, args, common);
   if (args.folder.empty()) throw format_error("sweep: give -o DIR, where results are kept");
-  const sweep_folder folder(args.folder);
+  if (args.propose) return run_propose(c, folder, std::cin, common);
   if (args.worker) {
-    work_off(c, folder, std::cin, std::cout, &stop_requested());
+    work_off(c, folder, std::cin, std::cout, &stop_requested(), run_any_task);
     return 0;
   }
+  if (c.search && c.proposals.empty())
+    throw format_error(args.campaign + ": the tasks of a search are what its optimiser proposes, and nothing is proposed in " +
+                       args.folder + "; run python -m deltaproof.sweep " + args.campaign + " -o " + args.folder);
   sweep_options options;
   if (!args.tasks.empty()) {
     if (!args.shard.empty() || args.shards) throw format_error("sweep: --tasks and --shard together; give one of them");
@@ -231,6 +239,8 @@ registered_verb add_sweep(CLI::App& app, common_options& common) {
       ->type_name("LIST")
       ->check(not_empty());
   command->add_flag("--list", args->list, "Print the tasks, and which are done, and run none");
+  command->add_flag("--propose", args->propose, "Keep the points of a search that stdin names, and say what they are now")
+      ->group("");
   command->add_flag("--worker", args->worker, "Run the tasks that stdin names: what a sweep starts for itself")->group("");
   return {command, [args, &common] { return run(*args, common); }};
 }

@@ -179,8 +179,11 @@ void recall_task(draft& d);
 void copy_task(draft& d);
 void automaton_task(draft& d);
 void exact_task(draft& d);
+void law_task(draft& d);
+/// The parameters of a law that are not as usual, in the order of their table. Throws: format_error.
+std::string law_text(std::string_view text);
 
-/// The law that leaves beta to the task of the regime.
+/// The law that leaves beta to the task of the regime, and the gates to the regime law.
 inline constexpr std::string_view beta_of_task = "regime";
 
 /// Whether beta or gate names a law or is a decimal. Throws: format_error that lists the names there are.

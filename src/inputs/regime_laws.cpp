@@ -136,6 +136,7 @@ void fill_steps(draft& d) {
 }
 
 void fill_gates(draft& d) {
+  if (d.spec.gate == beta_of_task) return;
   const gate_law* law = gate_row(*d.spec.gate);
   if (law != nullptr) {
     law->fill(d);

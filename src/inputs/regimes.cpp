@@ -36,6 +36,7 @@ struct regime {
   std::size_t key_heads = 2;
   std::size_t group = 1;  // HV / H
   std::size_t value_dim = 64;
+  std::string_view law = {};  // of law_task
 };
 
 constexpr op_kind gated = op_kind::gated_delta_rule;
@@ -147,6 +148,13 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = correlated_keys,
      .beta = "1",
      .gate = "narrow",
+     .op = gated},
+    {.info = {"law", "whatever --law states (deltaproof list law-parameters); without it unit keys, steps in (0, 1)",
+              "a space with a number for each property that hurts: searches look in it for the worst inputs of a plan", not_unit,
+              -0.05, 0.05},
+     .keys = law_task,
+     .beta = beta_of_task,
+     .gate = beta_of_task,
      .op = gated},
 });
 
@@ -280,8 +288,13 @@ generation complete(generation w) {
   if (!w.dtype) w.dtype = bf16;
   detail::complete_shape(w, row);
 
+  const bool by_law = row.keys == detail::law_task;
+  if (w.law && !by_law)
+    throw domain_error("regime " + w.regime + " takes no law, and \"" + *w.law + "\" was given; use the regime law");
+  if (by_law) w.law = detail::law_text(w.law.value_or(std::string(row.law)));
+
   detail::require_beta_law(*w.beta);
-  detail::require_gate_law(*w.gate);
+  if (!by_law || *w.gate != detail::beta_of_task) detail::require_gate_law(*w.gate);
   detail::require_initial_state_law(*w.initial_state);
   detail::require_shape(w);
   if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
@@ -322,6 +335,7 @@ std::string options_text(const generation& w) {
   add("beta", w.beta);
   add("gate", w.gate);
   add("initial-state", w.initial_state);
+  if (w.law && !w.law->empty()) text += " --law " + *w.law;
   if (w.cu_seqlens && w.cu_seqlens->empty() && w.regime == "varlen") text += " --cu-seqlens ''";
   if (w.cu_seqlens && !w.cu_seqlens->empty()) {
     text += " --cu-seqlens ";

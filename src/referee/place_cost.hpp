@@ -9,13 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/referee/inverse_cost.hpp"
 #include "referee/parts.hpp"
 
 namespace deltaproof::referee_detail {
-
-/// A plan may cost this many times what its formats alone cost: three bits, the step from fp16 or tf32 to bf16. Beyond it the
-/// next narrower format, in a better algorithm, would serve its user as well.
-inline constexpr double allowed_ratio = 8;
 
 /// Runs of the formats alone in each place, half of them on the given inputs.
 inline constexpr std::size_t alone_draws = 6;

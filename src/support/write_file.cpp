@@ -33,14 +33,26 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
   }
 }
 
-/// Tries names beside `target` until `make(name)` succeeds on one that was not there: two writers may have one process id, in two
-/// containers or two threads. Gives errno where none can be made.
+/// The name of this machine, as far as it may stand in a file's name.
+std::string host_name() {
+  char name[33] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return "host";
+  std::string out(name);
+  for (char& letter : out) {
+    const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+    if (!plain && letter != '-') letter = '-';
+  }
+  return out;
+}
+
+/// Tries names beside `target` until `make(name)` succeeds on one that was not there: two writers may have one process id, on two
+/// machines, in two containers or two threads. Gives errno where none can be made.
 template <class Make>
 int make_beside(const std::filesystem::path& target, const char* what, std::filesystem::path& made, const Make& make) {
   std::random_device random;
   for (int tries = 0; tries < 100; ++tries) {
     made = target;
-    made += "." + std::to_string(::getpid()) + "-" + std::to_string(random()) + "." + what;
+    made += "." + host_name() + "-" + std::to_string(::getpid()) + "-" + std::to_string(random()) + "." + what;
     if (make(made)) return 0;
     if (errno != EEXIST) break;
   }

@@ -3,13 +3,28 @@
 #include "deltaproof/sweep/campaign.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <span>
 
 #include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/read_file.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace {
+
+/// The value of each name in "T=64,cosine=0.9".
+std::vector<std::pair<std::string, std::string>> parts_of(std::string_view point) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (std::size_t at = 0; at < point.size();) {
+    const std::size_t comma = std::min(point.find(',', at), point.size());
+    const std::string_view one = point.substr(at, comma - at);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    out.emplace_back(one.substr(0, equals), equals < one.size() ? one.substr(equals + 1) : std::string_view());
+    at = comma + 1;
+  }
+  return out;
+}
 
 std::string sha256_of(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))); }
 
@@ -17,6 +32,9 @@ std::string sha256_of(std::string_view text) { return sha256_hex(std::as_bytes(s
 
 std::string sweep_task::on(std::string_view axis) const {
   for (const auto& [name, value] : at) {
+    if (name == axis) return value;
+  }
+  for (const auto& [name, value] : point) {
     if (name == axis) return value;
   }
   return "";
@@ -43,6 +61,19 @@ sweep_task campaign::task(std::uint64_t index) const {
   out.judge = judge;
   out.expect = expect.value_or(kind == campaign_kind::mutants ? verdict::refuted : verdict::holds);
   out.plan = out.on("against").empty() ? out.on("plan") : out.on("against");
+  if (kind == campaign_kind::search) {
+    // Two plans are told apart by their kernels; each kernel is judged by its own.
+    if (search->goal == search_goal::distance) out.plan = out.on("plan");
+    std::string law;
+    for (auto& [name, value] : parts_of(out.on("point"))) {
+      if (name == "T" || name == "seed")
+        out.point.emplace_back(name, value);
+      else
+        law += (law.empty() ? "" : ",") + name + "=" + value;
+    }
+    out.point.emplace_back("regime", "law");
+    out.point.emplace_back("law", law);
+  }
   std::string inputs;
   if (kind == campaign_kind::recordings) {
     const suite_case& c = cases[out.recording];
@@ -54,14 +85,41 @@ sweep_task campaign::task(std::uint64_t index) const {
   }
   out.line = std::string(name_of(kind));
   for (const auto& [name, value] : out.at) out.line += " " + name + "=" + shell_quoted(value);
+  if (kind == campaign_kind::search) out.line += " goal=" + std::string(name_of(search->goal));
   out.line += options_text(out.judge);
   std::string key = "deltaproof.task/1\n" + build + "\n" + out.line + "\n" + inputs;
-  for (const std::string& named : {out.on("plan"), out.plan}) {
+  for (const std::string& named : {out.on("plan"), out.on("against").empty() ? out.plan : out.on("against")}) {
     const auto own = plan_texts.find(named);
     if (own != plan_texts.end()) key += sha256_of(own->second) + "\n";
   }
   out.key = sha256_of(key).substr(0, 32);
   return out;
+}
+
+void campaign::propose(std::string_view by, std::string_view point) {
+  const auto refuse = [&](const std::string& why) {
+    return format_error(file.string() + ": " + in_quotes(point) + " is no point of this search: " + why);
+  };
+  if (!search) throw refuse("kind is " + std::string(name_of(kind)));
+  if (by != "search" && by != "random" && by != "shrink")
+    throw refuse("by " + in_quotes(by) + " is none of search, random, shrink");
+  const auto parts = parts_of(point);
+  if (parts.size() != search->space.size()) throw refuse("the space has " + std::to_string(search->space.size()) + " numbers");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const search_range& range = search->space[i];
+    double value = 0;
+    const std::string& word = parts[i].second;
+    const auto [end, bad] = std::from_chars(word.data(), word.data() + word.size(), value);
+    const bool number = bad == std::errc{} && end == word.data() + word.size();
+    const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
+    if (parts[i].first != range.name || !number || (range.whole() && !digits) || !(value >= range.least && value <= range.most))
+      throw refuse("its part " + std::to_string(i + 1) + " must be " + range.name + " = " +
+                   (range.whole() ? "an integer" : "a number") + " from " + detail::shortest(range.least) + " to " +
+                   detail::shortest(range.most));
+  }
+  if (!points.insert(std::string(point)).second) return;
+  axes.back().words.emplace_back(point);
+  proposals.push_back({std::string(by), std::string(point)});
 }
 
 plan plan_of(const campaign& c, const std::string& name) {

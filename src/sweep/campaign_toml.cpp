@@ -31,47 +31,54 @@ std::vector<std::string> words_of(const detail::kind_names<Value, N>& table) {
   return out;
 }
 
-enum class axis_type { word, count, number_or_word, plan };
+enum class axis_type { word, any_word, count, number_or_word, plan };
+
+/// The kinds of campaigns that an axis is of.
+enum kinds : unsigned { recorded = 1, drawn = 2, mutated = 4, searched = 8, studied = 16 };
+constexpr unsigned emulated = drawn | mutated | searched;
 
 struct known_axis {
   std::string_view name;
   axis_type type;
   std::vector<std::string> (*all)();  ///< nothing: any word
-  bool recorded, drawn, mutated;      ///< of which kinds it is
-  bool required;
+  unsigned of;
+  bool required = false;
 };
 
 /// In the order in which a task states them; the last runs fastest.
 const std::vector<known_axis>& known_axes() {
   using enum axis_type;
   static const std::vector<known_axis> table{
-      {"plan", plan, [] { return words_of(plans()); }, true, true, true, true},
-      {"against", plan, [] { return words_of(plans()); }, false, true, true, false},
-      {"fault", word, [] { return words_of(faults()); }, false, false, true, true},
-      {"variant", count, nullptr, false, true, true, false},
-      {"path", word, [] { return words_of(path_names); }, false, true, true, false},
-      {"chunk", count, nullptr, false, true, true, false},
-      {"noise", number_or_word, nullptr, false, true, true, false},
-      {"regime", word, [] { return words_of(regimes()); }, false, true, true, true},
-      {"op", word, [] { return words_of(op_names); }, false, true, true, false},
-      {"rule", word, [] { return words_of(rule_names); }, false, true, true, false},
-      {"dtype", word, [] { return std::vector<std::string>{"bf16", "fp16", "fp32", "fp64"}; }, false, true, true, false},
-      {"beta", number_or_word, [] { return words_of(beta_laws()); }, false, true, true, false},
-      {"gate", number_or_word, [] { return words_of(gate_laws()); }, false, true, true, false},
-      {"initial_state", word, [] { return words_of(initial_state_laws()); }, false, true, true, false},
-      {"B", count, nullptr, false, true, true, false},
-      {"T", count, nullptr, false, true, true, false},
-      {"K", count, nullptr, false, true, true, false},
-      {"V", count, nullptr, false, true, true, false},
-      {"H", count, nullptr, false, true, true, false},
-      {"HV", count, nullptr, false, true, true, false},
-      {"num_householder", count, nullptr, false, true, true, false},
-      {"seed", count, nullptr, true, true, true, false}};
+      {"plan", plan, [] { return words_of(plans()); }, recorded | emulated, true},
+      {"against", plan, [] { return words_of(plans()); }, emulated},
+      {"fault", word, [] { return words_of(faults()); }, mutated, true},
+      {"variant", count, nullptr, emulated},
+      {"path", word, [] { return words_of(path_names); }, emulated},
+      {"chunk", count, nullptr, emulated},
+      {"noise", number_or_word, nullptr, emulated},
+      {"regime", word, [] { return words_of(regimes()); }, drawn | mutated, true},
+      {"op", word, [] { return words_of(op_names); }, emulated},
+      {"rule", word, [] { return words_of(rule_names); }, emulated},
+      {"dtype", word, [] { return std::vector<std::string>{"bf16", "fp16", "fp32", "fp64"}; }, emulated},
+      {"beta", number_or_word, [] { return words_of(beta_laws()); }, drawn | mutated},
+      {"gate", number_or_word, [] { return words_of(gate_laws()); }, drawn | mutated},
+      {"initial_state", word, [] { return words_of(initial_state_laws()); }, emulated},
+      {"B", count, nullptr, emulated},
+      {"T", count, nullptr, emulated},
+      {"K", count, nullptr, emulated},
+      {"V", count, nullptr, emulated},
+      {"H", count, nullptr, emulated},
+      {"HV", count, nullptr, emulated},
+      {"num_householder", count, nullptr, emulated},
+      {"study", any_word, nullptr, studied, true},
+      {"mode", word, [] { return std::vector<std::string>{"quick", "full"}; }, studied},
+      {"seed", count, nullptr, recorded | emulated | studied}};
   return table;
 }
 
 bool belongs(const known_axis& a, campaign_kind kind) {
-  return kind == campaign_kind::recordings ? a.recorded : kind == campaign_kind::regimes ? a.drawn : a.mutated;
+  constexpr std::array<unsigned, 5> bits{recorded, drawn, mutated, searched, studied};
+  return (a.of & bits[static_cast<std::size_t>(kind)]) != 0;
 }
 
 class campaign_reader {
@@ -83,12 +90,16 @@ class campaign_reader {
     c.file = file_;
     c.text = text;
     c.kind = kind_of(root);
-    const bool recorded = c.kind == campaign_kind::recordings;
-    require_known(root,
-                  recorded ? names{"kind", "expect", "axes", "judging", "case"} : names{"kind", "expect", "axes", "judging"});
-    if (recorded) c.cases = cases_of(text);
+    names known{"kind", "expect", "axes"};
+    if (c.kind != campaign_kind::study) known.push_back("judging");
+    if (c.kind == campaign_kind::recordings) known.push_back("case");
+    if (c.kind == campaign_kind::search) known.insert(known.end(), {"search", "space"});
+    require_known(root, known);
+    if (c.kind == campaign_kind::recordings) c.cases = cases_of(text);
+    if (c.kind == campaign_kind::search) c.judge.power = false;  // of plans, not of inputs
     read_axes(root, c);
     read_judging(root, c.judge);
+    if (c.kind == campaign_kind::search) read_search(root, c);
     if (const toml::node* node = root.get("expect")) c.expect = expected(*node, c.kind);
     return c;
   }
@@ -116,7 +127,9 @@ class campaign_reader {
   campaign_kind kind_of(const toml::table& root) const {
     const toml::node* const node = root.get("kind");
     if (node == nullptr)
-      throw format_error(file_.string() + ": it states no kind; write kind = \"recordings\", \"regimes\" or \"mutants\"");
+      throw format_error(file_.string() +
+                         ": it states no kind; write kind = \"recordings\", \"regimes\", \"mutants\", \"search\" or "
+                         "\"study\"");
     const std::string word = word_of(*node, "kind", words_of(campaign_kind_names));
     return detail::named_in(campaign_kind_names, "kind", word);
   }
@@ -149,6 +162,10 @@ class campaign_reader {
     if (axis.type == axis_type::number_or_word && node.is_number()) return detail::shortest(*node.value<double>());
     if (axis.type == axis_type::number_or_word && axis.all == nullptr) fail(node, key + " must be numbers");
     const auto word = node.value_exact<std::string>();
+    if (axis.type == axis_type::any_word) {
+      if (!word || word->empty()) fail(node, key + " must be names");
+      return *word;
+    }
     if (axis.type == axis_type::plan && word && word->ends_with(".toml")) return *word;
     return word_of(node, key, axis.all());
   }
@@ -235,6 +252,75 @@ class campaign_reader {
     const auto value = node.value_exact<std::string>();
     if (!value) fail(node, std::string(key) + " must be text");
     return *value;
+  }
+
+  /// What is searched: the goal, how, and the space, whose points are the last axis.
+  void read_search(const toml::table& root, campaign& c) const {
+    search_settings& out = c.search.emplace();
+    for (const campaign_axis& a : c.axes) {
+      if (a.size() != 1) fail(*root.get("axes"), "a search has one value on each axis, and " + a.name + " has several");
+    }
+    const bool against = std::any_of(c.axes.begin(), c.axes.end(), [](const auto& a) { return a.name == "against"; });
+    const toml::node* const node = root.get("search");
+    if (node == nullptr || !node->is_table())
+      throw format_error(file_.string() + ": it states no [search]; write goal, and generations or cpu_minutes");
+    const toml::table& t = *node->as_table();
+    require_known(t, {"goal", "population", "generations", "cpu_minutes", "seed", "keep", "random"});
+    const toml::node* const goal = t.get("goal");
+    if (goal == nullptr) fail(*node, "[search] states no goal: error, intermediate, limits or distance");
+    out.goal = detail::named_in(search_goal_names, "goal", word_of(*goal, "goal", words_of(search_goal_names)));
+    const bool own = out.goal == search_goal::error || out.goal == search_goal::intermediate;
+    if (own && against) fail(*goal, "goal " + std::string(name_of(out.goal)) + " is of one plan; remove against from [axes]");
+    if (out.goal == search_goal::distance && !against) fail(*goal, "a distance is of two plans; state against in [axes]");
+    const auto size = [&](const char* key, std::size_t& to, std::int64_t least) {
+      const toml::node* const n = t.get(key);
+      if (n == nullptr) return;
+      to = static_cast<std::size_t>(whole(*n, key, 1'000'000));
+      if (to < static_cast<std::size_t>(least)) fail(*n, std::string(key) + " must be at least " + std::to_string(least));
+    };
+    size("population", out.population, 4);
+    size("generations", out.generations, 1);
+    size("keep", out.keep, 0);
+    if (const toml::node* n = t.get("seed"))
+      out.seed = static_cast<std::uint64_t>(whole(*n, "seed", std::numeric_limits<std::int32_t>::max()));
+    if (const toml::node* n = t.get("random")) out.random = truth(*n, "random");
+    if (const toml::node* n = t.get("cpu_minutes")) {
+      out.cpu_minutes = number(*n, "cpu_minutes");
+      if (!(out.cpu_minutes > 0 && out.cpu_minutes <= 1e6)) fail(*n, "cpu_minutes must be above 0 and at most 1e6");
+    }
+    if (out.generations == 0 && out.cpu_minutes == 0)
+      fail(*node, "[search] says nothing of its end; state generations or cpu_minutes");
+    read_space(root, c);
+    c.axes.push_back({"point", {}, 0, 0});
+  }
+
+  void read_space(const toml::table& root, campaign& c) const {
+    const toml::node* const node = root.get("space");
+    if (node == nullptr || !node->is_table() || node->as_table()->empty())
+      throw format_error(file_.string() +
+                         ": it states no [space]; write for example cosine = [0, 1] (deltaproof list law-parameters)");
+    std::vector<law_parameter> known{{"T", 0, 1, 1 << 20, ""}, {"seed", 0, 0, 0x1p53, ""}};
+    known.insert(known.end(), law_parameters().begin(), law_parameters().end());
+    names list;
+    for (const law_parameter& p : known) list.push_back(p.name);
+    const toml::table& t = *node->as_table();
+    require_known(t, list);
+    for (const law_parameter& p : known) {
+      const toml::node* const at = t.get(p.name);
+      if (at == nullptr) continue;
+      const std::string name(p.name);
+      for (const campaign_axis& a : c.axes) {
+        if (a.name == name) fail(*at, name + " is in [axes] and in [space]; remove one");
+      }
+      const toml::array* const ends = at->as_array();
+      if (ends == nullptr || ends->size() != 2) fail(*at, name + " must be [least, most]");
+      const search_range range{name, number((*ends)[0], name.c_str()), number((*ends)[1], name.c_str())};
+      const bool integers = !range.whole() || ((*ends)[0].is_integer() && (*ends)[1].is_integer());
+      if (!integers || !(range.least >= p.least && range.most <= p.most && range.least < range.most))
+        fail(*at, name + " must be [least, most] with " + detail::shortest(p.least) +
+                      " <= least < most <= " + detail::shortest(p.most) + (range.whole() ? ", integers" : ""));
+      c.search->space.push_back(range);
+    }
   }
 
   void read_judging(const toml::table& root, judging& judge) const {

@@ -29,6 +29,8 @@ std::string word_in(const json& j, const char* key) {
   return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+std::string hash_of(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))); }
+
 format_error of_another_build(const fs::path& file, const std::string& made, const std::string& ours) {
   return format_error(file.string() + ": made by build " + in_quotes(made) + ", and this is build " + in_quotes(ours) +
                       "; take a new folder for each build");
@@ -82,7 +84,31 @@ campaign sweep_folder::read(const std::string& build) const {
   const json j = payload ? parsed(*payload) : json();
   if (!payload || !j.is_object()) throw format_error(file.string() + ": was changed or cut short; run the sweep again");
   if (word_in(j, "build") != build) throw of_another_build(file, word_in(j, "build"), build);
-  return parse_campaign(word_in(j, "text"), word_in(j, "name"), build, j.at("plans").get<std::map<std::string, std::string>>());
+  campaign c =
+      parse_campaign(word_in(j, "text"), word_in(j, "name"), build, j.at("plans").get<std::map<std::string, std::string>>());
+  take_proposals(c);
+  return c;
+}
+
+void sweep_folder::take_proposals(campaign& c) const {
+  const fs::path file = folder_ / "proposals.json";
+  std::error_code none;
+  if (!c.search || !fs::exists(file, none)) return;
+  const auto payload = unsealed(proposals_schema, read_file(file, campaign_limit));
+  const json j = payload ? parsed(*payload) : json();
+  if (!payload || !j.is_object() || !j.contains("proposals") || !j["proposals"].is_array())
+    throw format_error(file.string() + ": was changed or cut short; remove it, and start the search again: results are kept");
+  if (word_in(j, "build") != c.build) throw of_another_build(file, word_in(j, "build"), c.build);
+  if (word_in(j, "campaign") != hash_of(c.text))
+    throw format_error(file.string() + ": the proposals of another text of this campaign; take a new folder for each search");
+  for (const json& one : j["proposals"]) c.propose(word_in(one, "by"), word_in(one, "point"));
+}
+
+void sweep_folder::keep_proposals(const campaign& c) const {
+  json list = json::array();
+  for (const proposal& p : c.proposals) list.push_back({{"by", p.by}, {"point", p.point}});
+  const json j{{"build", c.build}, {"campaign", hash_of(c.text)}, {"proposals", std::move(list)}};
+  write_file(folder_ / "proposals.json", sealed(proposals_schema, j.dump()));
 }
 
 sweep_folder::state sweep_folder::look(const campaign& c, const std::string& key, std::string* payload) const {

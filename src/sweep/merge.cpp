@@ -61,9 +61,11 @@ class merger {
     for (const auto& [name, text] : c_.plan_texts) all += '\0' + name + '\0' + text;
     out_.campaign_sha256 = sha256_hex(std::as_bytes(std::span(all)));
     for (const campaign_axis& a : c_.axes) {
+      if (a.name == "point") continue;
       out_.axes.emplace_back(a.name, std::vector<std::pair<std::string, sweep_tally>>());
       for (std::uint64_t i = 0; a.size() <= most_values && i < a.size(); ++i) out_.axes.back().second.push_back({a.value(i), {}});
     }
+    if (c_.search) out_.axes.push_back({"by", {{"search", {}}, {"random", {}}, {"shrink", {}}}});
     std::unordered_set<std::string> ours;
     for (std::uint64_t i = 0; i < c_.count(); ++i) {
       const sweep_task t = c_.task(i);
@@ -124,18 +126,20 @@ class merger {
     one.what.outcome = state == "judged" ? text_in(j, "verdict") : state;
     one.what.as_expected = state != "judged" || one.what.outcome == text_in(j, "expect");
     one.reason = text_in(j, "reason");
-    if (j.contains("worst") && j["worst"].is_object()) {
-      one.what.tensor = text_in(j["worst"], "tensor");
-      one.what.norm = text_in(j["worst"], "norm");
-      one.what.share = number_from(j["worst"].value("share", json()));
+    for (const char* const key : {"worst", "score"}) {
+      if (!j.contains(key) || !j[key].is_object()) continue;
+      one.what.tensor = text_in(j[key], "tensor");
+      one.what.norm = text_in(j[key], "norm");
+      one.what.share = number_from(j[key].value("share", json()));
     }
   }
 
   void add(const sweep_task& t, merged_detail one) {
     count(out_.counts, one.what);
-    for (std::size_t a = 0; a < c_.axes.size(); ++a) {
-      for (auto& [value, tally] : out_.axes[a].second) {
-        if (value == t.at[a].second) count(tally, one.what);
+    for (auto& [name, values] : out_.axes) {
+      const std::string here = name == "by" ? c_.proposals[t.index].by : t.on(name);
+      for (auto& [value, tally] : values) {
+        if (value == here) count(tally, one.what);
       }
     }
     const std::string& outcome = one.what.outcome;

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -8,6 +9,7 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/referee/inverse_cost.hpp"
 #include "deltaproof/sweep/sweep.hpp"
 #include "support/json_number.hpp"
 
@@ -46,6 +48,7 @@ generation generation_of(const sweep_task& t) {
   word("beta", g.beta);
   word("gate", g.gate);
   word("initial_state", g.initial_state);
+  word("law", g.law);
   return g;
 }
 
@@ -158,7 +161,92 @@ void add_verdict(json& j, const check_report& report) {
   j["errors"] = std::move(errors);
 }
 
+/// The largest of errors in units of something, of several tensors or ranges.
+class largest_score {
+ public:
+  explicit largest_score(search_goal goal) : goal_(goal) {}
+  void take(const std::string& what, double share) {
+    // A NaN is as far off as anything can be.
+    const double value = std::isnan(share) ? HUGE_VAL : share;
+    if (share_ && value <= *share_) return;
+    what_ = what;
+    share_ = value;
+  }
+  [[nodiscard]] json as_json() const {
+    if (!share_) return nullptr;
+    return {{"tensor", what_}, {"norm", name_of(goal_)}, {"share", detail::json_number(*share_)}};
+  }
+
+ private:
+  search_goal goal_;
+  std::string what_;
+  std::optional<double> share_;
+};
+
+double distance(const tensor& a, const tensor& b) {
+  const std::vector<double> first = a.to_doubles(), second = b.to_doubles();
+  double apart = 0, size = 0;
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    apart += (first[i] - second[i]) * (first[i] - second[i]);
+    size += second[i] * second[i];
+  }
+  return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+
+/// |a - b| / |b| of the outputs of a kernel of `plan` and one of `against`.
+void take_distance(const campaign& c, const sweep_task& t, const judged_pair& pair, const std::atomic<bool>* stop,
+                   largest_score& out) {
+  sweep_task other = t;
+  for (auto& [name, value] : other.at) {
+    if (name == "plan") value = t.on("against");
+  }
+  const result second = [&] {
+    try {
+      const emulated_kernel k = kernel_of(c, other);
+      require_fit(k.declared, pair.p, k.path, k.chunk);
+      return run_kernel(k, pair.p, pair.problem_sha256, stop);
+    } catch (const error& e) {
+      throw no_such_task(e.what());
+    }
+  }();
+  if (pair.r.has_outputs() && second.has_outputs()) out.take("o", distance(pair.r.o, second.o));
+  if (pair.r.final_state && second.final_state)
+    out.take("final_state", distance(*pair.r.final_state_kv(), *second.final_state_kv()));
+}
+
+/// What the search makes large, of a task that was judged.
+json score_of(const campaign& c, const sweep_task& t, const judged_pair& pair, const check_report& report,
+              const std::atomic<bool>* stop) {
+  largest_score out(c.search->goal);
+  if (c.search->goal == search_goal::distance) {
+    take_distance(c, t, pair, stop, out);
+    return out.as_json();
+  }
+  if (!report.conformance) return nullptr;
+  const adequacy_report& adequacy = report.conformance->adequacy;
+  if (c.search->goal == search_goal::limits) {
+    for (const limit_share& s : shares_of(*report.conformance)) out.take(s.tensor, s.share);
+  } else if (c.search->goal == search_goal::error && adequacy.judged) {
+    out.take(adequacy.worst_tensor.empty() ? "o" : adequacy.worst_tensor,
+             t.judge.accuracy ? adequacy.worst_error / *t.judge.accuracy : adequacy.worst_ratio / allowed_ratio);
+  } else if (c.search->goal == search_goal::intermediate) {
+    for (const range_report& r : adequacy.ranges) {
+      if (r.known != "bound" && std::isfinite(r.limit) && r.limit != 0) out.take(r.what, r.reaches / r.limit);
+    }
+  }
+  return out.as_json();
+}
+
+json head_of(const campaign& c, const sweep_task& t) {
+  json axes = json::object();
+  for (const auto& [name, value] : t.at) axes[name] = value;
+  return {{"key", t.key},     {"build", c.build}, {"task", t.line}, {"axes", std::move(axes)}, {"expect", name_of(t.expect)},
+          {"state", "judged"}};
+}
+
 }  // namespace
+
+std::string payload_head(const campaign& c, const sweep_task& t) { return head_of(c, t).dump(); }
 
 std::string command_of(const campaign& c, const sweep_task& t) {
   const auto option = [](const std::string& name, const std::string& value) {
@@ -169,9 +257,12 @@ std::string command_of(const campaign& c, const sweep_task& t) {
     return "deltaproof check " + shell_quoted(recorded.problem.string()) + " " + shell_quoted(recorded.result.string()) +
            (recorded.no_plan ? " --no-plan" : "") + option("plan", t.plan) + options_text(t.judge);
   }
+  if (c.kind == campaign_kind::study)
+    return "deltaproof study " + shell_quoted(t.on("study")) + (t.on("mode") == "full" ? " --full" : "") +
+           option("seed", t.on("seed"));
   std::string gen = "deltaproof gen";
-  for (const char* const axis : {"regime", "op", "rule", "dtype", "beta", "gate", "initial_state", "B", "T", "K", "V", "H", "HV",
-                                 "num_householder", "seed"}) {
+  for (const char* const axis : {"regime", "op", "rule", "dtype", "beta", "gate", "law", "initial_state", "B", "T", "K", "V", "H",
+                                 "HV", "num_householder", "seed"}) {
     std::string name = axis;
     for (char& letter : name) letter = letter == '_' ? '-' : letter;
     gen += option(name, t.on(axis));
@@ -184,10 +275,9 @@ std::string command_of(const campaign& c, const sweep_task& t) {
 }
 
 std::optional<std::string> run_task(const campaign& c, const sweep_task& t, const std::atomic<bool>* stop) {
-  json axes = json::object();
-  for (const auto& [name, value] : t.at) axes[name] = value;
-  json j{{"key", t.key},     {"build", c.build}, {"task", t.line}, {"axes", std::move(axes)}, {"expect", name_of(t.expect)},
-         {"state", "judged"}};
+  if (c.kind == campaign_kind::study)
+    throw format_error(c.file.string() + ": studies are run by the program, not by this library");
+  json j = head_of(c, t);
   const auto without_verdict = [&j, &c](const char* state, std::string why) {
     // A result says nothing of where the campaign lay.
     const std::string folder = c.file.parent_path().string() + "/";
@@ -206,7 +296,9 @@ std::optional<std::string> run_task(const campaign& c, const sweep_task& t, cons
     how.plans = pair.plans;
     how.threads = 1;
     how.stop = stop;
-    add_verdict(j, check(pair.p, pair.r, how));
+    const check_report report = check(pair.p, pair.r, how);
+    add_verdict(j, report);
+    if (c.search && !stopped()) j["score"] = score_of(c, t, pair, report, stop);
     j["problem_sha256"] = pair.problem_sha256;
     j["result_sha256"] = pair.result_sha256.empty() ? json(nullptr) : json(pair.result_sha256);
   } catch (const no_such_task& e) {

@@ -259,7 +259,8 @@ sweep_outcome run_sweep(const campaign& c, const sweep_folder& folder, const swe
   return driver(c, folder, options).run();
 }
 
-void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, std::ostream& out, const std::atomic<bool>* stop) {
+void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, std::ostream& out, const std::atomic<bool>* stop,
+              const task_runner& runner) {
   out << "ready" << std::endl;
   std::uint64_t index = 0;
   std::string key;
@@ -268,7 +269,7 @@ void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, s
     if (t.key != key)
       throw format_error(c.file.string() + ": task " + std::to_string(index) +
                          " is another than when the sweep began; start it again");
-    const auto payload = run_task(c, t, stop);
+    const auto payload = runner(c, t, stop);
     if (!payload) return;
     folder.keep(key, *payload);
     const auto made = nlohmann::ordered_json::parse(*payload);

@@ -38,6 +38,7 @@ struct generation {
   std::optional<std::string> beta = {};                      ///< a name in beta_laws(), or a decimal: that step length throughout
   std::optional<std::string> gate = {};                      ///< a name in gate_laws(), or a decimal: that log decay throughout
   std::optional<std::string> initial_state = {};             ///< a name in initial_state_laws()
+  std::optional<std::string> law = {};                       ///< "cosine=0.9,flip=0.5", of the regime law: see law_parameters()
   std::optional<std::vector<std::int64_t>> cu_seqlens = {};  ///< empty: not packed
   bool cotangents = false;  ///< do in dtype and dfinal_state in the format of initial_state too, standard normal
 
@@ -60,7 +61,15 @@ struct law_info {
   std::string_view meaning;
 };
 
+/// A number that the regime `law` takes: what keys, steps, gates and values are drawn from.
+struct law_parameter {
+  std::string_view name;
+  double usual, least, most;
+  std::string_view meaning;
+};
+
 [[nodiscard]] std::span<const regime_info> regimes();
+[[nodiscard]] std::span<const law_parameter> law_parameters();
 [[nodiscard]] std::span<const law_info> beta_laws();
 [[nodiscard]] std::span<const law_info> gate_laws();
 [[nodiscard]] std::span<const law_info> initial_state_laws();

@@ -9,6 +9,10 @@
 
 namespace deltaproof {
 
+/// A plan may cost this many times what its formats alone cost: three bits, the step from fp16 or tf32 to bf16. Beyond it the
+/// next narrower format, in a better algorithm, would serve its user as well.
+inline constexpr double allowed_ratio = 8;
+
 /// What the inverses of a head's chunks form, in exact sums, and what one rounding of that costs beside what Ai may lose: 8 units
 /// of the format it is read in, of its largest entry or 1. A plan beyond is not adequate on these inputs, whatever it costs
 /// elsewhere.

@@ -7,6 +7,7 @@
 // costs no other one anything, and is tried three times. `work_off` is the loop of such a child.
 //     DIR/campaign.json     the campaign: its text, its plan files, and the build
 //     DIR/tasks/ab/KEY.json results
+//     DIR/proposals.json    the points of a search so far, which are its tasks
 //     DIR/tries/KEY.json    how runs of a task ended that left none
 #pragma once
 
@@ -34,6 +35,7 @@ inline constexpr std::size_t most_tries = 3;
 
 inline constexpr std::string_view task_schema = "deltaproof.task/1";
 inline constexpr std::string_view tries_schema = "deltaproof.tries/1";
+inline constexpr std::string_view proposals_schema = "deltaproof.proposals/1";
 inline constexpr std::string_view campaign_schema = "deltaproof.campaign/1";
 
 /// What a task gives: the payload of its result. State `judged`; `skipped` where the combination is no problem, or none of the
@@ -62,6 +64,11 @@ class sweep_folder {
   void open(const campaign& c) const;
   /// The campaign whose results these are. Throws: format_error if it is not there, damaged or another build's.
   [[nodiscard]] campaign read(const std::string& build) const;
+
+  /// Gives a search the points that were proposed in this folder. Throws: format_error where they are damaged, another build's
+  /// or another campaign's.
+  void take_proposals(campaign& c) const;
+  void keep_proposals(const campaign& c) const;
 
   enum class state { missing, damaged, other_build, failed, done };
   /// What is there of a task; its payload too, where `payload` is asked for.
@@ -106,9 +113,15 @@ struct sweep_outcome {
 /// Runs what is missing. Throws: format_error as sweep_folder::open and where workers do not start.
 [[nodiscard]] sweep_outcome run_sweep(const campaign& c, const sweep_folder& folder, const sweep_options& options);
 
+/// Gives the payload of a task's result, as run_task does.
+using task_runner = std::function<std::optional<std::string>(const campaign&, const sweep_task&, const std::atomic<bool>*)>;
+
 /// Says "ready", then for each line "INDEX KEY" of `in` runs that task, keeps its result and says "KEY state".
 void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, std::ostream& out,
-              const std::atomic<bool>* stop = nullptr);
+              const std::atomic<bool>* stop = nullptr, const task_runner& runner = run_task);
+
+/// The beginning of a payload: key, build, task, axes, what is expected, and the state "judged".
+[[nodiscard]] std::string payload_head(const campaign& c, const sweep_task& t);
 
 /// The commands that make this task's verdict again, on one line, in the campaign's folder.
 [[nodiscard]] std::string command_of(const campaign& c, const sweep_task& t);
