@@ -82,7 +82,9 @@ def client_of(where: str, workers: int):
         from distributed import SSHCluster
 
         hosts = rest.split(",")
-        cluster = SSHCluster([hosts[0], *hosts], worker_options={"nthreads": 1, "n_workers": workers or 1})
+        # By the name that the workers know it by: a machine may have several.
+        at = {"host": hosts[0].rpartition("@")[2]}
+        cluster = SSHCluster([hosts[0], *hosts], scheduler_options=at, worker_options={"nthreads": 1, "n_workers": workers or 1})
     elif kind == "slurm":
         from dask_jobqueue import SLURMCluster
 

@@ -18,6 +18,7 @@ import time
 import jsonschema
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+STUDY = "discretisation"
 failures = []
 CAMPAIGN = """kind = "regimes"
 [axes]
@@ -269,6 +270,67 @@ def what_is_refused(box):
     expect("--shards N" in said, said)
 
 
+def studies(box):
+    """A campaign of studies: shards give the bytes of one process, and a result has the study's findings."""
+    (box / "studies.toml").write_text('kind = "study"\n[axes]\nstudy = "STUDY"\nseed = [1, 2]\n'.replace("STUDY", STUDY))
+    run(box, 0, "sweep", "studies.toml", "-o", "studies")
+    for shard in (2, 1):
+        run(box, 0, "sweep", "studies.toml", "-o", "studies-of-two", "--shard", f"{shard}/2")
+    whole = merged(box, "studies")
+    valid("merge", whole)
+    expect(merged(box, "studies-of-two") == whole, "shards of studies give the bytes of one process")
+    expect(json.loads(whole)["counts"]["holds"] == 2, f"two studies hold: {json.loads(whole)['counts']}")
+    for file in files(box / "studies"):
+        valid("task", file.read_text())
+    result = json.loads(files(box / "studies")[0].read_text())["result"]
+    expect(result["findings"] and result["command"].startswith(f"deltaproof study {STUDY} --seed "), f"findings and command: {result['command']}")
+
+
+def wrong_campaigns(box):
+    """Each is refused with exit code 2, the file, and what is wrong."""
+    good = "[axes]\nplan = \"fp32\"\nK = 8\n[search]\ngoal = \"error\"\ngenerations = 1\n[space]\ncosine = [0, 1]\n"
+    for text, says in (
+        ("", "states no kind"),
+        ("kind = 3", "kind must be text"),
+        ('kind = "searches"', 'did you mean "search"'),
+        ('kind = "search"', "[axes] states no plan"),
+        ('kind = "search"\n[axes]\nplan = "fp32"', "states no [search]"),
+        ('kind = "search"\n' + good.replace("[space]\ncosine = [0, 1]\n", ""), "states no [space]"),
+        ('kind = "search"\n' + good.replace("[0, 1]", "[0, 1, 2]"), "must be [least, most]"),
+        ('kind = "search"\n' + good.replace("[0, 1]", '["a", "b"]'), "cosine must be a number"),
+        ('kind = "search"\n' + good.replace("[0, 1]", "[nan, 1]"), "least < most"),
+        ('kind = "search"\n' + good.replace("[0, 1]", "[-inf, inf]"), "least < most"),
+        ('kind = "search"\n' + good.replace("cosine = [0, 1]", "seed = [1, 2.5]"), "integers"),
+        ('kind = "search"\n' + good.replace("generations = 1", "generations = -1"), "generations must be an integer"),
+        ('kind = "search"\n' + good.replace("generations = 1", "cpu_minutes = nan"), "cpu_minutes must be above 0"),
+        ('kind = "search"\n' + good.replace("generations = 1", 'generations = 1\nseed = "x"'), "seed must be an integer"),
+        ('kind = "search"\n' + good.replace("K = 8", "K = 8\nbeta = 1"), 'no key "beta"'),
+        ('kind = "search"\n' + good.replace("K = 8", 'K = 8\nplan = "fp32"'), "not valid TOML"),
+        ('kind = "regimes"\n[search]\ngoal = "error"', 'no key "search"'),
+        ('kind = "study"', "[axes] states no study"),
+        ('kind = "study"\n[axes]\nstudy = "nonsense"', "nonsense"),
+        ('kind = "study"\n[axes]\nstudy = "all"', "all"),
+        ('kind = "study"\n[axes]\nstudy = "gates"\nplan = "fp32"', 'no key "plan"'),
+        ('kind = "study"\n[axes]\nstudy = "gates"\nmode = "long"', "mode"),
+    ):
+        (box / "wrong.toml").write_text(text)
+        for words in (["--list"], ["-o", "wrong"], ["-o", "wrong", "--propose"]):
+            said = re.sub(r"\s+", " ", run(box, 2, "sweep", "wrong.toml", *words).stderr)
+            expect(says in said, f"{text!r} {words}: {said}")
+    expect(not (box / "wrong").exists(), "a campaign that is refused leaves no folder")
+    (box / "right.toml").write_text('kind = "search"\n' + good)
+    for point in ("cosine=2", "cosine=nan", "cosine=", "cosin=1", "cosine=1,flip=0", "cosine=0.5,"):
+        done = subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input=f"search {point}\n", capture_output=True, text=True, check=False)
+        expect(done.returncode == 2 and "no point of this search" in re.sub(r"\s+", " ", done.stderr), f"{point}: {done.returncode} {done.stderr}")
+    said = run(box, 2, "sweep", "right.toml", "-o", "right").stderr
+    expect("python -m deltaproof.sweep" in re.sub(r"\s+", " ", said), said)
+    subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input="search cosine=0.5\n", text=True, check=True, stdout=subprocess.DEVNULL)
+    proposals = box / "right" / "proposals.json"
+    proposals.write_text(proposals.read_text().replace("0.5", "0.6"))
+    said = run(box, 2, "sweep", "right.toml", "-o", "right").stderr
+    expect("was changed or cut short" in re.sub(r"\s+", " ", said), said)
+
+
 def used(box, words, given=None):
     """Processor seconds and largest memory (KiB) of one process and those that it waited for."""
     with open(given or os.devnull) as stdin:
@@ -317,6 +379,8 @@ with tempfile.TemporaryDirectory() as name:
     examples(box, whole)
     pages_and_drift(box)
     what_is_refused(box)
+    wrong_campaigns(box)
+    studies(box)
     many(box, [50, 300])
 print(f"{len(failures)} failures")
 sys.exit(len(failures) > 0)
