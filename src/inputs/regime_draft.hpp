@@ -175,6 +175,7 @@ void correlated_keys(draft& d);
 void alternating_keys(draft& d);
 void tiny_keys(draft& d);
 void huge_keys(draft& d);
+void unit_keys_large_values(draft& d);
 void recall_task(draft& d);
 void copy_task(draft& d);
 void automaton_task(draft& d);

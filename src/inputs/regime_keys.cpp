@@ -116,6 +116,12 @@ void huge_keys(draft& d) {
   });
 }
 
+void unit_keys_large_values(draft& d) {
+  unit_keys(d);
+  for (double& x : d.v) x *= 4096;
+  for (double& x : d.initial_state) x *= 4096;
+}
+
 // Writes pairs in the first quarter, then asks for them in random order with beta = 0.
 void recall_task(draft& d) {
   philox random = d.random(stream::k);

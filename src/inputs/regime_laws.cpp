@@ -69,7 +69,7 @@ void random_gates(draft& d, Law law) {
   d.fill_gate([&](std::size_t, std::size_t, std::size_t) { return law(random, d.math); });
 }
 
-constexpr std::array<gate_law, 10> gate_table{{
+constexpr std::array<gate_law, 11> gate_table{{
     {{"none", "no tensor g"}, [](draft&) {}},
     {{"zero", "g = 0 exactly: no decay, through all the code of the decay"},
      [](draft& d) { d.fill_gate([](std::size_t, std::size_t, std::size_t) { return 0.0; }); }},
@@ -86,6 +86,13 @@ constexpr std::array<gate_law, 10> gate_table{{
     {{"reset", "0, and -inf (the state is forgotten) once in 32 tokens or so"},
      [](draft& d) {
        random_gates(d, [](philox& r, elementary&) { return r.below(32) == 0 ? -std::numeric_limits<double>::infinity() : 0.0; });
+     }},
+    {{"resets", "log sigmoid(N(0,1)) / 16, and once in 64 tokens or so each -inf and -10000"},
+     [](draft& d) {
+       random_gates(d, [](philox& r, elementary& m) {
+         const std::uint64_t which = r.below(64);
+         return which == 0 ? -std::numeric_limits<double>::infinity() : which == 1 ? -10000.0 : m.log_sigmoid(r.normal()) / 16;
+       });
      }},
     {{"growing", "0.001 exp(N(0,1)), above 0: the state grows"},
      [](draft& d) { random_gates(d, [](philox& r, elementary& m) { return 0.001 * m.exp(r.normal()); }); }},
