@@ -327,14 +327,15 @@ def search_kernel(
         law = ",".join(f"{name}={value}" for name, value in at.items())
         case = next(iter(cases(op, "law", tokens, K, V, dtype, draw, law=law, H=1, HV=1)))
         task: dict[str, Any] = {"by": by, "point": point, "verdict": None, "score": None, "state": "judged"}
+        problem = case.problem
         try:
-            verdict = check(case.problem, kernel(case.problem), plan=plan or False, power=False)
-            task["verdict"] = verdict.word
-            share = score(verdict) if score else default_score(verdict, plan)
-            task["score"] = {"tensor": "o", "norm": settings["goal"], "share": text_of(share)}
+            given = kernel(problem)
         except Exception as failure:  # whatever a kernel raises is what was looked for
-            task |= {"state": "failed", "reason": f"{type(failure).__name__}: {failure}", "score": {"tensor": "o", "norm": settings["goal"], "share": "inf"}}
-        return task
+            worst = {"tensor": "o", "norm": settings["goal"], "share": "inf"}
+            return {**task, "state": "failed", "reason": f"{type(failure).__name__}: {failure}", "score": worst}
+        verdict = check(problem, given, plan=plan or False, power=False)
+        share = score(verdict) if score else default_score(verdict, plan)
+        return {**task, "verdict": verdict.word, "score": {"tensor": "o", "norm": settings["goal"], "share": text_of(share)}}
 
     def evaluate(by: str, points: list[str]) -> tuple[list[dict[str, Any]], float]:
         before = time.process_time()

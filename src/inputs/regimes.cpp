@@ -167,6 +167,17 @@ constexpr auto regime_table = std::to_array<regime>({
      .beta = beta_of_task,
      .gate = beta_of_task,
      .op = gated},
+    {.info =
+         {"rewritten",
+          "one key throughout, steps 1.5 sigmoid(3 + 1.5 N(0,1)), values of sizes exp(2 N(0,1)), a memory of about 1000 tokens",
+          "found by a search for the worst inputs of a sound plan: each step takes back what was written, and the rounding "
+          "errors of large values stay beside small ones",
+          unit, 0.99, 1.01},
+     .keys = law_task,
+     .beta = beta_of_task,
+     .gate = beta_of_task,
+     .op = gated,
+     .law = "repeat=1,beta_top=1.5,beta_logit=3,beta_spread=1.5,gate_log=-7,value_spread=2,state_scale=0.01"},
 });
 
 const regime& row_named(std::string_view name) {

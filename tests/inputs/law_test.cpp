@@ -111,6 +111,21 @@ TEST(law, is_told_in_one_way) {
   }
 }
 
+TEST(law, gives_the_regime_that_a_search_found) {
+  generation found = with("repeat=1,beta_top=1.5,beta_logit=3,beta_spread=1.5,gate_log=-7,value_spread=2,state_scale=0.01");
+  generation named = found;
+  named.regime = "rewritten";
+  named.law.reset();
+  const problem a = generate(found), b = generate(named);
+  EXPECT_EQ(a.k.to_doubles(), b.k.to_doubles());
+  EXPECT_EQ(a.v.to_doubles(), b.v.to_doubles());
+  EXPECT_EQ(a.beta.to_doubles(), b.beta.to_doubles());
+  EXPECT_EQ(a.g->to_doubles(), b.g->to_doubles());
+  EXPECT_EQ(a.initial_state->to_doubles(), b.initial_state->to_doubles());
+  EXPECT_EQ(repeats(b, 1), 127U);
+  EXPECT_EQ(complete(complete(named)), complete(named));
+}
+
 TEST(law, refuses_what_it_is_not) {
   const auto said = [](const generation& g) -> std::string {
     try {

@@ -110,6 +110,21 @@ TEST(searches, relate_an_error_to_the_accuracy_asked_for) {
   EXPECT_NEAR(score_of(result_of(parsed(strict), easy)) / score_of(result_of(parsed(lax), easy)), 100, 1e-9);
 }
 
+// What a search found for a plan that is right: the relative error of fla's chunk kernels is far above that on ordinary inputs.
+TEST(searches, have_found_the_regime_rewritten) {
+  const auto verdict_on = [](const std::string& regime, const std::string& dtype, const std::string& accuracy) {
+    const campaign c =
+        parsed("kind = \"regimes\"\n[axes]\nplan = \"fla-chunk-gdn\"\nregime = \"" + regime +
+               "\"\nop = \"gated_delta_rule\"\ndtype = \"" + dtype +
+               "\"\nT = 64\nK = 16\nV = 16\nH = 1\nHV = 1\n[judging]\npower = false\naccuracy = " + accuracy + "\n");
+    return json::parse(run_task(c, c.task(0)).value()).at("verdict").get<std::string>();
+  };
+  EXPECT_EQ(verdict_on("typical", "bf16", "0.01"), "holds");
+  EXPECT_EQ(verdict_on("rewritten", "bf16", "0.01"), "refuted");
+  EXPECT_EQ(verdict_on("typical", "fp16", "0.00125"), "holds");
+  EXPECT_EQ(verdict_on("rewritten", "fp16", "0.00125"), "refuted");
+}
+
 TEST(searches, keep_their_proposals_and_merge_by_who_made_them) {
   const std::filesystem::path box = new_folder_beside(std::filesystem::temp_directory_path() / "search");
   const sweep_folder folder(box / "results");
