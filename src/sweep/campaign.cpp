@@ -104,7 +104,8 @@ void campaign::propose(std::string_view by, std::string_view point) {
   if (by != "search" && by != "random" && by != "shrink")
     throw refuse("by " + in_quotes(by) + " is none of search, random, shrink");
   const auto parts = parts_of(point);
-  if (parts.size() != search->space.size()) throw refuse("the space has " + std::to_string(search->space.size()) + " numbers");
+  if (parts.size() != search->space.size() || point.ends_with(','))
+    throw refuse("the space has " + std::to_string(search->space.size()) + " numbers");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const search_range& range = search->space[i];
     double value = 0;

@@ -181,7 +181,7 @@ def test_ssh_to_two_machines(box, hosts, packaged, whole):
                 pytest.skip(f"a server of ssh does not start here: {server.communicate()[0]}")
         driver = hosts[0].start(sys.executable, "-m", "deltaproof.sweep", "c.toml", "-o", "ssh", "--cluster", f"ssh:{hosts[0].address},{hosts[1].address}",
                                 "--workers", 1, cwd=box, env={**os.environ, "HOME": str(home)})  # fmt: skip
-        said = driver.communicate(timeout=400)[0]
+        said = driver.communicate(timeout=700)[0]
         assert driver.returncode == 0, said
     finally:
         for server in servers:

@@ -77,10 +77,10 @@ TEST(searches, have_the_tasks_that_were_proposed) {
 
 TEST(searches, take_no_point_outside_their_space) {
   campaign c = parsed(search_of("error"));
-  for (const char* const point :
-       {"", "T=64", "T=65,cosine=0,beta_logit=0,gate_log=-3", "T=16.5,cosine=0,beta_logit=0,gate_log=-3",
-        "T=64,cosine=nan,beta_logit=0,gate_log=-3", "cosine=0,T=64,beta_logit=0,gate_log=-3",
-        "T=64,cosine=0,beta_logit=0,gate_log=-3,flip=1", "T=64,cosine=0,beta_logit=0,gate_log=x"}) {
+  for (const char* const point : {"", "T=64", "T=64,cosine=0,beta_logit=0,gate_log=-3,", "T=65,cosine=0,beta_logit=0,gate_log=-3",
+                                  "T=16.5,cosine=0,beta_logit=0,gate_log=-3", "T=64,cosine=nan,beta_logit=0,gate_log=-3",
+                                  "cosine=0,T=64,beta_logit=0,gate_log=-3", "T=64,cosine=0,beta_logit=0,gate_log=-3,flip=1",
+                                  "T=64,cosine=0,beta_logit=0,gate_log=x"}) {
     EXPECT_THROW(c.propose("search", point), format_error) << point;
   }
   EXPECT_THROW(c.propose("chance", easy), format_error);
