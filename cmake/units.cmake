@@ -20,6 +20,7 @@ deltaproof_group(deltaproof_engines faults_of_inputs emulate/faults emulate/faul
   emulate/faults_inputs)
 deltaproof_group(deltaproof_engines faults_of_results emulate/faults_chunk emulate/faults_output emulate/faults_precision
   emulate/faults_recurrent emulate/faults_state)
+deltaproof_group(deltaproof_engines stages_backward stages/backward stages/backward_inner)
 deltaproof_group(deltaproof_engines stages stages/stages stages/finer stages/gram stages/inverse stages/roundings)
 deltaproof_group(deltaproof_engines stages_of_heads stages/head stages/head_measurement stages/head_stages
   stages/head_cache stages/head_state stages/parts stages/tally)

@@ -30,6 +30,7 @@ class adjoint {
   using chunk = backward_chunk<Real>;
 
   void run_chunks();
+  void run_chunk(const saved_chunk<Real>& saved, bool kept);
   void run_tokens();
   void finish();
 
@@ -44,6 +45,10 @@ class adjoint {
   void overlap_gradients(chunk& c);
   void inside(chunk& c);
   void inside_by_channels(chunk& c);
+  void through_residual(chunk& c);
+  void inverse_gradients(chunk& c);
+  void inside_of_residual(chunk& c);
+  void add_dg_of_residual(chunk& c);
   void through_transforms(chunk& c);
   void gate_gradients(chunk& c);
   void add_dg_of_rows(chunk& c);
@@ -78,6 +83,8 @@ class adjoint {
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
   /// The sum of a row of x times the row of y.
   [[nodiscard]] Real row_sum(std::span<const Real> x, std::span<const Real> y);
+  /// v_new is made of what is left of v, not of u and w.
+  [[nodiscard]] bool by_residual() const { return site_.plan.v_new.form == change_form::residual; }
   [[nodiscard]] narrowing kept() const { return {site_.declared.accumulate, false}; }
 
   template <class Compute, class Keep>

@@ -126,17 +126,19 @@ matrix<Real> adjoint<Real>::decayed(const matrix<Real>& m, const matrix<Real>& x
     }
     case gate_form::reference_block:
     case gate_form::middle_block:
+    case gate_form::first_block:
       break;
   }
   for (std::size_t first = 0; first < count; first += block) {
     const std::size_t last = std::min(first + block, count);
-    const std::vector<Real> outside = gate_of(rows ? first : last - 1), middle = gate_of(std::min(first + block / 2, count - 1));
+    const std::vector<Real> outside = gate_of(rows ? first : last - 1);
+    const std::vector<Real> inside = gate_of(form == gate_form::first_block ? first : std::min(first + block / 2, count - 1));
     if (rows) {
       add_decayed(out, m, x, G, rows, first, last, 0, first, &outside);
     } else {
       add_decayed(out, m, x, G, rows, first, last, last, count, &outside);
     }
-    add_decayed(out, m, x, G, rows, first, last, first, last, form == gate_form::middle_block ? &middle : nullptr);
+    add_decayed(out, m, x, G, rows, first, last, first, last, form == gate_form::reference_block ? nullptr : &inside);
   }
   return out;
 }

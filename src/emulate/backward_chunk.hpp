@@ -36,6 +36,12 @@ void adjoint<Real>::take(const saved_chunk<Real>& from) {
   c.h = b.h ? narrow_copy(from.state, *b.h) : from.h;
   c.v_new = b.v_new ? narrow_copy(from.change, *b.v_new) : from.v_new;
   c.weights = from.weights.empty() ? matrix<Real>() : square_of(from.weights, c.rows);
+  if (!by_residual()) return;
+  c.read = forward_.times(narrow_copy(c.k, b.operand), narrow_copy(c.h, b.operand), b.operand.to, b.accumulate);
+  c.residual = forward_.residual(c.v, c.read, c.G);
+  c.gated = forward_.gated_inverse(c.Ai, c.step, c.G);
+  // What this form does not make gives nothing.
+  c.dw = c.dq_gated = c.dk_gated = c.dk_overlap = c.dk_overlapped = c.dk_transform = matrix<Real>(c.rows, c.k.cols(), Real(0));
 }
 
 // P^T do; P is what the forward pass saved where a gate has channels.
@@ -69,6 +75,7 @@ void adjoint<Real>::value_gradients(chunk& c) {
   for (std::size_t i = 0; i < c.d_change.size(); ++i) c.d_change.data()[i] += c.dv_local.data()[i];
   c.d_change = narrow_copy(std::move(c.d_change), kept());
   c.dv2 = narrow_copy(c.d_change, {site_.declared.dv2, false});
+  if (by_residual()) through_residual(c);
 }
 
 // dS <- e^{G_C} dS + scale (q e^G)^T do - w^T dv2.
@@ -76,14 +83,20 @@ template <class Real>
 void adjoint<Real>::state_gradient(chunk& c) {
   const bool gated = c.G.cols() > 0;
   const narrowing& reads = site_.declared.read_operand;
-  const matrix<Real> read = times(transpose(decayed_to_row(c.q, c.G)), c.d_o, reads);
-  const matrix<Real> write = times(transpose(c.w), c.d_change);
+  const bool on_do = site_.declared.read_decay == cotangent_decay::d_o;
+  matrix<Real> cotangent = c.d_o;
+  for (std::size_t i = 0; i < cotangent.size() && on_do; ++i) cotangent.data()[i] *= site_.all.scale;
+  if (on_do) cotangent = decayed_to_row(std::move(cotangent), c.G);
+  const Real scale = on_do ? Real(1) : site_.all.scale;
+  const matrix<Real> read = times(transpose(on_do ? c.q : decayed_to_row(c.q, c.G)), cotangent, reads);
+  matrix<Real> write = by_residual() ? times(transpose(c.k), c.d_read) : times(transpose(c.w), c.d_change);
+  for (std::size_t i = 0; i < write.size() && by_residual(); ++i) write.data()[i] = -write.data()[i];
   for (std::size_t i = 0; i < c.d_state.rows(); ++i) {
     const Real decay = gated ? forward_.exp2_of(c.G(c.rows - 1, site_.all.channels ? i : 0)) : Real(1);
     for (std::size_t j = 0; j < c.d_state.cols(); ++j) {
       Real& x = c.d_state(i, j);
       if (gated) x *= decay;
-      x += read(i, j) * site_.all.scale - write(i, j);
+      x += read(i, j) * scale - write(i, j);
     }
   }
   c.d_state = narrow_copy(std::move(c.d_state), kept());
@@ -92,6 +105,7 @@ void adjoint<Real>::state_gradient(chunk& c) {
 // dw = -dv2 h^T.
 template <class Real>
 void adjoint<Real>::transform_gradients(chunk& c) {
+  if (by_residual()) return;
   c.dw = times(c.dv2, transpose(c.h));
   for (std::size_t i = 0; i < c.dw.size(); ++i) c.dw.data()[i] = -c.dw.data()[i];
   c.dw = narrow_copy(std::move(c.dw), {site_.declared.dw, false});
@@ -110,7 +124,7 @@ void adjoint<Real>::weight_gradients(chunk& c) {
       forward_.exp2_of_all(decays);
       for (std::size_t j = 0; j <= i; ++j) c.ds(i, j) *= decays[j];
     }
-    for (std::size_t j = 0; j <= i && gated; ++j) c.ds(i, j) *= site_.all.scale;
+    for (std::size_t j = 0; j <= i && (gated || by_residual()); ++j) c.ds(i, j) *= site_.all.scale;
     std::fill(c.ds.row(i).begin() + static_cast<std::ptrdiff_t>(i) + 1, c.ds.row(i).end(), Real(0));
   }
   c.ds = narrow_copy(std::move(c.ds), {site_.declared.ds, false});
@@ -121,7 +135,7 @@ template <class Real>
 void adjoint<Real>::through_states(chunk& c) {
   c.dq_read = times(c.d_o, transpose(c.h));
   c.dk_write = times(c.v_new, transpose(c.dh));
-  if (c.G.cols() == 0) return;
+  if (c.G.cols() == 0 && !by_residual()) return;
   c.dq_read = decayed_to_row(std::move(c.dq_read), c.G);
   for (std::size_t i = 0; i < c.dq_read.size(); ++i) c.dq_read.data()[i] *= site_.all.scale;
   c.dk_write = decayed_to_end(std::move(c.dk_write), c.G);
@@ -130,6 +144,7 @@ void adjoint<Real>::through_states(chunk& c) {
 // dA = -Ai^T (dw (b e^G k)^T + dv2 (b v)^T) Ai^T below the diagonal. A gate of channels has b on the columns instead.
 template <class Real>
 void adjoint<Real>::overlap_gradients(chunk& c) {
+  if (by_residual()) return inverse_gradients(c);
   const backward_variant& b = site_.declared;
   const bool gated = c.G.cols() > 0, by_channel = gated && site_.all.channels;
   matrix<Real> keys = c.k, values = c.v;
@@ -161,6 +176,7 @@ void adjoint<Real>::overlap_gradients(chunk& c) {
 template <class Real>
 void adjoint<Real>::inside(chunk& c) {
   const backward_variant& b = site_.declared;
+  if (by_residual()) return inside_of_residual(c);
   if (site_.all.channels && site_.all.gated) return inside_by_channels(c);
   const bool apart = b.diagonal == diagonal_terms::excluded && site_.all.gated;
   matrix<Real> ds = c.ds;
@@ -218,6 +234,10 @@ void adjoint<Real>::inside_by_channels(chunk& c) {
 // What w and u give k, v and b, and dk from its parts.
 template <class Real>
 void adjoint<Real>::through_transforms(chunk& c) {
+  if (by_residual()) {
+    c.dk = narrow_copy(c.dk_inside, {site_.declared.dk, false});
+    return;
+  }
   const backward_variant& b = site_.declared;
   const matrix<Real> inverse = transpose(c.Ai);
   c.dk_transform = times(inverse, c.dw);
@@ -249,7 +269,9 @@ template <class Real>
 void adjoint<Real>::gate_gradients(chunk& c) {
   c.dg = matrix<Real>(c.rows, c.G.cols(), Real(0));
   if (c.G.cols() == 0) return;
-  if (site_.all.channels) {
+  if (by_residual()) {
+    add_dg_of_residual(c);
+  } else if (site_.all.channels) {
     add_dg_of_channels(c);
   } else {
     add_dg_of_rows(c);
@@ -263,13 +285,10 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
   const backward_variant& b = site_.declared;
   const std::size_t last = c.rows - 1;
   Real at_end = state_sums(c.h, c.dh, b, false).front() * forward_.exp2_of(c.G(last, 0));
-  const matrix<Real> overlaps = [&] {
-    matrix<Real> keys = c.k;
-    for (std::size_t r = 0; r < c.rows; ++r) {
-      for (Real& x : keys.row(r)) x *= c.step[r];
-    }
-    return times(narrow_copy(std::move(keys), {wider(site_.plan.beta, site_.in.x), false}), transpose(c.k));
-  }();
+  matrix<Real> overlaps = times(c.k, transpose(c.k));
+  for (std::size_t r = 0; r < c.rows; ++r) {
+    for (Real& x : overlaps.row(r)) x *= c.step[r];
+  }
   const bool rows = b.dg_form == gate_gradient::rows, apart = b.diagonal == diagonal_terms::excluded;
   const matrix<Real> products = rows ? matrix<Real>() : times(c.q, transpose(c.k));
   const matrix<Real> keys = decayed_to_row(c.k, c.G);
@@ -328,6 +347,7 @@ void adjoint<Real>::keep(const chunk& c) {
   put_rows(stages_["dv_local"], c.first, c.dv_local);
   put_rows(stages_["dv2"], c.first, c.dv2);
   put_rows(stages_["dh"], c.index * c.dh.rows(), c.dh);
+  if (by_residual()) return;
   if (!by_channel) return put_rows(stages_["dw"], c.first, c.dw);
   put_rows(stages_["dAqk"], c.first, c.ds);
   put_rows(stages_["dAkk"], c.first, c.dA);
@@ -357,43 +377,67 @@ void adjoint<Real>::run_chunks() {
     stages_["dh"] = matrix<double>(saved_.size() * K, V);
     if (site_.all.channels && site_.all.gated) {
       stages_["dAqk"] = stages_["dAkk"] = matrix<double>(rows, C, 0.0);
-    } else {
+    } else if (!by_residual()) {
       stages_["dw"] = matrix<double>(rows, K);
     }
   }
-  for (std::size_t at = saved_.size(); at-- > 0;) {
-    take(saved_[at]);
-    planted(backward_step::chunk, false);
-    const auto move = [](auto... members) {
-      return [=](chunk& to, chunk& from) { ((to.*members = std::move(from.*members)), ...); };
-    };
-    using step = backward_step;
-    stage(step::dv_local, [&](chunk& x) { local_values(x); }, move(&chunk::weights, &chunk::dv_local));
-    stage(step::dv2, [&](chunk& x) { value_gradients(x); }, move(&chunk::dh, &chunk::d_change, &chunk::dv2));
-    stage(step::state, [&](chunk& x) { state_gradient(x); }, move(&chunk::d_state));
-    stage(step::dw, [&](chunk& x) { transform_gradients(x); }, move(&chunk::dw));
-    stage(step::ds, [&](chunk& x) { weight_gradients(x); }, move(&chunk::ds));
-    stage(step::read, [&](chunk& x) { through_states(x); }, move(&chunk::dq_read, &chunk::dk_write));
-    stage(step::dA, [&](chunk& x) { overlap_gradients(x); }, move(&chunk::dA));
-    stage(
-        step::intra, [&](chunk& x) { inside(x); },
-        move(&chunk::dq, &chunk::dk_inside, &chunk::dq_gated, &chunk::dk_gated, &chunk::dk_overlap, &chunk::dk_overlapped));
-    stage(
-        step::wy, [&](chunk& x) { through_transforms(x); },
-        [](chunk& to, chunk& from) {
-          to.dk_transform = std::move(from.dk_transform);
-          to.dv = std::move(from.dv);
-          to.dk = std::move(from.dk);
-          to.d_step = std::move(from.d_step);
-        });
-    stage(step::gate, [&](chunk& x) { gate_gradients(x); }, move(&chunk::dg));
-    keep(c);
+  for (const chunk_visit& visit : visits_of(site_.in, site_.plan, true)) {
+    if (visit.from_zero) c.d_state = matrix<Real>(c.d_state.rows(), c.d_state.cols(), Real(0));
+    run_chunk(saved_[visit.chunk], visit.kept);
   }
   site_.d_initial_state = c.d_state;
   if (options_.stages && site_.all.gated) stages_["dg_local"] = widened(site_.dg_local);
   planted(backward_step::cumsum, true);
   cumulate();
   planted(backward_step::cumsum, false);
+}
+
+template <class Real>
+void adjoint<Real>::run_chunk(const saved_chunk<Real>& saved, bool kept) {
+  chunk& c = site_.now;
+  take(saved);
+  planted(backward_step::chunk, false);
+  const auto move = [](auto... members) {
+    return [=](chunk& to, chunk& from) { ((to.*members = std::move(from.*members)), ...); };
+  };
+  using step = backward_step;
+  stage(step::dv_local, [&](chunk& x) { local_values(x); }, move(&chunk::weights, &chunk::dv_local));
+  stage(
+      step::dv2, [&](chunk& x) { value_gradients(x); },
+      [this](chunk& to, chunk& from) {
+        to.dh = std::move(from.dh);
+        to.d_change = std::move(from.d_change);
+        to.dv2 = std::move(from.dv2);
+        if (!by_residual()) return;
+        to.dv = std::move(from.dv);
+        to.d_read = std::move(from.d_read);
+      });
+  stage(step::state, [&](chunk& x) { state_gradient(x); }, move(&chunk::d_state));
+  stage(step::dw, [&](chunk& x) { transform_gradients(x); }, move(&chunk::dw));
+  stage(step::ds, [&](chunk& x) { weight_gradients(x); }, move(&chunk::ds));
+  stage(step::read, [&](chunk& x) { through_states(x); }, move(&chunk::dq_read, &chunk::dk_write));
+  stage(
+      step::dA, [&](chunk& x) { overlap_gradients(x); },
+      [this](chunk& to, chunk& from) {
+        to.dA = std::move(from.dA);
+        if (!by_residual()) return;
+        to.d_inverse = std::move(from.d_inverse);
+        to.d_step = std::move(from.d_step);
+      });
+  stage(
+      step::intra, [&](chunk& x) { inside(x); },
+      move(&chunk::dq, &chunk::dk_inside, &chunk::dq_gated, &chunk::dk_gated, &chunk::dk_overlap, &chunk::dk_overlapped));
+  stage(
+      step::wy, [&](chunk& x) { through_transforms(x); },
+      [this](chunk& to, chunk& from) {
+        to.dk = std::move(from.dk);
+        if (by_residual()) return;
+        to.dk_transform = std::move(from.dk_transform);
+        to.dv = std::move(from.dv);
+        to.d_step = std::move(from.d_step);
+      });
+  stage(step::gate, [&](chunk& x) { gate_gradients(x); }, move(&chunk::dg));
+  if (kept) keep(c);
 }
 
 }  // namespace deltaproof::emulation_detail

@@ -28,7 +28,9 @@ using backward_fault_table = std::vector<backward_fault_row>;
 [[nodiscard]] backward_fault_table state_gradient_faults();
 [[nodiscard]] backward_fault_table product_faults();
 [[nodiscard]] backward_fault_table gate_gradient_faults();
+[[nodiscard]] backward_fault_table token_gradient_faults();
 [[nodiscard]] backward_fault_table head_gradient_faults();
+[[nodiscard]] backward_fault_table group_gradient_faults();
 
 /// From a generic lambda without captures.
 template <class F>

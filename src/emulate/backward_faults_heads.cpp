@@ -50,6 +50,12 @@ backward_fault_table head_gradient_faults() {
                       for (std::size_t m = 0; m < s.dk.cols(); ++m) s.dk(r, m) -= s.d_step[r] * by_key * s.all.k(r, m);
                     }
                   })},
+  };
+}
+
+backward_fault_table group_gradient_faults() {
+  using enum backward_step;
+  return {
       {"gva-not-summed", "dq_hat", "dq and dk are those of the first head of a group", paths::both, grouped,
        after_group(group,
                    [](auto& g) {
@@ -112,8 +118,8 @@ struct backward_catalogue {
   std::vector<fault> faults;
 
   backward_catalogue() {
-    for (const auto table :
-         {cotangent_faults, state_gradient_faults, product_faults, gate_gradient_faults, head_gradient_faults}) {
+    for (const auto table : {cotangent_faults, state_gradient_faults, product_faults, gate_gradient_faults, token_gradient_faults,
+                             head_gradient_faults, group_gradient_faults}) {
       backward_fault_table part = table();
       std::move(part.begin(), part.end(), std::back_inserter(rows));
     }

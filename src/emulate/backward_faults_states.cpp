@@ -90,4 +90,67 @@ backward_fault_table state_gradient_faults() {
   };
 }
 
+namespace {
+
+/// dS gains `factor` times q of token `row` times do of the token that is passed.
+template <class Site>
+void read_again(Site& s, std::size_t row, decltype(s.all.scale) factor) {
+  auto& d = s.now.d_state;
+  for (std::size_t i = 0; i < d.rows(); ++i) {
+    for (std::size_t j = 0; j < d.cols(); ++j) d(i, j) += factor * s.all.q(row, i) * s.d_o(s.token, j);
+  }
+}
+
+}  // namespace
+
+// Of a backward pass that goes token by token.
+backward_fault_table token_gradient_faults() {
+  using enum backward_step;
+  constexpr auto path = paths::recurrent;
+  return {
+      {"token-scale-missing", "dv", "the read-out of a token enters the cotangent of the state without the scale", path,
+       scaled_do, before_step(token, [](auto& s) { read_again(s, s.token, 1 - s.all.scale); })},
+      {"token-reads-next-q", "dv", "the read-out of a token enters the cotangent of the state with q of the next", path, with_do,
+       before_step(token,
+                   [](auto& s) {
+                     if (s.token + 1 >= s.all.q.rows()) return;
+                     read_again(s, s.token, -s.all.scale);
+                     read_again(s, s.token + 1, s.all.scale);
+                   })},
+      {"token-read-after-step",
+       "dv",
+       "the read-out of a token enters the cotangent of the state after its step",
+       path,
+       with_do,
+       {nullptr,
+        nullptr,
+        {{token, true, make_backward_hook([](auto& s) { read_again(s, s.token, -s.all.scale); })},
+         {token, false, make_backward_hook([](auto& s) { read_again(s, s.token, s.all.scale); })}},
+        {}}},
+      {"token-undecayed", "dv", "the cotangent of the state passes a token without its decay", path, gated,
+       after_step(token,
+                  [](auto& s) {
+                    auto& d = s.now.d_state;
+                    for (std::size_t i = 0; i < d.rows(); ++i) {
+                      const auto grown = std::exp(-s.all.g(s.token, s.all.channels ? i : 0));
+                      for (auto& x : d.row(i)) x *= std::isfinite(grown) ? grown : 1;
+                    }
+                  })},
+      {"dh0-of-second-token",
+       "dinitial_state",
+       "the first token is not passed on the way to the initial state",
+       path,
+       with_initial_state,
+       {nullptr,
+        nullptr,
+        {{token, true, make_backward_hook([](auto& s) {
+            if (s.token == 0) s.state = s.now.d_state;
+          })},
+         {head, false, make_backward_hook([](auto& s) {
+            if (!s.state.empty()) s.d_initial_state = s.state;
+          })}},
+        {}}},
+  };
+}
+
 }  // namespace deltaproof::emulation_detail

@@ -68,7 +68,13 @@ struct backward_chunk {
   matrix<Real> dk;
   matrix<Real> dv;
   std::vector<Real> d_step;
-  matrix<Real> dg;  ///< rows x (0, 1 or K), before the reversed sum
+  // Where v_new is made of a residual.
+  matrix<Real> read;       ///< k S
+  matrix<Real> residual;   ///< v - e^G k S
+  matrix<Real> gated;      ///< Ai b_j e^{G_i - G_j}, rows x rows
+  matrix<Real> d_read;     ///< -e^G dv, the gradient of k S
+  matrix<Real> d_inverse;  ///< of Ai b_j e^{G_i - G_j} times itself: what G gains of it, rows x rows
+  matrix<Real> dg;         ///< rows x (0, 1 or K), before the reversed sum
 };
 
 /// The backward pass of one head.

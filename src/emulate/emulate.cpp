@@ -142,6 +142,30 @@ bool measured_by_fp64(const plan_variant& v) {
   return true;
 }
 
+std::vector<emulation_detail::chunk_visit> emulation_detail::visits_of(const head_input& in, const plan_variant& plan,
+                                                                       bool backward) {
+  const std::size_t C = plan.chunk, chunks = (in.rows() + C - 1) / C, part = plan.split.chunks;
+  const bool split = part > 0 && in.g.cols() == 1 && in.rows() == in.tokens();
+  std::vector<chunk_visit> out;
+  for (std::size_t i = 0; i < chunks; ++i) {
+    const std::size_t at = backward ? chunks - 1 - i : i;
+    // The chunks of the part that was last run, from its end on, until their decay suffices.
+    const bool begins = split && i > 0 && (backward ? at + 1 : at) % part == 0;
+    double decay = 0;
+    std::size_t warm = 0;
+    for (; begins && warm < std::min(part, i) && decay >= plan.split.truncation; ++warm) {
+      const std::size_t past = backward ? at + 1 + warm : at - 1 - warm;
+      for (std::size_t t = past * C; t < std::min((past + 1) * C, in.tokens()); ++t) decay += in.g(t, 0);
+    }
+    if (begins && decay < plan.split.truncation) {
+      for (std::size_t before = warm; before > 0; --before)
+        out.push_back({backward ? at + before : at - before, false, before == warm});
+    }
+    out.push_back({at, true, false});
+  }
+  return out;
+}
+
 head_output emulate_head(const head_input& in, const plan_variant& variant, const emulation_options& options) {
   plan_variant plan = variant;
   emulation_options run = options;

@@ -166,7 +166,7 @@ class gradient_tensors {
     if (by_channel) {
       add("dAqk", {B, R, HV, v.chunk});
       add("dAkk", {B, R, HV, v.chunk});
-    } else {
+    } else if (v.v_new.form == change_form::transforms) {
       add("dw", {B, R, HV, K});
     }
     if (p.g) add("dg_local", by_channel ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});

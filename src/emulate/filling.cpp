@@ -36,10 +36,12 @@ forward_tensors::forward_tensors(const problem& p, const plan_variant& variant, 
   };
   if (p.g)
     keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
-  keep("A", {B, R, HV, C});
-  keep("Ai", {B, R, HV, C});
-  keep("w", {B, R, HV, K});
-  keep("u", {B, R, HV, V});
+  if (variant.v_new.form == change_form::transforms) {
+    keep("A", {B, R, HV, C});
+    keep("Ai", {B, R, HV, C});
+    keep("w", {B, R, HV, K});
+    keep("u", {B, R, HV, V});
+  }
   keep("v_new", {B, R, HV, V});
   keep("h", {B, chunks_, HV, K, V});
   if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});

@@ -57,6 +57,15 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   return rule;
 }
 
+/// One chunk of a pass. Where a plan splits sequences, chunks before a part are run once more to warm up its first state.
+struct chunk_visit {
+  std::size_t chunk = 0;
+  bool kept = true;        ///< what it gives is part of the result
+  bool from_zero = false;  ///< the state (the cotangent of the state) before it is 0
+};
+/// In their order; `backward`: from the last chunk to the first.
+[[nodiscard]] std::vector<chunk_visit> visits_of(const head_input& in, const plan_variant& plan, bool backward);
+
 template <class Real>
 class machine {
  public:
@@ -90,6 +99,8 @@ class machine {
 
   void load();
   void run_chunks();
+  /// One chunk from the state that is there; `kept`: what it gives is part of the result.
+  void run_chunk(std::size_t first, std::size_t rows, bool kept);
   void run_tokens();
   void step_token(std::size_t t, matrix<Real>& state);
   /// The state on its way through the caches of the plan after so many steps of the path (tokens, or chunks) and so many tokens;
@@ -105,6 +116,8 @@ class machine {
   void transform_keys(chunk_state<Real>& c);
   void transform_values(chunk_state<Real>& c);
   void correct(chunk_state<Real>& c);
+  matrix<Real> gated_inverse(const matrix<Real>& Ai, std::span<const Real> step, const matrix<Real>& G);
+  matrix<Real> residual(const matrix<Real>& v, matrix<Real> read, const matrix<Real>& G);
   void weigh(chunk_state<Real>& c);
   void read_out(chunk_state<Real>& c);
   void update(chunk_state<Real>& c);

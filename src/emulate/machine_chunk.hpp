@@ -155,7 +155,8 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
       by_reference(0, rows, 0, cols, std::vector<Real>(channels, Real(0)));
       break;
     case gate_form::reference_block:
-    case gate_form::middle_block: {
+    case gate_form::middle_block:
+    case gate_form::first_block: {
       const std::size_t block = site_.plan.gate_block;
       std::size_t begin = 0;
       while (begin < rows) {
@@ -163,8 +164,9 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
         std::size_t end = begin;
         while (end < rows && row_of[end] < last) ++end;
         by_reference(begin, end, 0, first, gate_of(first));
-        if (site_.plan.form == gate_form::middle_block) {
-          by_reference(begin, end, first, last, gate_of(std::min(first + block / 2, cols - 1)));
+        if (site_.plan.form != gate_form::reference_block) {
+          const std::size_t inside = site_.plan.form == gate_form::first_block ? 0 : block / 2;
+          by_reference(begin, end, first, last, gate_of(std::min(first + inside, cols - 1)));
         } else {
           for (std::size_t i = begin; i < end; ++i) term_by_term(i, first, last);
         }
@@ -179,7 +181,10 @@ template <class Real>
 void machine<Real>::overlaps(chunk_state<Real>& c) {
   std::vector<std::size_t> row_of(c.rows), strict(c.rows);
   for (std::size_t r = 0; r < c.rows; ++r) row_of[r] = strict[r] = r;
-  const matrix<Real> products = decayed_products(c.k, row_of, strict, c.k, c.G, site_.plan.A.operand, site_.plan.A.accumulate);
+  const matrix<Real> ungated(c.rows, 0);
+  const bool gated = site_.plan.v_new.form == change_form::transforms;
+  const matrix<Real> products =
+      decayed_products(c.k, row_of, strict, c.k, gated ? c.G : ungated, site_.plan.A.operand, site_.plan.A.accumulate);
   c.A = matrix<Real>(c.rows, c.full_rows, Real(0));
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (std::size_t j = 0; j < r; ++j) c.A(r, j) = c.step[r] * products(r, j);
@@ -232,7 +237,33 @@ void machine<Real>::transform_values(chunk_state<Real>& c) {
       {plan.u.store, false});
 }
 
-// v_new = u - w S, S its stored copy unless the plan says that w multiplies the state itself.
+// Ai b_j e^{G_i - G_j}, as it is multiplied where v_new is made of a residual; Ai has no gate then.
+template <class Real>
+matrix<Real> machine<Real>::gated_inverse(const matrix<Real>& Ai, std::span<const Real> step, const matrix<Real>& G) {
+  matrix<Real> out = Ai;
+  std::vector<Real> decays;
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    decays.assign(i + 1, Real(1));
+    if (G.cols() > 0) {
+      for (std::size_t j = 0; j <= i; ++j) decays[j] = G(i, 0) - G(j, 0);
+      exp2_of_all(decays);
+    }
+    for (std::size_t j = 0; j < out.cols(); ++j) out(i, j) = j <= i ? out(i, j) * step[j] * decays[j] : Real(0);
+  }
+  return narrow_copy(std::move(out), site_.plan.u.operand);
+}
+
+// v - e^G (k S), as it is multiplied; `read` is k S.
+template <class Real>
+matrix<Real> machine<Real>::residual(const matrix<Real>& v, matrix<Real> read, const matrix<Real>& G) {
+  for (std::size_t r = 0; r < read.rows(); ++r) {
+    if (G.cols() > 0) decay_row(read.row(r), G.row(r), {});
+    for (std::size_t j = 0; j < read.cols(); ++j) read(r, j) = v(r, j) - read(r, j);
+  }
+  return narrow_copy(std::move(read), site_.plan.u.operand);
+}
+
+// v_new = u - w S, S its stored copy unless the plan says that w multiplies the state itself; or from the residual of v.
 template <class Real>
 void machine<Real>::correct(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
@@ -240,8 +271,14 @@ void machine<Real>::correct(chunk_state<Real>& c) {
   c.h = narrow_copy(c.state, as_stored(store));
   const narrowing operand = plan.v_new.state_operand.value_or(store);
   const matrix<Real> read = narrow_copy(plan.v_new.state_operand ? c.state : c.h, operand);
-  c.change = times(narrow_copy(c.w, operand), read, operand.to, plan.state.accumulate);
-  for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
+  const bool by_residual = plan.v_new.form == change_form::residual;
+  c.change = times(narrow_copy(by_residual ? c.k : c.w, operand), read, operand.to, plan.state.accumulate);
+  if (by_residual) {
+    c.value_operand = residual(c.v, std::move(c.change), c.G);
+    c.change = times(gated_inverse(square_of(c.Ai, c.rows), c.step, c.G), c.value_operand, plan.u.operand.to, plan.u.accumulate);
+  } else {
+    for (std::size_t i = 0; i < c.change.size(); ++i) c.change.data()[i] = c.u.data()[i] - c.change.data()[i];
+  }
   c.v_new = narrow_copy(c.change, {plan.v_new.store, false});
   c.read_state = plan.o.state_operand ? c.state : c.h;
 }
@@ -321,11 +358,13 @@ template <class Real>
 void machine<Real>::keep_stages(const chunk_state<Real>& c) {
   if (!options_.stages) return;
   put_rows(out_.g_cumsum_log2, c.first, c.G);
-  put_rows(out_.A, c.first, c.A);
-  put_rows(out_.Ai, c.first, c.Ai);
-  put_rows(out_.w, c.first, c.w);
-  put_rows(out_.u, c.first, c.u);
   put_rows(out_.v_new, c.first, c.v_new);
+  if (site_.plan.v_new.form == change_form::transforms) {
+    put_rows(out_.A, c.first, c.A);
+    put_rows(out_.Ai, c.first, c.Ai);
+    put_rows(out_.w, c.first, c.w);
+    put_rows(out_.u, c.first, c.u);
+  }
   put_rows(out_.h, c.index * c.h.rows(), c.h);
 }
 
@@ -339,68 +378,78 @@ void machine<Real>::keep_for_backward(const chunk_state<Real>& c) {
 
 template <class Real>
 void machine<Real>::run_chunks() {
+  const std::size_t C = site_.plan.chunk, rows = site_.all.k.rows();
+  for (const chunk_visit& visit : visits_of(site_.in, site_.plan, false)) {
+    const std::size_t first = visit.chunk * C;
+    if (visit.from_zero) site_.now.state = matrix<Real>(site_.now.state.rows(), site_.now.state.cols(), Real(0));
+    run_chunk(first, std::min(C, rows - first), visit.kept);
+  }
+}
+
+template <class Real>
+void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
   const auto& all = site_.all;
   auto& c = site_.now;
-  const std::size_t C = site_.plan.chunk, rows = all.k.rows(), n = all.steps_per_token, span = C * n;
-  for (std::size_t first = 0; first < rows; first += C) {
-    begin_chunk(first, std::min(C, rows - first));
-    using chunk = chunk_state<Real>;
-    stage(
-        step_kind::gate, [&](chunk& x) { gate(x); },
-        [](chunk& to, chunk& from) {
-          to.G = std::move(from.G);
-          to.span_G = std::move(from.span_G);
-        });
-    stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, chunk& from) { to.A = std::move(from.A); });
-    stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, chunk& from) { to.Ai = std::move(from.Ai); });
-    stage(
-        step_kind::w, [&](chunk& x) { transform_keys(x); },
-        [](chunk& to, chunk& from) {
-          to.key_operand = std::move(from.key_operand);
-          to.w = std::move(from.w);
-        });
-    stage(
-        step_kind::u, [&](chunk& x) { transform_values(x); },
-        [](chunk& to, chunk& from) {
-          to.value_operand = std::move(from.value_operand);
-          to.u = std::move(from.u);
-        });
-    stage(
-        step_kind::v_new, [&](chunk& x) { correct(x); },
-        [](chunk& to, chunk& from) {
-          to.h = std::move(from.h);
-          to.change = std::move(from.change);
-          to.v_new = std::move(from.v_new);
-          to.read_state = std::move(from.read_state);
-        });
-    if (c.span_first == first) c.span_h = c.read_state;
-    matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
-    std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
-    std::copy(c.v_new.entries().begin(), c.v_new.entries().end(), span_v_new.data() + c.span_v_new.size());
-    c.span_v_new = std::move(span_v_new);
-    if (c.last || (first + C) % span == 0) {
-      const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
-      c.span_k = rows_of(all.k, c.span_first, end - c.span_first);
-      c.q = rows_of(all.q, first_token, tokens);
-      c.last_row.resize(tokens);
-      for (std::size_t t = 0; t < tokens; ++t) c.last_row[t] = (first_token + t + 1) * n - 1 - c.span_first;
-      stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });
-      stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, chunk& from) { to.o = std::move(from.o); });
-      std::copy(c.o.entries().begin(), c.o.entries().end(), site_.o.data() + first_token * c.o.cols());
-      if (options_.stages && n == 1)
-        put_rows(
-            out_.Aqk, first, c.Aqk.cols() == C ? c.Aqk : [&] {
-              matrix<Real> padded(c.Aqk.rows(), C, Real(0));
-              for (std::size_t i = 0; i < c.Aqk.rows(); ++i)
-                std::copy(c.Aqk.row(i).begin(), c.Aqk.row(i).end(), padded.row(i).begin());
-              return padded;
-            }());
-    }
+  const std::size_t C = site_.plan.chunk, n = all.steps_per_token, span = C * n;
+  begin_chunk(first, rows);
+  using chunk = chunk_state<Real>;
+  stage(
+      step_kind::gate, [&](chunk& x) { gate(x); },
+      [](chunk& to, chunk& from) {
+        to.G = std::move(from.G);
+        to.span_G = std::move(from.span_G);
+      });
+  stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, chunk& from) { to.A = std::move(from.A); });
+  stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, chunk& from) { to.Ai = std::move(from.Ai); });
+  stage(
+      step_kind::w, [&](chunk& x) { transform_keys(x); },
+      [](chunk& to, chunk& from) {
+        to.key_operand = std::move(from.key_operand);
+        to.w = std::move(from.w);
+      });
+  stage(
+      step_kind::u, [&](chunk& x) { transform_values(x); },
+      [](chunk& to, chunk& from) {
+        to.value_operand = std::move(from.value_operand);
+        to.u = std::move(from.u);
+      });
+  stage(
+      step_kind::v_new, [&](chunk& x) { correct(x); },
+      [](chunk& to, chunk& from) {
+        to.h = std::move(from.h);
+        to.change = std::move(from.change);
+        to.v_new = std::move(from.v_new);
+        to.read_state = std::move(from.read_state);
+      });
+  if (c.span_first == first) c.span_h = c.read_state;
+  matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
+  std::copy(c.span_v_new.entries().begin(), c.span_v_new.entries().end(), span_v_new.data());
+  std::copy(c.v_new.entries().begin(), c.v_new.entries().end(), span_v_new.data() + c.span_v_new.size());
+  c.span_v_new = std::move(span_v_new);
+  if (c.last || (first + C) % span == 0) {
+    const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
+    c.span_k = rows_of(all.k, c.span_first, end - c.span_first);
+    c.q = rows_of(all.q, first_token, tokens);
+    c.last_row.resize(tokens);
+    for (std::size_t t = 0; t < tokens; ++t) c.last_row[t] = (first_token + t + 1) * n - 1 - c.span_first;
+    stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });
+    stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, chunk& from) { to.o = std::move(from.o); });
+    if (kept) std::copy(c.o.entries().begin(), c.o.entries().end(), site_.o.data() + first_token * c.o.cols());
+    if (kept && options_.stages && n == 1)
+      put_rows(
+          out_.Aqk, first, c.Aqk.cols() == C ? c.Aqk : [&] {
+            matrix<Real> padded(c.Aqk.rows(), C, Real(0));
+            for (std::size_t i = 0; i < c.Aqk.rows(); ++i)
+              std::copy(c.Aqk.row(i).begin(), c.Aqk.row(i).end(), padded.row(i).begin());
+            return padded;
+          }());
+  }
+  if (kept) {
     keep_stages(c);
     keep_for_backward(c);
-    stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
-    store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);
   }
+  stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+  store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);
 }
 
 }  // namespace deltaproof::emulation_detail

@@ -6,6 +6,7 @@
 #include <span>
 #include <system_error>
 
+#include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/write_file.hpp"
 
 namespace deltaproof {
@@ -33,6 +34,8 @@ problem copied(const problem_view& view) {
   p.beta = copied(view.beta, "beta");
   if (view.g.given()) p.g = copied(view.g, "g");
   if (view.initial_state.given()) p.initial_state = state_kv(view.initial_state, view.state_layout, "initial_state");
+  if (view.d_o.given()) p.d_o = copied(view.d_o, "do");
+  if (view.d_final_state.given()) p.d_final_state = state_kv(view.d_final_state, view.state_layout, "dfinal_state");
   p.cu_seqlens = view.cu_seqlens;
   p.qk_l2norm = view.qk_l2norm;
   p.rule = view.rule;
@@ -53,26 +56,33 @@ problem copied(const problem_view& view) {
 }
 
 void keep(result& r, std::string_view name, const tensor_view& view, layout_kind layout) {
+  const auto one_of = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const std::string key(name);
+  const bool state = name == "h" || name == "dh" || name == "dinitial_state";
   if (name == "o") {
     r.o = copied(view, "o");
   } else if (name == "final_state") {
     r.final_state = copied(view, "final_state");
     r.state_layout = layout;
-  } else if (std::find(stage_names.begin(), stage_names.end(), name) != stage_names.end()) {
-    const std::string key(name);
-    r.stages.insert_or_assign(key, name == "h" ? state_kv(view, layout, key) : copied(view, key));
+  } else if (one_of(stage_names) || one_of(backward_stage_names) || one_of(gradient_names)) {
+    auto& list = one_of(stage_names) ? r.stages : one_of(gradient_names) ? r.gradients : r.backward_stages;
+    list.insert_or_assign(key, state ? state_kv(view, layout, key) : copied(view, key));
   } else {
     std::string known = "o, final_state";
     for (const std::string_view one : stage_names) known += ", " + std::string(one);
+    for (const std::string_view one : gradient_names) known += ", " + std::string(one);
+    for (const std::string_view one : backward_stage_names) known += ", " + std::string(one);
     throw format_error("unknown tensor " + in_quotes(name) + " of a result; the names are " + known);
   }
 }
 
 result copied(const result_view& view, const problem& p) {
   result r;
-  keep(r, "o", view.o);
+  if (view.o.given() || view.gradients.empty()) keep(r, "o", view.o);
   if (view.final_state.given()) keep(r, "final_state", view.final_state, view.state_layout);
-  for (const auto& [name, stage] : view.stages) keep(r, name, stage, view.state_layout);
+  for (const auto* list : {&view.stages, &view.gradients}) {
+    for (const auto& [name, one] : *list) keep(r, name, one, view.state_layout);
+  }
   r.state_layout = view.state_layout;
   r.kernel = view.kernel;
   r.path = view.path;

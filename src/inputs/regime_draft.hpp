@@ -183,6 +183,12 @@ void exact_task(draft& d);
 void law_task(draft& d);
 /// The parameters of a law that are not as usual, in the order of their table. Throws: format_error.
 std::string law_text(std::string_view text);
+void absent_steps(draft& d);
+void states_of_powers(draft& d);
+void queries_along_outputs(draft& d);
+
+/// `count` powers of two from 2^-25 to 2^15 with random signs.
+[[nodiscard]] std::vector<double> signed_powers(std::size_t count, philox& random);
 
 /// The law that leaves beta to the task of the regime, and the gates to the regime law.
 inline constexpr std::string_view beta_of_task = "regime";

@@ -230,4 +230,43 @@ void exact_task(draft& d) {
   }
 }
 
+// Every third step is 0, the next 2^-24, which every format of q holds.
+void absent_steps(draft& d) {
+  unit_keys(d);
+  philox random = d.random(stream::beta);
+  d.for_each_key([&](std::size_t b, std::size_t row, std::size_t head, std::size_t at) {
+    const double drawn = d.math.sigmoid(random.normal());
+    d.set_beta(b, row, head, at % 3 == 0 ? 0 : at % 3 == 1 ? 0x1p-24 : drawn);
+  });
+}
+
+std::vector<double> signed_powers(std::size_t count, philox& random) {
+  std::vector<double> out(count);
+  for (double& x : out) {
+    const int exponent = static_cast<int>(random.below(41)) - 25;
+    x = std::ldexp(random.below(2) == 0 ? 1.0 : -1.0, exponent);
+  }
+  return out;
+}
+
+void states_of_powers(draft& d) {
+  unit_keys(d);
+  philox random = d.random(stream::initial_state);
+  d.initial_state = signed_powers(d.initial_state.size(), random);
+}
+
+// No step writes, so that the state stays what it is: 1 on the diagonal. Rows of q have lengths 0.01, 0.1, 1 and 10 in turn.
+void queries_along_outputs(draft& d) {
+  unit_keys(d);
+  d.qk_l2norm = true;
+  std::fill(d.beta.begin(), d.beta.end(), 0.0);
+  for (std::size_t i = 0; i < d.initial_state.size(); ++i) {
+    const std::size_t entry = i % (d.key_dim * d.value_dim);
+    d.initial_state[i] = entry / d.value_dim == entry % d.value_dim ? 1 : 0;
+  }
+  constexpr std::array<double, 4> lengths{0.01, 0.1, 1, 10};
+  for (std::size_t row = 0; row * d.key_dim < d.q.size(); ++row)
+    scale_to(std::span(d.q).subspan(row * d.key_dim, d.key_dim), lengths[row % lengths.size()]);
+}
+
 }  // namespace deltaproof::detail

@@ -36,8 +36,29 @@ struct regime {
   std::size_t key_heads = 2;
   std::size_t group = 1;  // HV / H
   std::size_t value_dim = 64;
-  std::string_view law = {};  // of law_task
+  std::string_view law = {};                        // of law_task
+  void (*cotangents)(problem&, philox&) = nullptr;  // what becomes of do and dfinal_state once they are drawn
 };
+
+// Nothing but the final state is asked for.
+void state_alone(problem& p, philox& random) {
+  p.d_o.reset();
+  const tensor& drawn = *p.d_final_state;
+  p.d_final_state = tensor::from_doubles(drawn.element_format(), drawn.shape(),
+                                         signed_powers(element_count(drawn.shape()), random), "dfinal_state");
+}
+
+// do = q of its head, as far as V reaches: with a state of ones on its diagonal dq lies along q.
+void along_queries(problem& p, philox&) {
+  const std::size_t K = p.key_dim(), V = p.value_dim(), group = p.value_heads() / p.key_heads(), rows = p.batch() * p.tokens();
+  const std::vector<double> q = p.q.to_doubles();
+  std::vector<double> d(rows * p.value_heads() * V, 0.0);
+  for (std::size_t row = 0; row < rows * p.value_heads(); ++row) {
+    const std::size_t from = row / p.value_heads() * p.key_heads() + row % p.value_heads() / group;
+    for (std::size_t j = 0; j < std::min(K, V); ++j) d[row * V + j] = q[from * K + j];
+  }
+  p.d_o = tensor::from_doubles(p.q.element_format(), p.d_o->shape(), d, "do");
+}
 
 constexpr op_kind gated = op_kind::gated_delta_rule;
 
@@ -178,6 +199,29 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = beta_of_task,
      .op = gated,
      .law = "repeat=1,beta_top=1.5,beta_logit=3,beta_spread=1.5,gate_log=-7,value_spread=2,state_scale=0.01"},
+    {.info = {"saturated-gates", "random unit keys, every log decay -5",
+              "what a token gives its own gate is added and taken away again: shows gradients of gates that cancel in few bits",
+              unit, -0.05, 0.05},
+     .gate = "-5",
+     .op = op_kind::kda},
+    {.info = {"beta-zero", "steps 0, 2^-24 and sigmoid(N(0,1)) in turn",
+              "shows a gradient of beta that is divided by beta, and steps that a format flushes", unit, -0.05, 0.05},
+     .keys = absent_steps,
+     .beta = beta_of_task,
+     .gate = "typical",
+     .op = gated},
+    {.info = {"state-cotangent", "signed powers of two in initial_state and dfinal_state, no do, log decays of about -0.001",
+              "shows a dfinal_state that is not read, products of states that leave their format, and sums that lose small terms",
+              unit, -0.05, 0.05},
+     .keys = states_of_powers,
+     .gate = "slow",
+     .op = gated,
+     .cotangents = state_alone},
+    {.info = {"along-q", "q of lengths 0.01 to 10, normalised by the kernel; dq lies along q (K = V, beta = 0, a state of ones)",
+              "the norm's backward pass takes all of dq away: shows one that projects on rounded rows", unit, -0.05, 0.05},
+     .keys = queries_along_outputs,
+     .beta = beta_of_task,
+     .cotangents = along_queries},
 });
 
 const regime& row_named(std::string_view name) {
@@ -419,6 +463,7 @@ problem generate(const generation& wanted) {
     };
     p.d_o = normal(*spec.dtype, {d.batch, d.tokens, d.value_heads, d.value_dim}, "do");
     p.d_final_state = normal(wide, state_shape, "dfinal_state");
+    if (const auto change = detail::row_named(spec.regime).cotangents; change != nullptr) change(p, random);
   }
   validate(p, p.note);
   return p;

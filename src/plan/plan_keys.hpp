@@ -27,6 +27,7 @@ enum class needed {
   backward_gate_chunk
 };
 inline constexpr std::string_view backward_section = "backward";
+inline constexpr std::string_view split_section = "split";
 
 struct key {
   std::string_view section;
@@ -86,6 +87,7 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"v_new", update_operand}, p.v_new.update);
   visit(key{"v_new", "key_operand", chunk_only, none, operand, left_out}, p.v_new.key_operand);
   visit(key{"v_new", "decay", gate_chunk, false, false, left_out}, p.v_new.decay);
+  visit(key{"v_new", "form", chunk_only, false, false, left_out}, p.v_new.form);
   visit(key{"o", "operand", always, false, operand}, p.o.operand);
   visit(key{"o", "accumulate"}, p.o.accumulate);
   visit(key{"o", "store"}, p.o.store);
@@ -93,9 +95,12 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"o", "state_operand", chunk_only, none, operand, left_out, stored}, p.o.state_operand);
   visit(key{"o", "value_operand", chunk_only, none, operand, left_out}, p.o.value_operand);
   visit(key{"o", "read_store", chunk_only, none, false, left_out}, p.o.read_store);
+  visit(key{split_section, "chunks", gate_chunk, false, false, left_out}, p.split.chunks);
   visit(key{backward_section, "accumulate", backward}, p.backward.accumulate);
   visit(key{backward_section, "operand", backward_chunk, false, operand}, p.backward.operand);
   visit(key{backward_section, "read_operand", backward_chunk, false, operand}, p.backward.read_operand);
+  visit(key{backward_section, "read_decay", backward_gate_chunk, false, false, left_out}, p.backward.read_decay);
+  visit(key{backward_section, "blocks", backward_gate_chunk, false, false, left_out}, p.backward.blocks);
   visit(key{backward_section, "intra_operand", backward_chunk, false, operand}, p.backward.intra_operand);
   visit(key{backward_section, "h", backward_chunk, none, operand, false, stored}, p.backward.h);
   visit(key{backward_section, "v_new", backward_chunk, none, operand, false, stored}, p.backward.v_new);

@@ -27,6 +27,7 @@ constexpr std::string_view stored_word = "stored";
 constexpr std::string_view whole_chunk = "chunk";
 constexpr std::string_view all_columns = "all";
 constexpr std::string_view value_tile = "value_tile";
+constexpr std::string_view one_part = "none";
 /// Of values of a key, of kernels and of exceptions: each is compared with the others.
 constexpr std::size_t longest_list = 1024;
 
@@ -41,6 +42,8 @@ names names_in(const detail::kind_names<Kind, N>& table) {
 constexpr const auto& words_of(gate_form) { return gate_form_names; }
 constexpr const auto& words_of(write_decay) { return write_decay_names; }
 constexpr const auto& words_of(read_decay) { return read_decay_names; }
+constexpr const auto& words_of(change_form) { return change_form_names; }
+constexpr const auto& words_of(cotangent_decay) { return cotangent_decay_names; }
 constexpr const auto& words_of(sum_order) { return sum_order_names; }
 constexpr const auto& words_of(tile_order) { return tile_order_names; }
 constexpr const auto& words_of(gate_gradient) { return gate_gradient_names; }
@@ -108,6 +111,7 @@ class reader {
     if (exception) return all;
     if (section == "gate") all.insert(all.end(), {"block", "contract"});
     if (section == "inverse") all.push_back("association");
+    if (section == plan_detail::split_section) all.push_back("truncation");
     if (section == "hardware") {
       all.insert(all.end(), {"exp2_ulps", "rsqrt_ulps", "flush_to_zero", "accumulator_bits", "truncation", "block"});
     }
@@ -257,6 +261,7 @@ class reader {
     for (const int i : named_list(node, k.text(), methods)) out.emplace_back(methods[static_cast<std::size_t>(i)].second);
   }
   void read_list(const toml::node& node, const key& k, choices<std::size_t>& out) const {
+    if (k.section == plan_detail::split_section) return read_parts(node, k, out);
     const bool columns = k.name == value_tile;
     const std::string_view word = columns ? all_columns : whole_chunk;
     list(node, k.text(), [&](const toml::node& one) {
@@ -269,6 +274,15 @@ class reader {
       const std::size_t length = length_of(one, k.text());
       if (columns && length == 0) fail(k.text(), one, "must be at least one column");
       add(out, length, k.text(), one);
+    });
+  }
+  void read_parts(const toml::node& node, const key& k, choices<std::size_t>& out) const {
+    list(node, k.text(), [&](const toml::node& one) {
+      if (one.is_string() && *one.value<std::string>() == one_part) return add(out, std::size_t{0}, k.text(), one);
+      if (!one.is_integer()) fail(k.text(), one, "must be a number of chunks, or \"none\" for a sequence in one part");
+      const std::size_t chunks = length_of(one, k.text());
+      if (chunks == 0) fail(k.text(), one, "must be at least one chunk");
+      add(out, chunks, k.text(), one);
     });
   }
   void read_list(const toml::node& node, const key& k, choices<bool>& out) const {
@@ -303,6 +317,11 @@ class reader {
         p.inverse.association = named_list(*node, "[inverse] association", merge_order_names);
       }
     }
+    if (section == plan_detail::split_section) {
+      const toml::node* node = table.get("truncation");
+      if (node == nullptr) fail("[split] truncation is not stated; a plan must state it");
+      if (!(node->is_string() && *node->value<std::string>() == one_part)) p.split.truncation = log_decay(*node);
+    }
     if (section != "hardware") return;
     if (const toml::node* node = table.get("exp2_ulps")) p.hardware.exp2_ulps = ulps(*node, "[hardware] exp2_ulps");
     if (const toml::node* node = table.get("rsqrt_ulps")) p.hardware.rsqrt_ulps = ulps(*node, "[hardware] rsqrt_ulps");
@@ -319,6 +338,12 @@ class reader {
   double ulps(const toml::node& node, const std::string& name) const {
     const auto value = node.value<double>();
     if (!node.is_number() || !(*value >= 0) || std::isinf(*value)) fail(name, node, "must be a number of ulps, 0 or more");
+    return *value;
+  }
+  double log_decay(const toml::node& node) const {
+    const auto value = node.value<double>();
+    if (!node.is_number() || !(*value < 0) || std::isinf(*value))
+      fail("[split] truncation", node, "must be a log decay below 0, such as -10, or \"none\"");
     return *value;
   }
   bool truth(const toml::node& node, const std::string& name) const {
@@ -422,8 +447,12 @@ class reader {
       if (e.change.backward.stated && !p.backward.stated)
         fail("[[when]] replaces keys of [backward], and the plan has no such section; state it, or leave them out");
     }
-    const auto has_blocks = [](gate_form f) { return f == gate_form::reference_block || f == gate_form::middle_block; };
-    const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks);
+    const auto has_blocks = [](gate_form f) { return f != gate_form::difference && f != gate_form::factored; };
+    const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks) ||
+                        std::any_of(p.backward.blocks.begin(), p.backward.blocks.end(), has_blocks);
+    if (!p.split.chunks.empty() && root.at_path("split.truncation").node() == nullptr)
+      fail("[split] truncation is not stated; a plan must state it");
+    if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a plan must state it");
     require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
     if (root.at_path("gate.contract") && !gated)
       fail("[gate] contract has no effect, so it may not be stated: no op of the plan has a gate");
@@ -454,6 +483,8 @@ class reader {
       refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");
       refuse(ops, stated.o.decay, read_decay::product, "[o] decay", read_decay_names, "q");
       refuse(ops, stated.backward.dg_form, gate_gradient::products, "[backward] dg_form", gate_gradient_names, "rows");
+      refuse(ops, stated.backward.read_decay, cotangent_decay::d_o, "[backward] read_decay", cotangent_decay_names, "q");
+      refuse(ops, stated.v_new.form, change_form::residual, "[v_new] form", change_form_names, "transforms");
     };
     both({}, p);
     for (const plan_exception& e : p.when) both(e.ops, e.change);

@@ -50,7 +50,8 @@ bool matters_backward(const key& k, const plan& first, const problem& p, path_ki
   const bool chunked = path == path_kind::chunk;
   if (!first.backward.stated) return false;
   if (k.name == "l2norm_from" && !p.qk_l2norm) return false;
-  if (k.name == "dg_form" && p.gate_per_channel()) return false;
+  if ((k.name == "dg_form" || k.name == "read_decay") && p.gate_per_channel()) return false;
+  if (k.name == "blocks" && !p.gate_per_channel()) return false;
   switch (k.where) {
     case backward_chunk:
       return chunked;
@@ -72,6 +73,7 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
   if (k.section == "l2norm" && !p.qk_l2norm) return false;
   if (k.section == "gate" && !p.g) return false;
   if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
+  if (k.section == plan_detail::split_section && (!p.g || p.gate_per_channel() || !first.split.truncation)) return false;
   if (k.section == plan_detail::backward_section) return matters_backward(k, first, p, path);
   switch (k.where) {
     case chunk_only:
@@ -108,12 +110,16 @@ template <class Kind, std::size_t N>
 std::string worded(const key& k, Kind kind, const detail::kind_names<Kind, N>& names) {
   return k.text() + " " + std::string(detail::name_in(names, kind));
 }
+std::string word_of(const key& k, change_form form) { return worded(k, form, change_form_names); }
+std::string word_of(const key& k, cotangent_decay factor) { return worded(k, factor, cotangent_decay_names); }
 std::string word_of(const key& k, tile_order order) { return worded(k, order, tile_order_names); }
 std::string word_of(const key& k, gate_gradient form) { return worded(k, form, gate_gradient_names); }
 std::string word_of(const key& k, diagonal_terms terms) { return worded(k, terms, diagonal_terms_names); }
 std::string word_of(const key& k, step_gradient form) { return worded(k, form, step_gradient_names); }
 std::string word_of(const key& k, norm_source source) { return worded(k, source, norm_source_names); }
 std::string word_of(const key& k, std::size_t rows) {
+  if (k.section == plan_detail::split_section)
+    return rows == 0 ? "in one part" : "in parts of " + std::to_string(rows) + " chunks";
   if (k.section == plan_detail::backward_section) return k.text() + " " + (rows == 0 ? "all" : std::to_string(rows));
   return rows == 0 ? std::string("inverse of the whole chunk") : "inverse by blocks of " + std::to_string(rows);
 }
@@ -207,6 +213,8 @@ class resolver {
     v.v_new.state_operand = unless_stored(p_.v_new.state_operand, v.state.accumulate);
     v.v_new.key_operand = unless_stored(p_.v_new.key_operand, v.state.accumulate);
     if (!p_.v_new.decay.empty()) v.v_new.decay = p_.v_new.decay.front();
+    if (!p_.v_new.form.empty()) v.v_new.form = p_.v_new.form.front();
+    if (!p_.split.chunks.empty() && p_.split.truncation) v.split = {p_.split.chunks.front(), *p_.split.truncation};
     v.o.state_operand = unless_stored(p_.o.state_operand, v.state.accumulate);
     v.o.value_operand = unless_stored(p_.o.value_operand, v.state.accumulate);
     if (!p_.o.decay.empty()) v.o.decay = p_.o.decay.front();
@@ -252,6 +260,8 @@ class resolver {
     b.state_sum = p.state_sum.empty() ? b.accumulate : p.state_sum.front().value;
     if (!p.state_sum_order.empty()) b.state_sum_order = p.state_sum_order.front();
     if (!p.dg_form.empty()) b.dg_form = p.dg_form.front();
+    if (!p.read_decay.empty()) b.read_decay = p.read_decay.front();
+    if (!p.blocks.empty()) b.blocks = p.blocks.front();
     if (!p.diagonal.empty()) b.diagonal = p.diagonal.front();
   }
 

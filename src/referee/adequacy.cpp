@@ -50,6 +50,7 @@ double largest_gate_exponent(const head_input& in, const plan_variant& v) {
         const std::size_t start = r / block * block;
         if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
         if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
+          if (v.form == gate_form::first_block) most = std::max(most, G[start] - G[r]);
           if (v.form == gate_form::middle_block)
             most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
           most = std::max(most, G[r] - G[start]);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "deltaproof/stages/backward_stages.hpp"
 #include "deltaproof/support/errors.hpp"
+#include "stages/backward_inner.hpp"
+#include "stages/backward_rows.hpp"
 #include "stages/head_stages.hpp"
 #include "support/parallel.hpp"
 
@@ -18,39 +21,38 @@ namespace {
 
 using namespace stages_detail;
 
-/// What is stored of the stages that are judged and of what they are made of; null: not.
-struct stored_tensors {
-  std::map<std::string_view, const tensor*> all;
+/// Made inside a chunk from most of what is stored.
+bool is_inner(std::string_view stage) {
+  return stage == "dAkk" || stage == "dg_local" || stage == "dbeta" || stage == "dk" || stage == "dk_hat" || stage == "dq" ||
+         stage == "dq_hat";
+}
 
-  explicit stored_tensors(const result& r) {
-    for (const auto* list : {&r.stages, &r.backward_stages, &r.gradients}) {
-      for (const auto& [name, t] : *list) all[name] = &t;
-    }
-  }
-  [[nodiscard]] const tensor* find(std::string_view name) const {
-    const auto found = all.find(name);
-    return found == all.end() ? nullptr : found->second;
-  }
-  /// The first of these that is not stored; empty if all are.
-  [[nodiscard]] std::string_view missing(std::initializer_list<std::string_view> names) const {
-    for (const std::string_view name : names) {
-      if (find(name) == nullptr) return name;
-    }
-    return {};
-  }
-};
-
-std::string_view missing_input(std::string_view stage, const stored_tensors& stored) {
+std::string_view missing_input(std::string_view stage, const stored_tensors& stored, const problem& p) {
   if (stage == "dh" || stage == "dinitial_state") return stored.missing({"w", "dv2"});
   if (stage == "dv2") return stored.missing({"dh", "dv_local"});
   if (stage == "dw") return stored.missing({"dv2", "h"});
   if (stage == "dAqk") return stored.missing({"v_new"});
   if (stage == "dv") return stored.missing({"Ai", "dv2"});
   if (stage == "dg") return stored.missing({"dg_local"});
+  if (p.qk_l2norm && stage == "dq") return stored.missing({"dq_hat"});
+  if (p.qk_l2norm && stage == "dk") return stored.missing({"dk_hat"});
+  if (stage == "dq" || stage == "dq_hat") return stored.missing({"h", "v_new"});
+  if (is_inner(stage)) return stored.missing({"h", "v_new", "dh", "dv2", "Ai"});
   return {};
 }
 
-using tallies_of = std::map<std::string, tally, std::less<>>;
+/// Why the plan's kernel leaves nothing that this stage could be recomputed from; empty where it does.
+std::string_view not_recomputed(std::string_view stage, const plan_variant& v, const problem& p) {
+  const bool of_state = stage == "dh" || stage == "dinitial_state";
+  if (of_state && v.split.chunks > 0) return "the plan splits sequences";
+  if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv")) return "the plan has no u and w";
+  const bool through_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
+  if (stage == "dbeta" && (through_step || v.backward->dbeta_form == step_gradient::divide))
+    return "beta is not what the gradient of the step is taken of";
+  if ((stage == "dk" || stage == "dk_hat") && p.rule != rule_kind::euler && !(p.qk_l2norm && stage == "dk"))
+    return "the step depends on k";
+  return {};
+}
 
 /// One head of one sequence under one choice of operands, chunks from the last to the first.
 class backward_head {
@@ -66,6 +68,8 @@ class backward_head {
         errors_{roundings},
         u_{unit_roundoff(b_.accumulate)},
         in_{load_head(p, place.sequence, place.head, roundings)},
+        dq_(in_.tokens, p.key_dim()),
+        dk_(in_.rows, p.key_dim()),
         first_row_{place.sequence.batch * p.steps() + place.sequence.first_token * p.num_householder},
         d_state_(p.key_dim(), p.value_dim()) {}
 
@@ -77,6 +81,10 @@ class backward_head {
     if (wanted("dinitial_state")) judge_state("dinitial_state", place_.number * heads() + place_.head);
     if (wanted("dg")) judge_dg();
   }
+  /// Of this head alone, in the formats of [backward] dq and dk: for the sum over a group.
+  [[nodiscard]] const balls& dq() const { return dq_; }
+  [[nodiscard]] const balls& dk() const { return dk_; }
+  [[nodiscard]] const head_inputs& inputs() const { return in_; }
 
  private:
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
@@ -173,6 +181,7 @@ class backward_head {
     }
     if (wanted("dAqk")) judge_weight_gradients();
     if (wanted("dv")) judge_values();
+    judge_inside(decays);
     if (stored_.missing({"w", "dv2"}).empty()) pass_state(decays);
   }
 
@@ -189,6 +198,7 @@ class backward_head {
       how.operand = by_channel() ? v_.A.operand : b_.operand;
       how.form = !by_channel() || v_.form == gate_form::difference ? gram_form::difference
                  : v_.form == gate_form::middle_block              ? gram_form::middle_blocks
+                 : v_.form == gate_form::first_block               ? gram_form::first_blocks
                                                                    : gram_form::reference_blocks;
       how.block = v_.gate_block;
       how.accumulate = u_;
@@ -232,6 +242,67 @@ class backward_head {
       for (std::size_t j = 0; j < values(); ++j) want.set(i, j, scaled(want.at(i, j), step.at(i, 0)));
     }
     judge("dv", rows_of("dv", values(), values()), want);
+  }
+
+  [[nodiscard]] bool wants_queries() const { return wanted("dq_hat") || (wanted("dq") && !p_.qk_l2norm); }
+  [[nodiscard]] bool wants_inside() const {
+    return wanted("dAkk") || wanted("dg_local") || wanted("dbeta") || wanted("dk_hat") || (wanted("dk") && !p_.qk_l2norm);
+  }
+
+  void judge_inside(chunk_decays& decays) {
+    const bool all = wants_inside();
+    if (!all && !wants_queries()) return;
+    chunk_given given;
+    given.q = q_;
+    given.k = k_;
+    given.v = in_.v.slice(begin_, rows_);
+    given.step = in_.step.slice(begin_, rows_);
+    given.d_o = d_o_;
+    given.h = state_of(*stored_.find("h"), chunk_index());
+    given.v_new = rows_of("v_new", values(), values());
+    if (by_channel() && stored_.find("dAqk") != nullptr) given.ds = square_of("dAqk", true);
+    if (all) {
+      given.dh = state_of(*stored_.find("dh"), chunk_index());
+      given.dv2 = rows_of("dv2", values(), values());
+      given.Ai = square_of("Ai", true);
+      if (stored_.find("dw") != nullptr) given.dw = rows_of("dw", keys(), keys());
+    }
+    const chunk_backward chunk(p_, v_, errors_, decays, given);
+    if (!all) return keep_queries(chunk.queries());
+    balls dA = chunk.inverse();
+    if (wanted("dAkk")) {
+      const balls stored = square_of("dAkk", false);
+      std::vector<std::size_t> limits(rows_);
+      for (std::size_t i = 0; i < rows_; ++i) limits[i] = i;
+      judge("dAkk", stored, dA, &limits);
+      dA = stored;
+    } else {
+      dA = narrow(std::move(dA), {b_.dA, false});
+    }
+    const chunk_gradients found = chunk.all(dA);
+    keep_queries(found.dq);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      for (std::size_t m = 0; m < keys(); ++m) dk_.set(begin_ + i, m, found.dk.at(i, m));
+    }
+    if (wanted("dbeta")) judge("dbeta", rows_of("dbeta", 1, 1), narrow(found.d_step, {b_.dbeta, false}));
+    if (wanted("dg_local")) judge("dg_local", rows_of("dg_local", found.dg.cols, found.dg.cols), found.dg);
+  }
+
+  void keep_queries(const balls& dq) {
+    const std::size_t n = p_.num_householder;
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if ((begin_ + i + 1) % n != 0) continue;
+      for (std::size_t m = 0; m < keys(); ++m) dq_.set((begin_ + i) / n, m, dq.at(i, m));
+    }
+  }
+
+  /// Its rows and columns of this chunk, 0 above the diagonal (and on it, if strict).
+  [[nodiscard]] balls square_of(std::string_view name, bool diagonal) const {
+    balls out = rows_of(name, v_.chunk, rows_);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      for (std::size_t j = diagonal ? i + 1 : i; j < rows_; ++j) out.set(i, j, {});
+    }
+    return out;
   }
 
   /// dS <- e^{G_C} dS + scale (q e^G)^T do - w^T dv2, dv2 as it was before it was stored.
@@ -286,6 +357,7 @@ class backward_head {
   arithmetic_errors errors_;
   double u_;
   head_inputs in_;
+  balls dq_, dk_;
   std::size_t first_row_;
   balls d_state_;
   std::size_t chunk_ = 0, begin_ = 0, rows_ = 0;
@@ -305,12 +377,15 @@ std::vector<head_place> every_head(const problem& p, std::size_t chunk) {
   return all;
 }
 
-/// One for each pair of operands: nothing else of a variant changes what is recomputed.
+/// One for each choice that changes what is recomputed.
 std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
   std::vector<plan_variant> out;
   for (const plan_variant& v : all) {
     const bool known = std::any_of(out.begin(), out.end(), [&](const plan_variant& x) {
-      return x.backward->operand == v.backward->operand && x.backward->read_operand == v.backward->read_operand &&
+      const backward_variant &a = *x.backward, &b = *v.backward;
+      return a.operand == b.operand && a.read_operand == b.read_operand && a.intra_operand == b.intra_operand &&
+             a.blocks == b.blocks && a.h == b.h && a.v_new == b.v_new && a.state_sum == b.state_sum &&
+             a.state_sum_order == b.state_sum_order && a.dg_form == b.dg_form && a.l2norm_from == b.l2norm_from &&
              x.A.operand == v.A.operand && x.beta == v.beta;
     });
     if (!known) out.push_back(v);
@@ -341,9 +416,10 @@ backward_stage_report measure_backward_stages(const plan& plan, const problem& p
   tallies_of empty;
   for (const std::string_view stage : judged_backward_stages) {
     if (stored.find(stage) == nullptr || (stage == "dg" && !p.g)) continue;
-    const std::string_view missing = missing_input(stage, stored);
-    if (!missing.empty()) {
-      report.unjudged.push_back({std::string(stage), std::string(missing) + " is not stored", true});
+    const std::string_view missing = missing_input(stage, stored, p), other = not_recomputed(stage, alternatives.front(), p);
+    if (!missing.empty() || !other.empty()) {
+      const std::string why = !other.empty() ? std::string(other) : std::string(missing) + " is not stored";
+      report.unjudged.push_back({std::string(stage), why, other.empty()});
       continue;
     }
     empty.emplace(stage, tally(stored.find(stage)->element_format()));
@@ -352,8 +428,19 @@ backward_stage_report measure_backward_stages(const plan& plan, const problem& p
   std::map<std::string, stage_measurement, std::less<>> best;
   for (const plan_variant& v : alternatives) {
     std::vector<tallies_of> of_heads(heads.size(), empty);
-    parallel_for(heads.size(), threads,
-                 [&](std::size_t i) { backward_head(p, stored, v, roundings, heads[i], of_heads[i]).run(); });
+    // Heads that share q and k follow each other.
+    const std::size_t group = p.value_heads() / p.key_heads();
+    const arithmetic_errors errors(roundings);
+    parallel_for(heads.size() / group, threads, [&](std::size_t i) {
+      std::vector<std::unique_ptr<backward_head>> members;
+      backward_group_rows shared(p, stored, v, errors, heads[i * group], of_heads[i * group]);
+      for (std::size_t at = i * group; at < (i + 1) * group; ++at) {
+        members.push_back(std::make_unique<backward_head>(p, stored, v, roundings, heads[at], of_heads[at]));
+        members.back()->run();
+        shared.add(members.back()->dq(), members.back()->dk(), members.back()->inputs());
+      }
+      shared.judge();
+    });
     for (const auto& [stage, unused] : empty) {
       tally all = unused;
       for (const tallies_of& one : of_heads) all.merge(one.find(stage)->second);

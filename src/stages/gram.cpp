@@ -114,8 +114,10 @@ void by_blocks(const gram_call& call, balls& out) {
     std::size_t end = begin;
     while (end < call.x.rows && call.row_of[end] < last) ++end;
     const bool past = by_reference(call, {begin, end, 0, first, first}, out);
-    const std::size_t middle = std::min(first + call.how.block / 2, call.k.rows - 1);
-    const bool inside = call.how.form == gram_form::middle_blocks && by_reference(call, {begin, end, first, last, middle}, out);
+    const std::size_t within = call.how.form == gram_form::middle_blocks ? call.how.block / 2 : 0;
+    const std::size_t reference = std::min(first + within, call.k.rows - 1);
+    const bool inside =
+        call.how.form != gram_form::reference_blocks && by_reference(call, {begin, end, first, last, reference}, out);
     for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t j = past ? first : 0; j < (inside ? std::min(first, call.columns(i)) : call.columns(i)); ++j) {
         term_by_term(call, i, j, out);

@@ -69,6 +69,7 @@ option<gram_rounding> gram_of(const plan_variant& v, bool channels, const std::s
   if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
   if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
   if (channels && v.form == gate_form::middle_block) g.form = gram_form::middle_blocks;
+  if (channels && v.form == gate_form::first_block) g.form = gram_form::first_blocks;
   // A decay that each factor carries on its own is rounded with it; the checker knows that form only where gates have channels.
   const bool on_factors = v.form == gate_form::factored || (!channels && v.form != gate_form::difference);
   if (on_factors && (v.form == gate_form::factored || v.A.operand.to.precision < v.A.accumulate.precision))

@@ -44,6 +44,64 @@ TEST(emulate_gradients, in_fp64_every_variant_gives_the_exact_gradients) {
   EXPECT_GT(compared, 4000U);
 }
 
+TEST(emulate_gradients, in_fp64_every_form_gives_the_exact_outputs_and_gradients) {
+  plan residual = plan_named("fp64"), on_do = residual, parts = residual;
+  residual.v_new.form = {change_form::residual};
+  on_do.backward.read_decay = {cotangent_decay::d_o};
+  parts.split = {{1, 2}, -60.0};
+  std::vector<plan> by_channel(2, plan_named("fp64"));
+  by_channel[0].backward.blocks = {gate_form::reference_block, gate_form::middle_block, gate_form::first_block};
+  by_channel[1].gate.form = {gate_form::first_block};
+  std::size_t compared = 0;
+  for (const auto& [name, p] : problems_with_gradients(fp64)) {
+    const reference_gradients truth = solve_gradients(p);
+    const reference outputs = solve(p);
+    for (const plan& declared : p.gate_per_channel() ? by_channel : std::vector<plan>{residual, on_do, parts}) {
+      for (const plan_variant& v : gradient_variants(declared, p, path_kind::chunk, 16)) {
+        const result r = emulate_gradients(p, v, {}, 1);
+        EXPECT_LT(relative_distance(r.o.to_doubles(), outputs.o.value), wide_error) << name << ", " << v.name;
+        for (const auto& [tensor_name, t] : truth.tensors) {
+          const double error = relative_distance(r.gradients.at(tensor_name).to_doubles(), t.value);
+          EXPECT_LT(error, wide_error) << tensor_name << " of " << name << ", " << v.name;
+          ++compared;
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 4000U);
+}
+
+TEST(emulate_gradients, a_part_forgets_what_decays_enough_before_it) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.dtype = fp64;
+  g.tokens = 96;
+  g.key_dim = g.value_dim = 8;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "normal";
+  g.cotangents = true;
+  g.gate = "-0.2";  // 3.2 a chunk
+  const problem p = generate(g);
+  const reference_gradients truth = solve_gradients(p);
+  plan split = plan_named("fp64");
+  const auto run = [&](std::size_t chunks, double truncation) {
+    split.split = {{chunks}, truncation};
+    const result r = emulate_gradients(p, gradient_variants(split, p, path_kind::chunk, 16).front(), {}, 1);
+    std::vector<double> errors;
+    for (const char* name : {"dq", "dk", "dv", "dbeta"})
+      errors.push_back(relative_distance(r.gradients.at(name).to_doubles(), truth.tensors.at(name).value));
+    return errors;
+  };
+  for (const double error : run(2, -3.0)) {  // one chunk of warm-up
+    EXPECT_GT(error, 1e-4);
+    EXPECT_LT(error, 0.1);
+  }
+  for (const double error : run(2, -6.0)) EXPECT_LT(error, 5e-3);
+  // Two chunks never decay that far, and a part of six is the sequence.
+  for (const double error : run(2, -7.0)) EXPECT_LT(error, wide_error);
+  for (const double error : run(6, -3.0)) EXPECT_LT(error, wide_error);
+}
+
 TEST(emulate_gradients, the_reference_run_is_the_adjoint_and_measures_a_run_in_fp64) {
   for (const auto& [name, p] : problems_with_gradients(fp64)) {
     const reference_gradients truth = solve_gradients(p);

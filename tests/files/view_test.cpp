@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "support/thrown.hpp"
 
@@ -139,6 +139,44 @@ TEST(result_view, says_which_tensor_is_wrong_and_what_to_do) {
   EXPECT_THAT(refusal([](result_view& v) { v.chunk_size.reset(); }), HasSubstr("add chunk_size"));
   EXPECT_THAT(refusal([](result_view& v) { v.stages["W"] = v.stages["w"]; }),
               HasSubstr("unknown tensor \"W\" of a result; the names are o, final_state, g_cumsum_log2, A"));
+}
+
+TEST(result_view, holds_gradients_and_stages_of_a_backward_pass) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 40;
+  g.key_dim = 16;
+  g.value_dim = 8;
+  g.key_heads = 1;
+  g.value_heads = 2;
+  g.cotangents = true;
+  const problem p = generate(g);
+  problem_view given = view_of(p);
+  given.d_o = tensor_view(*p.d_o);
+  given.d_final_state = tensor_view(*p.d_final_state);
+  EXPECT_EQ(copied(given).d_o->to_doubles(), p.d_o->to_doubles());
+  EXPECT_EQ(copied(given).d_final_state->to_doubles(), p.d_final_state->to_doubles());
+  emulation_options how;
+  how.stages = true;
+  const result r = emulate_gradients(p, gradient_variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 16).front(), how);
+  result_view view = view_of(r);
+  for (const auto& [name, t] : r.backward_stages) view.stages.emplace(name, tensor_view(t));
+  for (const auto& [name, t] : r.gradients) view.gradients.emplace(name, tensor_view(t));
+  const result same = copied(view, p);
+  ASSERT_EQ(same.gradients.size(), r.gradients.size());
+  ASSERT_EQ(same.backward_stages.size(), r.backward_stages.size());
+  for (const auto& [name, t] : r.gradients) EXPECT_EQ(same.gradients.at(name).to_doubles(), t.to_doubles()) << name;
+  for (const auto& [name, t] : r.backward_stages) EXPECT_EQ(same.backward_stages.at(name).to_doubles(), t.to_doubles()) << name;
+  // Of a backward pass alone, states as (V, K).
+  result_view alone;
+  alone.state_layout = layout_kind::vk;
+  const tensor turned = copied(tensor_view(r.gradients.at("dinitial_state")).with_last_axes_swapped(), "dinitial_state");
+  alone.gradients = {{"dq", tensor_view(r.gradients.at("dq"))}, {"dinitial_state", tensor_view(turned)}};
+  const result backward = copied(alone, p);
+  EXPECT_FALSE(backward.has_outputs());
+  EXPECT_EQ(backward.gradients.at("dinitial_state").to_doubles(), r.gradients.at("dinitial_state").to_doubles());
+  alone.gradients.emplace("dz", tensor_view(r.o));
+  EXPECT_THAT(thrown([&] { (void)copied(alone, p); }), AllOf(HasSubstr("dz"), HasSubstr("dinitial_state")));
 }
 
 TEST(keep, copies_a_buffer_before_it_is_written_over) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "deltaproof/files/exchange.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
@@ -51,6 +52,49 @@ TEST(regimes, has_the_published_names_in_their_order) {
     EXPECT_EQ(&regime_named(r.name), &regime_named(r.name));
   }
   EXPECT_EQ(names, published);
+}
+
+TEST(regimes, show_faults_of_backward_passes) {
+  const auto drawn = [](std::string_view regime) {
+    generation g = small(regime);
+    g.value_dim = g.key_dim;
+    g.cotangents = true;
+    return generate(g);
+  };
+  for (const double x : drawn("saturated-gates").g->to_doubles()) EXPECT_EQ(x, -5);
+  const std::vector<double> beta = drawn("beta-zero").beta.to_doubles();
+  EXPECT_GT(std::count(beta.begin(), beta.end(), 0.0), 3);
+  EXPECT_GT(std::count(beta.begin(), beta.end(), 0x1p-24), 3);
+  const problem states = drawn("state-cotangent");
+  EXPECT_FALSE(states.d_o);
+  for (const auto& t : {*states.initial_state, *states.d_final_state}) {
+    const std::vector<double> values = t.to_doubles();
+    std::set<double> sizes;
+    for (const double x : values) {
+      int exponent = 0;
+      EXPECT_EQ(std::fabs(std::frexp(x, &exponent)), 0.5) << x;
+      sizes.insert(std::fabs(x));
+    }
+    EXPECT_GT(sizes.size(), 20U);
+  }
+  // dq of the normalised q lies along it, and the norm takes it away: what is left is of the size of its epsilon.
+  problem along = drawn("along-q");
+  const std::vector<double> taken = solve_gradients(along).tensors.at("dq").value;
+  along.qk_l2norm = false;
+  const std::vector<double> whole = solve_gradients(along).tensors.at("dq").value;
+  const std::vector<double> q = along.q.to_doubles();
+  const std::size_t K = along.key_dim();
+  for (std::size_t row = 0; row < q.size() / K; ++row) {
+    double cross = 0, size = 0, left = 0;
+    for (std::size_t m = 0; m < K; ++m) {
+      const double x = whole[row * K + m];
+      cross = std::max(cross, std::fabs(x * q[row * K] - whole[row * K] * q[row * K + m]));
+      size = std::max(size, std::fabs(x * q[row * K + m]));
+      left = std::max(left, std::fabs(taken[row * K + m]));
+    }
+    EXPECT_LE(cross, 1e-6 * size) << row;
+    EXPECT_LT(left, 0.02) << row;
+  }
 }
 
 TEST(regimes, completes_once_and_for_all) {

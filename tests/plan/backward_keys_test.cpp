@@ -56,6 +56,20 @@ TEST(backward_keys, are_what_the_public_kernels_do) {
   EXPECT_EQ(tokens.residual, bf16);
   EXPECT_EQ(tokens.value_tile, 32U);
   EXPECT_EQ(of("fla-chunk-gdn", small(op_kind::gated_delta_rule, fp32), 64).front().backward->operand, (narrowing{tf32, true}));
+  const plan_variant qla = of("flashqla", small(op_kind::gated_delta_rule, bf16), 64).front();
+  EXPECT_EQ(qla.v_new.form, change_form::residual);
+  EXPECT_EQ(qla.backward->read_decay, cotangent_decay::d_o);
+  EXPECT_EQ(qla.backward->state_sum, fp32);
+  EXPECT_EQ(qla.split.chunks, 0U);
+  const auto parts = of("flashqla", small(op_kind::gated_delta_rule, bf16), 64);
+  const auto in_parts = std::find_if(parts.begin(), parts.end(), [](const plan_variant& v) { return v.split.chunks == 8; });
+  ASSERT_NE(in_parts, parts.end());
+  EXPECT_EQ(in_parts->split.truncation, -10);
+  EXPECT_EQ(in_parts->name, "flashqla (in parts of 8 chunks)");
+  const plan_variant gym = of("attention-gym-kda", small(op_kind::kda, bf16), 64).front();
+  EXPECT_EQ(gym.form, gate_form::first_block);
+  EXPECT_EQ(gym.backward->blocks, gate_form::middle_block);
+  EXPECT_EQ(gym.backward->state_sum, fp32);
   EXPECT_TRUE(of("fla-recurrent-gdn", small(op_kind::gated_delta_rule, bf16), 0).empty());
 }
 
@@ -99,6 +113,12 @@ TEST(backward_keys, refuse_what_means_nothing) {
   refused(plan_lines(full).set("backward", "accumulate", "\"none\""), {"accumulate", "nothing is rounded"});
   refused(plan_lines(full).set("backward", "residual", "\"X\""), {"[backward] residual has no effect", "path is chunk"});
   refused(plan_lines(full).set("backward", "value_tile", "32"), {"[backward] value_tile has no effect"});
+  refused(plan_lines(full).set("backward", "read_decay", "\"do\""), {"read_decay", "contradicts ops = \"kda\""});
+  refused(plan_lines(full).set("v_new", "form", "\"residual\""), {"[v_new] form", "contradicts ops = \"kda\""});
+  refused(plan_lines(full).set("split", "chunks", "8"), {"[split] truncation is not stated"});
+  refused(plan_lines(full).set("split", "truncation", "-10"), {"[split] chunks is not stated"});
+  refused(plan_lines(full).set("split", "truncation", "10"), {"[split] truncation = 10", "below 0"});
+  refused(plan_lines(full).set("split", "chunks", "0"), {"[split] chunks = 0", "at least one chunk"});
   plan_lines tokens = full;
   for (const char* value : {"0", "\"chunk\""})
     refused(plan_lines(tokens).set("", "path", "[\"chunk\", \"recurrent\"]").set("backward", "value_tile", value),

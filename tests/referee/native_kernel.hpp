@@ -246,6 +246,7 @@ class native_head {
     std::optional<std::size_t> reference;
     const bool factored = v_.form == gate_form::factored;
     if (channels && v_.form != gate_form::difference) {
+      if (v_.form == gate_form::first_block && j >= start) reference = start;
       if (v_.form == gate_form::middle_block && j >= start) reference = std::min(start + block / 2, G.rows() - 1);
       if (!factored && j < start) reference = start;
     }

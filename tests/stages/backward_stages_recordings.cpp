@@ -49,7 +49,7 @@ TEST(backward_stages, of_recorded_kernels_are_within_their_bounds) {
     for (const stage_measurement& m : report.stages) {
       std::printf("%-24s %-15s %6zu judged, %zu bad, worst %.3f of its bound, rms %.3f\n", one.name.c_str(), m.name.c_str(),
                   m.judged, m.bad, m.worst ? m.worst->ratio : 0.0, m.rms_ratio);
-      EXPECT_EQ(m.bad, 0U) << one.name << " " << m.name;
+      EXPECT_EQ(m.bad, 0U) << one.name << " " << describe(m);
       EXPECT_EQ(m.unbounded, 0U) << one.name << " " << m.name;
       judged += m.judged;
     }

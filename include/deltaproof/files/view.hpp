@@ -52,27 +52,30 @@ struct problem_view {
   activation_kind beta_activation = activation_kind::none;
   std::size_t num_householder = 1;
   std::string note = {};
+  tensor_view d_o = {};            ///< [B, T, HV, V]: do, of a backward pass
+  tensor_view d_final_state = {};  ///< as initial_state, in its layout
 };
 
 /// What came out. `kernel`: a name of yours, or one that a plan lists, which then is judged by that plan.
 struct result_view {
   tensor_view o = {};                              ///< [B, T, HV, V]
   tensor_view final_state = {};                    ///< [N, HV, K, V], or [N, HV, V, K] for layout vk
-  layout_kind state_layout = layout_kind::kv;      ///< of final_state and of the stage h
-  std::map<std::string, tensor_view> stages = {};  ///< by the names in stage_names
+  layout_kind state_layout = layout_kind::kv;      ///< of final_state, dinitial_state and the stages h and dh
+  std::map<std::string, tensor_view> stages = {};  ///< by the names in stage_names and backward_stage_names
   std::string kernel = {};
-  std::optional<path_kind> path = {};          ///< nothing: chunk where a chunk_size is stated
-  std::optional<std::size_t> chunk_size = {};  ///< C, in rows of k
-  std::string producer = {};                   ///< commit, compiler, card
+  std::optional<path_kind> path = {};                 ///< nothing: chunk where a chunk_size is stated
+  std::optional<std::size_t> chunk_size = {};         ///< C, in rows of k
+  std::string producer = {};                          ///< commit, compiler, card
+  std::map<std::string, tensor_view> gradients = {};  ///< by the names in gradient_names; with these o may be absent
 };
 
 /// The problem of the same bits, initial_state as (K, V). Throws: as copied(tensor_view) and as validate.
 [[nodiscard]] problem copied(const problem_view& view);
-/// The result of the same bits; final_state keeps its layout, h is (K, V). Throws: as copied(tensor_view); shape_error or
-/// format_error where it is no result of `p`.
+/// The result of the same bits; final_state keeps its layout; h, dh and dinitial_state are (K, V). Throws: as
+/// copied(tensor_view); shape_error or format_error where it is no result of `p`.
 [[nodiscard]] result copied(const result_view& view, const problem& p);
 
-/// Copies a tensor into `r` now: "o", "final_state" (which sets r.state_layout) or a stage by its name.
+/// Copies a tensor into `r` now: "o", "final_state" (which sets r.state_layout), a stage or a gradient by its name.
 /// Throws: as copied(tensor_view); format_error for another name.
 void keep(result& r, std::string_view name, const tensor_view& view, layout_kind layout = layout_kind::kv);
 

@@ -65,13 +65,14 @@ struct narrowing {
 /// How decay enters a product of rows i and j. `difference`: e^{G_i-G_j} on the finished product, or term by term where the
 /// gate has channels. `factored`: x e^{G_i} times k e^{-G_j}. `reference_block`: outside the diagonal blocks x e^{G_i-R}
 /// times k e^{R-G_j}, R the gate of the first row of i's block; inside term by term. `middle_block`: inside the diagonal
-/// blocks too, R the gate of the block's middle row.
-enum class gate_form { difference, factored, reference_block, middle_block };
-inline constexpr detail::kind_names<gate_form, 4> gate_form_names{{
+/// blocks too, R the gate of the block's middle row. `first_block`: so, but R the gate of the block's first row.
+enum class gate_form { difference, factored, reference_block, middle_block, first_block };
+inline constexpr detail::kind_names<gate_form, 5> gate_form_names{{
     {gate_form::difference, "difference"},
     {gate_form::factored, "factored"},
     {gate_form::reference_block, "reference-block"},
     {gate_form::middle_block, "middle-block"},
+    {gate_form::first_block, "first-block"},
 }};
 
 /// Order in which a product's terms are added. `blocks_of_16`: sums of 16 terms, each from zero, added to the accumulator;
@@ -98,6 +99,12 @@ inline constexpr detail::kind_names<merge_order, 4> merge_order_names{{
 
 /// What carries v_new into the state: the value before it is stored, narrowed once, or the stored one.
 enum class update_source { computed, stored };
+
+/// How v_new is made: u - w h, or (Ai b e^{G_i - G_j}) (v - e^G (k h)), with A and Ai without a gate, and no w and no u. The gate
+/// of the second is one number.
+enum class change_form { transforms, residual };
+inline constexpr detail::kind_names<change_form, 2> change_form_names{
+    {{change_form::transforms, "transforms"}, {change_form::residual, "residual"}}};
 
 /// Which factor of k^T v_new carries the decay to the end of the chunk where the gate is one number a token. Channels force k.
 enum class write_decay { v_new, k };
@@ -128,6 +135,11 @@ inline constexpr detail::kind_names<diagonal_terms, 2> diagonal_terms_names{
 enum class gate_gradient { rows, products };
 inline constexpr detail::kind_names<gate_gradient, 2> gate_gradient_names{
     {{gate_gradient::rows, "rows"}, {gate_gradient::products, "products"}}};
+
+/// What e^G is multiplied into in scale (q e^G)^T do: q, or do together with the scale. A gate of channels forces q.
+enum class cotangent_decay { q, d_o };
+inline constexpr detail::kind_names<cotangent_decay, 2> cotangent_decay_names{
+    {{cotangent_decay::q, "q"}, {cotangent_decay::d_o, "do"}}};
 
 /// dbeta as the sum over what beta multiplies, or as the gradient of beta times that, divided by beta.
 enum class step_gradient { sum, divide };
@@ -161,8 +173,9 @@ struct backward_variant {
   format accumulate = fp32;  ///< every sum of a product, dS, and what is multiplied entry by entry
 
   // By chunks.
-  narrowing operand;               ///< of each product that no other member names
-  narrowing read_operand;          ///< of q e^G and do in dS += scale (q e^G)^T do
+  narrowing operand;       ///< of each product that no other member names
+  narrowing read_operand;  ///< of q e^G and do in dS += scale (q e^G)^T do
+  cotangent_decay read_decay = cotangent_decay::q;
   narrowing intra_operand;         ///< of ds, dA, and of decayed q, k and b k in ds k, ds^T q, dA k and dA^T (b k)
   std::optional<narrowing> h;      ///< the state before a chunk as it is multiplied; nothing: h as the forward pass stores it
   std::optional<narrowing> v_new;  ///< likewise
@@ -253,6 +266,7 @@ struct plan_variant {
     update_source update = update_source::computed;
     narrowing update_operand;
     std::optional<narrowing> key_operand;  ///< of k in k^T v_new; nothing: update_operand
+    change_form form = change_form::transforms;
     write_decay decay = write_decay::v_new;
   } v_new;
 
@@ -265,6 +279,14 @@ struct plan_variant {
     std::optional<narrowing> value_operand;  ///< of v_new; nothing: `operand`
     std::optional<format> read_store;        ///< q h is rounded to this before its decay, the scale and the sum
   } o;
+
+  /// A sequence in parts of so many chunks, each from a state of its own: 0 is no part but the whole. Where the log decays of the
+  /// last chunks of a part add up to less than `truncation`, the next part begins with what they write into a state of zeros; in
+  /// the backward pass likewise from behind. Where they never do, the state is carried as within a part.
+  struct {
+    std::size_t chunks = 0;
+    double truncation = 0;
+  } split;
 
   double exp2_ulps = 0;  ///< error of an exponential and of 1/sqrt beyond half an ulp of `cumsum`, uniform in +- this
   double rsqrt_ulps = 0;
@@ -334,15 +356,22 @@ struct plan {
     choices<format_choice> store, state_operand, update_operand, key_operand;
     choices<update_source> update;
     choices<write_decay> decay;
+    choices<change_form> form;
   } v_new;
   struct {
     choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store;
     choices<read_decay> decay;
   } o;
   struct {
+    choices<std::size_t> chunks;       ///< 0: one part
+    std::optional<double> truncation;  ///< a log decay below 0; nothing: no part forgets what was before it
+  } split;
+  struct {
     bool stated = false;
     choices<format_choice> accumulate, operand, read_operand, intra_operand, h, v_new, dh, dv_local, dv2, dw, ds, dA_between, dA,
         state_sum, residual, dv, dq, dk, dbeta, dg, group_sum, group_store;
+    choices<cotangent_decay> read_decay;
+    choices<gate_form> blocks;  ///< empty: as the forward pass
     choices<tile_order> state_sum_order;
     choices<gate_gradient> dg_form;
     choices<diagonal_terms> diagonal;

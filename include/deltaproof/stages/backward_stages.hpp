@@ -4,10 +4,12 @@
 // Recomputes stored stages of a chunk kernel's backward pass from their own stored inputs, as stages.hpp does those of the
 // forward pass: `measure_backward_stages(plan, problem, result)` says for each how far each element is from what it should be, in
 // units of a bound derived for that element. dh is rebuilt from dfinal_state, do and the stored w and dv2; dv2 from the stored dh
-// and dv_local; dg from dg_local. Operands are rounded here as [backward] of the plan says, sums are made in fp64 and their own
+// and dv_local; dg from dg_local; dq and dk with a norm from dq_hat and dk_hat, and the rest from h, v_new, dh, dv2 and Ai.
+// Operands are rounded here as [backward] of the plan says, sums are made in fp64 and their own
 // error is part of the bound. It exists to tell which stage of a wrong backward pass is wrong.
 //
-// Not claimed: dAkk, dg_local, dq, dk and dbeta, which have too many inputs that are not stored, are not recomputed.
+// Not claimed: dbeta behind an activation or a rule, and dk behind a rule, are not recomputed; where a plan sums <h, dh> in a
+// format of few bits, the bound on the last row of each chunk of dg_local is wide.
 #pragma once
 
 #include <array>
@@ -19,8 +21,9 @@
 namespace deltaproof {
 
 /// In the order in which a backward pass computes them.
-inline constexpr std::array<std::string_view, 8> judged_backward_stages{"dv_local", "dh", "dv2", "dw",
-                                                                        "dAqk",     "dv", "dg",  "dinitial_state"};
+inline constexpr std::array<std::string_view, 15> judged_backward_stages{
+    "dv_local", "dh",     "dv2",    "dw", "dAqk", "dAkk", "dg_local",      "dv",
+    "dbeta",    "dq_hat", "dk_hat", "dq", "dk",   "dg",   "dinitial_state"};
 
 struct backward_stage_report {
   std::vector<stage_measurement> stages;  ///< in the order of judged_backward_stages

@@ -34,8 +34,8 @@ namespace deltaproof {
 /// A and Aqk. `difference`: e^{G_i-G_j} on the finished product, or term by term where the gate has channels.
 /// `reference_blocks`: outside the diagonal blocks of `block` rows, x e^{G_i-R} and k e^{R-G_j} (R the first row of i's
 /// block) are narrowed to `operand` and multiplied; inside, term by term. `middle_blocks`: inside the diagonal blocks too,
-/// with R the row in the block's middle.
-enum class gram_form { difference, reference_blocks, middle_blocks };
+/// with R the row in the block's middle. `first_blocks`: so, with R its first row.
+enum class gram_form { difference, reference_blocks, middle_blocks, first_blocks };
 struct gram_rounding {
   std::string name;
   gram_form form = gram_form::difference;
