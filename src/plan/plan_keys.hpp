@@ -46,6 +46,45 @@ inline constexpr std::string_view update_operand = "update_operand";
 inline constexpr std::string_view between_calls = "between_calls";
 
 template <class Plan, class Visit>
+void for_each_backward_key(Plan& p, Visit&& visit) {
+  using enum needed;
+  constexpr bool none = true;
+  constexpr bool operand = true;
+  constexpr bool left_out = true;
+  constexpr bool stored = true;
+  visit(key{backward_section, "accumulate", backward}, p.backward.accumulate);
+  visit(key{backward_section, "operand", backward_chunk, false, operand}, p.backward.operand);
+  visit(key{backward_section, "read_operand", backward_chunk, false, operand}, p.backward.read_operand);
+  visit(key{backward_section, "read_decay", backward_gate_chunk, false, false, left_out}, p.backward.read_decay);
+  visit(key{backward_section, "blocks", backward_gate_chunk, false, false, left_out}, p.backward.blocks);
+  visit(key{backward_section, "intra_operand", backward_chunk, false, operand}, p.backward.intra_operand);
+  visit(key{backward_section, "h", backward_chunk, none, operand, false, stored}, p.backward.h);
+  visit(key{backward_section, "v_new", backward_chunk, none, operand, false, stored}, p.backward.v_new);
+  visit(key{backward_section, "dh", backward_chunk, none}, p.backward.dh);
+  visit(key{backward_section, "dv_local", backward_chunk, none}, p.backward.dv_local);
+  visit(key{backward_section, "dv2", backward_chunk, none}, p.backward.dv2);
+  visit(key{backward_section, "dw", backward_chunk, none}, p.backward.dw);
+  visit(key{backward_section, "ds", backward_chunk, none}, p.backward.ds);
+  visit(key{backward_section, "dA_between", backward_chunk, none}, p.backward.dA_between);
+  visit(key{backward_section, "dA", backward_chunk, none}, p.backward.dA);
+  visit(key{backward_section, "state_sum", backward_gate_chunk}, p.backward.state_sum);
+  visit(key{backward_section, "state_sum_order", backward_gate_chunk}, p.backward.state_sum_order);
+  visit(key{backward_section, "dg_form", backward_gate_chunk}, p.backward.dg_form);
+  visit(key{backward_section, "diagonal", backward_gate_chunk}, p.backward.diagonal);
+  visit(key{backward_section, "dg", backward_gate}, p.backward.dg);
+  visit(key{backward_section, "residual", backward_tokens, none}, p.backward.residual);
+  visit(key{backward_section, "dv", backward_tokens, none}, p.backward.dv);
+  visit(key{backward_section, "value_tile", backward_tokens}, p.backward.value_tile);
+  visit(key{backward_section, "dq", backward, none}, p.backward.dq);
+  visit(key{backward_section, "dk", backward, none}, p.backward.dk);
+  visit(key{backward_section, "dbeta", backward, none}, p.backward.dbeta);
+  visit(key{backward_section, "dbeta_form", backward}, p.backward.dbeta_form);
+  visit(key{backward_section, "group_sum", backward}, p.backward.group_sum);
+  visit(key{backward_section, "group_store", backward, none}, p.backward.group_store);
+  visit(key{backward_section, "l2norm_from", backward}, p.backward.l2norm_from);
+}
+
+template <class Plan, class Visit>
 void for_each_key(Plan& p, Visit&& visit) {
   using enum needed;
   constexpr bool none = true;
@@ -96,36 +135,7 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"o", "value_operand", chunk_only, none, operand, left_out}, p.o.value_operand);
   visit(key{"o", "read_store", chunk_only, none, false, left_out}, p.o.read_store);
   visit(key{split_section, "chunks", gate_chunk, false, false, left_out}, p.split.chunks);
-  visit(key{backward_section, "accumulate", backward}, p.backward.accumulate);
-  visit(key{backward_section, "operand", backward_chunk, false, operand}, p.backward.operand);
-  visit(key{backward_section, "read_operand", backward_chunk, false, operand}, p.backward.read_operand);
-  visit(key{backward_section, "read_decay", backward_gate_chunk, false, false, left_out}, p.backward.read_decay);
-  visit(key{backward_section, "blocks", backward_gate_chunk, false, false, left_out}, p.backward.blocks);
-  visit(key{backward_section, "intra_operand", backward_chunk, false, operand}, p.backward.intra_operand);
-  visit(key{backward_section, "h", backward_chunk, none, operand, false, stored}, p.backward.h);
-  visit(key{backward_section, "v_new", backward_chunk, none, operand, false, stored}, p.backward.v_new);
-  visit(key{backward_section, "dh", backward_chunk, none}, p.backward.dh);
-  visit(key{backward_section, "dv_local", backward_chunk, none}, p.backward.dv_local);
-  visit(key{backward_section, "dv2", backward_chunk, none}, p.backward.dv2);
-  visit(key{backward_section, "dw", backward_chunk, none}, p.backward.dw);
-  visit(key{backward_section, "ds", backward_chunk, none}, p.backward.ds);
-  visit(key{backward_section, "dA_between", backward_chunk, none}, p.backward.dA_between);
-  visit(key{backward_section, "dA", backward_chunk, none}, p.backward.dA);
-  visit(key{backward_section, "state_sum", backward_gate_chunk}, p.backward.state_sum);
-  visit(key{backward_section, "state_sum_order", backward_gate_chunk}, p.backward.state_sum_order);
-  visit(key{backward_section, "dg_form", backward_gate_chunk}, p.backward.dg_form);
-  visit(key{backward_section, "diagonal", backward_gate_chunk}, p.backward.diagonal);
-  visit(key{backward_section, "dg", backward_gate}, p.backward.dg);
-  visit(key{backward_section, "residual", backward_tokens, none}, p.backward.residual);
-  visit(key{backward_section, "dv", backward_tokens, none}, p.backward.dv);
-  visit(key{backward_section, "value_tile", backward_tokens}, p.backward.value_tile);
-  visit(key{backward_section, "dq", backward, none}, p.backward.dq);
-  visit(key{backward_section, "dk", backward, none}, p.backward.dk);
-  visit(key{backward_section, "dbeta", backward, none}, p.backward.dbeta);
-  visit(key{backward_section, "dbeta_form", backward}, p.backward.dbeta_form);
-  visit(key{backward_section, "group_sum", backward}, p.backward.group_sum);
-  visit(key{backward_section, "group_store", backward, none}, p.backward.group_store);
-  visit(key{backward_section, "l2norm_from", backward}, p.backward.l2norm_from);
+  for_each_backward_key(p, visit);
   visit(key{"hardware", "tf32", tf32}, p.hardware.tf32_toward_zero);
 }
 

@@ -8,6 +8,7 @@
 
 #include "deltaproof/support/read_file.hpp"
 #include "plan/plan_keys.hpp"
+#include "plan/plan_words.hpp"
 #include "plan/state_cache_toml.hpp"
 #include "support/nearest_name.hpp"
 #include "support/toml.hpp"
@@ -17,39 +18,21 @@ namespace deltaproof {
 namespace {
 
 using detail::suggestion;
+using plan_detail::all_columns;
 using plan_detail::for_each_key;
 using plan_detail::key;
+using plan_detail::names;
+using plan_detail::names_in;
 using plan_detail::needed;
+using plan_detail::one_part;
 using plan_detail::quoted;
-using names = std::vector<std::string_view>;
+using plan_detail::stored_word;
+using plan_detail::value_tile;
+using plan_detail::whole_chunk;
+using plan_detail::words_of;
 
-constexpr std::string_view stored_word = "stored";
-constexpr std::string_view whole_chunk = "chunk";
-constexpr std::string_view all_columns = "all";
-constexpr std::string_view value_tile = "value_tile";
-constexpr std::string_view one_part = "none";
 /// Of values of a key, of kernels and of exceptions: each is compared with the others.
 constexpr std::size_t longest_list = 1024;
-
-template <class Kind, std::size_t N>
-names names_in(const detail::kind_names<Kind, N>& table) {
-  names all;
-  for (const auto& [value, name] : table) all.push_back(name);
-  return all;
-}
-
-// The words of each kind of choice.
-constexpr const auto& words_of(gate_form) { return gate_form_names; }
-constexpr const auto& words_of(write_decay) { return write_decay_names; }
-constexpr const auto& words_of(read_decay) { return read_decay_names; }
-constexpr const auto& words_of(change_form) { return change_form_names; }
-constexpr const auto& words_of(cotangent_decay) { return cotangent_decay_names; }
-constexpr const auto& words_of(sum_order) { return sum_order_names; }
-constexpr const auto& words_of(tile_order) { return tile_order_names; }
-constexpr const auto& words_of(gate_gradient) { return gate_gradient_names; }
-constexpr const auto& words_of(diagonal_terms) { return diagonal_terms_names; }
-constexpr const auto& words_of(step_gradient) { return step_gradient_names; }
-constexpr const auto& words_of(norm_source) { return norm_source_names; }
 
 class reader {
  public:
@@ -442,7 +425,7 @@ class reader {
       if (!wanted(k.where) && stated && k.where != needed::tf32)
         fail(k.text() + " has no effect, so it may not be stated: " + reason(k.where));
     });
-    require_possible_decay(p);
+    if (const std::string why = plan_detail::impossible_decay(p); !why.empty()) fail(why);
     for (const plan_exception& e : p.when) {
       if (e.change.backward.stated && !p.backward.stated)
         fail("[[when]] replaces keys of [backward], and the plan has no such section; state it, or leave them out");
@@ -464,30 +447,6 @@ class reader {
       if (!p.hardware.truncation)
         fail("[hardware] truncation = false: [A] order = \"tensor-core\" truncates; take another order");
     }
-  }
-
-  /// A gate of channels is a factor of each term: neither a product nor a row of v_new can carry it.
-  void require_possible_decay(const plan& p) const {
-    const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
-      return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
-    });
-    const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
-                            const auto& names, const std::string& only) {
-      const bool only_kda = !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; });
-      const bool channels_alone = !others || only_kda;
-      if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
-      fail(key + " = \"" + std::string(detail::name_in(names, impossible)) + "\" contradicts ops = \"kda\": " +
-           "a gate of channels is carried by " + only + "; state \"" + only + "\" or leave the key out");
-    };
-    const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
-      refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");
-      refuse(ops, stated.o.decay, read_decay::product, "[o] decay", read_decay_names, "q");
-      refuse(ops, stated.backward.dg_form, gate_gradient::products, "[backward] dg_form", gate_gradient_names, "rows");
-      refuse(ops, stated.backward.read_decay, cotangent_decay::d_o, "[backward] read_decay", cotangent_decay_names, "q");
-      refuse(ops, stated.v_new.form, change_form::residual, "[v_new] form", change_form_names, "transforms");
-    };
-    both({}, p);
-    for (const plan_exception& e : p.when) both(e.ops, e.change);
   }
 
   void require_stated(const toml::table& root, const std::string& path, bool wanted, const std::string& reason) const {

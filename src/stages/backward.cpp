@@ -377,6 +377,8 @@ std::vector<head_place> every_head(const problem& p, std::size_t chunk) {
   return all;
 }
 
+bool in_warps(tile_order order) { return order != tile_order::sequential && order != tile_order::pairwise; }
+
 /// One for each choice that changes what is recomputed.
 std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
   std::vector<plan_variant> out;
@@ -385,8 +387,8 @@ std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
       const backward_variant &a = *x.backward, &b = *v.backward;
       return a.operand == b.operand && a.read_operand == b.read_operand && a.intra_operand == b.intra_operand &&
              a.blocks == b.blocks && a.h == b.h && a.v_new == b.v_new && a.state_sum == b.state_sum &&
-             a.state_sum_order == b.state_sum_order && a.dg_form == b.dg_form && a.l2norm_from == b.l2norm_from &&
-             x.A.operand == v.A.operand && x.beta == v.beta;
+             in_warps(a.state_sum_order) == in_warps(b.state_sum_order) && a.dg_form == b.dg_form &&
+             a.l2norm_from == b.l2norm_from && x.A.operand == v.A.operand && x.beta == v.beta;
     });
     if (!known) out.push_back(v);
   }

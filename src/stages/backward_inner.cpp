@@ -26,11 +26,9 @@ std::size_t additions(tile_order order, std::size_t rows, std::size_t cols) {
     case tile_order::pairwise:
       return static_cast<std::size_t>(std::bit_width(count)) + 1;
     case tile_order::warps_2:
-      return tiled(64);
     case tile_order::warps_4:
-      return tiled(128);
     case tile_order::warps_8:
-      return tiled(256);
+      return tiled(64);  // those of the longest way
   }
   return count;
 }

@@ -17,6 +17,9 @@
 namespace deltaproof::claim_detail {
 namespace {
 
+/// The plans that the claims count: fla-* and flashkda-*, read from public sources.
+bool is_counted(const plan& p) { return p.name.starts_with("fla-") || p.name.starts_with("flashkda"); }
+
 /// Every format that the plans of public kernels state for a result, an operand or an accumulator.
 claim_values formats_of_kernels() {
   std::uint64_t kernel_plans = 0;
@@ -27,7 +30,7 @@ claim_values formats_of_kernels() {
   std::uint64_t as_narrow_as_bf16 = 0;
   std::uint64_t states_narrower_than_fp32 = 0;
   for (const plan& p : plans()) {
-    if (!p.name.starts_with("fla")) continue;  // fla-* and flashkda-*: read from public sources
+    if (!is_counted(p)) continue;
     ++kernel_plans;
     normalising += p.l2norm.compute.empty() ? 0 : 1;
     const auto look = [&](const format& f) {
@@ -89,7 +92,7 @@ claim_values values_doubled() {
   std::uint64_t kernels = 0;
   std::uint64_t doubled = 0;
   for (const plan& p : plans()) {
-    if (!p.name.starts_with("fla")) continue;
+    if (!is_counted(p)) continue;
     generation wanted;
     wanted.op = p.ops.front();
     wanted.dtype = p.dtypes.front();

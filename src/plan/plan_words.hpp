@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The words that the keys of a plan take, by the kind of what is chosen.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "deltaproof/plan/plan.hpp"
+
+namespace deltaproof::plan_detail {
+
+using names = std::vector<std::string_view>;
+
+inline constexpr std::string_view stored_word = "stored";
+inline constexpr std::string_view whole_chunk = "chunk";
+inline constexpr std::string_view all_columns = "all";
+inline constexpr std::string_view value_tile = "value_tile";
+inline constexpr std::string_view one_part = "none";
+
+template <class Kind, std::size_t N>
+names names_in(const detail::kind_names<Kind, N>& table) {
+  names all;
+  for (const auto& [value, name] : table) all.push_back(name);
+  return all;
+}
+
+// The words of each kind of choice.
+constexpr const auto& words_of(gate_form) { return gate_form_names; }
+constexpr const auto& words_of(write_decay) { return write_decay_names; }
+constexpr const auto& words_of(read_decay) { return read_decay_names; }
+constexpr const auto& words_of(change_form) { return change_form_names; }
+constexpr const auto& words_of(cotangent_decay) { return cotangent_decay_names; }
+constexpr const auto& words_of(sum_order) { return sum_order_names; }
+constexpr const auto& words_of(tile_order) { return tile_order_names; }
+constexpr const auto& words_of(gate_gradient) { return gate_gradient_names; }
+constexpr const auto& words_of(diagonal_terms) { return diagonal_terms_names; }
+constexpr const auto& words_of(step_gradient) { return step_gradient_names; }
+constexpr const auto& words_of(norm_source) { return norm_source_names; }
+
+/// Why this plan cannot be; empty where it can. A gate of channels is a factor of each term: neither a product nor a row of v_new
+/// can carry it.
+inline std::string impossible_decay(const plan& p) {
+  std::string why;
+  const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
+    return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
+  });
+  const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
+                          const auto& names, const std::string& only) {
+    const bool only_kda = !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; });
+    const bool channels_alone = !others || only_kda;
+    if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
+    why = key + " = \"" + std::string(detail::name_in(names, impossible)) +
+          "\" contradicts ops = \"kda\": " + "a gate of channels is carried by " + only + "; state \"" + only +
+          "\" or leave the key out";
+  };
+  const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
+    refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");
+    refuse(ops, stated.o.decay, read_decay::product, "[o] decay", read_decay_names, "q");
+    refuse(ops, stated.backward.dg_form, gate_gradient::products, "[backward] dg_form", gate_gradient_names, "rows");
+    refuse(ops, stated.backward.read_decay, cotangent_decay::d_o, "[backward] read_decay", cotangent_decay_names, "q");
+    refuse(ops, stated.v_new.form, change_form::residual, "[v_new] form", change_form_names, "transforms");
+  };
+  both({}, p);
+  for (const plan_exception& e : p.when) both(e.ops, e.change);
+  return why;
+}
+
+}  // namespace deltaproof::plan_detail
