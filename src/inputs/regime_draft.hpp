@@ -187,7 +187,7 @@ void absent_steps(draft& d);
 void states_of_powers(draft& d);
 void queries_along_outputs(draft& d);
 
-/// `count` powers of two from 2^-25 to 2^15 with random signs.
+/// `count` powers of two from 2^-25 to 2^5 with random signs.
 [[nodiscard]] std::vector<double> signed_powers(std::size_t count, philox& random);
 
 /// The law that leaves beta to the task of the regime, and the gates to the regime law.

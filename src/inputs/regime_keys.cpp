@@ -243,7 +243,7 @@ void absent_steps(draft& d) {
 std::vector<double> signed_powers(std::size_t count, philox& random) {
   std::vector<double> out(count);
   for (double& x : out) {
-    const int exponent = static_cast<int>(random.below(41)) - 25;
+    const int exponent = static_cast<int>(random.below(31)) - 25;
     x = std::ldexp(random.below(2) == 0 ? 1.0 : -1.0, exponent);
   }
   return out;

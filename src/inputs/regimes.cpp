@@ -210,9 +210,10 @@ constexpr auto regime_table = std::to_array<regime>({
      .beta = beta_of_task,
      .gate = "typical",
      .op = gated},
-    {.info = {"state-cotangent", "signed powers of two in initial_state and dfinal_state, no do, log decays of about -0.001",
-              "shows a dfinal_state that is not read, products of states that leave their format, and sums that lose small terms",
-              unit, -0.05, 0.05},
+    {.info =
+         {"state-cotangent", "signed powers of two in initial_state and dfinal_state, no do, log decays of about -0.001",
+          "shows a dfinal_state that is not read, products of states that vanish in their format, and sums that lose small terms",
+          unit, -0.05, 0.05},
      .keys = states_of_powers,
      .gate = "slow",
      .op = gated,

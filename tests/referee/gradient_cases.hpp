@@ -26,7 +26,10 @@ inline correct_result correct_gradients(const plan& declared, std::size_t index,
   const auto any_of = [&](const auto& list) { return list[static_cast<std::size_t>(draw.below(list.size()))]; };
   correct_result out;
   generation g;
-  const regime_info& regime = regimes()[index % regimes().size()];
+  const regime_info* drawn = &regimes()[index % regimes().size()];
+  // There a plan whose norm projects on rounded rows is not adequate, which is no false alarm.
+  if (drawn->name == "along-q") drawn = &regime_named("typical");
+  const regime_info& regime = *drawn;
   g.regime = std::string(regime.name);
   g.seed = seed * 1000003 + index;
   g.op = any_of(declared.ops);
@@ -50,7 +53,7 @@ inline correct_result correct_gradients(const plan& declared, std::size_t index,
     g.key_dim = g.value_dim = 64;
     out.p = generate(g);
   }
-  if (index % 6 == 2) out.p.d_final_state.reset();
+  if (index % 6 == 2 && out.p.d_o) out.p.d_final_state.reset();
   if (index % 6 == 5 && out.p.d_final_state) out.p.d_o.reset();
   out.made = complete(g);
   const path_kind path = any_of(declared.path);
