@@ -1,6 +1,6 @@
 # Small files of one subject that read the same headers are compiled together: most of a unit's time goes into its headers, and
-# those who fetch the library compile it once. Each file still stands alone (tests/house/syntax.sh compiles it so). A file that
-# no line names is a unit of its own.
+# those who fetch the library compile it once. Each file still stands alone (syntax.sh sources, in tests/house, compiles it so). A
+# file that no line names is a unit of its own.
 #   deltaproof_group(TARGET NAME FILE...)   files below src/, without .cpp
 function(deltaproof_group target name)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/src/)

@@ -1,15 +1,20 @@
 #!/bin/sh
-# syntax.sh COMPILER ROOT EIGEN GENERATED headers|sources|questions: every file alone, with the warnings of the build.
-# questions: the studies and the checks of the claims; sources: all others.
+# syntax.sh COMPILER ROOT EIGEN GENERATED headers|units|sources|questions, with the warnings of the build: every header alone, the
+# units of which library and program are built, or every file alone (questions: of the studies and the checks of the claims;
+# sources: all others).
 set -eu
 compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
 flags="-std=c++20 -fsyntax-only -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
 flags="$flags -DDELTAPROOF_VERSION=\"check\""
 case $what in
   headers) files=$(find "$root/include" -name '*.hpp'); flags="-x c++ -Wno-pragma-once-outside-header $flags" ;;
-  sources|questions)
-    files=$(find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*')
-    [ "$what" = sources ] || files=$(find "$root/src/studies" "$root/src/claims" -name '*.cpp')
+  units|sources|questions)
+    case $what in
+      units) files=$(grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
+        grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' | grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/') ;;
+      sources) files=$(find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*') ;;
+      questions) files=$(find "$root/src/studies" "$root/src/claims" -name '*.cpp') ;;
+    esac
     # Parsed once: most of the time goes into these. Not JSON, before which a file may define what it needs.
     before=$(mktemp -d)
     trap 'rm -rf "$before"' EXIT

@@ -103,6 +103,7 @@ TEST(recorded_gradients_by_plan, of_correct_kernels_hold) {
 TEST(recorded_gradients_by_plan, with_a_wrong_stage_are_refuted_by_it) {
   std::size_t named = 0, judged_stages_of_all = 0;
   for (const recording& x : recordings()) {
+    const auto memory = make_referee_memory();
     for (const auto& [name, stage] : x.r.backward_stages) {
       if (std::find(judged_backward_stages.begin(), judged_backward_stages.end(), name) == judged_backward_stages.end()) continue;
       std::vector<double> values = stage.to_doubles();
@@ -110,7 +111,7 @@ TEST(recorded_gradients_by_plan, with_a_wrong_stage_are_refuted_by_it) {
       if (values == stage.to_doubles()) continue;
       result wrong = x.r;
       wrong.backward_stages.at(name) = tensor::from_doubles(stage.element_format(), stage.shape(), values, name);
-      const check_report report = judged(x.p, wrong, false);
+      const check_report report = judged(x.p, wrong, false, memory);
       ++judged_stages_of_all;
       EXPECT_EQ(report.judged, verdict::refuted) << x.name << " " << name;
       named += report.conformance->first_bad_stage == name && report.conformance->first_bad_is_stage ? 1 : 0;
