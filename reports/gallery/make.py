@@ -157,6 +157,8 @@ def refusal(row, rows):
     lines = [f"### {row['kernel']}: {row['case']}", "", f"{row['reason']}.", ""]
     if same:
         lines += [f"The same bits from {', '.join(same)}.", ""]
+    if row["stage"]:
+        lines += [f"First bad: {row['stage']}.", ""]
     lines.append(f"A token loop in fp64 says of the recording: {said(row['loop'])}.")
     for change in row["changed"]:
         lines.append(f"{change['what']}: {change['word']}; the loop says {said(change['loop'])}.")
