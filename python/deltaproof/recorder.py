@@ -43,6 +43,7 @@ given to the kernel, not its cumulative sum), initial_state [N,HV,K,V], cu_seqle
 """
 
 import array
+import concurrent.futures
 import contextlib
 import ctypes
 import functools
@@ -51,7 +52,9 @@ import importlib.metadata
 import importlib.util
 import json
 import math
+import multiprocessing
 import os
+import pickle
 import platform
 import secrets
 import struct
@@ -160,7 +163,7 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     return out
 
 
-def record_set(folder, fn, keep=None, to=None):
+def record_set(folder, fn, keep=None, to=None, apart=None):
     """Records every call of a set that `deltaproof gen --for INVARIANT --dir folder` made; `deltaproof invariant INVARIANT folder`
     then judges it. Returns the names of the result files.
 
@@ -170,29 +173,78 @@ def record_set(folder, fn, keep=None, to=None):
     keep(problem, result, tokens) -> the state that the next call starts from, after the first tokens[s] tokens of sequence s: what
     your cache, your rollback or your fold over ranks gives. None: final_state, and where tokens were not accepted that of fn on
     the accepted ones. to: "torch" or "numpy", as for `read`.
+    apart: whether each call is made by a process of its own, which begins with nothing that this one holds. None: for `repeat`.
+    fn must then be a function of a module, or a functools.partial of one; keep is called here.
+    Throws: ValueError where the folder is no such set, or fn cannot be handed to another process.
     """
     folder = os.fspath(folder)
-    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as given:
-        manifest = json.load(given)
-    if "calls" not in manifest:
-        raise ValueError(f"record_set: {folder}/manifest.json lists no calls; deltaproof gen --for writes such a folder")
+    manifest = _manifest(os.path.join(folder, "manifest.json"))
+    if manifest["invariant"] == "repeat" if apart is None else apart:
+        _require_portable(fn)
+        run = _elsewhere
+    else:
+        run = _called
     done, names = {}, []
     for call in manifest["calls"]:
         path = os.path.join(folder, call["problem"])
-        if call["state"] is None:
-            problem = read(path, to)
-        else:
+        if call["state"] is not None:
             problem = read(os.path.join(folder, call["tokens"]), to)
             before, left = done[call["state"]["after"]]
             tokens = call["state"]["kept"]
             problem["initial_state"] = keep(before, left, tokens) if keep else _kept(fn, before, left, tokens, call)
+            if problem["initial_state"] is None:
+                raise ValueError(f"record_set: keep gave no state for {call['name']}; return the tensor that your server restores")
             _write(path, _file(problem_words(problem), _bits(problem, PROBLEM_TENSORS + COTANGENTS)))
-        result = dict(fn(dict(problem), call))
-        if call["flush_every"] is not None:
-            result.setdefault("flush_every", call["flush_every"])
-        done[call["name"]] = problem, result
-        names.append(record_result(path, result, out=os.path.join(folder, call["result"])))
+        names.append(os.path.join(folder, call["result"]))
+        made = run(fn, path, names[-1], call, to)
+        if any((later["state"] or {}).get("after") == call["name"] for later in manifest["calls"]):
+            done[call["name"]] = made
     return tuple(names)
+
+
+def _manifest(path):
+    try:
+        with open(path, encoding="utf-8") as given:
+            manifest = json.load(given)
+    except (OSError, ValueError) as wrong:
+        raise ValueError(f"record_set: {path}: {wrong}; deltaproof gen --for INVARIANT --dir DIR writes it") from None
+    if not isinstance(manifest, dict) or "calls" not in manifest or "invariant" not in manifest:
+        raise ValueError(f"record_set: {path} lists no calls; deltaproof gen --for INVARIANT --dir DIR writes such a folder")
+    return manifest
+
+
+def _called(fn, path, out, call, to):
+    """One call, recorded; returns its problem and result."""
+    problem = read(path, to)
+    result = fn(dict(problem), call)
+    if not hasattr(result, "keys"):
+        raise ValueError(f"record_set: fn gave {type(result).__name__} for {call['name']}; return a dict with o, kernel, path, ...")
+    result = dict(result)
+    if call["flush_every"] is not None:
+        result.setdefault("flush_every", call["flush_every"])
+    record_result(path, result, out=out)
+    return problem, result
+
+
+def _elsewhere(fn, path, out, call, to):
+    """As _called, in a new process."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        process.submit(_only_recorded, fn, path, out, call, to).result()
+    return read(path, to), read(out, to)
+
+
+def _only_recorded(*of_call):
+    _called(*of_call)
+
+
+def _require_portable(fn):
+    try:
+        pickle.dumps(fn)
+    except (pickle.PicklingError, AttributeError, TypeError) as wrong:
+        raise ValueError(
+            f"record_set: each call is made by a process of its own, and fn cannot be handed to one ({wrong}); define it at the top "
+            "of a module, or give apart=False: then no state that a process keeps is seen"
+        ) from None
 
 
 def _kept(fn, problem, result, tokens, call):

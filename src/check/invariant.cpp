@@ -352,7 +352,7 @@ void judge_identities(const recorded_run& whole, std::span<const recorded_run> p
 recorded_run read_run(const std::filesystem::path& problem, const std::filesystem::path& result, notes_list& notes) {
   recorded_run out;
   const safetensors_file given = read_safetensors(problem);
-  out.given = parse_problem(given, notes);
+  out.given = parse_restored_problem(given, notes);
   out.problem_path = problem.string();
   out.problem_sha256 = sha256_hex(given.bytes());
   const safetensors_file gave = read_safetensors(result);
@@ -370,6 +370,7 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
   invariant_report out;
   out.kind = kind;
   if (kind == invariant_kind::gradients) {
+    (void)restored_nothing(whole, {}, out);
     judge_identities(whole, parts, options, out);
     return out;
   }
@@ -378,6 +379,7 @@ invariant_report check_invariant(invariant_kind kind, const recorded_run& whole,
                        ": no part; give the whole with --whole and each part with --part");
   require_outputs(whole);
   for (const recorded_run& part : parts) require_outputs(part);
+  if (restored_nothing(whole, parts, out)) return out;
   switch (kind) {
     case invariant_kind::prefix:
     case invariant_kind::pad:

@@ -74,6 +74,10 @@ struct question_to_judge {
   recorded_run run;
 };
 
+/// Whether a part starts from a state that holds NaN or an infinity, which refutes what restored it; `out` says where. Throws:
+/// domain_error where no call of the set left that state: it is an input then.
+[[nodiscard]] bool restored_nothing(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
+
 /// repeat: o, final_state and gradients of each part beside the whole's, bit for bit. Throws: as require_same_question.
 void compare_repeats(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out);
 /// Sequence `at` of a part is sequence `sequence` of the whole.

@@ -162,6 +162,14 @@ json call_json(const set_call& c) {
   return j;
 }
 
+invariant_kind kind_in(const std::string& name, const std::filesystem::path& manifest) {
+  try {
+    return invariant_named(name);
+  } catch (const format_error& e) {
+    throw format_error(manifest.string() + ": " + e.what());
+  }
+}
+
 }  // namespace
 
 std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const problem& other, const set_options& options) {
@@ -171,6 +179,7 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
     out.push_back({name, "whole", p});
     return out.back();
   };
+  if (options.calls == 0) throw domain_error("gen: 0 calls; there is at least one to compare with the whole");
   switch (kind) {
     case invariant_kind::repeat:
       for (std::size_t i = 1; i <= options.calls; ++i) again(numbered("again", i));
@@ -216,13 +225,15 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
         out.push_back({numbered("first", i), {}, gathered(pieces, true)});
       }
       return out;
-    case invariant_kind::pad:
     case invariant_kind::gradients:
+      if (!p.d_o && !p.d_final_state) throw domain_error("gen: gradients are of a problem with cotangents; give --cotangents");
+      return out;
+    case invariant_kind::pad:
       break;
   }
   throw format_error("gen --for " + std::string(name_of(kind)) +
                      ": there is no set for it; use one of prefix, split, varlen, chunk-size, path, repeat, batch, snapshot, "
-                     "rollback, flush, cp");
+                     "rollback, flush, cp, gradients");
 }
 
 std::string set_manifest(invariant_kind kind, const std::vector<set_call>& calls, const std::string& options) {
@@ -242,7 +253,7 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
   if (!j.is_object() || !j.contains("invariant") || !j["invariant"].is_string() || !j.contains("calls") ||
       !j["calls"].is_array() || j["calls"].empty())
     throw format_error(file.string() + ": it lists no calls of an invariant; gen --for writes such a manifest");
-  recorded_set out{invariant_named(j["invariant"].get<std::string>()), {}, {}};
+  recorded_set out{kind_in(j["invariant"].get<std::string>(), file), {}, {}};
   for (std::size_t i = 0; i < j["calls"].size(); ++i) {
     const json& call = j["calls"][i];
     const auto path = [&](const char* key) {

@@ -152,6 +152,37 @@ std::string why_vacuous(const bit_comparison& c) {
   return {};
 }
 
+bool restored_nothing(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
+  const auto holds_no_number = [](const recorded_run& run) -> std::string {
+    if (!run.given.initial_state) return {};
+    const tensor& state = *run.given.initial_state;
+    const std::vector<double> x = state.to_doubles();
+    const auto bad = std::find_if(x.begin(), x.end(), [](double value) { return !std::isfinite(value); });
+    if (bad == x.end()) return {};
+    const std::size_t at = static_cast<std::size_t>(bad - x.begin()), width = state.dim(3), size = state.dim(2) * width;
+    return detail::general(*bad, 4) + " in sequence " + std::to_string(at / size / state.dim(1)) + ", head " +
+           std::to_string(at / size % state.dim(1)) + ", k " + std::to_string(at % size / width) + ", v " +
+           std::to_string(at % width);
+  };
+  const bool hands_on = out.kind == invariant_kind::split || out.kind == invariant_kind::snapshot ||
+                        out.kind == invariant_kind::rollback || out.kind == invariant_kind::cp;
+  const auto refuse = [](const recorded_run& run, const std::string& place) {
+    if (!place.empty())
+      throw domain_error(run.problem_path + ": tensor initial_state: " + place +
+                         "; inputs are finite numbers, repair the tensor");
+  };
+  refuse(whole, holds_no_number(whole));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string place = holds_no_number(parts[i]);
+    if (i == 0 || !hands_on) refuse(parts[i], place);
+    if (place.empty() || out.judged == verdict::refuted) continue;
+    out.judged = verdict::refuted;
+    out.reason =
+        part_name(i) + " starts from a state that holds " + place + ": a slot that was never written, or a state that overflowed";
+  }
+  return out.judged == verdict::refuted;
+}
+
 std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   const std::string kind(name_of(out.kind));
   if (parts.size() < 2)

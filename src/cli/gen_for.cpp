@@ -20,7 +20,9 @@ std::string readme_text(const std::string& kind, const std::string& folder, cons
 
 In Python, where the kernel runs (recorder.py alone is enough):
     from deltaproof import record_set      # or: from recorder import record_set
-    record_set(FOLDER, lambda problem, call: ...)     # returns dict(o=..., final_state=..., kernel=..., path=...)
+    def kernel(problem, call): ...         # returns dict(o=..., final_state=..., kernel=..., path=...)
+    if __name__ == "__main__":             # repeat makes each call in a process of its own
+        record_set(FOLDER, kernel)
 By hand: manifest.json lists the calls in their order. Run each on its `problem` and save its `result` (docs/exchange-format.md).
 Where a call has `tokens`, its problem is not there yet: take those tensors, add as initial_state what your server restores after
 the tokens `kept` of the call `after`, and save both as its `problem`. A call with path, chunk_size or flush_every asks for that.
@@ -48,6 +50,7 @@ int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   if (kind == invariant_kind::varlen && !g.cu_seqlens)
     g.cu_seqlens = std::vector<std::int64_t>{0, 50, 51, static_cast<std::int64_t>(std::max<std::size_t>(52, *g.tokens))};
   if (kind == invariant_kind::varlen) g.tokens.reset();
+  g.cotangents = g.cotangents || kind == invariant_kind::gradients;
   const generation completed = complete(g);
   generation drafts = completed;
   drafts.seed = completed.seed + 1;

@@ -308,7 +308,18 @@ std::optional<tensor> result::final_state_kv() const {
   return tensor(final_state->element_format(), shape, transposed, final_state->name());
 }
 
-problem parse_problem(const safetensors_file& file, notes_list& notes) {
+namespace {
+
+/// Throws: as validate, but for what the initial state holds.
+void validate_but_for_state(const problem& p, std::string_view where) {
+  problem other = p;
+  if (p.initial_state && !p.initial_state->is_integer())
+    other.initial_state = tensor::from_doubles(p.initial_state->element_format(), p.initial_state->shape(),
+                                               std::vector<double>(p.initial_state->size(), 0.0), "initial_state");
+  validate(other, where);
+}
+
+problem parsed(const safetensors_file& file, notes_list& notes, void (*validated)(const problem&, std::string_view)) {
   detail::key_reader keys(file, problem_format, result_format);
   problem p;
   const std::optional<op_kind> op = keys.kind("op", op_named);
@@ -330,7 +341,7 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
   p.d_o = detail::optional_tensor(file, "do");
   p.d_final_state = detail::optional_tensor(file, "dfinal_state");
   p.cu_seqlens = detail::offsets_of(file);
-  validate(p, file.where());
+  validated(p, file.where());
   p.scale = scale ? *scale : default_scale(p.key_dim());
   if (!scale) {
     notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
@@ -343,6 +354,13 @@ problem parse_problem(const safetensors_file& file, notes_list& notes) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
   }
   return p;
+}
+
+}  // namespace
+
+problem parse_problem(const safetensors_file& file, notes_list& notes) { return parsed(file, notes, &validate); }
+problem parse_restored_problem(const safetensors_file& file, notes_list& notes) {
+  return parsed(file, notes, &validate_but_for_state);
 }
 
 problem read_problem(const std::filesystem::path& path, notes_list& notes) {

@@ -14,13 +14,13 @@
 
 #include "check/invariant_cases.hpp"
 #include "deltaproof/check/invariant.hpp"
-#include "support/servers.hpp"
+#include "studies/state_life/servers.hpp"
 #include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
 
-using namespace testing::state_life;
+using namespace detail::state_life;
 using ::testing::HasSubstr;
 using testing::quick;
 using testing::thrown;

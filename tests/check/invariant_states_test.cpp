@@ -175,6 +175,22 @@ TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {rest, s.first()}); }), HasSubstr("is not token 0"));
 }
 
+TEST(invariant_states, a_slot_that_was_never_written_is_refuted_and_nan_in_an_input_is_refused) {
+  const served s;
+  const recorded_run poisoned = [&] {
+    recorded_run run = s.rest_from(s.state);
+    run.given.initial_state = testing::with(s.state, (1 * 16 + 3) * 16 + 5, std::nan(""));
+    return run;
+  }();
+  const invariant_report found = judge(invariant_kind::rollback, s.whole, {s.draft, poisoned});
+  EXPECT_EQ(found.judged, verdict::refuted);
+  EXPECT_THAT(found.reason, HasSubstr("part 2 starts from a state that holds nan in sequence 0, head 1, k 3, v 5"));
+  EXPECT_EQ(judge(invariant_kind::snapshot, s.whole, {s.first(), poisoned}).judged, verdict::refuted);
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::repeat, poisoned, {poisoned}); }), HasSubstr("initial_state: nan in"));
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, poisoned, {s.first(), poisoned}); }),
+              HasSubstr("inputs are finite numbers"));
+}
+
 TEST(invariant_states, repeats_are_bit_for_bit) {
   const recorded_run whole = run_of(gated_problem(70), "fla-chunk-gdn"), again = renamed(whole, "again");
   EXPECT_EQ(judge(invariant_kind::repeat, whole, {again, again}).judged, verdict::holds);

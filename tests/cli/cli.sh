@@ -295,7 +295,11 @@ expect 2 "it was made for invariant path, not repeat" invariant repeat pathset
 expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
-expect 2 "there is no set for it" gen --for gradients --dir gradientset
+expect 2 "there is no set for it" gen --for pad --dir padset
+expect 0 "1 calls for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
+expect 2 "there is at least one" gen --for repeat --calls 0 --dir norepeats
+mkdir foreign && echo '{"invariant": "sideways", "calls": [{}]}' > foreign/manifest.json
+expect 2 "foreign/manifest.json: unknown invariant" invariant path foreign
 expect 2 "leave them out" gen --calls 3 -o no.safetensors
 expect 2 "--drop-below has no effect here" invariant path pathset --drop-below 0.1
 expect 2 "at least two" invariant split --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors

@@ -87,8 +87,23 @@ def test_numpy_alone_records_a_set(tmp_path):
         "import sys; sys.modules['torch'] = None; sys.modules['deltaproof'] = None\n"
         f"sys.path.insert(0, {str(ROOT / 'python/deltaproof')!r})\n"
         "import recorder\n"
-        f"recorder.record_set({str(tmp_path / 'set')!r}, lambda p, call: dict(o=p['v'] * 2, path='recurrent', kernel='k'), to='numpy')\n"
+        "kernel = lambda p, call: dict(o=p['v'] * 2, path='recurrent', kernel='k')\n"
+        f"recorder.record_set({str(tmp_path / 'set')!r}, kernel, to='numpy', apart=False)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert program("invariant", "repeat", tmp_path / "set").returncode == 0
+
+
+def test_what_cannot_be_recorded_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="gen --for"):
+        deltaproof.record_set(tmp_path / "nowhere", decode)
+    assert program("gen", "--for", "rollback", *SMALL, "--dir", tmp_path / "set").returncode == 0
+    with pytest.raises(ValueError, match="fn gave NoneType for whole"):
+        deltaproof.record_set(tmp_path / "set", lambda problem, call: None)
+    with pytest.raises(ValueError, match="keep gave no state for rest"):
+        deltaproof.record_set(tmp_path / "set", decode, keep=lambda problem, result, tokens: None)
+    # A slot that was never written is the server's fault; NaN in a tensor that nobody restored is a bad file.
+    deltaproof.record_set(tmp_path / "set", decode, keep=lambda problem, result, tokens: 0 * problem["initial_state"] / 0)
+    done = judged(tmp_path / "set", "rollback")
+    assert done.returncode == 1 and "never written" in done.stdout, done.stdout + done.stderr

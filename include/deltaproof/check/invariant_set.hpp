@@ -33,7 +33,8 @@ struct set_options {
 };
 
 /// The whole first, then the parts in their order. `other`: a problem of the same shapes, whose tokens rollback drafts. Throws:
-/// format_error for an invariant that has no set (pad, gradients), domain_error where the problem is too short for so many calls.
+/// format_error for an invariant that has no set (pad), domain_error where the problem is too short for so many calls,
+/// or gradients are asked of one without cotangents.
 [[nodiscard]] std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const problem& other,
                                                  const set_options& options = {});
 

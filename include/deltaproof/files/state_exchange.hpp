@@ -44,6 +44,9 @@ struct state_exchange {
   [[nodiscard]] const tensor* find(std::string_view name) const;
 };
 
+/// As parse_problem, but initial_state may hold NaN and infinities: of a call that starts from what a server restored, which may
+/// be a slot that was never written.
+[[nodiscard]] problem parse_restored_problem(const safetensors_file& file, notes_list& notes);
 /// Throws: format_error for a value that means nothing, shape_error for a shape that does not fit `p`.
 [[nodiscard]] state_exchange parse_state_exchange(const safetensors_file& file, const problem& p);
 /// The keys of `x`, for write_result.

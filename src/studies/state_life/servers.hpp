@@ -20,7 +20,7 @@
 #include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/plan/plan.hpp"
 
-namespace deltaproof::testing::state_life {
+namespace deltaproof::detail::state_life {
 
 inline tensor tensor_of(const format& f, std::vector<std::size_t> shape, std::vector<double> values, const std::string& name) {
   for (double& x : values) x = round_nearest(x, f);
@@ -285,4 +285,4 @@ inline std::vector<recorded_run> split_over_ranks(const problem& p, const rank_o
   return ranks;
 }
 
-}  // namespace deltaproof::testing::state_life
+}  // namespace deltaproof::detail::state_life
