@@ -54,9 +54,9 @@ with tempfile.TemporaryDirectory() as folder:
             printed = run(line[2:])[1] if line != "$ " else ""
 
     def brief():
-        # Six ways in, each of a few lines; those of the studies, one after another.
+        # Seven ways in, each of a few lines; those of the studies, one after another.
         blocks = re.findall(r"```(\w+)\n(.*?)```", pages["begin.md"], re.S)
-        assert [kind for kind, _ in blocks] == ["python", "python", "python", "cpp", "sh", "sh"], [kind for kind, _ in blocks]
+        assert [kind for kind, _ in blocks] == ["python", "python", "python", "python", "cpp", "sh", "sh"], [kind for kind, _ in blocks]
         assert all(len(text.splitlines()) <= 12 for _, text in blocks)
         codes = [run(line) for line in blocks[-1][1].splitlines()]
         assert [code for code, _, _ in codes] == [1, 0, 0, 0], codes
