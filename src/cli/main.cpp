@@ -55,8 +55,8 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
   std::_Exit(bad_usage);
 }
 
-/// A verdict makes and frees the same matrices thousands of times. Left to itself the C library hands their pages back to the
-/// kernel each time, which then clears them again: a quarter of the time of a check of gradients.
+/// A verdict makes and frees the same matrices thousands of times. By default the C library returns their pages to the operating
+/// system each time and gets them back cleared, which costs a check of gradients much of its time.
 void keep_freed_pages() {
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
