@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "stages/parts.hpp"
 
@@ -60,11 +61,11 @@ void term_by_term(const gram_call& call, std::size_t i, std::size_t j, balls& ou
   out.set(i, j, {m.value * value, error});
 }
 
-/// x times the decay, one elementwise rounding, narrowed.
-ball gated_operand(ball x, ball e, const gram_call& call) {
+/// x times the decay, with one elementwise rounding.
+ball gated(ball x, ball e, const gram_call& call) {
   const double value = x.value * e.value;
   const double above = x.upper() * e.upper() * (1 + call.errors.elementwise);
-  return narrow(ball{value, (above - std::fabs(value)) + 4 * own_roundoff * above}, call.how.operand);
+  return {value, (above - std::fabs(value)) + 4 * own_roundoff * above};
 }
 
 struct block_range {
@@ -84,16 +85,16 @@ bool by_reference(const gram_call& call, const block_range& at, balls& out) {
   for (std::size_t i = at.begin; i < at.end; ++i) {
     for (std::size_t c = 0; c < channels; ++c) {
       if (!call.decays.signed_between(call.row_of[i], at.reference, c, e)) return false;
-      left.set(i - at.begin, c, gated_operand(call.x.at(i, c), e, call));
+      left.set(i - at.begin, c, gated(call.x.at(i, c), e, call));
     }
   }
   for (std::size_t j = at.first; j < at.last; ++j) {
     for (std::size_t c = 0; c < channels; ++c) {
       if (!call.decays.signed_between(at.reference, j, c, e)) return false;
-      right.set(j - at.first, c, gated_operand(call.k.at(j, c), e, call));
+      right.set(j - at.first, c, gated(call.k.at(j, c), e, call));
     }
   }
-  const product dot = multiply(left, right.transposed());
+  const product dot = multiply(narrow(std::move(left), call.how.operand), narrow(right.transposed(), call.how.operand));
   for (std::size_t i = at.begin; i < at.end; ++i) {
     const ball m = call.multiplier.at(i, 0);
     for (std::size_t j = at.first; j < std::min(at.last, call.columns(i)); ++j) {
@@ -153,29 +154,26 @@ balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const ba
 balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,
                   const arithmetic_errors& errors) {
   balls out(x.rows, x.cols);
-  const narrowing first{how.beta_product, false};
-  const bool gated = decays != nullptr && decays->channels() > 0;
   for (std::size_t i = 0; i < x.rows; ++i) {
     const ball b = step.at(i, 0);
     for (std::size_t c = 0; c < x.cols; ++c) {
       const ball from = x.at(i, c);
       const double value = b.value * from.value;
-      ball scaled =
-          narrow(ball{value, b.radius == 0 && from.radius == 0 ? 0 : b.upper() * from.upper() - std::fabs(value)}, first);
-      if (gated) {
-        const ball e = decays->since_start(i, decays->channels() == 1 ? 0 : c);
-        const double product = scaled.value * e.value;
-        if (e.radius == 0 && e.value == 1) {
-          out.set(i, c, narrow(scaled, how.operand));
-          continue;
-        }
-        const double above = scaled.upper() * e.upper() * (1 + errors.elementwise);
-        scaled = {product, (above - std::fabs(product)) + 4 * own_roundoff * above + (product == 0 ? 0 : errors.underflow)};
-      }
-      out.set(i, c, narrow(scaled, how.operand));
+      out.set(i, c, {value, b.radius == 0 && from.radius == 0 ? 0 : b.upper() * from.upper() - std::fabs(value)});
     }
   }
-  return out;
+  out = narrow(std::move(out), narrowing{how.beta_product, false});
+  const std::size_t channels = decays != nullptr ? decays->channels() : 0;
+  for (std::size_t i = 0; i < x.rows && channels > 0; ++i) {
+    for (std::size_t c = 0; c < x.cols; ++c) {
+      const ball e = decays->since_start(i, channels == 1 ? 0 : c), scaled = out.at(i, c);
+      if (e.radius == 0 && e.value == 1) continue;
+      const double product = scaled.value * e.value;
+      const double above = scaled.upper() * e.upper() * (1 + errors.elementwise);
+      out.set(i, c, {product, (above - std::fabs(product)) + 4 * own_roundoff * above + (product == 0 ? 0 : errors.underflow)});
+    }
+  }
+  return narrow(std::move(out), how.operand);
 }
 
 }  // namespace deltaproof::stages_detail

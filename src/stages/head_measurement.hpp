@@ -104,8 +104,8 @@ class head_measurement {
   /// v_new as it is stored, where the file has none.
   [[nodiscard]] static balls copy_of_values(const balls& fresh, const state_rounding& how);
 
-  /// x times the decay from row i to the end of the chunk: one elementwise rounding, then narrowed.
-  [[nodiscard]] ball decayed(ball x, ball e, const narrowing& to) const;
+  /// x times a decay, with one elementwise rounding unless the decay is 1.
+  [[nodiscard]] ball decayed(ball x, ball e) const;
 
   void update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new, const state_rounding& how) const;
 

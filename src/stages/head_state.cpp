@@ -131,11 +131,11 @@ balls head_measurement::new_values(const balls& u, const balls& w, const balls& 
   return fresh;
 }
 
-ball head_measurement::decayed(ball x, ball e, const narrowing& to) const {
-  if (e.value == 1 && e.radius == 0) return narrow(x, to);
+ball head_measurement::decayed(ball x, ball e) const {
+  if (e.value == 1 && e.radius == 0) return x;
   const double value = x.value * e.value;
   const double above = x.upper() * e.upper() * (1 + errors_.elementwise);
-  return narrow(ball{value, (above - std::fabs(value)) + 4 * own_roundoff * above + (value == 0 ? 0 : errors_.underflow)}, to);
+  return {value, (above - std::fabs(value)) + 4 * own_roundoff * above + (value == 0 ? 0 : errors_.underflow)};
 }
 
 void head_measurement::update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new,
@@ -151,18 +151,23 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
   const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == to.to && !to.toward_zero;
   balls right(rows_, values());
   balls left(rows_, keys());
+  std::vector<bool> plain(rows_);
   for (std::size_t i = 0; i < rows_; ++i) {
     const ball e = channels == 1 && !on_keys ? decays.between(last, i, 0) : ball{1, 0};
-    const bool plain = e.value == 1 && e.radius == 0;
-    for (std::size_t j = 0; j < values(); ++j) {
-      ball x = decayed(values_written.at(i, j), e, to);
-      // The stored v_new is the outcome of this very rounding, if it is one that could have come out.
-      if (plain && same_rounding && x.radius > 0 && std::fabs(v_new->at(i, j).value - x.value) <= x.radius) x = v_new->at(i, j);
-      right.set(i, j, x);
-    }
+    plain[i] = e.value == 1 && e.radius == 0;
+    for (std::size_t j = 0; j < values(); ++j) right.set(i, j, decayed(values_written.at(i, j), e));
     for (std::size_t c = 0; c < keys(); ++c) {
       const ball e_key = on_keys && channels > 0 ? decays.between(last, i, channels == 1 ? 0 : c) : ball{1, 0};
-      left.set(i, c, decayed(k_.at(i, c), e_key, of_key));
+      left.set(i, c, decayed(k_.at(i, c), e_key));
+    }
+  }
+  right = narrow(std::move(right), to);
+  left = narrow(std::move(left), of_key);
+  for (std::size_t i = 0; i < rows_ && same_rounding; ++i) {
+    for (std::size_t j = 0; j < values() && plain[i]; ++j) {
+      // The stored v_new is the outcome of this very rounding, if it is one that could have come out.
+      const ball x = right.at(i, j), stored = v_new->at(i, j);
+      if (x.radius > 0 && std::fabs(stored.value - x.value) <= x.radius) right.set(i, j, stored);
     }
   }
   const product sum = multiply(left.transposed(), right);
@@ -249,7 +254,7 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   if (how.query_gated && channels > 0) {
     for (std::size_t i = 0; i < q.rows; ++i) {
       for (std::size_t c = 0; c < keys(); ++c) {
-        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c), of_query));
+        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c)));
       }
     }
   }

@@ -3,35 +3,12 @@
 #include "stages/parts.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 
-#include "deltaproof/number/rounding.hpp"
-#include "deltaproof/number/visit_format.hpp"
-#include "support/widest_vectors.hpp"
+#include "emulate/products.hpp"
 
 namespace deltaproof::stages_detail {
 
-namespace {
-
-template <class Mode>
-double round_at_run_time(double x, const format& f) {
-  Mode mode;
-  return visit_format(f, [&]<format F>() { return deltaproof::detail::round_value<F>(x, mode); });
-}
-
-}  // namespace
-
-double half_ulp(double x, const format& f) {
-  const auto bits = std::bit_cast<std::uint64_t>(x) & ~deltaproof::detail::sign_bit;
-  const int exponent = std::max(static_cast<int>(bits >> 52) - 1023, f.emin) - f.precision;
-  return exponent < -1074 ? 0 : deltaproof::detail::power_of_two(std::min(exponent, 1023));
-}
-
-double narrow(double x, const narrowing& how) {
-  if (how.toward_zero) return round_at_run_time<toward_zero>(x, how.to);
-  return how.to == tf32 ? round_at_run_time<nearest_away>(x, how.to) : round_at_run_time<nearest_even>(x, how.to);
-}
+double narrow(double x, const narrowing& how) { return emulation::narrowed(x, how); }
 
 ball narrow(ball x, const narrowing& how) {
   const double centre = narrow(x.value, how);
@@ -43,15 +20,22 @@ ball narrow(ball x, const narrowing& how) {
 
 balls narrow(balls x, const narrowing& how) {
   if (x.exact()) {
-    for (double& value : x.value) value = narrow(value, how);
+    emulation::narrow(std::span(x.value), how);
     return x;
   }
+  std::vector<double> below(x.value.size()), above(x.value.size());
+  for (std::size_t i = 0; i < x.value.size(); ++i) {
+    below[i] = x.value[i] - x.radius[i];
+    above[i] = x.value[i] + x.radius[i];
+  }
+  emulation::narrow(std::span(below), how);
+  emulation::narrow(std::span(above), how);
+  emulation::narrow(std::span(x.value), how);
   bool any = false;
   for (std::size_t i = 0; i < x.value.size(); ++i) {
-    const ball rounded = narrow(ball{x.value[i], x.radius[i]}, how);
-    x.value[i] = rounded.value;
-    x.radius[i] = rounded.radius;
-    any = any || !(rounded.radius == 0);
+    if (x.radius[i] == 0) continue;
+    x.radius[i] = std::max(above[i] - x.value[i], x.value[i] - below[i]);
+    any = any || !(x.radius[i] == 0);
   }
   if (!any) x.radius.clear();
   return x;
@@ -93,36 +77,52 @@ balls balls::followed_by(const balls& below) const {
   return result;
 }
 
+namespace {
+
+/// c += a b, row i over the first limits[i] columns of a, in that order.
+void add_product(const std::vector<double>& a, std::size_t inner, const std::vector<double>& b, std::size_t cols,
+                 std::span<const std::size_t> limits, std::vector<double>& c) {
+  constexpr std::size_t block = 8;  // rows that share what the shortest of them reads
+  constexpr emulation::sum_rule rule{sum_order::sequential, fp64};
+  const auto add = [&](std::size_t row, std::size_t rows, std::size_t from, std::size_t to) {
+    emulation::multiply({&a[row * inner + from], inner, &b[from * cols], cols, &c[row * cols], cols, rows, to - from, cols},
+                        rule);
+  };
+  for (std::size_t row = 0; row < limits.size(); row += block) {
+    const auto rows = limits.subspan(row, std::min(block, limits.size() - row));
+    const std::size_t shared = *std::min_element(rows.begin(), rows.end());
+    if (shared > 0) add(row, rows.size(), 0, shared);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] > shared) add(row + i, 1, shared, rows[i]);
+    }
+  }
+}
+
+/// |x|, or what |x| is at most.
+std::vector<double> uppers(const balls& x, bool with_radius) {
+  std::vector<double> out(x.value.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::fabs(x.value[i]);
+  for (std::size_t i = 0; i < out.size() && with_radius && !x.exact(); ++i) out[i] += x.radius[i];
+  return out;
+}
+
+}  // namespace
+
 product multiply(const balls& a, const balls& b, std::span<const std::size_t> limits) {
   product result;
-  const std::size_t n = b.cols;
-  result.cols = n;
-  result.value.assign(a.rows * n, 0);
-  result.terms.assign(a.rows * n, 0);
-  const bool exact = a.exact() && b.exact();
-  if (!exact) result.upper.assign(a.rows * n, 0);
-  std::vector<double> magnitude(b.value.size());
-  std::vector<double> above(exact ? 0 : b.value.size());
-  for (std::size_t i = 0; i < magnitude.size(); ++i) magnitude[i] = std::fabs(b.value[i]);
-  for (std::size_t i = 0; i < above.size(); ++i) above[i] = magnitude[i] + (b.exact() ? 0 : b.radius[i]);
-  for (std::size_t i = 0; i < a.rows; ++i) {
-    const std::size_t last = limits.empty() ? a.cols : limits[i];
-    deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
-      const double *row = b.value.data(), *sizes = magnitude.data(), *uppers = above.data();
-      double *const value = &result.value[i * n], *const terms = &result.terms[i * n],
-                    *const upper = exact ? nullptr : &result.upper[i * n];
-      for (std::size_t m = 0; m < last; ++m, row += n, sizes += n, uppers += exact ? 0 : n) {
-        const ball x = a.at(i, m);
-        const double size = std::fabs(x.value), top = x.upper();
-        for (std::size_t j = 0; j < n; ++j) {
-          value[j] += x.value * row[j];
-          terms[j] += size * sizes[j];
-        }
-        for (std::size_t j = 0; j < n && !exact; ++j) upper[j] += top * uppers[j];
-      }
-    });
-  }
-  if (exact) result.upper = result.terms;
+  result.cols = b.cols;
+  const std::size_t size = a.rows * b.cols;
+  if (size == 0) return result;
+  const std::vector<std::size_t> all(limits.empty() ? a.rows : 0, a.cols);
+  if (limits.empty()) limits = all;
+  const auto times = [&](const std::vector<double>& left, const std::vector<double>& right) {
+    std::vector<double> sum(size, 0);
+    add_product(left, a.cols, right, b.cols, limits, sum);
+    return sum;
+  };
+  result.value = times(a.value, b.value);
+  result.terms = times(uppers(a, false), uppers(b, false));
+  result.upper = a.exact() && b.exact() ? result.terms : times(uppers(a, true), uppers(b, true));
   return result;
 }
 

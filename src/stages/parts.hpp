@@ -10,8 +10,11 @@
 // Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Lemma 3.1 and section 3.1.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
@@ -30,7 +33,26 @@ inline double gamma(std::size_t n, double u) {
 }
 
 /// Half a unit in the last place of f at x: what rounding any value of at most that magnitude to nearest may cost.
-double half_ulp(double x, const format& f);
+inline double half_ulp(double x, const format& f) {
+  const auto bits = std::bit_cast<std::uint64_t>(x) & ~deltaproof::detail::sign_bit;
+  const int exponent = std::max(static_cast<int>(bits >> 52) - 1023, f.emin) - f.precision;
+  return exponent < -1074 ? 0 : deltaproof::detail::power_of_two(std::min(exponent, 1023));
+}
+
+/// half_ulp of one format at finite values, in arithmetic that runs in vectors.
+class half_ulps {
+ public:
+  explicit half_ulps(const format& f)
+      : lowest_(deltaproof::detail::power_of_two(f.emin)), half_(deltaproof::detail::power_of_two(-f.precision)) {}
+
+  [[gnu::always_inline]] double at(double x) const {
+    const double power = std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & deltaproof::detail::infinity_bits);
+    return (power < lowest_ ? lowest_ : power) * half_;
+  }
+
+ private:
+  double lowest_, half_;
+};
 
 double narrow(double x, const narrowing& how);
 

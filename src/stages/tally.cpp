@@ -7,7 +7,9 @@
 #include <limits>
 #include <tuple>
 
+#include "emulate/products.hpp"
 #include "stages/parts.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof {
 
@@ -22,7 +24,11 @@ void ratio_histogram::merge(const ratio_histogram& other) {
 }
 
 std::size_t ratio_histogram::bin_of(double ratio) {
-  if (ratio <= 2) return ratio <= 0 ? 0 : static_cast<std::size_t>(std::ceil(ratio * 64)) - 1;
+  if (ratio <= 2) {  // its upper edge belongs to a bin
+    const double at = ratio * 64;
+    const auto bin = static_cast<std::size_t>(at > 0 ? at : 0);
+    return bin > 0 && static_cast<double>(bin) == at ? bin - 1 : bin;
+  }
   if (!std::isfinite(ratio)) return bins - 1;
   return std::min(linear_bins + static_cast<std::size_t>(std::ilogb(ratio)) - 1, bins - 1);
 }
@@ -55,25 +61,95 @@ namespace stages_detail {
 
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 bool earlier(const stage_place& a, const stage_place& b) {
   return std::tie(a.sequence, a.head, a.chunk, a.row, a.element) < std::tie(b.sequence, b.head, b.chunk, b.row, b.element);
 }
 
 }  // namespace
 
+tally::tally(const format& stored)
+    : stored_(stored),
+      overflows_from_(largest(stored) + half_ulp(largest(stored), stored)),
+      wide_(stored.precision > bf16.precision),
+      half_ulp_(stored) {}
+
 void tally::add(stage_place place, std::span<const double> got, std::span<const double> want, std::span<const double> error) {
-  const std::size_t first = place.element;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    place.element = first + i;
-    place.got = got[i];
-    place.want = want[i];
-    add_one(place, error[i]);
+  const std::size_t count = got.size(), first = place.element;
+  stored_want_.assign(want.begin(), want.end());
+  emulation::narrow(std::span(stored_want_), {stored_, false});
+  bool plain = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double most = std::fabs(want[i]) + error[i];
+    plain = plain & (std::fabs(got[i]) < infinity) & (most < overflows_from_);
+  }
+  if (plain) {
+    add_plain(place, got, want, error);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      place.element = first + i;
+      place.got = got[i];
+      place.want = want[i];
+      add_one(place, error[i], stored_want_[i]);
+    }
+  }
+  if (!wide_) return;
+  in_bf16_.assign(got.begin(), got.end());
+  emulation::narrow(std::span(in_bf16_), {bf16, false});
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!std::isfinite(got[i]) || got[i] == 0) continue;
+    ++nonzero_;
+    bf16_values_ += in_bf16_[i] == got[i] ? 1 : 0;
   }
 }
 
+/// As add_one of each, where all is finite and nothing overflows: the arithmetic in loops without branches, the sums after it.
+void tally::add_plain(stage_place place, std::span<const double> got, std::span<const double> want,
+                      std::span<const double> error) {
+  const std::size_t count = got.size(), first = place.element;
+  for (std::vector<double>* x : {&storing_, &ratio_, &open_, &lost_}) x->resize(count);
+  double *const storing = storing_.data(), *const ratio = ratio_.data(), *const open = open_.data(), *const lost = lost_.data();
+  const double* const stored = stored_want_.data();
+  deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      storing[i] = half_ulp_.at(std::fabs(want[i]) + error[i]);
+      const double bound = storing[i] + error[i], distance = std::fabs(got[i] - want[i]);
+      ratio[i] = distance > 0 ? distance / bound : 0;
+      open[i] = bound > 0 ? error[i] / bound : 0;
+      lost[i] = bound > 0 ? (stored[i] - want[i]) / bound : 0;
+    }
+  });
+  measured_.judged += count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double square = ratio[i] * ratio[i];
+    measured_.ratios.add(ratio[i]);
+    if (ratio[i] < infinity) {
+      ratio_squares_ += square;
+      ratio_fourths_ += square * square;
+    }
+    open_squares_ += open[i] * open[i];
+    expected_squares_ += open[i] * open[i] + lost[i] * lost[i];
+    add_bias(got[i], want[i], error[i], storing[i], stored[i]);
+    if (measured_.worst && !(ratio[i] > measured_.worst->ratio) && !(ratio[i] > 1)) continue;
+    place.element = first + i;
+    place.got = got[i];
+    place.want = want[i];
+    place.bound = storing[i] + error[i];
+    place.ratio = ratio[i];
+    note(place);
+  }
+}
+
+void tally::note(const stage_place& place) {
+  if (!measured_.worst || place.ratio > measured_.worst->ratio) measured_.worst = place;
+  if (!(place.ratio > 1)) return;
+  ++measured_.bad;
+  if (!measured_.first_bad || earlier(place, *measured_.first_bad)) measured_.first_bad = place;
+}
+
 // A value computed within `error` of want is at most |want| + error, and storing it costs half an ulp there.
-void tally::add_one(const stage_place& place, double error) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+void tally::add_one(stage_place& place, double error, double stored_want) {
   const bool unknown = std::isnan(place.want) || !(error < infinity);
   if (unknown && std::isfinite(place.got)) {
     ++measured_.unbounded;
@@ -82,49 +158,39 @@ void tally::add_one(const stage_place& place, double error) {
   // The inputs of a problem are finite: that the value cannot be recomputed does not excuse NaN or inf.
   if (unknown) error = infinity;
   ++measured_.judged;
-  stage_place here = place;
   const double most = std::fabs(place.want) + error;
   const double storing = unknown ? 0 : half_ulp(most, stored_);
-  here.bound = storing + error;
+  place.bound = storing + error;
   const double distance = std::fabs(place.got - place.want);
-  const bool may_overflow = !unknown && most >= largest(stored_) + half_ulp(largest(stored_), stored_);
+  const bool may_overflow = !unknown && most >= overflows_from_;
   const bool overflowed = may_overflow && std::isinf(place.got) && std::signbit(place.got) == std::signbit(place.want);
   if (!unknown && (place.got == place.want || overflowed)) {
-    here.ratio = 0;
+    place.ratio = 0;
   } else if (!std::isfinite(distance)) {
-    here.ratio = infinity;
+    place.ratio = infinity;
     measured_.nonfinite += std::isfinite(place.got) ? 0 : 1;
   } else {
-    here.ratio = distance / here.bound;
+    place.ratio = distance / place.bound;
   }
-  measured_.ratios.add(here.ratio);
-  if (std::isfinite(here.ratio)) {
-    const double square = here.ratio * here.ratio;
+  measured_.ratios.add(place.ratio);
+  if (std::isfinite(place.ratio)) {
+    const double square = place.ratio * place.ratio;
     ratio_squares_ += square;
     ratio_fourths_ += square * square;
   }
-  if (!unknown && here.bound > 0) {
-    const double open = error / here.bound, stored = (narrow(place.want, narrowing{stored_, false}) - place.want) / here.bound;
+  if (!unknown && place.bound > 0) {
+    const double open = error / place.bound, stored = (stored_want - place.want) / place.bound;
     open_squares_ += open * open;
     expected_squares_ += open * open + (std::isfinite(stored) ? stored * stored : 0);
   }
-  if (!measured_.worst || here.ratio > measured_.worst->ratio) measured_.worst = here;
-  if (here.ratio > 1) {
-    ++measured_.bad;
-    if (!measured_.first_bad || earlier(here, *measured_.first_bad)) measured_.first_bad = here;
-  }
-  if (std::isfinite(place.got) && place.got != 0 && stored_.precision > bf16.precision) {
-    ++nonzero_;
-    bf16_values_ += narrow(place.got, narrowing{bf16, false}) == place.got ? 1 : 0;
-  }
-  add_bias(here, error, storing);
+  note(place);
+  if (std::isfinite(place.got) && std::isfinite(place.want)) add_bias(place.got, place.want, error, storing, stored_want);
 }
 
 // A value the format holds is stored without error by any rounding and says nothing.
-void tally::add_bias(const stage_place& place, double error, double storing) {
-  if (!(16 * error <= storing) || !std::isfinite(place.got) || !std::isfinite(place.want)) return;
-  if (std::fabs(narrow(place.want, narrowing{stored_, false}) - place.want) <= error) return;
-  const double ulps = (place.want < 0 ? place.want - place.got : place.got - place.want) / (2 * storing);
+void tally::add_bias(double got, double want, double error, double storing, double stored_want) {
+  if (!(16 * error <= storing) || std::fabs(stored_want - want) <= error) return;
+  const double ulps = (want < 0 ? want - got : got - want) / (2 * storing);
   ++measured_.bias.count;
   bias_sum_ += ulps;
   bias_squares_ += ulps * ulps;

@@ -6,14 +6,15 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
-#include "deltaproof/stages/stages.hpp"
+#include "stages/parts.hpp"
 
 namespace deltaproof::stages_detail {
 
 class tally {
  public:
-  explicit tally(const format& stored) : stored_(stored) {}
+  explicit tally(const format& stored);
 
   /// Columns place.element ... of one row: got against want, known (and computed by a correct kernel) within `error`
   /// before it is stored.
@@ -26,10 +27,19 @@ class tally {
   [[nodiscard]] stage_measurement finish() const;
 
  private:
-  void add_one(const stage_place& place, double error);
-  void add_bias(const stage_place& place, double error, double storing);
+  /// `stored_want`: want as the format holds it. Sets the bound and the ratio of the place.
+  void add_one(stage_place& place, double error, double stored_want);
+  void add_plain(stage_place place, std::span<const double> got, std::span<const double> want, std::span<const double> error);
+  void add_bias(double got, double want, double error, double storing, double stored_want);
+  /// What is worst, and what is bad.
+  void note(const stage_place& place);
 
   format stored_;
+  double overflows_from_;  ///< what rounds to infinity in that format
+  bool wide_;              ///< it holds more than bf16 does
+  half_ulps half_ulp_;
+  // Of the row at hand:
+  std::vector<double> stored_want_, in_bf16_, storing_, ratio_, open_, lost_;
   stage_measurement measured_;
   double ratio_squares_ = 0;
   double ratio_fourths_ = 0;
