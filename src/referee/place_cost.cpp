@@ -19,6 +19,15 @@ format wider(const format& a, const format& b) { return a.precision >= b.precisi
 /// of GPUs stay within it. An error that a plan declares beyond that is the plan's own doing, as a coarse sum is.
 constexpr double usual_ulps = 2;
 
+/// Errors this far below the median of their law are those of runs in which the decisive rounding did not happen: a mean of logs
+/// would be theirs alone.
+constexpr double far_below = 16;
+
+double median(std::vector<double> of) {
+  std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), of.end());
+  return of[of.size() / 2];
+}
+
 /// The runs of one law: how many, and the mean and scatter of their log errors.
 struct log_errors {
   double count = 0, mean = 0, squares = 0;
@@ -65,7 +74,10 @@ double place_cost::ratio() const {
   for (std::size_t law = 0; law < runs->samples.size(); ++law) {
     const bool errs = std::any_of(runs->samples[law].begin(), runs->samples[law].end(), [](double x) { return !(x <= 0); });
     if (!errs) continue;
-    const log_errors own(runs->samples[law], least[law % 2]), formats(alone[law % 2], least[law % 2]);
+    const auto typical = [&](const std::vector<double>& errors) {
+      return log_errors(errors, std::max(least[law % 2], median(errors) / far_below));
+    };
+    const log_errors own = typical(runs->samples[law]), formats = typical(alone[law % 2]);
     most = std::max(most, std::isfinite(own.mean) ? std::exp(own.mean - formats.mean) : infinity);
   }
   return std::isfinite(plan) ? most : infinity;

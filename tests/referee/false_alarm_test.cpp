@@ -226,6 +226,27 @@ TEST(adequacy, is_judged_in_what_the_user_gets) {
   EXPECT_TRUE(report.judged == verdict::holds || report.judged == verdict::vacuous) << report.reason;
 }
 
+// Under strong gates one write is all that a state holds. Where it is a value of its format, a run on perturbed inputs has no
+// error to speak of; a mean over the logarithms of errors was that run's alone, and said 43 times.
+TEST(adequacy, is_not_measured_by_the_one_run_that_happens_to_be_exact) {
+  generation g;
+  g.regime = "law";
+  g.law =
+      "cosine=0.05,flip=0.1061,repeat=0.7258,beta_top=1,beta_logit=6.064,beta_spread=1.34,gate_log=1.526,gate_spread=1.558,"
+      "value_cosine=0.4152,value_spread=0.3388,state_scale=3.446";
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 31;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.seed = 728;
+  const problem p = generate(g);
+  const result r = emulate(p, variants(preset("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), {}, 1);
+  const check_report report = judged(p, r, "fla-chunk-gdn");
+  EXPECT_TRUE(report.conformance->adequacy.judged && report.conformance->adequacy.adequate);
+  EXPECT_LT(report.conformance->adequacy.worst_ratio, 4);
+  EXPECT_LT(report.conformance->adequacy.worst_error, 0.004);
+}
+
 // Rounded to bf16 after each of many tokens it forgets small writes, which no format of one rounding does.
 TEST(adequacy, of_a_state_rounded_after_each_token_is_missing) {
   generation g;
