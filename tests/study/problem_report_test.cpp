@@ -124,6 +124,30 @@ TEST(problem_report, judges_results_as_check_does) {
   EXPECT_NO_THROW((void)to_markdown(r));
 }
 
+// The page is one more door to the same question: what it says of a result is what `check` says under the same judging.
+TEST(problem_report, says_what_check_says_and_refuses_what_check_refuses) {
+  generation g;
+  g.op = op_kind::delta_rule;
+  g.tokens = 40;
+  const problem p = made(g);
+  const plan& declared = plan_named("fla-chunk-delta");
+  const result right = emulate(p, variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+  const std::vector<named_result> results{{"right.safetensors", right, {declared}, "deltaproof check mine right"}};
+  problem_report_options asked;
+  check_options same;
+  same.plans = {declared};
+  for (const double accuracy : {0.1, 1e-6}) {
+    asked.judge = same.judge = {.false_alarm = 1e-5, .accuracy = accuracy, .power = false, .seed = 7};
+    const check_report said = check(p, right, same);
+    EXPECT_EQ(said.judged, accuracy == 0.1 ? verdict::holds : verdict::refuted);
+    const report page = report_on(p, {"mine", "mine", "deltaproof report mine"}, results, asked);
+    EXPECT_EQ(reports::found(page, "result-1").values.at("verdict"), cell(std::string(name_of(said.judged))));
+    EXPECT_THAT(reports::found(page, "result-1").statement, HasSubstr(said.reason));
+  }
+  asked.judge.accuracy = std::nan("");
+  EXPECT_THROW((void)report_on(p, {"mine", "mine", "deltaproof report mine"}, results, asked), error);
+}
+
 TEST(problem_report, of_no_tokens_says_what_there_is) {
   generation g;
   g.op = op_kind::delta_rule;
