@@ -254,7 +254,8 @@ def differentiate(
 
     fn: takes a Problem and returns o, or (o, final_state). problem: a Problem or Case with do, dfinal_state or both; on the device
     its tensors are on. library: "torch" or "jax"; None: jax where q is an array of JAX, else torch. chunk_size and words: of the
-    Result (kernel, path, state_layout, producer). An input that fn does not use has no gradient here; by JAX one of zeros.
+    Result (kernel, path, state_layout, producer). An input that fn does not use, or detaches, has a gradient of zeros: that is what
+    training with fn would see. Drop it from the Result's gradients where it shall not be judged.
     """
     given = getattr(problem, "problem", problem)
     if library is None:
@@ -290,7 +291,8 @@ def _by_autograd(fn: Callable[[Problem], Any], given: Problem) -> tuple[Any, Any
     o, state = _outputs(fn, dataclasses.replace(given, **leaves))
     pairs = [(x, dx.to(x)) for x, dx in ((o, given.do), (state, given.dfinal_state)) if x is not None and dx is not None]
     found = torch.autograd.grad([x for x, _ in pairs], list(leaves.values()), [dx for _, dx in pairs], allow_unused=True)
-    gradients = {f"d{name}": dx.detach().cpu() for name, dx in zip(leaves, found) if dx is not None}
+    zeros = (torch.zeros_like(x) if dx is None else dx for x, dx in zip(leaves.values(), found))
+    gradients = {f"d{name}": dx.detach().cpu() for name, dx in zip(leaves, zeros)}
     return o.detach().cpu(), None if state is None else state.detach().cpu(), gradients
 
 

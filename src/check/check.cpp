@@ -17,6 +17,7 @@ namespace deltaproof {
 using check_detail::judge_gradient_coverage;
 using check_detail::judged_gradients;
 using check_detail::locate;
+using check_detail::note_missing_gradients;
 using check_detail::pairing;
 using check_detail::place;
 
@@ -417,6 +418,7 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
     out.stopped = out.conformance->stopped;
     judge_gradient_coverage(out);
   }
+  note_missing_gradients(p, r, out);
   out.remedy = remedy_for(out, options.judge.max_bits);
   return out;
 }
@@ -482,6 +484,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   judge_coverage(out);
   if (!out.stopped || gradients.stopped) add_gradients(gradients, out);
   judge_gradient_coverage(out);
+  note_missing_gradients(p, r, out);
   out.unread = find_unread(p, r);
   if (options.judge.strict_padding) refute_unread(out);
   out.remedy = remedy_for(out, options.judge.max_bits);

@@ -164,4 +164,14 @@ judged_gradients judge_gradients(const problem& p, const result& r, const check_
   return out;
 }
 
+void note_missing_gradients(const problem& p, const result& r, check_report& out) {
+  if (r.gradients.empty() || !p.has_cotangents() || out.stopped) return;
+  std::string missing;
+  for (const std::string_view name : gradient_names) {
+    const bool exists = (name != "dg" || p.g) && (name != "dinitial_state" || p.initial_state);
+    if (exists && r.gradients.count(std::string(name)) == 0) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!missing.empty() && out.judged != verdict::refuted) out.reason += "; not in the result, so not judged: " + missing;
+}
+
 }  // namespace deltaproof::check_detail

@@ -44,6 +44,8 @@ void judge_coverage(check_report& out);
 
 /// Counts what the plan's limits on gradients say nothing of; a gradient of which too little is judged is vacuous.
 void judge_gradient_coverage(check_report& out);
+/// Says of a result with some gradients which others the problem has.
+void note_missing_gradients(const problem& p, const result& r, check_report& out);
 
 /// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32,
 /// or an element its own format, infinity or NaN is due and nothing else is judged.

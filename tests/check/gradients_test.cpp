@@ -226,6 +226,10 @@ TEST(gradients, alone_in_a_file_are_judged) {
   EXPECT_EQ(checked(p, back, "rel_fro=0.01").judged, verdict::holds);
   EXPECT_THAT(testing::thrown([&] { (void)checked(p, back, "o:rel_fro=0.01"); }),
               ::testing::HasSubstr("a bound on o, but the result holds gradients alone"));
+  result some = back;
+  some.gradients.erase("dg");
+  some.gradients.erase("dk");
+  EXPECT_THAT(checked(p, some, "rel_fro=0.01").reason, ::testing::HasSubstr("; not in the result, so not judged: dk, dg"));
   check_options by_plan;
   by_plan.plans = {plan_named("fp32")};
   by_plan.plans.front().backward = {};

@@ -89,6 +89,17 @@ def test_an_emulated_pass_holds_and_its_fault_is_refuted(problem):
         deltaproof.emulate(problem, "fp32", "dht-ignored")
 
 
+def test_an_input_that_is_detached_has_a_gradient_of_zeros(problem):
+    detached = lambda p: loop(dataclasses.replace(p, g=p.g.detach()))
+    result = deltaproof.differentiate(detached, problem)
+    assert not result.gradients["dg"].any()
+    verdict = deltaproof.check_gradients(detached, problem, "fp32", power=False, words={"path": "recurrent"})
+    assert verdict.word == "refuted" and verdict.first_bad_stage == "dg"
+    without = {name: dx for name, dx in result.gradients.items() if name != "dg"}
+    rest = deltaproof.check(problem, dataclasses.replace(result, gradients=without), "fp32", power=False)
+    assert rest and "not in the result, so not judged: dg" in rest.reason
+
+
 def test_what_is_missing_is_said(problem):
     silent = dataclasses.replace(problem, do=None, dfinal_state=None)
     with pytest.raises(deltaproof.format_error, match="cotangents=True"):
