@@ -34,6 +34,11 @@ KNOWN = (
     "op",
     "rule",
     "qk_l2norm",
+    "l2norm_eps",
+    "gate_activation",
+    "gate_lower_bound",
+    "A_log",
+    "dt_bias",
 )
 BUFFERS = ("o", "final_state")
 FORBIDDEN = "deltaproof"

@@ -34,13 +34,18 @@ class Problem:
     scale: float | None = None  #: multiplies q in the read-out only; K ** -0.5 if absent
     initial_state: Any = None
     cu_seqlens: Any = None
-    qk_l2norm: bool = False  #: the kernel itself normalises q and k
+    qk_l2norm: bool = False  #: the kernel itself normalises q and k, x / sqrt(sum x^2 + l2norm_eps)
     rule: str = "euler"  #: exact for an EFLA kernel, implicit for a Longhorn kernel
     beta_activation: str = "none"  #: sigmoid or two_sigmoid where the kernel itself applies it
     num_householder: int = 1
     note: str = ""
     do: Any = None  #: [B,T,HV,V], the derivatives of a loss with respect to o; for a result with gradients
     dfinal_state: Any = None  #: [N,HV,K,V], those with respect to final_state
+    l2norm_eps: float = 1e-6  #: from 1e-30 to below 1
+    gate_activation: str = "none"  #: softplus or bounded where the kernel itself makes the log decay of g, A_log and dt_bias
+    A_log: Any = None  #: [HV]
+    dt_bias: Any = None  #: [HV], with op kda [HV,K]; 0 if absent
+    gate_lower_bound: float | None = None  #: of bounded, below 0
 
     def torch(self) -> Problem:
         """The same with torch tensors."""
@@ -187,6 +192,9 @@ def problem_of(file: _core.file, to: str | None = None) -> Problem:
         op=words["op"],
         scale=float(words["scale"]) if "scale" in words else None,
         qk_l2norm=words.get("qk_l2norm") == "true",
+        l2norm_eps=float(words.get("l2norm_eps", 1e-6)),
+        gate_activation=words.get("gate_activation", "none"),
+        gate_lower_bound=float(words["gate_lower_bound"]) if "gate_lower_bound" in words else None,
         rule=words.get("rule", "euler"),
         beta_activation=words.get("beta_activation", "none"),
         num_householder=int(words.get("num_householder", 1)),

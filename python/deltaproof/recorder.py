@@ -61,9 +61,11 @@ import struct
 import subprocess
 import sys
 
-PROBLEM_TENSORS = ("q", "k", "v", "beta", "initial_state", "g", "cu_seqlens")
+PROBLEM_TENSORS = ("q", "k", "v", "beta", "initial_state", "g", "cu_seqlens", "A_log", "dt_bias")
 COTANGENTS = ("do", "dfinal_state")
-PROBLEM_WORDS = ("op", "scale", "qk_l2norm", "rule", "beta_activation", "num_householder", "note")
+PROBLEM_WORDS = (
+    "op", "scale", "qk_l2norm", "l2norm_eps", "gate_activation", "gate_lower_bound", "rule", "beta_activation", "num_householder", "note"
+)  # fmt: skip
 STAGES = ("g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk")
 RESULT_TENSORS = ("o", "final_state") + STAGES
 GRADIENTS = ("dq", "dk", "dv", "dbeta", "dg", "dinitial_state")
@@ -282,7 +284,7 @@ def read(path, to=None, gate="log"):
         header, data = _opened(given.read())
     known = PROBLEM_WORDS + RESULT_WORDS + STATE_WORDS + ("pass",)
     found = {name: value for name, value in header.pop("__metadata__", {}).items() if name in known}
-    kinds = {"scale": float, "num_householder": int, "chunk_size": int, "flush_every": int, "qk_l2norm": lambda word: word == "true"}
+    kinds = {"scale": float, "l2norm_eps": float, "gate_lower_bound": float, "num_householder": int, "chunk_size": int, "flush_every": int, "qk_l2norm": lambda word: word == "true"}
     found = {("pass_" if name == "pass" else name): kinds.get(name, str)(value) for name, value in found.items()}
     for name, of in header.items():
         begin, end = of["data_offsets"]
@@ -436,6 +438,12 @@ def problem_words(problem):
     if problem.get("scale") is not None:
         words["scale"] = decimal(float(problem["scale"]))
     words["qk_l2norm"] = "true" if problem.get("qk_l2norm") else "false"
+    epsilon = problem.get("l2norm_eps")
+    words["l2norm_eps"] = None if epsilon is None or float(epsilon) == 1e-6 else decimal(float(epsilon))
+    activation = problem.get("gate_activation")
+    words["gate_activation"] = None if activation in (None, "none") else activation
+    bound = problem.get("gate_lower_bound")
+    words["gate_lower_bound"] = None if bound is None else decimal(float(bound))
     words["rule"] = problem.get("rule") or "euler"
     words["beta_activation"] = problem.get("beta_activation") or "none"
     words["num_householder"] = problem.get("num_householder") or 1

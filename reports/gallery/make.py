@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 RECORDINGS = ROOT / "build/gallery/recordings"  #: all; those of the page are copied beside it
 SHAPE = {"T": 128, "K": 16, "V": 4, "H": 1, "HV": 1, "dtype": "bf16"}
 WIDE = {"T": 80, "K": 64, "V": 64, "initial_state": "none"}
+WIDEST = {**WIDE, "K": 128, "V": 128}
 #: name: what it is, regime, what differs from SHAPE
 CASES = {
     "typical": ("unit keys of random direction", "typical", {}),
@@ -44,6 +45,8 @@ CASES = {
     "near-repeated-64": ("as near-repeated, of that shape", "near-repeated", WIDE),
     "tiny-keys-64": ("as tiny-keys, of that shape", "tiny-keys", WIDE),
     "reset-64": ("as reset, of that shape", "typical", {**WIDE, "gate": "reset"}),
+    "typical-128": ("as typical, T = 80, K = V = 128, no initial state", "typical", WIDEST),
+    "tiny-keys-128": ("as tiny-keys, of that shape, with l2norm_eps = 1e-5", "tiny-keys", WIDEST),
 }
 
 
@@ -62,6 +65,8 @@ def problem_of(name, op):
         p = next(deltaproof.cases(op, regime, seeds=1, to="numpy", **{**SHAPE, "initial_state": "normal", **more})).problem
         if name == "reset-finite":
             p.g = numpy.where(numpy.isneginf(p.g), numpy.float32(-1e4), p.g)
+        if name == "tiny-keys-128":
+            p.l2norm_eps = 1e-5
         deltaproof.record(RECORDINGS / f"{op}.{name}", p)
     return file
 

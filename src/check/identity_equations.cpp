@@ -11,8 +11,6 @@
 namespace deltaproof::check_detail {
 namespace {
 
-constexpr double l2norm_epsilon = 1e-6;
-
 /// One side less the other of one equation, term by term: a term is an input times a number of the answers.
 class equation {
  public:
@@ -124,7 +122,7 @@ class equation_writer {
   [[nodiscard]] double radial(const double* x) const {
     if (!p_.qk_l2norm) return 1;
     const double square = std::inner_product(x, x + K_, x, 0.0);
-    return l2norm_epsilon / (square + l2norm_epsilon);
+    return p_.l2norm_epsilon / (square + p_.l2norm_epsilon);
   }
   /// d(2 beta dbeta) / d(dbeta of the file): 2 beta, or 2 beta divided by the derivative of the activation.
   [[nodiscard]] double step_coefficient(double beta) const {

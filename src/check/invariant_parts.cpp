@@ -142,6 +142,7 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
   same("rule", name_of(w.rule), name_of(p.rule));
   same("beta_activation", name_of(w.beta_activation), name_of(p.beta_activation));
   same("qk_l2norm", w.qk_l2norm ? 1.0 : 0.0, p.qk_l2norm ? 1.0 : 0.0);
+  same("l2norm_eps", w.l2norm_epsilon, p.l2norm_epsilon);
   same("scale", w.scale, p.scale);
   same("num_householder", w.num_householder, p.num_householder);
   same("H", w.key_heads(), p.key_heads());

@@ -36,11 +36,20 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
                                                                         std::to_string(p.value_heads() / p.key_heads()) + ")"));
   out.emplace_back("sequences", std::to_string(p.sequence_count()));
   std::string dtypes = "q, k, v " + p.q.dtype() + ", beta " + p.beta.dtype();
-  if (p.g) dtypes += ", g " + p.g->dtype() + (p.gate_per_channel() ? " per channel" : " per token");
+  if (p.g) dtypes += ", g " + (p.raw ? p.raw->x : *p.g).dtype() + (p.gate_per_channel() ? " per channel" : " per token");
   if (p.initial_state) dtypes += ", initial_state " + p.initial_state->dtype();
   out.emplace_back("dtypes", dtypes);
-  out.emplace_back("rule", std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) +
-                               ", in-kernel l2norm " + (p.qk_l2norm ? "yes" : "no"));
+  out.emplace_back("rule",
+                   std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) +
+                       ", in-kernel l2norm " +
+                       (!p.qk_l2norm                                   ? "no"
+                        : p.l2norm_epsilon == reference_l2norm_epsilon ? "yes"
+                                                                       : "yes, epsilon " + detail::shortest(p.l2norm_epsilon)));
+  if (p.raw) {
+    out.emplace_back("gate",
+                     "raw, activation " + std::string(name_of(p.raw->activation)) +
+                         (p.raw->activation == gate_kind::bounded ? " from " + detail::shortest(p.raw->lower_bound) : ""));
+  }
   out.emplace_back("scale", detail::general(p.scale, 6));
   if (!p.note.empty()) {
     std::string note = p.note;

@@ -6,6 +6,7 @@
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "deltaproof/files/golden.hpp"
+#include "deltaproof/oracle/inspect.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::cli {
@@ -76,6 +77,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
   const safetensors_file source = map_safetensors(args.problem);
   const std::string problem_hash = source.sha256();
   const problem p = parse_problem(source, notes);
+  if (const auto sums = inspect_gate_sums(p)) notes.push_back(args.problem + ": " + sums->says);
   if (!p.has_cotangents()) {
     throw format_error(
         args.problem +
@@ -130,6 +132,7 @@ int run(const oracle_arguments& args, const common_options& common) {
   const safetensors_file source = map_safetensors(args.problem);
   const std::string problem_hash = source.sha256();
   const problem p = parse_problem(source, notes);
+  if (const auto sums = inspect_gate_sums(p)) notes.push_back(args.problem + ": " + sums->says);
   const golden answer = [&] {
     progress_line line("reference");
     asked.progress = [&line](std::size_t done, std::size_t all) {

@@ -85,6 +85,7 @@ problem problem_of(const head_input& in, const problem& like) {
     std::vector<std::size_t> shape{1, in.tokens(), 1};
     if (in.channels()) shape.push_back(in.g.cols());
     out.g = tensor::from_doubles(in.g_format, shape, {in.g.data(), in.g.size()}, "g");
+    out.raw.reset();
   }
   if (like.initial_state) {
     out.initial_state = tensor::from_doubles(like.initial_state->element_format(), {1, 1, in.state.rows(), in.state.cols()},
@@ -92,6 +93,11 @@ problem problem_of(const head_input& in, const problem& like) {
   }
   out.cu_seqlens.clear();
   return out;
+}
+
+/// What an activation in fp32 may err on a log decay, beside some units in its last place: ln(1 + e^x) loses the roundoff of 1.
+double slack_of(const raw_gate& raw, std::size_t value_head) {
+  return raw.activation == gate_kind::softplus ? unit_roundoff(fp32) * 2 * std::exp(raw.rate.at(value_head)) : 0;
 }
 
 head_input take_head(const problem& p, std::size_t sequence, std::size_t value_head) {
@@ -112,11 +118,13 @@ head_input take_head(const problem& p, std::size_t sequence, std::size_t value_h
     p.initial_state->read((sequence * p.value_heads() + value_head) * in.state.size(), {in.state.data(), in.state.size()});
   in.scale = p.scale;
   in.qk_l2norm = p.qk_l2norm;
+  in.l2norm_epsilon = p.l2norm_epsilon;
   in.rule = p.rule;
   in.activation = p.beta_activation;
   in.x = p.q.element_format();
   in.beta_format = p.beta.element_format();
   if (p.g) in.g_format = p.g->element_format();
+  if (p.raw) in.gate_slack = slack_of(*p.raw, value_head);
   if (p.initial_state) in.state_format = p.initial_state->element_format();
   return in;
 }
@@ -228,7 +236,7 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
   if (in.qk_l2norm) {
     for (matrix<double>* m : {&q, &k}) {
       for (std::size_t i = 0; i < m->rows(); ++i) {
-        double sum = 1e-6;
+        double sum = in.l2norm_epsilon;
         for (const double x : m->row(i)) sum += x * x;
         for (double& x : m->row(i)) x /= std::sqrt(sum);
       }

@@ -17,7 +17,7 @@ Real masked_entry(const site<Real>& s, std::size_t t, std::size_t j) {
     const Real decay = c.span_G.cols() > 0 ? std::exp2(c.span_G(c.last_row[t], g) - c.span_G(j, g)) : Real(1);
     sum += c.q(t, ch) * c.span_k(j, ch) * decay;
   }
-  return s.all.channels && s.all.gated ? sum * s.all.scale : sum;
+  return s.all.channels && s.all.gated && s.plan.o.scale == read_scale::o ? sum * s.all.scale : sum;
 }
 
 template <class Real>

@@ -119,6 +119,9 @@ class machine {
   matrix<Real> gated_inverse(const matrix<Real>& Ai, std::span<const Real> step, const matrix<Real>& G);
   matrix<Real> residual(const matrix<Real>& v, matrix<Real> read, const matrix<Real>& G);
   void weigh(chunk_state<Real>& c);
+  /// q as the products read it, in place: times the scale and narrowed where the plan says so.
+  void scale_query(std::span<Real> q);
+  [[nodiscard]] bool scales_query() const { return site_.plan.o.scale != read_scale::o; }
   void read_out(chunk_state<Real>& c);
   void update(chunk_state<Real>& c);
   void keep_stages(const chunk_state<Real>& c);

@@ -179,6 +179,11 @@ void machine<Real>::load() {
   all.k = cast<Real>(in.k);
   all.v = cast<Real>(in.v);
   all.g = cast<Real>(in.g);
+  if (in.gate_slack && options_.noise_ulps > 0) {
+    constexpr double units = 4 * 0x1p-24;
+    const auto drawn = [&] { return 2 * noise_.uniform() - 1; };
+    for (Real& g : all.g.entries()) g += static_cast<Real>(static_cast<double>(g) * units * drawn() + *in.gate_slack * drawn());
+  }
   all.scale = static_cast<Real>(in.scale);
   if (in.qk_l2norm) {
     for (matrix<Real>* rows : {&all.q, &all.k}) {
@@ -192,7 +197,8 @@ void machine<Real>::load() {
           inverse += static_cast<Real>(ulps) * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
         }
         for (Real& x : row) x *= inverse;
-        if (site_.plan.l2norm_store) narrow(row, {*site_.plan.l2norm_store, false});
+        const bool waits = rows == &all.q && site_.plan.o.scale == read_scale::l2norm;  // for the scale
+        if (site_.plan.l2norm_store && !waits) narrow(row, {*site_.plan.l2norm_store, false});
       }
     }
   }
@@ -251,6 +257,17 @@ void machine<Real>::stage(step_kind which, const Compute& compute, const Keep& k
 }
 
 template <class Real>
+void machine<Real>::scale_query(std::span<Real> q) {
+  const auto& plan = site_.plan;
+  for (Real& x : q) x *= site_.all.scale;
+  if (plan.o.scale == read_scale::l2norm && site_.in.qk_l2norm) {
+    if (plan.l2norm_store) narrow(q, {*plan.l2norm_store, false});
+  } else {
+    narrow(q, as_stored(plan.o.operand));
+  }
+}
+
+template <class Real>
 void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   const auto& all = site_.all;
   const auto& plan = site_.plan;
@@ -280,7 +297,11 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   }
   if (plan.state.between_tokens) narrow(std::span<Real>(state.data(), state.size()), {*plan.state.between_tokens, false});
   std::vector<Real> q(all.q.row(t).begin(), all.q.row(t).end());
-  for (Real& x : q) x *= all.scale;
+  if (scales_query()) {
+    scale_query(q);
+  } else {
+    for (Real& x : q) x *= all.scale;
+  }
   const auto out = site_.o.row(t);
   accumulate({q.data(), K, state.data(), V, out.data(), V, 1, K, V}, sums(fp32, plan.o.accumulate));
 }

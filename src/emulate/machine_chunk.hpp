@@ -293,7 +293,7 @@ void machine<Real>::weigh(chunk_state<Real>& c) {
   c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand,
                            plan.o.accumulate);
   if (!all.channels || !all.gated) return;
-  for (std::size_t i = 0; i < c.Aqk.size(); ++i) c.Aqk.data()[i] *= all.scale;
+  for (std::size_t i = 0; i < c.Aqk.size() && !scales_query(); ++i) c.Aqk.data()[i] *= all.scale;
   narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), as_stored(plan.o.operand));
 }
 
@@ -314,11 +314,12 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
   const matrix<Real> inside =
       times(weights, narrow_copy(c.span_v_new, of_values), wider(plan.o.operand.to, of_values.to), plan.o.accumulate);
   const bool scaled = all.channels && all.gated;  // the weights are
+  const Real scale = scales_query() ? Real(1) : all.scale;
   c.o = matrix<Real>(tokens, all.v.cols());
   for (std::size_t t = 0; t < tokens; ++t) {
     const Real decay = all.gated && !on_query ? exp2_of(c.span_G(c.last_row[t], 0)) : Real(1);
     for (std::size_t j = 0; j < c.o.cols(); ++j) {
-      c.o(t, j) = scaled ? read(t, j) * all.scale + inside(t, j) : (read(t, j) * decay) * all.scale + inside(t, j) * all.scale;
+      c.o(t, j) = scaled ? read(t, j) * scale + inside(t, j) : (read(t, j) * decay) * scale + inside(t, j) * scale;
     }
   }
   see(formed::output, c.o);
@@ -430,6 +431,7 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
     const std::size_t end = first + c.rows, first_token = c.span_first / n, tokens = end / n - first_token;
     c.span_k = rows_of(all.k, c.span_first, end - c.span_first);
     c.q = rows_of(all.q, first_token, tokens);
+    if (scales_query()) scale_query({c.q.data(), c.q.size()});
     c.last_row.resize(tokens);
     for (std::size_t t = 0; t < tokens; ++t) c.last_row[t] = (first_token + t + 1) * n - 1 - c.span_first;
     stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });

@@ -38,7 +38,7 @@ struct plain_head {
     if (in.qk_l2norm) {
       for (matrix<double>* m : {&q, &k}) {
         for (std::size_t i = 0; i < m->rows(); ++i) {
-          double sum = reference_l2norm_epsilon;
+          double sum = in.l2norm_epsilon;
           for (const double x : m->row(i)) sum += x * x;
           for (double& x : m->row(i)) x /= std::sqrt(sum);
         }
@@ -327,9 +327,9 @@ class token_adjoint {
 
 /// dx = r (dy - y <dy, y>), y = r x as the recurrence read it.
 template <class S>
-void through_norm(matrix<S>& d, const matrix<double>& given, const matrix<double>& y) {
+void through_norm(matrix<S>& d, const matrix<double>& given, const matrix<double>& y, double epsilon) {
   for (std::size_t i = 0; i < d.rows(); ++i) {
-    double squares = reference_l2norm_epsilon;
+    double squares = epsilon;
     for (const double x : given.row(i)) squares += x * x;
     const S r(1 / std::sqrt(squares));
     S along(0);
@@ -387,8 +387,8 @@ group_gradients run_reference(std::span<const gradient_head> group, const group_
   const head_input& first = group.front().in;
   if (first.qk_l2norm) {
     const plain_head<S> plain(group.front());
-    through_norm(dq, first.q, plain.q);
-    through_norm(dk, first.k, plain.k);
+    through_norm(dq, first.q, plain.q, first.l2norm_epsilon);
+    through_norm(dk, first.k, plain.k, first.l2norm_epsilon);
   }
   out.dq = given_back(dq, run == nullptr ? nullptr : &run->dq);
   out.dk = given_back(dk, run == nullptr ? nullptr : &run->dk);

@@ -326,10 +326,13 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
   if (!op) keys.fail("op", "is absent; name the recurrence, one of delta_rule, gated_delta_rule, kda, gated_delta_product");
   p.op = *op;
   p.qk_l2norm = keys.truth("qk_l2norm").value_or(false);
+  if (const std::optional<double> epsilon = keys.decimal("l2norm_eps")) p.l2norm_epsilon = *epsilon;
   p.rule = keys.kind("rule", rule_named).value_or(rule_kind::euler);
   p.beta_activation = keys.kind("beta_activation", activation_named).value_or(activation_kind::none);
   p.num_householder = keys.count("num_householder").value_or(1);
   p.note = keys.text("note");
+  const gate_kind gate = keys.kind("gate_activation", gate_named).value_or(gate_kind::none);
+  const std::optional<double> lower_bound = keys.decimal("gate_lower_bound");
   const std::optional<double> scale = keys.decimal("scale");
 
   p.q = detail::required(file, "q");
@@ -341,15 +344,22 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
   p.d_o = detail::optional_tensor(file, "do");
   p.d_final_state = detail::optional_tensor(file, "dfinal_state");
   p.cu_seqlens = detail::offsets_of(file);
+  if (gate != gate_kind::none) {
+    p.raw = raw_gate{gate, detail::required(file, "g"), detail::required(file, "A_log"), detail::optional_tensor(file, "dt_bias"),
+                     lower_bound.value_or(0)};
+    p.g.reset();
+    validated(p, file.where());
+    p.g = gate_of(p, *p.raw, file.where());
+  }
   validated(p, file.where());
   p.scale = scale ? *scale : default_scale(p.key_dim());
   if (!scale) {
     notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
   }
 
-  constexpr std::array<std::string_view, 9> known{"q",          "k",  "v",           "beta", "g", "initial_state",
-                                                  "cu_seqlens", "do", "dfinal_state"};
-  detail::note_tensors(file, std::span<const std::string_view>(known), notes);
+  constexpr std::array<std::string_view, 11> known{
+      "q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state", "A_log", "dt_bias"};
+  detail::note_tensors(file, std::span(known).first(p.raw ? known.size() : 9), notes);
   for (const auto& [key, value] : file.metadata()) {
     if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
   }

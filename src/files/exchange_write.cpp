@@ -12,7 +12,13 @@ namespace {
 std::vector<tensor> problem_tensors(const problem& p) {
   std::vector<tensor> tensors{p.q.named("q"), p.k.named("k"), p.v.named("v"), p.beta.named("beta")};
   if (p.initial_state) tensors.push_back(p.initial_state->named("initial_state"));
-  if (p.g) tensors.push_back(p.g->named("g"));
+  if (p.raw) {
+    tensors.push_back(p.raw->x.named("g"));
+    tensors.push_back(p.raw->rate.named("A_log"));
+    if (p.raw->bias) tensors.push_back(p.raw->bias->named("dt_bias"));
+  } else if (p.g) {
+    tensors.push_back(p.g->named("g"));
+  }
   if (p.d_o) tensors.push_back(p.d_o->named("do"));
   if (p.d_final_state) tensors.push_back(p.d_final_state->named("dfinal_state"));
   if (!p.cu_seqlens.empty()) {
@@ -29,6 +35,11 @@ safetensors_metadata problem_metadata(const problem& p, const safetensors_metada
                                 {"rule", std::string(name_of(p.rule))},
                                 {"beta_activation", std::string(name_of(p.beta_activation))},
                                 {"num_householder", std::to_string(p.num_householder)}};
+  if (p.raw) {
+    metadata.emplace_back("gate_activation", std::string(name_of(p.raw->activation)));
+    if (p.raw->activation == gate_kind::bounded) metadata.emplace_back("gate_lower_bound", detail::shortest(p.raw->lower_bound));
+  }
+  if (p.l2norm_epsilon != reference_l2norm_epsilon) metadata.emplace_back("l2norm_eps", detail::shortest(p.l2norm_epsilon));
   if (!p.note.empty()) metadata.emplace_back("note", p.note);
   metadata.insert(metadata.end(), extra.begin(), extra.end());
   return metadata;

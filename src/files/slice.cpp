@@ -58,6 +58,7 @@ problem slice(const problem& p, const head_slice& at) {
   out.beta = rows_of_head(p.beta, range.batch, range.first_token * n, at.tokens * n, at.value_head);
   if (p.g) out.g = rows_of_head(*p.g, range.batch, range.first_token, at.tokens, at.value_head);
   if (p.initial_state) out.initial_state = state_of_head(*p.initial_state, at.sequence, at.value_head);
+  out.raw.reset();
   out.cu_seqlens.clear();
   out.d_o.reset();
   out.d_final_state.reset();

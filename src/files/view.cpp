@@ -38,6 +38,7 @@ problem copied(const problem_view& view) {
   if (view.d_final_state.given()) p.d_final_state = state_kv(view.d_final_state, view.state_layout, "dfinal_state");
   p.cu_seqlens = view.cu_seqlens;
   p.qk_l2norm = view.qk_l2norm;
+  p.l2norm_epsilon = view.l2norm_epsilon;
   p.rule = view.rule;
   p.beta_activation = view.beta_activation;
   p.num_householder = view.num_householder;

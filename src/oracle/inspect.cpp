@@ -215,12 +215,54 @@ std::string_view name_of(remark r) {
   return "";
 }
 
+/// What a weight e^{g_j+1 + ... + g_i} of the rows of a chunk loses at most, in units of the sums' roundoff: as e^{G_i - G_j} of
+/// rounded cumulative sums, by the rounding of G_i alone (of neighbours, where it is largest); and as a product of decays, each
+/// rounded. The first is much more where it is above 8 times the second, the bits that a plan's own error may cost, and above the
+/// length of the chunk, which sums over a chunk may lose anyway.
+std::optional<precondition> inspect_gate_sums(const problem& p) {
+  if (!p.g) return std::nullopt;
+  constexpr std::size_t window = 64;
+  constexpr double much = 8;
+  tally t("gate_sums");
+  const auto sequences = p.sequences();
+  const std::size_t channels = p.gate_per_channel() ? p.key_dim() : 1, heads = p.value_heads();
+  double by_sums = 0, by_products = 0, largest = 0;
+  std::vector<double> g(channels), sum(channels);
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      for (std::size_t token = 0; token < sequences[s].tokens; ++token) {
+        p.g->read(((sequences[s].batch * p.tokens() + sequences[s].first_token + token) * heads + h) * channels, g);
+        if (token % window == 0) std::fill(sum.begin(), sum.end(), 0.0);
+        for (std::size_t c = 0; c < channels; ++c) {
+          const double weight = std::exp(std::min(g[c], 0.0));
+          const bool inside = token % window != 0;
+          sum[c] += g[c];
+          const double lost = inside && weight > 0 ? std::fabs(sum[c]) * weight : 0;  // infinite after a decay of 0: NaN
+          by_products = std::max(by_products, weight > 0 ? (1 + std::fabs(g[c])) * weight : 0);
+          largest = std::max(largest, std::fabs(sum[c]));
+          by_sums = std::max(by_sums, lost);
+          t.add(lost, {sequences[s].batch, s, h, token, 0}, lost > static_cast<double>(window), lost);
+        }
+      }
+    }
+  }
+  if (!(by_sums > std::max(much * by_products, static_cast<double>(window)))) return std::nullopt;
+  const std::string chunked = "a chunk kernel that forms e^(G_i - G_j) of cumulative sums ";
+  if (std::isinf(by_sums))
+    return std::move(t).says(remark::warning,
+                             chunked + "makes NaN after a decay of 0, where the sums are -inf; the recurrence does not");
+  return std::move(t).says(remark::warning, chunked + "(|G| to " + text(largest) + " in 64 tokens) loses up to " + text(by_sums) +
+                                                " units of roundoff of a weight between neighbours, the recurrence " +
+                                                text(by_products));
+}
+
 std::vector<precondition> inspect(const problem& p) {
   std::vector<precondition> out;
   out.push_back(key_norms(p));
   out.push_back(betas(p));
   for (auto& found : steps(p)) out.push_back(std::move(found));
   if (p.g) out.push_back(gates(p));
+  if (auto sums = inspect_gate_sums(p)) out.push_back(std::move(*sums));
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/pair_field.hpp"
 #include "oracle/upward.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace {
@@ -100,9 +101,8 @@ struct head_view {
 /// Scratch of one lowering at working precision `bits` + guard_bits.
 class workspace {
  public:
-  explicit workspace(int bits) : sum_(bits + guard_bits), part_(bits + guard_bits), millionth_(bits + guard_bits) {
-    mpfr_set_ui(millionth_.get(), 1, MPFR_RNDN);
-    mpfr_div_ui(millionth_.get(), millionth_.get(), 1000000, MPFR_RNDN);
+  workspace(int bits, double epsilon) : sum_(bits + guard_bits), part_(bits + guard_bits), epsilon_(bits + guard_bits) {
+    set_decimal(epsilon_.get(), epsilon);
   }
 
   /// sum x^2, into the result.
@@ -111,13 +111,13 @@ class workspace {
     return sum_.get();
   }
 
-  /// x_i / sqrt(sum x^2 + 1e-6), one number at a time through `store(i, number)`. Leaves |k|^2 of the normalised
-  /// key, sum / (sum + 1e-6), in `squared_norm`.
+  /// x_i / sqrt(sum x^2 + epsilon), one number at a time through `store(i, number)`. Leaves |k|^2 of the normalised
+  /// key, sum / (sum + epsilon), in `squared_norm`.
   template <class Store>
   void normalise(const std::vector<double>& x, mpfr_ptr squared_norm, Store&& store) {
     mpfr_ptr sum = square_sum(x);
     mpfr_set(squared_norm, sum, MPFR_RNDN);
-    mpfr_add(sum, sum, millionth_.get(), MPFR_RNDN);
+    mpfr_add(sum, sum, epsilon_.get(), MPFR_RNDN);
     mpfr_div(squared_norm, squared_norm, sum, MPFR_RNDN);
     mpfr_sqrt(sum, sum, MPFR_RNDN);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -130,7 +130,7 @@ class workspace {
  private:
   mpfr_value sum_;
   mpfr_value part_;
-  mpfr_value millionth_;
+  mpfr_value epsilon_;
 };
 
 /// The A of apply_gain from x and phi, in 53 bits rounded up. Source: proofs/notes/oracle-radius.md, "Lowered inputs".
@@ -181,6 +181,23 @@ void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x) {
   }
 }
 
+double raw_gate_error(const problem& p, std::size_t sequence_index, std::size_t value_head) {
+  if (!p.raw) return 0;
+  const head_view view{p, sequence_at(p, sequence_index), value_head};
+  const std::size_t channels = p.gate_per_channel() ? p.key_dim() : 1;
+  std::vector<double> g(channels);
+  double most = 0;
+  for (std::size_t t = 0; t < view.range.tokens; ++t) {
+    p.g->read(view.g_at(t) * channels, g);
+    for (const double one : g) most = std::max(most, std::isinf(one) ? 0 : std::fabs(one));
+  }
+  // e^d - 1 <= 2 d up to 1; what underflows to 0 is less than the smallest double.
+  const double moved = 2 * most * raw_gate_roundoff;
+  return moved < 1 ? moved + 0x1p-1000 : std::numeric_limits<double>::infinity();
+}
+
+void set_decimal(mpfr_ptr to, double x) { mpfr_set_str(to, detail::shortest(x).c_str(), 10, MPFR_RNDN); }
+
 double activate_step(mpfr_ptr beta, activation_kind activation) {
   if (activation == activation_kind::none) return 0;
   mpfr_neg(beta, beta, MPFR_RNDN);
@@ -200,10 +217,15 @@ void refuse_pole(rule_kind rule, const std::string& where) {
 }
 
 void refuse_if_at_pole(const problem& p, double beta, std::span<const double> key, const std::string& where) {
-  // A sigmoid is positive, and |k|^2 / (|k|^2 + 10^-6) is no dyadic fraction of a beta that is one.
-  if (p.qk_l2norm || p.beta_activation != activation_kind::none) return;
+  // A sigmoid is positive, and with an epsilon that is none |k|^2 / (|k|^2 + epsilon) is no dyadic fraction of a beta that is
+  // one.
+  if (p.beta_activation != activation_kind::none) return;
+  mpfr_value epsilon(128);
+  set_decimal(epsilon.get(), p.l2norm_epsilon);
+  if (p.qk_l2norm && mpfr_cmp_d(epsilon.get(), p.l2norm_epsilon) != 0) return;
   rational norm = 0;
   for (const double x : key) norm += exact(x) * exact(x);
+  if (p.qk_l2norm) norm /= norm + exact(p.l2norm_epsilon);
   if (at_pole(p.rule, exact(beta) * norm)) refuse_pole(p.rule, where);
 }
 
@@ -269,7 +291,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   s.initial_state = matrix<value>(keys, cols);
 
   std::vector<double> x(keys);
-  workspace work(target.bits);
+  workspace work(target.bits, p.l2norm_epsilon);
   mpfr_value smallest(53);
   mpfr_set_d(smallest.get(), Target::smallest_normal, MPFR_RNDN);
   const auto derive = [&](value& to, mpfr_srcptr from) {
@@ -380,6 +402,10 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     }
   }
 
+  if (p.raw) {
+    if constexpr (std::is_same_v<value, rational>) irrational("a gate after its activation");
+    out.error.decay += std::ldexp(raw_gate_error(p, sequence_index, value_head), target.bits);
+  }
   if (p.initial_state) {
     x.resize(p.value_dim());
     const std::size_t base = (sequence_index * p.value_heads() + value_head) * keys;

@@ -27,6 +27,12 @@ inline constexpr int widest_bits = 16384;
 /// sum <- sum x^2, in the order of x, each square and sum rounded; `part` is scratch of the same precision.
 void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x);
 
+/// What e^g of a gate that was made of a raw one errs at most, relative to itself, in any token of this head; 0 where g is given.
+[[nodiscard]] double raw_gate_error(const problem& p, std::size_t sequence_index, std::size_t value_head);
+
+/// The decimal that x is nearest to, rounded to the precision of `to`.
+void set_decimal(mpfr_ptr to, double x);
+
 /// beta after its activation, at beta's precision: sigmoid(x) = 1 / (1 + e^-x). Returns an absolute error in units of the
 /// roundoff: not 0 where the sigmoid is below MPFR's exponents and beta is 0 now.
 double activate_step(mpfr_ptr beta, activation_kind activation);
@@ -40,7 +46,8 @@ wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, co
 [[nodiscard]] bool at_pole(rule_kind rule, const rational& x);
 /// Throws: domain_error that says so, opening with `where`.
 [[noreturn]] void refuse_pole(rule_kind rule, const std::string& where);
-/// Throws: the same, where beta |k|^2 of a given key and step is at a pole; derived ones never are.
+/// Throws: the same, where beta |k|^2 of a given key and step is at a pole; derived ones never are, but for keys whose norm has a
+/// dyadic epsilon.
 void refuse_if_at_pole(const problem& p, double beta, std::span<const double> key, const std::string& where);
 
 }  // namespace deltaproof

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "deltaproof/support/errors.hpp"
+#include "support/parallel.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof {
 namespace detail {
@@ -210,6 +212,84 @@ sequence_range sequence_at(const problem& p, std::size_t index) {
   return {0, first, static_cast<std::size_t>(p.cu_seqlens[index + 1]) - first};
 }
 
+namespace detail {
+namespace {
+
+constexpr int gate_bits = 96;  // 2^-90 for x of any size that matters
+
+/// softplus(x) = ln(1 + e^x); beyond 200 it is x to more than gate_bits.
+void softplus(mpfr_ptr x) {
+  if (mpfr_cmp_ui(x, 200) > 0) return;
+  mpfr_exp(x, x, MPFR_RNDN);
+  mpfr_log1p(x, x, MPFR_RNDN);
+}
+
+void validate_raw(const problem& p, const raw_gate& raw, const place& in) {
+  const std::size_t heads = p.value_heads(), keys = p.key_dim();
+  if (p.op == op_kind::delta_rule) throw shape_error(in.at("g") + "op delta_rule has no decay; drop gate_activation");
+  std::vector<std::size_t> shape{p.batch(), p.tokens(), heads}, bias{heads};
+  if (p.op == op_kind::kda) {
+    shape.push_back(keys);
+    bias.push_back(keys);
+  }
+  in.floating(raw.x, "g");
+  in.shape(raw.x, "g", shape, p.op == op_kind::kda ? "[B, T, HV, K] for op kda" : "[B, T, HV]");
+  in.floating(raw.rate, "A_log");
+  in.shape(raw.rate, "A_log", {heads}, "[HV]");
+  require_finite(raw.x, "g", false, in);
+  require_finite(raw.rate, "A_log", false, in);
+  if (raw.bias) {
+    in.floating(*raw.bias, "dt_bias");
+    in.shape(*raw.bias, "dt_bias", bias, p.op == op_kind::kda ? "[HV, K] for op kda" : "[HV]");
+    require_finite(*raw.bias, "dt_bias", false, in);
+  }
+  if (raw.activation == gate_kind::bounded && !(std::isfinite(raw.lower_bound) && raw.lower_bound < 0)) {
+    throw domain_error(std::string(in.where) + ": gate_lower_bound is " + shortest(raw.lower_bound) +
+                       "; give the log decay, below 0, that gate_activation bounded does not fall below");
+  }
+  if (p.has_cotangents()) {
+    throw domain_error(
+        std::string(in.where) +
+        ": gradients with respect to a raw gate are not computed; give g itself, or leave do and dfinal_state out");
+  }
+}
+
+}  // namespace
+}  // namespace detail
+
+tensor gate_of(const problem& p, const raw_gate& raw, std::string_view where) {
+  detail::validate_raw(p, raw, detail::place{where});
+  const std::size_t channels = p.op == op_kind::kda ? p.key_dim() : 1, width = p.value_heads() * channels;
+  const std::vector<double> x = raw.x.to_doubles(), rates = raw.rate.to_doubles();
+  const std::vector<double> bias = raw.bias ? raw.bias->to_doubles() : std::vector<double>(width, 0.0);
+  std::vector<double> g(x.size());
+  const std::size_t rows = width == 0 ? 0 : x.size() / width;
+  parallel_for(rows, 0, [&](std::size_t row) {
+    mpfr_t y, rate;
+    mpfr_inits2(detail::gate_bits, y, rate, static_cast<mpfr_ptr>(nullptr));
+    for (std::size_t i = 0; i < width; ++i) {
+      mpfr_set_d(rate, rates[i / channels], MPFR_RNDN);
+      mpfr_exp(rate, rate, MPFR_RNDN);
+      mpfr_set_d(y, x[row * width + i], MPFR_RNDN);
+      mpfr_add_d(y, y, bias[i], MPFR_RNDN);
+      if (raw.activation == gate_kind::softplus) {
+        detail::softplus(y);
+        mpfr_mul(y, y, rate, MPFR_RNDN);
+        mpfr_neg(y, y, MPFR_RNDN);
+      } else {
+        mpfr_mul(y, y, rate, MPFR_RNDN);
+        mpfr_neg(y, y, MPFR_RNDN);
+        mpfr_exp(y, y, MPFR_RNDN);
+        mpfr_add_ui(y, y, 1, MPFR_RNDN);
+        mpfr_d_div(y, raw.lower_bound, y, MPFR_RNDN);
+      }
+      g[row * width + i] = mpfr_get_d(y, MPFR_RNDN);
+    }
+    mpfr_clears(y, rate, static_cast<mpfr_ptr>(nullptr));
+  });
+  return tensor::from_doubles(fp64, raw.x.shape(), g, "g");
+}
+
 void validate(const problem& p, std::string_view where) {
   const detail::place in{where};
   in.rank(p.q, "q", 4, "[B, T, H, K]");
@@ -245,11 +325,18 @@ void validate(const problem& p, std::string_view where) {
     in.shape(*p.d_final_state, "dfinal_state", {p.sequence_count(), heads, p.key_dim(), p.value_dim()}, "[N, HV, K, V]");
     detail::require_finite(*p.d_final_state, "dfinal_state", false, in);
   }
+  if (p.raw) detail::validate_raw(p, *p.raw, in);
   detail::validate_gate(p, in);
   detail::require_finite(p.q, "q", false, in);
   detail::require_finite(p.k, "k", false, in);
   detail::require_finite(p.v, "v", false, in);
   detail::require_finite(p.beta, "beta", false, in);
+  // Smaller ones are lost beside the bounds of the reference, whose sums of squares reach down to 2^-960.
+  constexpr double least_epsilon = 1e-30;
+  if (!(p.l2norm_epsilon >= least_epsilon && p.l2norm_epsilon < 1)) {
+    throw domain_error(std::string(where) + ": l2norm_eps is " + detail::shortest(p.l2norm_epsilon) +
+                       "; give the number that the kernel adds to the sum of squares, from 1e-30 to below 1");
+  }
   if (!std::isfinite(p.scale)) {
     throw domain_error(std::string(where) + ": scale is " + std::to_string(p.scale) + "; it must be a finite number");
   }

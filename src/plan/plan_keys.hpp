@@ -133,6 +133,7 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"o", "decay", gate_chunk, false, false, left_out}, p.o.decay);
   visit(key{"o", "state_operand", chunk_only, none, operand, left_out, stored}, p.o.state_operand);
   visit(key{"o", "value_operand", chunk_only, none, operand, left_out}, p.o.value_operand);
+  visit(key{"o", "scale", always, false, false, left_out}, p.o.scale);
   visit(key{"o", "read_store", chunk_only, none, false, left_out}, p.o.read_store);
   visit(key{split_section, "chunks", gate_chunk, false, false, left_out}, p.split.chunks);
   for_each_backward_key(p, visit);

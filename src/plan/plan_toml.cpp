@@ -425,7 +425,7 @@ class reader {
       if (!wanted(k.where) && stated && k.where != needed::tf32)
         fail(k.text() + " has no effect, so it may not be stated: " + reason(k.where));
     });
-    if (const std::string why = plan_detail::impossible_decay(p); !why.empty()) fail(why);
+    if (const std::string why = plan_detail::contradiction(p); !why.empty()) fail(why);
     for (const plan_exception& e : p.when) {
       if (e.change.backward.stated && !p.backward.stated)
         fail("[[when]] replaces keys of [backward], and the plan has no such section; state it, or leave them out");

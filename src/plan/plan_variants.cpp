@@ -28,7 +28,7 @@ void spell_out(plan& stated, const problem& p) {
     if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<format_choice>>) {
       format own = x;
       if (k.section == "beta") own = p.beta.element_format();
-      if (k.section == "gate" && p.g) own = p.g->element_format();
+      if (k.section == "gate" && p.g) own = p.raw ? fp32 : p.g->element_format();
       if (k.section == plan_detail::backward_section && k.name == "dbeta") own = p.beta.element_format();
       choices<format_choice> spelled;
       for (format_choice one : list) {
@@ -111,6 +111,7 @@ std::string worded(const key& k, Kind kind, const detail::kind_names<Kind, N>& n
   return k.text() + " " + std::string(detail::name_in(names, kind));
 }
 std::string word_of(const key& k, change_form form) { return worded(k, form, change_form_names); }
+std::string word_of(const key& k, read_scale factor) { return worded(k, factor, read_scale_names); }
 std::string word_of(const key& k, cotangent_decay factor) { return worded(k, factor, cotangent_decay_names); }
 std::string word_of(const key& k, tile_order order) { return worded(k, order, tile_order_names); }
 std::string word_of(const key& k, gate_gradient form) { return worded(k, form, gate_gradient_names); }
@@ -142,7 +143,7 @@ bool uses_tf32(const plan& first, const problem& p, path_kind path, bool backwar
 /// A plan each of whose lists has one entry, as a kernel's arithmetic.
 class resolver {
  public:
-  explicit resolver(const plan& first) : p_(first) {}
+  resolver(const plan& first, double epsilon) : p_(first), epsilon_(epsilon) {}
 
   plan_variant run(path_kind path, std::size_t chunk) const {
     plan_variant v;
@@ -151,7 +152,7 @@ class resolver {
     v.order = p_.A.order.front();
     v.l2norm_compute = p_.l2norm.compute.front().value;
     v.l2norm_store = optional(p_.l2norm.store);
-    if (!p_.l2norm.epsilon.empty()) v.l2norm_epsilon = p_.l2norm.epsilon.front().value_or(reference_l2norm_epsilon);
+    v.l2norm_epsilon = p_.l2norm.epsilon.empty() ? epsilon_ : p_.l2norm.epsilon.front().value_or(epsilon_);
     v.beta = p_.beta.format.front().value;
     v.state.accumulate = p_.state.accumulate.front().value;
     v.state.store = narrowed(p_.state.store, v.state.accumulate);
@@ -169,6 +170,7 @@ class resolver {
     v.o.operand = narrowed(p_.o.operand, fp32);
     v.o.accumulate = p_.o.accumulate.front().value;
     v.o.store = p_.o.store.front().value;
+    if (!p_.o.scale.empty()) v.o.scale = p_.o.scale.front();
     v.exp2_ulps = p_.hardware.exp2_ulps;
     v.rsqrt_ulps = p_.hardware.rsqrt_ulps;
     v.flush_to_zero = p_.hardware.flush_to_zero;
@@ -286,6 +288,7 @@ class resolver {
   }
 
   const plan& p_;
+  double epsilon_;  // that of the problem
 };
 
 }  // namespace
@@ -343,7 +346,7 @@ std::vector<plan_variant> all_variants(const plan& stated, const problem& p, pat
 
   std::vector<plan_variant> out;
   const auto add = [&](const plan& one, const std::string& chosen) {
-    out.push_back(resolver(one).run(path, chunk));
+    out.push_back(resolver(one, p.l2norm_epsilon).run(path, chunk));
     out.back().name = stated.name + (chosen.empty() ? "" : " (" + chosen + ")");
   };
   const bool tf32_first = uses_tf32(first, p, path, backward);

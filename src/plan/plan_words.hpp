@@ -32,6 +32,7 @@ names names_in(const detail::kind_names<Kind, N>& table) {
 constexpr const auto& words_of(gate_form) { return gate_form_names; }
 constexpr const auto& words_of(write_decay) { return write_decay_names; }
 constexpr const auto& words_of(read_decay) { return read_decay_names; }
+constexpr const auto& words_of(read_scale) { return read_scale_names; }
 constexpr const auto& words_of(change_form) { return change_form_names; }
 constexpr const auto& words_of(cotangent_decay) { return cotangent_decay_names; }
 constexpr const auto& words_of(sum_order) { return sum_order_names; }
@@ -41,10 +42,16 @@ constexpr const auto& words_of(diagonal_terms) { return diagonal_terms_names; }
 constexpr const auto& words_of(step_gradient) { return step_gradient_names; }
 constexpr const auto& words_of(norm_source) { return norm_source_names; }
 
-/// Why this plan cannot be; empty where it can. A gate of channels is a factor of each term: neither a product nor a row of v_new
-/// can carry it.
-inline std::string impossible_decay(const plan& p) {
+/// Why this plan cannot be; empty where it can. The backward pass multiplies sums by the scale; a gate of channels is a factor of
+/// each term: neither a product nor a row of v_new can carry it.
+inline std::string contradiction(const plan& p) {
   std::string why;
+  const auto on_query = [](const plan& stated) {
+    return std::any_of(stated.o.scale.begin(), stated.o.scale.end(), [](read_scale at) { return at != read_scale::o; });
+  };
+  const bool scaled = on_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return on_query(e.change); });
+  if (scaled && p.backward.stated)
+    return "[o] scale other than \"o\" contradicts [backward], whose sums are multiplied by the scale; leave one of them out";
   const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
     return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
   });

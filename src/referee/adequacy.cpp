@@ -335,7 +335,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     out.judged = true;
     return out;
   }
-  const plan_variant alone = formats_alone(t.variants.front());
+  const plan_variant alone = formats_alone(t.variants.front(), t.p.l2norm_epsilon);
   const auto samples = runs_of_formats(t, alone);
   if (t.stopped()) {  // with some of the samples only
     judge_violations(out);

@@ -12,12 +12,13 @@ namespace deltaproof::referee_detail {
 
 std::optional<range_report> other_epsilon(const trial& t) {
   if (!t.p.qk_l2norm) return std::nullopt;
-  double epsilon = reference_l2norm_epsilon;
-  const auto away = [](double e) { return std::fabs(std::log(e / reference_l2norm_epsilon)); };
+  const double given = t.p.l2norm_epsilon;
+  double epsilon = given;
+  const auto away = [&](double e) { return std::fabs(std::log(e / given)); };
   for (const plan_variant& v : t.variants) {
     if (away(v.l2norm_epsilon) > away(epsilon)) epsilon = v.l2norm_epsilon;
   }
-  if (epsilon == reference_l2norm_epsilon) return std::nullopt;
+  if (epsilon == given) return std::nullopt;
   // The shortest row changes most; one of zeros stays zero.
   double largest_change = 0, shortest = 0;
   for (const lane& at : t.lanes) {
@@ -26,7 +27,7 @@ std::optional<range_report> other_epsilon(const trial& t) {
       for (std::size_t i = 0; i < rows->rows(); ++i) {
         double sum = 0;
         for (const double x : rows->row(i)) sum += x * x;
-        const double change = sum > 0 ? std::fabs(std::sqrt((sum + reference_l2norm_epsilon) / (sum + epsilon)) - 1) : 0;
+        const double change = sum > 0 ? std::fabs(std::sqrt((sum + given) / (sum + epsilon)) - 1) : 0;
         if (change <= largest_change) continue;
         largest_change = change;
         shortest = sum;
@@ -43,7 +44,7 @@ std::optional<range_report> other_epsilon(const trial& t) {
       "bound",
       false,
       "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) + "), the problem and its reference by sqrt(sum x^2 + " +
-          digits(reference_l2norm_epsilon) + "): for that alone a row differs by up to " + digits(largest_change) +
+          digits(given) + "): for that alone a row differs by up to " + digits(largest_change) +
           " of itself (sum x^2 = " + digits(shortest) + "; a rounding to " + std::string(name_of(x)) + " is " +
           digits(unit_roundoff(x)) + "). Errors are measured from the reference, so the plan's limits contain the difference"};
 }

@@ -185,6 +185,7 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
       [](plan_variant& x) { return keep(x.v_new.store); },
       [](plan_variant& x) { return hold(x.v_new.update_operand); },
       [](plan_variant& x) { return hold(x.o.operand); },
+      [](plan_variant& x) { return x.o.scale != read_scale::o && (x.o.scale = read_scale::o, true); },
   };
   std::vector<plan_variant> out;
   for (const leave_out one : all) {

@@ -172,7 +172,7 @@ std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, pla
 }
 
 void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& runs, adequacy_report& out) {
-  const plan_variant alone = formats_alone(t.variants.front());
+  const plan_variant alone = formats_alone(t.variants.front(), t.p.l2norm_epsilon);
   const samples_of_formats samples = runs_of_formats(t, alone);
   if (t.stopped()) {
     out.judged = !out.adequate;

@@ -41,7 +41,7 @@ struct log_errors {
 
 }  // namespace
 
-plan_variant formats_alone(plan_variant v) {
+plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
   v.name += ", formats alone";
   for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate})
     *f = wider(*f, fp32);
@@ -52,7 +52,7 @@ plan_variant formats_alone(plan_variant v) {
   v.state.between_tokens.reset();
   v.state.cache.reset();
   v.state.between_calls.reset();
-  v.l2norm_epsilon = reference_l2norm_epsilon;  // another one is no format
+  v.l2norm_epsilon = l2norm_epsilon;  // another one is no format
   v.exp2_ulps = std::min(v.exp2_ulps, usual_ulps);
   v.rsqrt_ulps = std::min(v.rsqrt_ulps, usual_ulps);
   if (v.order == sum_order::tensor_core) v.order = sum_order::sequential;

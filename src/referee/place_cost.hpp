@@ -19,7 +19,7 @@ inline constexpr std::size_t alone_draws = 6;
 
 /// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, what cancels left
 /// out, in the arithmetic of usual hardware.
-[[nodiscard]] plan_variant formats_alone(plan_variant v);
+[[nodiscard]] plan_variant formats_alone(plan_variant v, double l2norm_epsilon);
 
 /// What the plan costs in one place beside its formats alone, law by law: on the given inputs and on moved ones, each with the
 /// runs of the formats alone on such inputs. Inputs that happen to be special are so for both.

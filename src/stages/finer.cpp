@@ -174,18 +174,20 @@ struct everywhere {
   bool (*concerns)(const problem&, const stage_roundings&);
   void (*apply)(stage_roundings&);
 };
-constexpr std::array<everywhere, 3> at_once{
+constexpr std::array<everywhere, 4> at_once{
     {{"normalised rows not rounded",
       [](const problem& p, const stage_roundings& r) {
         const auto rounds = [](const std::optional<format>& f) { return f && f->precision < fp32.precision; };
         return p.qk_l2norm &&
-               (rounds(r.l2norm_store) || std::any_of(r.other_l2norms.begin(), r.other_l2norms.end(),
-                                                      [&](const l2norm_rounding& other) { return rounds(other.store); }));
+               (rounds(r.rows.store) || std::any_of(r.other_rows.begin(), r.other_rows.end(),
+                                                    [&](const row_rounding& other) { return rounds(other.store); }));
       },
       [](stage_roundings& r) {
-        r.l2norm_store.reset();
-        for (l2norm_rounding& other : r.other_l2norms) other.store.reset();
+        r.rows.store.reset();
+        for (row_rounding& other : r.other_rows) other.store.reset();
       }},
+     {"q times the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o; },
+      [](stage_roundings& r) { r.rows.scale = read_scale::o; }},
      {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
       [](stage_roundings& r) { r.output_span = 1; }},
      {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },

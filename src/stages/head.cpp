@@ -77,19 +77,34 @@ ball effective_step(const problem& p, double beta, const balls& k, std::size_t r
 }
 
 /// x / sqrt(sum x^2 + epsilon): the sum loses gamma(K + 2), half of it after the root; then 1/sqrt and one product.
-void normalise(balls& rows, const stage_roundings& r) {
+void normalise(balls& rows, const stage_roundings& r, const std::optional<format>& store) {
   const double sum_error = gamma(rows.cols + 2, r.elementwise);
   const double root_error = r.rsqrt_ulps * 2 * r.elementwise + r.elementwise + 0x1p-50;
   const double conversion = rows.exact() ? 0 : 2 * r.elementwise / (1 - r.elementwise);
   const double relative = (1 + sum_error / 2 / (1 - sum_error)) * (1 + root_error) * (1 + conversion) - 1;
   for (std::size_t i = 0; i < rows.rows; ++i) {
-    double sum = r.l2norm_epsilon;
+    double sum = r.rows.epsilon;
     for (std::size_t c = 0; c < rows.cols; ++c) sum += rows.at(i, c).value * rows.at(i, c).value;
     const double inverse = 1 / std::sqrt(sum);
     for (std::size_t c = 0; c < rows.cols; ++c) {
       ball x{rows.at(i, c).value * inverse, 0};
       x.radius = relative * std::fabs(x.value);
-      rows.set(i, c, r.l2norm_store ? narrow(x, narrowing{*r.l2norm_store, false}) : x);
+      rows.set(i, c, store ? narrow(x, narrowing{*store, false}) : x);
+    }
+  }
+}
+
+/// q times the scale, which is rounded to the elementwise format first: a power of 2 costs nothing.
+void scale_rows(balls& q, double scale, const std::optional<narrowing>& to, const stage_roundings& r) {
+  int exponent = 0;
+  const bool exact = std::fabs(std::frexp(scale, &exponent)) == 0.5;
+  const double relative = exact ? 0 : 2 * r.elementwise + 4 * own_roundoff;
+  for (std::size_t i = 0; i < q.rows; ++i) {
+    for (std::size_t c = 0; c < q.cols; ++c) {
+      const ball x = q.at(i, c);
+      const double value = x.value * scale, above = x.upper() * std::fabs(scale) * (1 + relative);
+      const ball scaled{value, above - std::fabs(value) + (exact ? 0 : 4 * own_roundoff * above)};
+      q.set(i, c, to ? narrow(scaled, *to) : scaled);
     }
   }
 }
@@ -118,9 +133,16 @@ head_inputs load_head(const problem& p, const sequence_range& sequence, std::siz
   in.k = load_rows(p.k, first, in.rows, key_stride, key_offset, keys);
   in.v = load_rows(p.v, first, in.rows, heads * values, head * values, values);
   for (balls* rows : {&in.q, &in.k, &in.v}) load(*rows, roundings);
+  const row_rounding& how = roundings.rows;
+  const bool stored_scaled = p.qk_l2norm && how.scale == read_scale::l2norm;
   if (p.qk_l2norm) {
-    normalise(in.q, roundings);
-    normalise(in.k, roundings);
+    normalise(in.q, roundings, stored_scaled ? std::nullopt : how.store);
+    normalise(in.k, roundings, how.store);
+  }
+  if (how.scale != read_scale::o) {
+    std::optional<narrowing> to = how.scaled_query;
+    if (stored_scaled) to = how.store ? std::optional(narrowing{*how.store, false}) : std::nullopt;
+    scale_rows(in.q, p.scale, to, roundings);
   }
   const balls beta = load_rows(p.beta, first, in.rows, heads, head, 1);
   in.step = balls(in.rows, 1);

@@ -123,7 +123,7 @@ balls head_measurement::key_gram(chunk_decays& decays, const gram_rounding& how)
 
 balls head_measurement::query_gram(const reading& at, chunk_decays& decays, const gram_rounding& how, bool scaled) const {
   balls multiplier(at.row_of.size(), 1);
-  for (double& m : multiplier.value) m = scaled ? p_.scale : 1;
+  for (double& m : multiplier.value) m = scaled ? scale_of_sums() : 1;
   return decayed_gram(at.q, at.row_of, at.k, decays, p_.gate_per_channel(), multiplier, 1, false, how, errors_);
 }
 

@@ -52,6 +52,9 @@ class head_measurement {
   [[nodiscard]] std::size_t values() const { return p_.value_dim(); }
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
 
+  /// What the sums are still to be multiplied by.
+  [[nodiscard]] double scale_of_sums() const { return r_.rows.scale == read_scale::o ? p_.scale : 1; }
+
   [[nodiscard]] balls initial_state() const;
 
   /// What cannot be recomputed: NaN.

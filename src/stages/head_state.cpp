@@ -262,9 +262,9 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   product past = multiply(narrow(q, of_query), narrow(of_state, how.state_operand.value_or(how.operand)));
   const product inside =
       multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
-  const double outside_scale = std::fabs(p_.scale);
+  const double scale = scale_of_sums(), outside_scale = std::fabs(scale);
   const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
-  const double sign = stored_.aqk == nullptr && p_.scale < 0 ? -1 : 1;
+  const double sign = stored_.aqk == nullptr && scale < 0 ? -1 : 1;
   const double u = std::max(how.accumulate, errors_.elementwise);
   if (how.read_store) {
     for (std::size_t k = 0; k < past.value.size(); ++k) {
@@ -280,7 +280,7 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   for (std::size_t i = 0; i < q.rows; ++i) {
     const ball e = !how.query_gated && channels == 1 ? decays.since_start(span.row_of[i], 0) : ball{1, 0};
     for (std::size_t k = i * values(); k < (i + 1) * values(); ++k) {
-      want.value[k] = p_.scale * e.value * past.value[k] + sign * inside_scale * inside.value[k];
+      want.value[k] = scale * e.value * past.value[k] + sign * inside_scale * inside.value[k];
       want.radius[k] = errors_.bound(outside_scale * e.value * past.terms[k] + inside_scale * inside.terms[k],
                                      outside_scale * e.upper() * past.upper[k] + inside_scale * inside.upper[k], 1, 1,
                                      keys() + span.rows + 4, u);

@@ -204,14 +204,28 @@ void with_ways_of_output(std::vector<option<output_rounding>>& options, const st
             });
 }
 
-void add_l2norms(const std::vector<plan_variant>& all, stage_roundings& r) {
-  r.l2norm_store = all.front().l2norm_store;
-  r.l2norm_epsilon = all.front().l2norm_epsilon;
-  for (const auto& [store, epsilon] :
-       values_of(all, [](const plan_variant& v) { return std::pair(v.l2norm_store, v.l2norm_epsilon); })) {
-    if (store == r.l2norm_store && epsilon == r.l2norm_epsilon) continue;
-    const std::string name = store ? std::string(name_of(*store)) : "not rounded";
-    r.other_l2norms.push_back({"l2norm " + name + ", epsilon " + detail::general(epsilon, 3), store, epsilon});
+/// How the rows of q and k are read: alternatives are named by what tells them from the first.
+void add_rows(const std::vector<plan_variant>& all, const problem& p, stage_roundings& r) {
+  const auto of = [&](const plan_variant& v) {
+    row_rounding one;
+    if (p.qk_l2norm) one = {"", v.l2norm_store, v.l2norm_epsilon};
+    one.scale = v.o.scale;
+    if (v.o.scale != read_scale::o) one.scaled_query = v.o.operand.to == tf32 ? narrowing{fp32, false} : v.o.operand;
+    return one;
+  };
+  const auto same = [](const row_rounding& a, const row_rounding& b) {
+    return a.store == b.store && a.epsilon == b.epsilon && a.scale == b.scale && a.scaled_query == b.scaled_query;
+  };
+  r.rows = of(all.front());
+  for (const plan_variant& v : all) {
+    row_rounding one = of(v);
+    const auto known = [&](const row_rounding& other) { return same(one, other); };
+    if (known(r.rows) || std::any_of(r.other_rows.begin(), r.other_rows.end(), known)) continue;
+    const std::string store = one.store ? std::string(name_of(*one.store)) : "not rounded";
+    if (p.qk_l2norm) one.name = "l2norm " + store + ", epsilon " + detail::general(one.epsilon, 3);
+    if (one.scale != r.rows.scale)
+      one.name = joined(one.name, "scale on " + std::string(detail::name_in(read_scale_names, one.scale)));
+    r.other_rows.push_back(std::move(one));
   }
 }
 
@@ -228,7 +242,7 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   r.exp2_ulps = plan.hardware.exp2_ulps + 0.5;
   r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
   r.output_span = p.num_householder;
-  if (p.qk_l2norm) add_l2norms(all, r);
+  add_rows(all, p, r);
   r.elementwise = unit_roundoff(all.front().cumsum);
   std::vector<option<gram_rounding>> gram;
   std::vector<option<inverse_rounding>> inverse;

@@ -144,8 +144,8 @@ std::string number(double x, int digits = 4) {
   return out.str();
 }
 
-stage_report measure_of_one_l2norm(const problem& p, const result& r, const stage_roundings& roundings,
-                                   const stage_options& options) {
+stage_report measure_of_one_reading(const problem& p, const result& r, const stage_roundings& roundings,
+                                    const stage_options& options) {
   if (!r.chunk_size || *r.chunk_size == 0) {
     throw domain_error(
         "measure_stages: the result states no chunk_size; stages are those of a chunk kernel, write it to the metadata");
@@ -200,14 +200,12 @@ std::size_t all_bad(const stage_report& report) {
 }  // namespace
 
 stage_report measure_stages(const problem& p, const result& r, const stage_roundings& roundings, const stage_options& options) {
-  stage_report best = measure_of_one_l2norm(p, r, roundings, options);
-  if (!p.qk_l2norm) return best;
-  for (const l2norm_rounding& other : roundings.other_l2norms) {
+  stage_report best = measure_of_one_reading(p, r, roundings, options);
+  for (const row_rounding& other : roundings.other_rows) {
     if (all_bad(best) == 0) break;
     stage_roundings with = roundings;
-    with.l2norm_store = other.store;
-    with.l2norm_epsilon = other.epsilon;
-    stage_report report = measure_of_one_l2norm(p, r, with, options);
+    with.rows = other;
+    stage_report report = measure_of_one_reading(p, r, with, options);
     if (all_bad(report) >= all_bad(best)) continue;
     for (stage_measurement& m : report.stages) m.rounding += (m.rounding.empty() ? "" : ", ") + other.name;
     best = std::move(report);

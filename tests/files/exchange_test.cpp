@@ -39,6 +39,7 @@ void expect_same(const problem& a, const problem& b) {
   EXPECT_EQ(a.cu_seqlens, b.cu_seqlens);
   EXPECT_EQ(a.scale, b.scale);
   EXPECT_EQ(a.qk_l2norm, b.qk_l2norm);
+  EXPECT_EQ(a.l2norm_epsilon, b.l2norm_epsilon);
   EXPECT_EQ(a.rule, b.rule);
   EXPECT_EQ(a.beta_activation, b.beta_activation);
   EXPECT_EQ(a.num_householder, b.num_householder);
@@ -59,6 +60,7 @@ problem full_problem() {
   p.initial_state = counting(fp64, {2, 2, 2, 3}, "");
   p.scale = 0.1;
   p.qk_l2norm = true;
+  p.l2norm_epsilon = 1e-5;
   p.rule = rule_kind::crank_nicolson;
   p.beta_activation = activation_kind::two_sigmoid;
   p.note = "a \"note\"";
@@ -103,6 +105,8 @@ TEST(exchange, takes_the_published_defaults_for_absent_keys) {
   EXPECT_EQ(p.rule, rule_kind::euler);
   EXPECT_EQ(p.beta_activation, activation_kind::none);
   EXPECT_EQ(p.num_householder, 1U);
+  EXPECT_EQ(p.l2norm_epsilon, 1e-6);
+  EXPECT_EQ(problem_bytes(p).find("l2norm_eps"), std::string::npos) << "files of before stay what they were";
   EXPECT_FALSE(p.qk_l2norm || p.g.has_value() || p.initial_state.has_value());
   EXPECT_TRUE(p.note.empty());
 }

@@ -8,6 +8,8 @@
 
 #include <boost/multiprecision/mpfr.hpp>
 #include <cstddef>
+#include <iomanip>
+#include <sstream>
 #include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
@@ -44,6 +46,14 @@ Real slow_gain(rule_kind rule, const Real& x) {
   return 0;
 }
 
+/// The decimal of at most 15 digits that x is nearest to.
+template <class Real>
+Real slow_decimal(double x) {
+  std::ostringstream text;
+  text << std::setprecision(15) << x;
+  return Real(text.str());
+}
+
 template <class Real = slow_real>
 slow_results<Real> slow_solve(const problem& p) {
   const std::size_t K = p.key_dim(), V = p.value_dim(), H = p.key_heads(), HV = p.value_heads(), n = p.num_householder,
@@ -63,7 +73,7 @@ slow_results<Real> slow_solve(const problem& p) {
           sum += y[i] * y[i];
         }
         if (p.qk_l2norm) {
-          for (auto& yi : y) yi /= sqrt(Real(sum + Real(1) / 1000000));
+          for (auto& yi : y) yi /= sqrt(Real(sum + slow_decimal<Real>(p.l2norm_epsilon)));
         }
         return y;
       };

@@ -83,6 +83,7 @@ class plan_lines {
           {"decay", "\"q\""},
           {"state_operand", "\"stored\""},
           {"value_operand", "\"X\""},
+          {"scale", "\"o\""},
           {"read_store", "\"none\""}}},
         {"backward",
          {{"accumulate", "\"fp32\""},

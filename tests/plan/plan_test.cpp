@@ -68,6 +68,7 @@ std::map<std::string, std::string> described(const plan_variant& v) {
       {"o.decay", v.o.decay == read_decay::q ? "q" : "product"},
       {"o.state_operand", v.o.state_operand ? word(*v.o.state_operand) : "stored"},
       {"o.value_operand", v.o.value_operand ? word(*v.o.value_operand) : "as q k^T"},
+      {"o.scale", std::string(detail::name_in(read_scale_names, v.o.scale))},
       {"o.read_store", word(v.o.read_store)},
   };
   if (v.contract) all["gate.contract"] = std::to_string(v.contract->first) + ".." + std::to_string(v.contract->second);

@@ -73,6 +73,7 @@ TEST(plan_text, leaves_nothing_implicit) {
                                        "o.decay",
                                        "o.state_operand",
                                        "o.value_operand",
+                                       "o.scale",
                                        "o.read_store",
                                        "inverse.association",
                                        "hardware.exp2_ulps",
@@ -110,7 +111,7 @@ TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
       const bool format_key = !section.empty() && section != "hardware" && key != "form" && key != "order" && key != "method" &&
                               key != "block" && key != "contract" && key != "association" && key != "decay" && key != "epsilon" &&
                               key != "state_sum_order" && key != "dg_form" && key != "diagonal" && key != "dbeta_form" &&
-                              key != "l2norm_from";
+                              key != "l2norm_from" && key != "scale";
       if (!format_key) continue;
       for (const std::string list : {"[\"fp32\", \"bf16\"]", "[\"X\", \"fp16\"]", "[\"given\"]"}) {
         plan_lines t = full;
@@ -261,10 +262,11 @@ TEST(plan_text, says_what_carries_a_decay_and_which_state_is_multiplied) {
       .set("l2norm", "epsilon", "[\"given\", 1e-5]");
   t.set("v_new", "state_operand", "[\"stored\", \"fp32\"]").set("o", "state_operand", "\"none\"");
   t.set("o", "read_store", "[\"none\", \"X\"]");
+  t.drop("backward").set("o", "scale", "[\"l2norm\", \"o\", \"q\"]");
   const auto all = variants(t.read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
-  EXPECT_THAT(names_of(all),
-              ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)",
-                          "mine (update with the decay on k)", "mine (decay on the product q h)", "mine ([o] read_store bf16)"));
+  EXPECT_THAT(names_of(all), ElementsAre("mine", "mine ([l2norm] epsilon 1e-05)", "mine ([v_new] state_operand fp32)",
+                                         "mine (update with the decay on k)", "mine (decay on the product q h)",
+                                         "mine ([o] scale o)", "mine ([o] scale q)", "mine ([o] read_store bf16)"));
   EXPECT_EQ(all[0].v_new.decay, write_decay::v_new);
   EXPECT_EQ(all[0].o.decay, read_decay::q);
   EXPECT_FALSE(all[0].v_new.state_operand);
@@ -276,18 +278,26 @@ TEST(plan_text, says_what_carries_a_decay_and_which_state_is_multiplied) {
   EXPECT_EQ(all[2].v_new.state_operand, (narrowing{fp32, false}));
   EXPECT_EQ(all[3].v_new.decay, write_decay::k);
   EXPECT_EQ(all[4].o.decay, read_decay::product);
-  EXPECT_EQ(all[5].o.read_store, bf16);
+  EXPECT_EQ(all[4].o.scale, read_scale::l2norm);
+  EXPECT_EQ(all[5].o.scale, read_scale::o);
+  EXPECT_EQ(all[6].o.scale, read_scale::q);
+  EXPECT_EQ(all[7].o.read_store, bf16);
   // A gate of channels leaves no choice; without the norm its epsilon is none.
   EXPECT_THAT(names_of(variants(t.read(), small(op_kind::kda, bf16, fp32, false), path_kind::chunk, 64)),
-              ElementsAre("mine", "mine ([v_new] state_operand fp32)", "mine ([o] read_store bf16)"));
+              ElementsAre("mine", "mine ([v_new] state_operand fp32)", "mine ([o] scale o)", "mine ([o] scale q)",
+                          "mine ([o] read_store bf16)"));
   // What is left out is what the public kernels do.
   for (const char* key : {"state_operand", "key_operand", "decay"}) t.drop("v_new", key);
-  for (const char* key : {"decay", "state_operand", "value_operand", "read_store"}) t.drop("o", key);
+  for (const char* key : {"decay", "state_operand", "value_operand", "read_store", "scale"}) t.drop("o", key);
   const auto usual = variants(t.drop("l2norm", "epsilon").read(), small(op_kind::gated_delta_rule, bf16), path_kind::chunk, 64);
   ASSERT_EQ(usual.size(), 1U);
   EXPECT_EQ(usual[0].l2norm_epsilon, 1e-6);
   EXPECT_EQ(usual[0].v_new.decay, write_decay::v_new);
   EXPECT_EQ(usual[0].o.decay, read_decay::product);
+  EXPECT_EQ(usual[0].o.scale, read_scale::o);
+  problem other = small(op_kind::gated_delta_rule, bf16);
+  other.l2norm_epsilon = 1e-5;
+  EXPECT_EQ(variants(t.read(), other, path_kind::chunk, 64)[0].l2norm_epsilon, 1e-5);
   EXPECT_FALSE(usual[0].v_new.state_operand || usual[0].v_new.key_operand);
   EXPECT_FALSE(usual[0].o.state_operand || usual[0].o.value_operand || usual[0].o.read_store);
 }
@@ -305,6 +315,9 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   refused("v_new", "state_operand", "\"store\"", {"[v_new] state_operand = \"store\"", "did you mean \"stored\"?"});
   refused("o", "value_operand", "\"stored\"", {"[o] value_operand = \"stored\"", "not a valid value of this key"});
   refused("v_new", "key_operand", "\"stored\"", {"[v_new] key_operand = \"stored\"", "not a valid value of this key"});
+  refused("o", "scale", "\"k\"", {"[o] scale = \"k\"", "o, q, l2norm"});
+  refused("o", "scale", "\"q\"", {"[o] scale", "contradicts [backward]"});
+  refused("o", "scale", "[\"o\", \"l2norm\"]", {"[o] scale", "contradicts [backward]"});
   refused("o", "read_store", "\"tf32\"", {"[o] read_store = \"tf32\"", "operands only"});
   refused("o", "read_store", "\"stored\"", {"[o] read_store = \"stored\""});
   for (const char* value : {"0", "-1e-6", "1", "inf", "nan", "\"1e-6\"", "true", "[1e-6, 2]"}) {

@@ -57,7 +57,7 @@ TEST(roundings, list_the_tightest_first_and_name_what_differs) {
   EXPECT_THAT(names_of(half.inverse), ElementsAre("fp32 merges"));
   EXPECT_EQ(half.inverse[0].order, merge_order::neighbours_left);
   EXPECT_EQ(half.exp2_ulps, 2);
-  EXPECT_FALSE(half.l2norm_store);
+  EXPECT_FALSE(half.rows.store);
 
   pipeline_case c = simple(op_kind::kda, bf16, 64);
   c.l2norm = true;
@@ -65,7 +65,7 @@ TEST(roundings, list_the_tightest_first_and_name_what_differs) {
   EXPECT_EQ(channels.gram[0].form, gram_form::reference_blocks);
   EXPECT_EQ(channels.state[0].update, update_kind::key);
   EXPECT_TRUE(channels.output[0].query_gated);
-  EXPECT_EQ(channels.l2norm_store, bf16);
+  EXPECT_EQ(channels.rows.store, bf16);
   EXPECT_EQ(of("fla-chunk-kda-safe-gate", c).gram[0].form, gram_form::middle_blocks);
   EXPECT_EQ(of("fp64", c).elementwise, unit_roundoff(fp64));
   EXPECT_THROW((void)roundings_of(plan_named("fp32"), pipeline(c).given(), path_kind::recurrent, 0), domain_error);

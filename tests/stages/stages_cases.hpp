@@ -27,6 +27,8 @@ struct kernel_ways {
   bool w_by_state = false;         ///< w multiplies the fp32 state, whose copy is stored all the same
   bool q_by_state = false;         ///< so does q
   bool wide_value_in_o = false;    ///< o takes v_new in fp32, and it is stored so
+  bool scale_on_q = false;         ///< q times the scale is rounded
+  bool scale_in_norm = false;      ///< so, but before the l2norm rounds q
   bool read_rounded = false;       ///< q h is rounded before anything is done with it
   double epsilon = 1e-6;           ///< of the l2norm
   bool added_to_state = false;     ///< the update is added to the decayed state row by row, not summed first

@@ -59,11 +59,31 @@ class pipeline {
     std::vector<double> x(c_.keys);
     t.read((row * c_.key_heads + head) * c_.keys, x);
     if (!c_.l2norm) return x;
-    float sum = 0;
-    for (const double value : x) sum += static_cast<float>(value) * static_cast<float>(value);
-    const float inverse = 1 / std::sqrt(sum + static_cast<float>(c_.ways.epsilon));
+    const float inverse = inverse_norm(x);
     for (double& value : x) value = narrow(static_cast<float>(value) * inverse);
     return x;
+  }
+
+  float inverse_norm(const std::vector<double>& x) const {
+    float sum = 0;
+    for (const double value : x) sum += static_cast<float>(value) * static_cast<float>(value);
+    return 1 / std::sqrt(sum + static_cast<float>(c_.ways.epsilon));
+  }
+
+  bool scales_query() const { return c_.ways.scale_on_q || c_.ways.scale_in_norm; }
+
+  /// q as the products read it.
+  std::vector<double> query(std::size_t row, std::size_t head) const {
+    const float scale = is("o: not scaled") ? 1 : static_cast<float>(p_.scale);
+    std::vector<double> q = normalised(p_.q, row, head);
+    if (!scales_query()) return q;
+    if (c_.ways.scale_in_norm && c_.l2norm) {
+      p_.q.read((row * c_.key_heads + head) * c_.keys, q);
+      const float inverse = inverse_norm(q);
+      for (double& value : q) value = static_cast<double>(static_cast<float>(value) * inverse);
+    }
+    for (double& value : q) value = narrow(static_cast<float>(value) * scale);
+    return q;
   }
 
   float tensor_core(float x) const { return c_.tf32_cut ? static_cast<float>(round_to<tf32>(x, toward_zero{}).value()) : x; }
@@ -267,17 +287,17 @@ class pipeline {
         for (float& x : row) x *= 1.44269504F;
       }
     }
-    const float scale = static_cast<float>(p_.scale);
+    const float stated = static_cast<float>(p_.scale), scale = scales_query() ? 1 : stated;
     const bool on_query = per_channel() || (channels() > 0 && c_.ways.decay_on_q);
     const std::size_t rows = span_k_.size();
     for (std::size_t i = 0; i < rows; ++i) {
       const std::size_t row = first + span_begin_ + i;
       if (row % c_.steps != c_.steps - 1) continue;
-      const std::vector<double> q = normalised(p_.q, row / c_.steps, p_.key_head(head));
+      const std::vector<double> q = query(row / c_.steps, p_.key_head(head));
       std::vector<double> weights(i + 1);
       for (std::size_t j = 0; j <= i; ++j) {
         const float sum = decayed_dot(q, span_k_[j], i, j, 0);
-        weights[j] = per_channel() ? narrow(sum * (is("Aqk: not scaled") ? 1 : scale)) : narrow(sum);
+        weights[j] = per_channel() ? narrow(sum * (is("Aqk: not scaled") ? scale / stated : scale)) : narrow(sum);
         if (per_channel()) aqk_[(row * c_.value_heads + head) * c_.chunk + j] = weights[j];
       }
       if (is("o: diagonal masked")) weights[i] = 0;

@@ -58,6 +58,10 @@ const std::vector<way>& all_ways() {
       {"q by the state", [](pipeline_case& c) { c.ways.q_by_state = true; }, [](plan& p) { p.o.state_operand = {wide}; }, "o",
        true},
       {"q h rounded", [](pipeline_case& c) { c.ways.read_rounded = true; }, [](plan& p) { p.o.read_store = {x_format}; }, "o"},
+      {"scale on q", [](pipeline_case& c) { c.ways.scale_on_q = true, c.scale = 0.3125; },
+       [](plan& p) { p.backward = {}, p.o.scale = {read_scale::q}; }, "o"},
+      {"scale in the l2norm", [](pipeline_case& c) { c.ways.scale_in_norm = c.l2norm = true, c.scale = 0.3125; },
+       [](plan& p) { p.backward = {}, p.o.scale = {read_scale::l2norm}; }, "o"},
       {"v_new kept", [](pipeline_case& c) { c.ways.update_wide_value = c.ways.wide_value_in_o = true; },
        [](plan& p) {
          p.v_new.store = p.v_new.update_operand = p.o.value_operand = {wide};
@@ -75,10 +79,13 @@ const std::vector<way>& all_ways() {
        [](pipeline_case& c) {
          c.ways.decay_on_k = c.ways.decay_on_q = c.ways.update_stored = true;
          c.ways.epsilon = 1e-5;
-         c.l2norm = true;
+         c.ways.scale_in_norm = c.l2norm = true;
+         c.scale = 0.3125;
          c.key_size = 1.0 / 64;
        },
        [](plan& p) {
+         p.backward = {};
+         p.o.scale = {read_scale::l2norm};
          p.v_new.update_operand.clear();
          p.v_new.update = {update_source::stored};
          p.v_new.decay = {write_decay::k};

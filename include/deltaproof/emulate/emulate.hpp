@@ -28,15 +28,17 @@ struct fault;
 
 /// One head of one sequence as a kernel receives it: the given numbers, exactly, and what the problem says about them.
 struct head_input {
-  std::size_t steps_per_token = 1;  ///< n
-  matrix<double> q;                 ///< T x K
-  matrix<double> k;                 ///< T n x K
-  matrix<double> v;                 ///< T n x V
-  std::vector<double> beta;         ///< T n, as given
-  matrix<double> g;                 ///< T x (0, 1 or K), natural logarithms
-  matrix<double> state;             ///< K x V
+  std::size_t steps_per_token = 1;   ///< n
+  matrix<double> q;                  ///< T x K
+  matrix<double> k;                  ///< T n x K
+  matrix<double> v;                  ///< T n x V
+  std::vector<double> beta;          ///< T n, as given
+  matrix<double> g;                  ///< T x (0, 1 or K), natural logarithms
+  std::optional<double> gate_slack;  ///< the kernel makes g itself, and errs by this besides some units in the last place
+  matrix<double> state;              ///< K x V
   double scale = 1;
   bool qk_l2norm = false;
+  double l2norm_epsilon = reference_l2norm_epsilon;  ///< of the problem; a plan may have one of its own
   rule_kind rule = rule_kind::euler;
   activation_kind activation = activation_kind::none;
   format x = bf16;  ///< of q, k and v

@@ -48,6 +48,7 @@ struct problem_view {
   std::vector<std::int64_t> cu_seqlens = {};  ///< empty: not packed
   std::optional<double> scale = {};           ///< nothing: default_scale(K)
   bool qk_l2norm = false;
+  double l2norm_epsilon = reference_l2norm_epsilon;
   rule_kind rule = rule_kind::euler;
   activation_kind beta_activation = activation_kind::none;
   std::size_t num_householder = 1;

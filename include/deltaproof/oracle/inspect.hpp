@@ -43,8 +43,13 @@ struct precondition {
 };
 
 /// Every precondition of `p`, in a fixed order: key_norm, beta, step_stretch (x = b |k|^2), transition_factor (1 - x),
-/// padding, nothing_to_see where nothing can be seen, gate where there is one. Rounds: fp64, for display; whether a
-/// step is expansive is decided in rationals where its inputs are exact and fp64 cannot tell. Throws: as lower.
+/// padding, nothing_to_see where nothing can be seen, gate where there is one, gate_sums where inspect_gate_sums has one. Rounds:
+/// fp64, for display; whether a step is expansive is decided in rationals where its inputs are exact and fp64 cannot tell.
+/// Throws: as lower.
 [[nodiscard]] std::vector<precondition> inspect(const problem& p);
+
+/// A warning where cumulative sums of these gates, in which chunk kernels form decays, lose much more of a weight than the
+/// recurrence does; else nothing.
+[[nodiscard]] std::optional<precondition> inspect_gate_sums(const problem& p);
 
 }  // namespace deltaproof

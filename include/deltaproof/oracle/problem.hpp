@@ -55,6 +55,8 @@ enum class op_kind { delta_rule, gated_delta_rule, kda, gated_delta_product };
 enum class rule_kind { euler, exact, implicit, crank_nicolson, rk2, rk3, rk4 };
 /// beta, sigmoid(beta) or 2 sigmoid(beta), applied by the kernel before the rule.
 enum class activation_kind { none, sigmoid, two_sigmoid };
+/// What a kernel makes of a raw gate; `none`: it is given the log decay.
+enum class gate_kind { none, softplus, bounded };
 
 inline constexpr detail::kind_names<op_kind, 4> op_names{{
     {op_kind::delta_rule, "delta_rule"},
@@ -77,6 +79,13 @@ inline constexpr detail::kind_names<activation_kind, 3> activation_names{{
     {activation_kind::two_sigmoid, "two_sigmoid"},
 }};
 
+inline constexpr detail::kind_names<gate_kind, 3> gate_names{{
+    {gate_kind::none, "none"},
+    {gate_kind::softplus, "softplus"},
+    {gate_kind::bounded, "bounded"},
+}};
+
+[[nodiscard]] inline std::string_view name_of(gate_kind activation) { return detail::name_in(gate_names, activation); }
 [[nodiscard]] inline std::string_view name_of(op_kind op) { return detail::name_in(op_names, op); }
 [[nodiscard]] inline std::string_view name_of(rule_kind rule) { return detail::name_in(rule_names, rule); }
 [[nodiscard]] inline std::string_view name_of(activation_kind activation) {
@@ -90,6 +99,8 @@ inline constexpr detail::kind_names<activation_kind, 3> activation_names{{
   return detail::named_in(activation_names, "beta_activation", name);
 }
 
+[[nodiscard]] inline gate_kind gate_named(std::string_view name) { return detail::named_in(gate_names, "gate_activation", name); }
+
 /// K^(-1/2) correctly rounded to fp64: the scale of a problem that states none, as in fla.
 [[nodiscard]] double default_scale(std::size_t key_dim);
 
@@ -102,6 +113,21 @@ struct sequence_range {
   friend bool operator==(const sequence_range&, const sequence_range&) = default;
 };
 
+/// What is added under the root of the l2norm where a problem does not say otherwise.
+inline constexpr double reference_l2norm_epsilon = 1e-6;
+
+/// A gate as a generator leaves it and the kernel receives it. softplus: g = -e^rate softplus(x + bias). bounded:
+/// g = lower_bound sigmoid(e^rate (x + bias)).
+struct raw_gate {
+  gate_kind activation = gate_kind::softplus;
+  tensor x;                    ///< of the shape of g
+  tensor rate;                 ///< A_log: [HV]
+  std::optional<tensor> bias;  ///< dt_bias: [HV], of a gate of channels [HV, K]; absent: 0
+  double lower_bound = 0;      ///< of bounded, below 0
+};
+/// How far a fp64 number is from the gate that it was rounded from, relative to itself.
+inline constexpr double raw_gate_roundoff = 0x1p-53 * (1 + 0x1p-20);
+
 struct problem {
   op_kind op = op_kind::delta_rule;
   tensor q;
@@ -109,12 +135,15 @@ struct problem {
   tensor v;
   tensor beta;
   std::optional<tensor> g;               ///< natural log of the decay; absent: no decay
+  std::optional<raw_gate> raw;           ///< what g was made of, by `gate_of`: g is fp64, and within raw_gate_roundoff
   std::optional<tensor> initial_state;   ///< always (K, V); absent: zeros
   std::optional<tensor> d_o;             ///< [B, T, HV, V]: derivatives of a loss with respect to o; absent: zeros
   std::optional<tensor> d_final_state;   ///< [N, HV, K, V], likewise
   std::vector<std::int64_t> cu_seqlens;  ///< empty: each batch is one sequence
   double scale = 1;                      ///< multiplies q in the read-out only, exact
-  bool qk_l2norm = false;                ///< the kernel reads x / sqrt(sum x^2 + 1e-6) for q and k
+  bool qk_l2norm = false;                ///< the kernel reads x / sqrt(sum x^2 + l2norm_epsilon) for q and k
+  /// Between 0 and 1. It stands for the decimal that it is nearest to: 1e-6 is one millionth.
+  double l2norm_epsilon = reference_l2norm_epsilon;
   rule_kind rule = rule_kind::euler;
   activation_kind beta_activation = activation_kind::none;
   std::size_t num_householder = 1;  ///< n, steps per token; row t*n + j of k is step j of token t
@@ -150,6 +179,10 @@ struct problem {
 /// Throws: shape_error, format_error (formats) or domain_error (values, with tensor and index), each
 /// opening with `where`, the name of the file or caller.
 void validate(const problem& p, std::string_view where);
+
+/// The gate that a raw one stands for, in fp64, each number rounded once. Throws: shape_error, format_error or domain_error where
+/// `raw` does not fit the problem, opening with `where`.
+[[nodiscard]] tensor gate_of(const problem& p, const raw_gate& raw, std::string_view where);
 
 /// sequences().at(index), without listing the others.
 [[nodiscard]] sequence_range sequence_at(const problem& p, std::size_t index);

@@ -19,15 +19,18 @@
 //     inverse.merge_operand = ["tf32", "fp32"]
 //
 // Of the products with a state or v_new on the chunk path these may be left out; each is followed by what it then is:
-//     [l2norm] epsilon = "given"         that of the problem, 1e-6; or a number: x / sqrt(sum x^2 + epsilon)
+//     [l2norm] epsilon = "given"         that of the problem; or a number: x / sqrt(sum x^2 + epsilon)
 //     [v_new] state_operand = "stored"   w h multiplies h as stored; or a format: the state itself, narrowed to it, and w too
 //     [v_new] decay = "v_new"            which factor of k^T v_new carries e^{G_C-G_i} and is narrowed with it; or "k"
 //     [v_new] key_operand                of k in k^T v_new: as update_operand
 //     [o] decay = "product"              q h is multiplied by e^G; or "q": q e^G is narrowed to [o] operand, then multiplied
 //     [o] state_operand = "stored"       q h multiplies h as stored, narrowed to [o] operand; or a format: the state itself
 //     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
+//     [o] scale = "o"                    the finished sums are multiplied; or "q": q is, and narrowed to [o] operand; or
+//     "l2norm": q
+//                                        is before its l2norm narrows it, and without one as "q"
 //     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
-// On either path may be left out [state] between_calls = "none".
+// On either path may be left out [state] between_calls = "none" and [o] scale.
 // A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
 //
 // [backward] may be left out: then the plan says nothing of gradients. Where it is there, each of its keys that the path has must
@@ -114,6 +117,12 @@ inline constexpr detail::kind_names<write_decay, 2> write_decay_names{{{write_de
 enum class read_decay { product, q };
 inline constexpr detail::kind_names<read_decay, 2> read_decay_names{{{read_decay::product, "product"}, {read_decay::q, "q"}}};
 
+/// What the scale is multiplied into: `o`, the sums that give o; `q`, q, which is then narrowed to [o] operand; `l2norm`, q as
+/// its l2norm leaves it and before that is stored, so that both are narrowed once; without an l2norm as `q`.
+enum class read_scale { o, q, l2norm };
+inline constexpr detail::kind_names<read_scale, 3> read_scale_names{
+    {{read_scale::o, "o"}, {read_scale::q, "q"}, {read_scale::l2norm, "l2norm"}}};
+
 /// In which order a kernel adds the products of two matrices that it holds as one tile. `warps_*`: the tile lies in vectors of 8
 /// entries of a row, dealt to 32 threads a warp in turn; each thread adds what it has, then threads add by halves.
 enum class tile_order { sequential, pairwise, warps_2, warps_4, warps_8 };
@@ -163,9 +172,6 @@ struct state_cache {
 };
 /// "int8, scale row in fp32, error-feedback with a residual in bf16, every 16".
 [[nodiscard]] std::string text_of(const state_cache& cache);
-
-/// What is added under the root of the l2norm where neither problem nor plan says otherwise.
-inline constexpr double reference_l2norm_epsilon = 1e-6;
 
 /// The backward pass of one concrete arithmetic. Tensors by their names in files; dS is the cotangent of the state, held in
 /// `accumulate`, and dh its stored copy at the end of each chunk.
@@ -275,6 +281,7 @@ struct plan_variant {
     format accumulate = fp32;
     format store = bf16;
     read_decay decay = read_decay::product;
+    read_scale scale = read_scale::o;
     std::optional<narrowing> state_operand;  ///< of the state itself in q h; nothing: h as stored, narrowed to `operand`
     std::optional<narrowing> value_operand;  ///< of v_new; nothing: `operand`
     std::optional<format> read_store;        ///< q h is rounded to this before its decay, the scale and the sum
@@ -361,6 +368,7 @@ struct plan {
   struct {
     choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store;
     choices<read_decay> decay;
+    choices<read_scale> scale;
   } o;
   struct {
     choices<std::size_t> chunks;       ///< 0: one part

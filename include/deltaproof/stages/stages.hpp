@@ -112,11 +112,14 @@ struct output_rounding {
   std::optional<format> read_store = {};  ///< q S is rounded to this before its decay, the scale and the sum; nothing: it is not
 };
 
-/// The normalised q and k under qk_l2norm, which every stage reads: x / sqrt(sum x^2 + epsilon), rounded.
-struct l2norm_rounding {
+/// q and k as every stage reads them: under qk_l2norm x / sqrt(sum x^2 + epsilon), rounded, and q times the scale where it is
+/// multiplied first.
+struct row_rounding {
   std::string name;
-  std::optional<format> store;
+  std::optional<format> store;  ///< of the normalised rows; nothing: kept as computed
   double epsilon = reference_l2norm_epsilon;
+  read_scale scale = read_scale::o;
+  narrowing scaled_query = {fp32, false};  ///< of q times the scale, where no l2norm narrows it
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
@@ -131,10 +134,9 @@ struct stage_roundings {
   /// Decays may come from another copy of G than the stored one, as of natural logarithms: off by three roundings of |G|
   /// (change of base, its constant, the exponent's own factor).
   bool other_gate_sums = false;
-  std::optional<format> l2norm_store;  ///< the normalised q and k are rounded to this; nothing: kept as computed
-  double l2norm_epsilon = reference_l2norm_epsilon;
-  /// What else those two may be: the one with the fewest elements beyond their bounds is taken, for all stages alike.
-  std::vector<l2norm_rounding> other_l2norms;
+  row_rounding rows;
+  /// What else that may be: the one with the fewest elements beyond their bounds is taken, for all stages alike.
+  std::vector<row_rounding> other_rows;
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.
   std::size_t output_span = 1;

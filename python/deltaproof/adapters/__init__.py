@@ -45,6 +45,7 @@ class Kernel:
     state_layout: str = "kv"
     scale: str = "any"  #: any, default (K ** -0.5, not to be given) or one (q is to be scaled before)
     l2norm: bool = False  #: can normalise q and k itself
+    l2norm_eps: float | None = 1e-6  #: with this under the root; None: with what the problem says
     grouped: bool = True  #: takes fewer heads of q and k than of v
     whole_chunks: bool = False  #: takes multiples of its chunk length alone
     state: bool = True  #: takes an initial state
@@ -69,10 +70,15 @@ class Kernel:
             (dtype not in self.dtypes, f"takes {', '.join(self.dtypes)}, not {dtype}"),
             (self.dims and not {K, V} <= set(self.dims), f"takes K and V of {self.dims}, not {K} and {V}"),
             (p.rule != "euler", f"has no rule {p.rule}"),
+            (p.gate_activation != "none", f"has no gate_activation {p.gate_activation}"),
             (p.beta_activation != "none", f"has no beta_activation {p.beta_activation}"),
             (p.num_householder != 1, "makes one step for each token"),
             (p.cu_seqlens is not None, "takes no packed sequences here"),
             (p.qk_l2norm and not self.l2norm, "does not normalise q and k"),
+            (
+                p.qk_l2norm and self.l2norm_eps not in (None, p.l2norm_eps),
+                f"normalises with l2norm_eps = {self.l2norm_eps}, not {p.l2norm_eps}",
+            ),
             (H != HV and not self.grouped, f"takes as many heads of q and k as of v, not {H} and {HV}"),
             (self.scale == "default" and not exact, f"has the scale {K} ** -0.5 alone, not {p.scale}"),
             (

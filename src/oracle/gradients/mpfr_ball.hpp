@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "deltaproof/oracle/wide_bound.hpp"
+#include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 
 namespace deltaproof {
@@ -19,6 +20,13 @@ class mpfr_ball {
  public:
   /// Exactly x.
   mpfr_ball(mpfr_prec_t bits, double x) : value_{std::max<mpfr_prec_t>(bits, 53)} { mpfr_set_d(value_.get(), x, MPFR_RNDN); }
+
+  /// The decimal that x is nearest to.
+  [[nodiscard]] static mpfr_ball decimal(mpfr_prec_t bits, double x) {
+    mpfr_ball out(bits, 0);
+    set_decimal(out.value_.get(), x);
+    return out.rounded({});
+  }
 
   [[nodiscard]] mpfr_srcptr value() const { return value_.get(); }
   [[nodiscard]] const wide_bound& error() const { return error_; }

@@ -381,8 +381,15 @@ std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q,
 
 }  // namespace
 
-head_answer answer(const problem& p, const question& q, std::size_t sequence_index, std::size_t value_head, unsigned threads,
+head_answer answer(const problem& p, const question& asked, std::size_t sequence_index, std::size_t value_head, unsigned threads,
                    const head_stream& stream) {
+  question q = asked;
+  // A gate that was made of a raw one is known to fp64: more bits would say nothing more.
+  if (p.raw) {
+    q.max_bits = std::min(q.max_bits, double_double_bits);
+    q.min_bits = std::min(q.min_bits, double_double_bits);
+    q.always_exact = false;
+  }
   const int most = std::max(q.max_bits, 53), least = first_bits(q);
   const bool in_fp64 = least <= 53, in_pairs = least <= double_double_bits && most >= double_double_bits;
   const bool in_integers = most >= fixed_tiers[0];

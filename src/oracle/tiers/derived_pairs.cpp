@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "deltaproof/number/double_double.hpp"
+#include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/simd.hpp"
 
@@ -228,20 +229,29 @@ two_parts over_one_plus(double top, double e, double e_low) {
   return fast_two_sum(quotient, rest / below.high);
 }
 
-bool normalise(std::span<const double> x, double* high, double* low, std::vector<double>& room) {
+three_parts parts_of_decimal(double x) {
+  mpfr_value rest(256);
+  set_decimal(rest.get(), x);
+  const auto part = [&] {
+    const double high = mpfr_get_d(rest.get(), MPFR_RNDN);
+    mpfr_sub_d(rest.get(), rest.get(), high, MPFR_RNDN);
+    return high;
+  };
+  const double a = part(), b = part();
+  return {a, b, part()};
+}
+
+bool normalise(std::span<const double> x, const three_parts& epsilon, double* high, double* low, std::vector<double>& room) {
   triple_sum sum;
   for (const double xi : x) {
     const double_double square = double_double::two_product(xi, xi);
     sum.add(square.hi());
     sum.add_low(square.lo());
   }
-  // 10^-6 to 159 bits.
-  constexpr double millionth = 1e-6;
-  const double missing = std::fma(-millionth, 1e6, 1.0), millionth_low = missing / 1e6;
   const bool in_range = sum.a < 0x1p900;
-  sum.add(millionth);
-  sum.add_low(millionth_low);
-  sum.c += std::fma(-millionth_low, 1e6, missing) / 1e6;
+  sum.add(epsilon.a);
+  sum.add_low(epsilon.b);
+  sum.c += epsilon.c;
   const two_parts factor = inverse_root(sum);
   const std::size_t n = x.size(), padded = (n + 7) / 8 * 8;
   room.assign(3 * padded, 0.0);
@@ -251,7 +261,7 @@ bool normalise(std::span<const double> x, double* high, double* low, std::vector
   for (std::size_t i = 0; i < n; ++i) {
     high[i] = room[padded + i];
     low[i] = room[2 * padded + i];
-    // Products below 2^-960 would not be exact; they change the sum by nothing beside 1e-6.
+    // Products below 2^-960 would not be exact; they change the sum by nothing beside epsilon.
     fits = fits && (x[i] == 0 || std::fabs(high[i]) >= smallest_pair);
   }
   return fits;

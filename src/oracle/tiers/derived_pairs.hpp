@@ -32,7 +32,15 @@ void exponentials(std::span<const double> x, double* high, double* low);
 /// top / (1 + e) for e > 0: one correction of the fp64 quotient.
 [[nodiscard]] two_parts over_one_plus(double top, double e, double e_low);
 
-/// x / sqrt(sum x^2 + 1e-6). Returns whether every entry is 0 or large enough for its low part.
-[[nodiscard]] bool normalise(std::span<const double> x, double* high, double* low, std::vector<double>& room);
+/// a + b + c to 159 bits and more.
+struct three_parts {
+  double a, b, c;
+};
+/// The decimal that x is nearest to.
+[[nodiscard]] three_parts parts_of_decimal(double x);
+
+/// x / sqrt(sum x^2 + epsilon). Returns whether every entry is 0 or large enough for its low part.
+[[nodiscard]] bool normalise(std::span<const double> x, const three_parts& epsilon, double* high, double* low,
+                             std::vector<double>& room);
 
 }  // namespace deltaproof::tiers

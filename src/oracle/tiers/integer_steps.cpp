@@ -176,8 +176,7 @@ bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {
     activate_step(beta.get(), p_.beta_activation);
     if (out.normalised || p_.rule != rule_kind::euler) square_sum(sum.get(), part.get(), x);
     if (out.normalised) {
-      mpfr_set_ui(part.get(), 1, MPFR_RNDN);
-      mpfr_div_ui(part.get(), part.get(), 1000000, MPFR_RNDN);
+      set_decimal(part.get(), p_.l2norm_epsilon);
       mpfr_add(part.get(), part.get(), sum.get(), MPFR_RNDN);
       mpfr_div(sum.get(), sum.get(), part.get(), MPFR_RNDN);  // |k|^2 of the normalised key
       mpfr_rec_sqrt(inverse.get(), part.get(), MPFR_RNDN);
@@ -234,8 +233,7 @@ bool integer_lowering::lower_token(std::size_t t, std::size_t limbs, integer_tok
       mpfr_sqr(part.get(), part.get(), MPFR_RNDN);
       mpfr_add(sum.get(), sum.get(), part.get(), MPFR_RNDN);
     }
-    mpfr_set_ui(part.get(), 1, MPFR_RNDN);
-    mpfr_div_ui(part.get(), part.get(), 1000000, MPFR_RNDN);
+    set_decimal(part.get(), p_.l2norm_epsilon);
     mpfr_add(sum.get(), sum.get(), part.get(), MPFR_RNDN);
     mpfr_rec_sqrt(sum.get(), sum.get(), MPFR_RNDN);
     mpfr_set(stored.get(), sum.get(), MPFR_RNDN);

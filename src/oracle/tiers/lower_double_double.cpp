@@ -98,11 +98,10 @@ void decays_of(std::span<const double> gates, double* high, double* low, lowerin
 }
 
 /// |k|^2 of a given key, or of the key that the kernel normalises.
-void set_squared_norm(mpfr_ptr sum, mpfr_ptr part, std::span<const double> k, bool normalised) {
+void set_squared_norm(mpfr_ptr sum, mpfr_ptr part, std::span<const double> k, const problem& p) {
   square_sum(sum, part, k);
-  if (!normalised) return;
-  mpfr_set_ui(part, 1, MPFR_RNDN);
-  mpfr_div_ui(part, part, 1000000, MPFR_RNDN);
+  if (!p.qk_l2norm) return;
+  set_decimal(part, p.l2norm_epsilon);
   mpfr_add(part, part, sum, MPFR_RNDN);
   mpfr_div(sum, sum, part, MPFR_RNDN);
 }
@@ -126,7 +125,7 @@ derived_steps steps_of(const head_place& at, std::size_t sequence_index, unsigne
     for (std::size_t r = from * n; r < to * n; ++r) {
       if (r % n == 0) passing.through(r / n);
       p.k.read(at.key(at.row(r)), x);
-      set_squared_norm(sum.get(), part.get(), x, p.qk_l2norm);
+      set_squared_norm(sum.get(), part.get(), x, p);
       const double given = p.beta.at(at.value(at.row(r)));
       mpfr_set_d(beta.get(), given, MPFR_RNDN);
       floor = std::max(floor, activate_step(beta.get(), p.beta_activation));
@@ -176,6 +175,7 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
   out.k_low.resize(p.qk_l2norm ? s.k.size() : 0);
   out.step_low.resize(gained || activated ? rows : 0);
   out.decay_low.resize(s.decay.size());
+  const three_parts epsilon = parts_of_decimal(p.l2norm_epsilon);
   std::atomic<bool> fits = true, gates_derived = false, floored = false;
   in_parts(count, threads, [&](std::size_t from, std::size_t to) {
     lowering_facts facts;
@@ -184,7 +184,7 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
                          std::vector<double>& low) {
       if (!p.qk_l2norm) return given.read(at.key(place), std::span(high).subspan(i * K, K));
       given.read(at.key(place), x);
-      if (!normalise(x, high.data() + i * K, low.data() + i * K, room)) facts.fits = false;
+      if (!normalise(x, epsilon, high.data() + i * K, low.data() + i * K, room)) facts.fits = false;
     };
     for (std::size_t t = from; t < to; ++t) key(p.q, at.token(first + t), t, s.q, out.q_low);
     for (std::size_t r = from * n; r < to * n; ++r) {
@@ -234,7 +234,8 @@ lowering_facts lower_tokens(const head_place& at, std::size_t sequence_index, st
 }
 
 /// The error constants of a head with these facts.
-void conclude(const problem& p, const lowering_facts& facts, const derived_steps& steps, double_double_head& out) {
+void conclude(const problem& p, const lowering_facts& facts, const derived_steps& steps, double raw_gate,
+              double_double_head& out) {
   out.error = {};
   if (p.qk_l2norm) out.error.key = out.error.query = normalised_error(p.key_dim());
   if (p.beta_activation != activation_kind::none) out.error.step = sigmoid_error;
@@ -247,15 +248,17 @@ void conclude(const problem& p, const lowering_facts& facts, const derived_steps
   if (!facts.gates_derived) out.decay_low.clear();
   out.underflowed = !facts.fits;
   cut_to_high(out);
+  out.error.decay += std::ldexp(raw_gate, 106);
+  out.high.error.decay += std::ldexp(raw_gate, 53);
 }
 
 /// Whether every normalised entry is large enough for its low part; the numbers of formats below 64 bits are.
-bool normalises(const tensor& given, std::size_t at, std::vector<double>& x, std::vector<double>& high, std::vector<double>& low,
-                std::vector<double>& room) {
+bool normalises(const tensor& given, std::size_t at, const three_parts& epsilon, std::vector<double>& x,
+                std::vector<double>& high, std::vector<double>& low, std::vector<double>& room) {
   given.read(at, x);
   const bool plain = std::all_of(x.begin(), x.end(),
                                  [](double xi) { return xi == 0 || (std::fabs(xi) >= 0x1p-400 && std::fabs(xi) <= 0x1p400); });
-  return plain || normalise(x, high.data(), low.data(), room);
+  return plain || normalise(x, epsilon, high.data(), low.data(), room);
 }
 
 /// The facts of a head, without lowering it.
@@ -263,6 +266,7 @@ lowering_facts survey(const head_place& at, const derived_steps& steps, unsigned
   const problem& p = at.p;
   const std::size_t n = p.num_householder, K = p.key_dim(), channels = !p.g ? 0 : p.gate_per_channel() ? K : 1;
   const bool keys = p.qk_l2norm && p.q.element_format() == fp64;
+  const three_parts epsilon = parts_of_decimal(p.l2norm_epsilon);
   const bool activated = p.rule == rule_kind::euler && p.beta_activation != activation_kind::none;
   std::atomic<bool> fits = true, gates_derived = false, floored = false;
   in_parts(at.range.tokens, threads, [&](std::size_t from, std::size_t to) {
@@ -271,9 +275,9 @@ lowering_facts survey(const head_place& at, const derived_steps& steps, unsigned
     token_passing passing(p, at.range, from);
     for (std::size_t t = from; t < to; ++t) {
       passing.through(t);
-      if (keys) facts.fits = normalises(p.q, at.key(at.token(t)), x, high, low, room) && facts.fits;
+      if (keys) facts.fits = normalises(p.q, at.key(at.token(t)), epsilon, x, high, low, room) && facts.fits;
       for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
-        if (keys) facts.fits = normalises(p.k, at.key(at.row(r)), x, high, low, room) && facts.fits;
+        if (keys) facts.fits = normalises(p.k, at.key(at.row(r)), epsilon, x, high, low, room) && facts.fits;
         if (activated && !(std::fabs(p.beta.at(at.value(at.row(r)))) <= largest_exponent)) facts.fits = false;
       }
       if (p.g) p.g->read(at.value(at.token(t)) * channels, g);
@@ -296,7 +300,8 @@ double_double_head lower_double_double(const problem& p, std::size_t sequence_in
   const head_place at{p, sequence_at(p, sequence_index), value_head};
   const derived_steps steps = steps_if_gained(at, sequence_index, threads);
   double_double_head out;
-  conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, steps, out), steps, out);
+  conclude(p, lower_tokens(at, sequence_index, 0, at.range.tokens, threads, steps, out), steps,
+           raw_gate_error(p, sequence_index, value_head), out);
   return out;
 }
 
@@ -305,12 +310,13 @@ head_lowering::head_lowering(const problem& p, std::size_t sequence_index, std::
     : p_{p}, sequence_{sequence_index}, head_{value_head}, threads_{threads}, range_{sequence_at(p, sequence_index)} {
   const head_place at{p, range_, value_head};
   steps_ = steps_if_gained(at, sequence_index, threads);
+  raw_gate_ = raw_gate_error(p, sequence_index, value_head);
   if (block_tokens < range_.tokens) {
     facts_ = survey(at, steps_, threads);
     return;
   }
   facts_ = lower_tokens(at, sequence_index, 0, range_.tokens, threads, steps_, block_);
-  conclude(p, facts_, steps_, block_);
+  conclude(p, facts_, steps_, raw_gate_, block_);
   is_whole_ = true;
 }
 
@@ -318,7 +324,7 @@ const double_double_head& head_lowering::block(std::size_t first, std::size_t co
   if (is_whole_ && count == range_.tokens) return block_;
   is_whole_ = false;
   lower_tokens({p_, range_, head_}, sequence_, first, count, threads_, steps_, block_);
-  conclude(p_, facts_, steps_, block_);
+  conclude(p_, facts_, steps_, raw_gate_, block_);
   return block_;
 }
 

@@ -54,6 +54,7 @@ class head_lowering {
   sequence_range range_;
   lowering_facts facts_;
   derived_steps steps_;
+  double raw_gate_ = 0;
   bool is_whole_ = false;  // what block_ is
   double_double_head block_;
 };
