@@ -56,13 +56,39 @@ struct plain_head {
 
 /// Columns of a state are independent of each other: a few at a time stay in the nearest cache.
 constexpr std::size_t columns = 4;
-/// Partial sums, so that a sum runs in vectors; rows are filled up with zeros to a multiple of it.
 template <class S>
-constexpr std::size_t parts = std::is_same_v<S, double> ? 16 : 1;
+using few = std::array<S, columns>;
+
+/// Neighbouring entries of a column at once; rows are filled up with zeros to a multiple of them.
+template <class S>
+struct lanes {
+  using type = S;
+  static constexpr std::size_t count = 1;
+  [[gnu::always_inline]] static void load(type& to, const S* from) { to = *from; }
+  [[gnu::always_inline]] static void store(S* to, const type& from) { *to = from; }
+  [[gnu::always_inline]] static S sum(const type& x) { return x; }
+};
+template <>
+struct lanes<double> {
+  typedef double type __attribute__((vector_size(32)));
+  static constexpr std::size_t count = 4;
+  [[gnu::always_inline]] static void load(type& to, const double* from) { __builtin_memcpy(&to, from, sizeof(type)); }
+  [[gnu::always_inline]] static void store(double* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
+  [[gnu::always_inline]] static double sum(const type& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
+};
+/// Of what is given in doubles.
+template <class S>
+[[gnu::always_inline]] inline void load_given(typename lanes<S>::type& to, const double* from) {
+  if constexpr (std::is_same_v<S, double>) {
+    lanes<S>::load(to, from);
+  } else {
+    to = S(*from);
+  }
+}
 
 template <class S>
 std::size_t padded(std::size_t count) {
-  return (count + parts<S> - 1) / parts<S> * parts<S>;
+  return (count + lanes<S>::count - 1) / lanes<S>::count * lanes<S>::count;
 }
 template <class S>
 matrix<double> padded(const matrix<double>& m) {
@@ -77,93 +103,78 @@ matrix<S> unpadded(const matrix<S>& m, std::size_t cols) {
   return out;
 }
 
-template <class S>
-using few = std::array<S, columns>;
+// The passes over columns of `keys` entries each, one after the other, `keys` a multiple of lanes<S>. Each ends one step of the
+// recurrence and begins the next, so that a state is read and written once a step.
 
-template <class S>
-[[gnu::always_inline]] inline S sum_of(const S* sums) {
-  S sum(0);
-  for (std::size_t l = 0; l < parts<S>; ++l) sum = sum + sums[l];
-  return sum;
-}
-
-// The four passes over columns of `keys` entries each, one after the other. `keys` is a multiple of parts<S>.
-
-/// x <- a x, with a copy of it in `before` if Keep; the sums of k x.
-template <bool Keep, class S>
-[[gnu::always_inline]] inline void decay_and_read(std::size_t keys, const double* __restrict a, const double* __restrict k, S* x,
-                                                  S* before, few<S>& sums) {
-  for (std::size_t c = 0; c < columns; ++c) {
-    S* __restrict const at = x + c * keys;
-    S* __restrict const copy = Keep ? before + c * keys : nullptr;
-    S own[parts<S>] = {};
-    for (std::size_t i = 0; i < keys; i += parts<S>) {
-      for (std::size_t l = 0; l < parts<S>; ++l) {
-        const S decayed = at[i + l] * S(a[i + l]);
-        at[i + l] = decayed;
-        if constexpr (Keep) copy[i + l] = decayed;
-        own[l] = own[l] + S(k[i + l]) * decayed;
-      }
-    }
-    sums[c] = sum_of<S>(own);
-  }
-}
-
-/// x <- x + k change; to <- to + x weight.
-template <class S>
-[[gnu::always_inline]] inline void write_and_weigh(std::size_t keys, const double* __restrict k, const few<S>& change,
-                                                   const few<S>& weight, S* __restrict x, S* __restrict to) {
-  for (std::size_t i = 0; i < keys; ++i) {
-    S sum = to[i];
+/// The end of a step of the forward pass (x <- x + k change; dq <- dq + x weight, if Weigh) and the beginning of the next
+/// (x <- a x; the sums of next x), from `from` to `to`.
+template <bool Weigh, class S>
+[[gnu::always_inline]] inline void forward_pass(std::size_t keys, const double* k, const few<S>& change, const few<S>& weight,
+                                                S* dq, const double* a, const double* next, const S* from, S* to, few<S>& sums) {
+  using lane = lanes<S>;
+  using vector = typename lane::type;
+  vector own[columns] = {};
+  for (std::size_t i = 0; i < keys; i += lane::count) {
+    vector key, decay, following, read;
+    load_given<S>(key, k + i);
+    load_given<S>(decay, a + i);
+    load_given<S>(following, next + i);
+    if constexpr (Weigh) lane::load(read, dq + i);
     for (std::size_t c = 0; c < columns; ++c) {
-      const S written = x[c * keys + i] + S(k[i]) * change[c];
-      x[c * keys + i] = written;
-      sum = sum + written * weight[c];
+      vector x;
+      lane::load(x, from + c * keys + i);
+      x = x + key * change[c];
+      if constexpr (Weigh) read = read + x * weight[c];
+      x = x * decay;
+      own[c] = own[c] + following * x;
+      lane::store(to + c * keys + i, x);
     }
-    to[i] = sum;
+    if constexpr (Weigh) lane::store(dq + i, read);
   }
+  for (std::size_t c = 0; c < columns; ++c) sums[c] = lane::sum(own[c]);
 }
 
-/// G <- G + q read; the sums of k G and of k x.
+/// What a pass back reads and writes of the step that it ends.
 template <class S>
-[[gnu::always_inline]] inline void read_back(std::size_t keys, const double* __restrict q, const few<S>& read,
-                                             const double* __restrict k, S* G, const S* x, few<S>& of_G, few<S>& of_x) {
-  for (std::size_t c = 0; c < columns; ++c) {
-    S* __restrict const g = G + c * keys;
-    const S* __restrict const state = x + c * keys;
-    const S weight = read[c];
-    S first[parts<S>] = {}, second[parts<S>] = {};
-    for (std::size_t i = 0; i < keys; i += parts<S>) {
-      for (std::size_t l = 0; l < parts<S>; ++l) {
-        const S now = g[i + l] + S(q[i + l]) * weight;
-        g[i + l] = now;
-        first[l] = first[l] + S(k[i + l]) * now;
-        second[l] = second[l] + S(k[i + l]) * state[i + l];
-      }
-    }
-    of_G[c] = sum_of<S>(first);
-    of_x[c] = sum_of<S>(second);
-  }
-}
+struct step_behind {
+  const double *k, *a;
+  const S* x;  ///< the state after the decay of this step, before its write
+  few<S> change, dv;
+  S *dk, *dg;
+};
 
-/// dk <- dk + G change - x dv; G <- G - k dv; dg <- dg + G x; G <- a G.
+/// The end of a step back (dk <- dk + G change - x dv; G <- G - k dv; dg <- dg + G x; G <- a G) and the beginning of the one
+/// before it in time (G <- G + q read; the sums of k G).
 template <class S>
-[[gnu::always_inline]] inline void write_back(std::size_t keys, const double* __restrict k, const double* __restrict a,
-                                              const few<S>& change, const few<S>& dv, S* __restrict G, const S* __restrict x,
-                                              S* __restrict dk, S* __restrict dg) {
-  for (std::size_t i = 0; i < keys; ++i) {
-    S of_k = dk[i], of_g = dg[i];
+[[gnu::always_inline]] inline void backward_pass(std::size_t keys, const step_behind<S>& behind, const double* q,
+                                                 const few<S>& read, const double* k, S* G, few<S>& sums) {
+  using lane = lanes<S>;
+  using vector = typename lane::type;
+  vector own[columns] = {};
+  const few<S> change = behind.change, dv = behind.dv;
+  for (std::size_t i = 0; i < keys; i += lane::count) {
+    vector key, decay, query, next, of_k, of_g;
+    load_given<S>(key, behind.k + i);
+    load_given<S>(decay, behind.a + i);
+    load_given<S>(query, q + i);
+    load_given<S>(next, k + i);
+    lane::load(of_k, behind.dk + i);
+    lane::load(of_g, behind.dg + i);
     for (std::size_t c = 0; c < columns; ++c) {
-      S g = G[c * keys + i];
-      const S state = x[c * keys + i];
+      vector g, state;
+      lane::load(g, G + c * keys + i);
+      lane::load(state, behind.x + c * keys + i);
       of_k = of_k + (g * change[c] - state * dv[c]);
-      g = g - S(k[i]) * dv[c];
+      g = g - key * dv[c];
       of_g = of_g + g * state;
-      G[c * keys + i] = g * S(a[i]);
+      g = g * decay + query * read[c];
+      own[c] = own[c] + next * g;
+      lane::store(G + c * keys + i, g);
     }
-    dk[i] = of_k;
-    dg[i] = of_g;
+    lane::store(behind.dk + i, of_k);
+    lane::store(behind.dg + i, of_g);
   }
+  for (std::size_t c = 0; c < columns; ++c) sums[c] = lane::sum(own[c]);
 }
 
 template <class S, class Loop>
@@ -192,11 +203,21 @@ class token_adjoint {
         block_{columns * keys_},
         q_{padded<S>(h.q)},
         k_{padded<S>(h.k)},
+        decay_(in_.gated() ? in_.tokens() : 0, keys_, 1.0),
         ones_(keys_, 1.0),
         zeros_(keys_, 0.0),
-        decay_(keys_, 1.0),
         gate_(keys_),
-        unread_(keys_) {}
+        unread_(keys_),
+        nowhere_(keys_) {
+    for (std::size_t t = 0; t < decay_.rows(); ++t) {
+      const auto row = decay_.row(t);
+      if (h.decay.cols() == 1) {
+        std::fill(row.begin(), row.end(), h.decay(t, 0));
+      } else {
+        std::copy(h.decay.row(t).begin(), h.decay.row(t).end(), row.begin());
+      }
+    }
+  }
 
   plain_gradients<S> run() {
     const std::size_t T = in_.tokens(), K = in_.key_dim(), V = in_.value_dim();
@@ -205,6 +226,7 @@ class token_adjoint {
             matrix<S>(K, V, S(0)),          std::vector<S>(in_.rows(), S(0))};
     while (segment_ * segment_ < T) ++segment_;
     before_.resize(segment_ * in_.steps_per_token * block_);
+    residual_.resize(segment_ * in_.steps_per_token);
     std::vector<S> states = by_columns(in_.state), cotangents = by_columns(h_.given.d.d_final_state);
     std::vector<std::vector<S>> starts;
     for (std::size_t token = 0; token < T; token += segment_) {
@@ -216,7 +238,7 @@ class token_adjoint {
       const std::size_t token = part * segment_, last = std::min(token + segment_, T);
       for_each_block(starts[part], cotangents, [&] {
         replay<true>(token, last);
-        for (std::size_t t = last; t-- > token;) step_back(t, token);
+        back(token, last);
       });
     }
     for (std::size_t j = 0; j < V; ++j) {
@@ -251,65 +273,82 @@ class token_adjoint {
     for (std::size_t c = 0; c < columns; ++c) out[c] = first_ + c < m.cols() ? S(m(row, first_ + c)) * S(scale) : S(0);
     return out;
   }
-  const double* decay_of(std::size_t token) {
-    if (!in_.gated()) return ones_.data();
-    if (in_.g.cols() == 1) {
-      std::fill(decay_.begin(), decay_.end(), h_.decay(token, 0));
-    } else {
-      std::copy(h_.decay.row(token).begin(), h_.decay.row(token).end(), decay_.begin());
-    }
-    return decay_.data();
+  [[nodiscard]] bool reads(std::size_t row) const { return row % in_.steps_per_token == in_.steps_per_token - 1; }
+  /// The decays before a row of k: those of its token before the first of its rows, and none before the others.
+  [[nodiscard]] const double* decays_before(std::size_t row) const {
+    const bool decays = in_.gated() && row % in_.steps_per_token == 0;
+    return decays ? decay_.row(row / in_.steps_per_token).data() : ones_.data();
   }
 
+  /// Keep: the states before each write and the residuals stay, and dq is added up; otherwise state_ ends after the last token.
   template <bool Keep>
   void replay(std::size_t token, std::size_t last) {
-    const std::size_t n = in_.steps_per_token, begin = token * n;
-    for (std::size_t row = begin; row < last * n; ++row) {
-      const double* const a = row % n == 0 ? decay_of(row / n) : ones_.data();
-      const double* const k = k_.row(row).data();
-      S* const before = Keep ? before_.data() + (row - begin) * block_ : nullptr;
-      few<S> change{};
-      in_vectors<S>([&]() __attribute__((always_inline)) { decay_and_read<Keep, S>(keys_, a, k, state_, before, change); });
+    const std::size_t n = in_.steps_per_token, begin = token * n, end = last * n;
+    few<S> change{}, sums{};
+    for (std::size_t row = begin; row <= end; ++row) {
+      // The write of the row before, and the decay of this one.
+      const bool writes = row > begin, weighs = Keep && writes && reads(row - 1), ends = row == end;
+      const double* const k = writes ? k_.row(row - 1).data() : zeros_.data();
+      const few<S> weight = weighs ? of_row(h_.given.d.d_o, (row - 1) / n, in_.scale) : few<S>{};
+      S* const dq = weighs ? out_.dq.row((row - 1) / n).data() : unread_.data();
+      const double* const a = ends ? ones_.data() : decays_before(row);
+      const double* const next = ends ? zeros_.data() : k_.row(row).data();
+      const S* const from = Keep && writes ? kept(row - 1 - begin) : state_;
+      S* const to = Keep && !ends ? kept(row - begin) : state_;
+      in_vectors<S>(
+          [&]() __attribute__((always_inline)) { forward_pass<Keep, S>(keys_, k, change, weight, dq, a, next, from, to, sums); });
+      if (ends) break;
       const few<S> v = of_row(in_.v, row, 1);
-      for (std::size_t c = 0; c < columns; ++c) change[c] = S(h_.step[row]) * (v[c] - change[c]);
-      const bool reads = Keep && row % n == n - 1;
-      const few<S> weight = reads ? of_row(h_.given.d.d_o, row / n, in_.scale) : few<S>{};
-      S* const dq = reads ? out_.dq.row(row / n).data() : unread_.data();
-      in_vectors<S>([&]() __attribute__((always_inline)) { write_and_weigh<S>(keys_, k, change, weight, state_, dq); });
+      for (std::size_t c = 0; c < columns; ++c) {
+        const S residual = v[c] - sums[c];
+        if constexpr (Keep) residual_[row - begin][c] = residual;
+        change[c] = S(h_.step[row]) * residual;
+      }
     }
   }
+  [[nodiscard]] S* kept(std::size_t row) { return before_.data() + row * block_; }
 
-  void step_back(std::size_t t, std::size_t token) {
-    const std::size_t n = in_.steps_per_token;
-    for (std::size_t row = (t + 1) * n; row-- > t * n;) {
-      const bool reads = row % n == n - 1, decays = row % n == 0;
-      const S* const before = before_.data() + (row - token * n) * block_;
-      const double* const k = k_.row(row).data();
-      const double* const q = reads ? q_.row(t).data() : zeros_.data();
-      const few<S> read = of_row(h_.given.d.d_o, t, in_.scale), v = of_row(in_.v, row, 1);
-      few<S> y{}, residual{}, change, dv;
-      in_vectors<S>([&]() __attribute__((always_inline)) { read_back<S>(keys_, q, read, k, G_, before, y, residual); });
-      const S step(h_.step[row]);
-      for (std::size_t c = 0; c < columns; ++c) {
-        residual[c] = v[c] - residual[c];
-        change[c] = step * residual[c];
-        dv[c] = step * y[c];
-        if (first_ + c < in_.value_dim()) out_.dv(row, first_ + c) = dv[c];
-        out_.d_step[row] = out_.d_step[row] + y[c] * residual[c];
+  void back(std::size_t token, std::size_t last) {
+    const std::size_t n = in_.steps_per_token, begin = token * n, end = last * n;
+    step_behind<S> behind{zeros_.data(), ones_.data(), state_, {}, {}, nowhere_.data(), unread_.data()};
+    few<S> y{};
+    for (std::size_t row = end + 1; row-- > begin;) {
+      // What is left of the row after this one, and what this one reads.
+      const bool begins = row == end, ends = row == begin, queries = !ends && reads(row - 1);
+      const double* const q = queries ? q_.row((row - 1) / n).data() : zeros_.data();
+      const few<S> read = queries ? of_row(h_.given.d.d_o, (row - 1) / n, in_.scale) : few<S>{};
+      const double* const k = ends ? zeros_.data() : k_.row(row - 1).data();
+      if (!begins) {
+        const S step(h_.step[row]);
+        const few<S>& residual = residual_[row - begin];
+        for (std::size_t c = 0; c < columns; ++c) {
+          behind.change[c] = step * residual[c];
+          behind.dv[c] = step * y[c];
+          if (first_ + c < in_.value_dim()) out_.dv(row, first_ + c) = behind.dv[c];
+          out_.d_step[row] = out_.d_step[row] + y[c] * residual[c];
+        }
+        behind.k = k_.row(row).data();
+        behind.a = decays_before(row);
+        behind.x = kept(row - begin);
+        behind.dk = out_.dk.row(row).data();
+        behind.dg = gate_.data();
+        std::fill(gate_.begin(), gate_.end(), S(0));
       }
-      std::fill(gate_.begin(), gate_.end(), S(0));
-      const double* const a = decays ? decay_of(t) : ones_.data();
-      S* const dk = out_.dk.row(row).data();
-      in_vectors<S>([&]()
-                        __attribute__((always_inline)) { write_back<S>(keys_, k, a, change, dv, G_, before, dk, gate_.data()); });
-      if (decays && in_.gated()) add_gate(t);
+      in_vectors<S>([&]() __attribute__((always_inline)) { backward_pass<S>(keys_, behind, q, read, k, G_, y); });
+      if (!begins && row % n == 0 && in_.gated()) add_gate(row / n);
     }
   }
   void add_gate(std::size_t t) {
+    using lane = lanes<S>;
     if (in_.g.cols() == 1) {
-      S sums[parts<S>] = {};
-      for (std::size_t i = 0; i < keys_; ++i) sums[i % parts<S>] = sums[i % parts<S>] + gate_[i];
-      out_.dg(t, 0) = out_.dg(t, 0) + sum_of<S>(sums);
+      typename lane::type sums[4] = {};
+      for (std::size_t i = 0; i < keys_; i += lane::count) {
+        typename lane::type x;
+        lane::load(x, gate_.data() + i);
+        auto& sum = sums[i / lane::count % 4];
+        sum = sum + x;
+      }
+      out_.dg(t, 0) = out_.dg(t, 0) + lane::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
       return;
     }
     for (std::size_t i = 0; i < in_.key_dim(); ++i) out_.dg(t, i) = out_.dg(t, i) + gate_[i];
@@ -318,10 +357,11 @@ class token_adjoint {
   const plain_head<S>& h_;
   const head_input& in_;
   std::size_t keys_, block_, first_ = 0, segment_ = 1;
-  matrix<double> q_, k_;
-  std::vector<double> ones_, zeros_, decay_;
+  matrix<double> q_, k_, decay_;
+  std::vector<double> ones_, zeros_;
   S *state_ = nullptr, *G_ = nullptr;  ///< of the columns at work
-  std::vector<S> gate_, unread_, before_;
+  std::vector<S> gate_, unread_, nowhere_, before_;
+  std::vector<few<S>> residual_;
   plain_gradients<S> out_;
 };
 
