@@ -20,11 +20,13 @@ class adjoint {
  public:
   /// `forward` has run; `saved` are its chunks, none on the recurrent path.
   adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> saved, const head_cotangents& d,
-          const emulation_options& options);
+          const emulation_options& options, std::span<const tile_order> other_orders);
 
   backward_site<Real>& run();
   /// Of the chunk path, where the options ask for them; by their names in files.
   std::map<std::string, matrix<double>, std::less<>>& stages() { return stages_; }
+  /// T x (0, 1 or K) for each of the other orders; none on the recurrent path.
+  const std::vector<matrix<Real>>& dg_in_other_orders() const { return other_dg_; }
 
  private:
   using chunk = backward_chunk<Real>;
@@ -54,7 +56,12 @@ class adjoint {
   void add_dg_of_rows(chunk& c);
   void add_dg_of_channels(chunk& c);
   void keep(const chunk& c);
-  void cumulate();
+  /// dg_local to dg, from the end of each chunk to its start.
+  void cumulate(const matrix<Real>& dg_local, matrix<Real>& dg);
+  /// <h, dh> times the decay of the chunk, of the tile or of each of its rows: in the declared order, then in each other one.
+  [[nodiscard]] std::vector<std::vector<Real>> decayed_state_sums(const chunk& c, bool by_row);
+  /// Adds to the last row of dg what decays over all of the chunk, `at_end` for each order.
+  void add_at_end(chunk& c, const std::vector<std::vector<Real>>& at_end);
 
   // Token by token.
   struct replayed;
@@ -97,13 +104,16 @@ class adjoint {
   emulation_options options_;
   backward_site<Real> site_;
   matrix<Real> residuals_;  // on the recurrent path, a row for each row of k
+  std::vector<tile_order> other_orders_;
+  std::vector<std::vector<Real>> other_ends_;  // the last row of dg of a chunk, in each other order
+  std::vector<matrix<Real>> other_local_, other_dg_;
   std::map<std::string, matrix<double>, std::less<>> stages_;
 };
 
-/// <h, dh> over a tile, or over its columns of V for each row: in the format and the order that are declared.
+/// <h, dh> over a tile, or over its columns of V for each row: in the format that is declared.
 template <class Real>
 [[nodiscard]] std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, const backward_variant& declared,
-                                           bool by_row);
+                                           tile_order order, bool by_row);
 
 /// dq and dk of a group: heads added up, then through the l2norm.
 template <class Real>

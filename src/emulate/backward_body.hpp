@@ -15,7 +15,7 @@ namespace deltaproof::emulation_detail {
 
 template <class Real>
 adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> saved, const head_cotangents& d,
-                       const emulation_options& options)
+                       const emulation_options& options, std::span<const tile_order> other_orders)
     : forward_{forward},
       saved_{std::move(saved)},
       options_{options},
@@ -36,7 +36,8 @@ adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> sa
             {},
             {},
             {},
-            {}} {}
+            {}},
+      other_orders_(other_orders.begin(), other_orders.end()) {}
 
 template <class Real>
 matrix<Real> adjoint<Real>::times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand) {
@@ -222,6 +223,7 @@ void adjoint<Real>::finish() {
   narrow(std::span<Real>(site_.d_beta), {in.beta_format, false});
   site_.dv = narrow_copy(std::move(site_.dv), {in.x, false});
   site_.dg = narrow_copy(std::move(site_.dg), {in.g_format, false});
+  for (matrix<Real>& dg : other_dg_) dg = narrow_copy(std::move(dg), {in.g_format, false});
 }
 
 template <class Real>
@@ -238,6 +240,8 @@ backward_site<Real>& adjoint<Real>::run() {
   site_.dg = matrix<Real>(T, gates, Real(0));
   planted(backward_step::start, false);
   if (site_.plan.path == path_kind::chunk) {
+    other_local_.assign(other_orders_.size(), site_.dg_local);
+    other_dg_.assign(other_orders_.size(), site_.dg);
     run_chunks();
   } else {
     run_tokens();

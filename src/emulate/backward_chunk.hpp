@@ -277,14 +277,36 @@ void adjoint<Real>::gate_gradients(chunk& c) {
     add_dg_of_rows(c);
   }
   c.dg = narrow_copy(std::move(c.dg), {site_.declared.dg, false});
+  for (std::vector<Real>& end : other_ends_) narrow(std::span<Real>(end), {site_.declared.dg, false});
+}
+
+template <class Real>
+std::vector<std::vector<Real>> adjoint<Real>::decayed_state_sums(const chunk& c, bool by_row) {
+  const backward_variant& b = site_.declared;
+  std::vector<std::vector<Real>> out{state_sums(c.h, c.dh, b, b.state_sum_order, by_row)};
+  for (const tile_order order : other_orders_) out.push_back(state_sums(c.h, c.dh, b, order, by_row));
+  for (std::size_t m = 0; m < out.front().size(); ++m) {
+    const Real decay = forward_.exp2_of(c.G(c.rows - 1, m));
+    for (std::vector<Real>& sums : out) sums[m] *= decay;
+  }
+  return out;
+}
+
+template <class Real>
+void adjoint<Real>::add_at_end(chunk& c, const std::vector<std::vector<Real>>& at_end) {
+  const std::span<Real> last = c.dg.row(c.rows - 1);
+  other_ends_.assign(other_orders_.size(), std::vector<Real>(last.begin(), last.end()));
+  for (std::size_t m = 0; m < last.size(); ++m) {
+    last[m] += at_end.front()[m];
+    for (std::size_t o = 0; o < other_ends_.size(); ++o) other_ends_[o][m] += at_end[o + 1][m];
+  }
 }
 
 // A gate of one number: of each product that e^G is a factor of, its gradient times itself.
 template <class Real>
 void adjoint<Real>::add_dg_of_rows(chunk& c) {
   const backward_variant& b = site_.declared;
-  const std::size_t last = c.rows - 1;
-  Real at_end = state_sums(c.h, c.dh, b, false).front() * forward_.exp2_of(c.G(last, 0));
+  std::vector<std::vector<Real>> at_end = decayed_state_sums(c, false);
   matrix<Real> overlaps = times(c.k, transpose(c.k));
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (Real& x : overlaps.row(r)) x *= c.step[r];
@@ -293,7 +315,8 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
   const matrix<Real> products = rows ? matrix<Real>() : times(c.q, transpose(c.k));
   const matrix<Real> keys = decayed_to_row(c.k, c.G);
   for (std::size_t r = 0; r < c.rows; ++r) {
-    at_end += row_sum(c.dk_write.row(r), c.k.row(r));
+    const Real written = row_sum(c.dk_write.row(r), c.k.row(r));
+    for (std::vector<Real>& end : at_end) end.front() += written;
     Real sum = rows ? row_sum(c.dq_gated.row(r), c.q.row(r)) - row_sum(c.dk_gated.row(r), c.k.row(r))
                     : row_sum(c.dq_read.row(r), c.q.row(r)) - row_sum(c.dk_write.row(r), c.k.row(r));
     sum += row_sum(c.dk_transform.row(r), keys.row(r)) * c.step[r];
@@ -309,31 +332,36 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
     c.dg(i, 0) += c.ds(i, i) * products(i, i);
     c.dg(i, 0) -= c.ds(i, i) * products(i, i);
   }
-  c.dg(last, 0) += at_end;
+  add_at_end(c, at_end);
 }
 
 template <class Real>
 void adjoint<Real>::add_dg_of_channels(chunk& c) {
-  const std::size_t last = c.rows - 1, channels = c.k.cols();
-  std::vector<Real> at_end = state_sums(c.h, c.dh, site_.declared, true);
-  for (std::size_t m = 0; m < channels; ++m) at_end[m] *= forward_.exp2_of(c.G(last, m));
+  const std::size_t channels = c.k.cols();
+  std::vector<std::vector<Real>> at_end = decayed_state_sums(c, true);
   const matrix<Real> keys = decayed_to_row(c.k, c.G);
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (std::size_t m = 0; m < channels; ++m) {
       const Real k = c.k(r, m), q = c.q(r, m), written = k * c.dk_write(r, m);
-      at_end[m] += written;
+      for (std::vector<Real>& end : at_end) end[m] += written;
       Real sum = q * c.dq_read(r, m) - written;
       sum += keys(r, m) * c.dk_transform(r, m) * c.step[r];
       c.dg(r, m) +=
           sum + (q * c.dq_gated(r, m) + (c.dk_overlap(r, m) * c.step[r] - c.dk_gated(r, m) - c.dk_overlapped(r, m)) * k);
     }
   }
-  for (std::size_t m = 0; m < channels; ++m) c.dg(last, m) += at_end[m];
+  add_at_end(c, at_end);
 }
 
 template <class Real>
 void adjoint<Real>::keep(const chunk& c) {
   const std::size_t n = site_.all.steps_per_token;
+  for (std::size_t o = 0; o < other_local_.size(); ++o) {
+    for (std::size_t r = 0; r < c.rows; ++r) {
+      const auto from = r + 1 == c.rows && o < other_ends_.size() ? std::span<const Real>(other_ends_[o]) : c.dg.row(r);
+      std::copy(from.begin(), from.end(), other_local_[o].row(c.first + r).begin());
+    }
+  }
   for (std::size_t r = 0; r < c.rows; ++r) {
     const std::size_t row = c.first + r;
     std::copy(c.dk.row(r).begin(), c.dk.row(r).end(), site_.dk.row(row).begin());
@@ -355,15 +383,15 @@ void adjoint<Real>::keep(const chunk& c) {
 
 // From the end of each chunk to its start.
 template <class Real>
-void adjoint<Real>::cumulate() {
+void adjoint<Real>::cumulate(const matrix<Real>& dg_local, matrix<Real>& dg) {
   const narrowing to{site_.declared.dg, false};
-  const std::size_t n = site_.all.steps_per_token, C = site_.plan.chunk, rows = site_.dg_local.rows();
-  for (std::size_t m = 0; m < site_.dg_local.cols(); ++m) {
+  const std::size_t n = site_.all.steps_per_token, C = site_.plan.chunk, rows = dg_local.rows();
+  for (std::size_t m = 0; m < dg_local.cols(); ++m) {
     Real sum = 0;
     for (std::size_t row = rows; row-- > 0;) {
       if ((row + 1) % C == 0) sum = 0;
-      sum = narrowed(sum + site_.dg_local(row, m), to);
-      if (row % n == 0) site_.dg(row / n, m) = sum;
+      sum = narrowed(sum + dg_local(row, m), to);
+      if (row % n == 0) dg(row / n, m) = sum;
     }
   }
 }
@@ -388,7 +416,8 @@ void adjoint<Real>::run_chunks() {
   site_.d_initial_state = c.d_state;
   if (options_.stages && site_.all.gated) stages_["dg_local"] = widened(site_.dg_local);
   planted(backward_step::cumsum, true);
-  cumulate();
+  cumulate(site_.dg_local, site_.dg);
+  for (std::size_t o = 0; o < other_local_.size(); ++o) cumulate(other_local_[o], other_dg_[o]);
   planted(backward_step::cumsum, false);
 }
 

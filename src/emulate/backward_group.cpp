@@ -36,14 +36,14 @@ Real dealt_sum(std::span<const Real> x, std::size_t threads, const narrowing& to
   const std::size_t vectors = x.size() / vector_length;
   threads = std::min(threads, std::bit_ceil(std::max<std::size_t>(vectors, 1)));
   std::vector<Real> sums(threads, Real(0));
-  for (std::size_t t = 0; t < threads; ++t) {
-    bool first = true;
-    for (std::size_t v = t; v < vectors; v += threads) {
-      for (std::size_t i = 0; i < vector_length; ++i) {
-        const Real next = x[v * vector_length + i];
-        sums[t] = first ? next : narrowed(sums[t] + next, to);
-        first = false;
-      }
+  // All threads at once, an entry of each: they are rounded together.
+  for (std::size_t first = 0; first < vectors; first += threads) {
+    const std::size_t busy = std::min(threads, vectors - first);
+    for (std::size_t i = 0; i < vector_length; ++i) {
+      const Real* const next = x.data() + first * vector_length + i;
+      const bool begins = first + i == 0;
+      for (std::size_t t = 0; t < busy; ++t) sums[t] = begins ? next[t * vector_length] : sums[t] + next[t * vector_length];
+      if (!begins) narrow(std::span<Real>(sums.data(), busy), to);
     }
   }
   for (std::size_t half = threads / 2; half > 0; half /= 2) {
@@ -77,10 +77,11 @@ std::size_t tile_length(std::size_t length, std::size_t most) {
 }  // namespace
 
 template <class Real>
-std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, const backward_variant& declared, bool by_row) {
+std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, const backward_variant& declared, tile_order order,
+                             bool by_row) {
   const narrowing to{declared.state_sum, false}, kept{declared.accumulate, false};
   const std::size_t K = h.rows(), V = h.cols();
-  const bool tiled = declared.state_sum_order != tile_order::sequential && declared.state_sum_order != tile_order::pairwise;
+  const bool tiled = order != tile_order::sequential && order != tile_order::pairwise;
   const std::size_t columns = tiled ? tile_length(V, by_row ? 64 : 128) : std::max<std::size_t>(V, 1);
   const std::size_t rows = by_row ? 1 : tiled ? tile_length(K, 128) : std::max<std::size_t>(K, 1);
   std::vector<Real> sums(by_row ? K : 1, Real(0)), tile;
@@ -90,9 +91,10 @@ std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, cons
       tile.assign(rows * columns, Real(0));
       for (std::size_t i = top; i < std::min(top + rows, K); ++i) {
         for (std::size_t j = left; j < std::min(left + columns, V); ++j)
-          tile[(i - top) * columns + (j - left)] = narrowed(h(i, j) * dh(i, j), to);
+          tile[(i - top) * columns + (j - left)] = h(i, j) * dh(i, j);
       }
-      sum = narrowed(sum + sum_in_order<Real>(tile, declared.state_sum_order, to), kept);
+      narrow(std::span<Real>(tile), to);
+      sum = narrowed(sum + sum_in_order<Real>(tile, order, to), kept);
     }
   }
   return sums;
@@ -149,8 +151,10 @@ void finish_group(backward_group<Real>& g, const fault* planted) {
   narrow(std::span<Real>(g.dk.data(), g.dk.size()), own);
 }
 
-template std::vector<float> state_sums<float>(const matrix<float>&, const matrix<float>&, const backward_variant&, bool);
-template std::vector<double> state_sums<double>(const matrix<double>&, const matrix<double>&, const backward_variant&, bool);
+template std::vector<float> state_sums<float>(const matrix<float>&, const matrix<float>&, const backward_variant&, tile_order,
+                                              bool);
+template std::vector<double> state_sums<double>(const matrix<double>&, const matrix<double>&, const backward_variant&, tile_order,
+                                                bool);
 template void finish_group<float>(backward_group<float>&, const fault*);
 template void finish_group<double>(backward_group<double>&, const fault*);
 

@@ -78,9 +78,8 @@ void adjoint<Real>::inside_of_residual(chunk& c) {
 template <class Real>
 void adjoint<Real>::add_dg_of_residual(chunk& c) {
   const backward_variant& b = site_.declared;
-  const std::size_t last = c.rows - 1;
   const bool apart = b.diagonal == diagonal_terms::excluded;
-  Real at_end = state_sums(c.h, c.dh, b, false).front() * forward_.exp2_of(c.G(last, 0));
+  std::vector<std::vector<Real>> at_end = decayed_state_sums(c, false);
   const matrix<Real> read = narrow_copy(c.read, b.operand), weights = narrow_copy(c.weights, b.operand);
   matrix<Real> gained = times(c.d_o, transpose(c.v_new));
   for (std::size_t i = 0; i < c.rows; ++i) {
@@ -89,7 +88,7 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
   }
   for (std::size_t r = 0; r < c.rows; ++r) {
     const Real written = row_sum(c.dk_write.row(r), c.k.row(r));
-    at_end += written;
+    for (std::vector<Real>& end : at_end) end.front() += written;
     c.dg(r, 0) += row_sum(c.d_read.row(r), read.row(r)) - written + row_sum(c.dq_read.row(r), c.q.row(r));
     Real across = 0, down = 0;
     for (std::size_t j = 0; j < c.rows; ++j) {
@@ -98,7 +97,7 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
     }
     c.dg(r, 0) += across - down;
   }
-  c.dg(last, 0) += at_end;
+  add_at_end(c, at_end);
 }
 
 }  // namespace deltaproof::emulation_detail

@@ -41,7 +41,8 @@ bool runs_in_floats(const plan_variant& v) {
 const backward_fault_code* code_of(const fault* f) { return f == nullptr ? nullptr : f->code->backward; }
 
 template <class Real>
-group_gradients run_group(std::span<const gradient_head> group, const plan_variant& variant, const emulation_options& options) {
+group_gradients run_group(std::span<const gradient_head> group, const plan_variant& variant, const emulation_options& options,
+                          std::span<const tile_order> other_orders) {
   plan_variant plan = variant;
   const fault* const planted = options.planted;
   const backward_fault_code* const code = code_of(planted);
@@ -57,11 +58,12 @@ group_gradients run_group(std::span<const gradient_head> group, const plan_varia
     if (plan.path == path_kind::chunk) forward.keep_chunks(saved);
     head_gradients one;
     one.forward = forward.run();
-    adjoint<Real> backward(forward, std::move(saved), group[head].d, run);
+    adjoint<Real> backward(forward, std::move(saved), group[head].d, run, other_orders);
     backward_site<Real>& site = backward.run();
     one.dv = widened(site.dv);
     one.dbeta.assign(site.d_beta.begin(), site.d_beta.end());
     one.dg = widened(site.dg);
+    for (const matrix<Real>& dg : backward.dg_in_other_orders()) one.dg_in_other_orders.push_back(widened(dg));
     one.dinitial_state = widened(site.d_initial_state);
     one.stages = std::move(backward.stages());
     all.dq_heads.push_back(std::move(site.dq));
@@ -93,13 +95,14 @@ void require_question(const plan_variant& variant, const emulation_options& opti
 }  // namespace
 
 group_gradients emulate_group_gradients(std::span<const gradient_head> group, const plan_variant& variant,
-                                        const emulation_options& options) {
+                                        const emulation_options& options, std::span<const tile_order> other_orders) {
   require_question(variant, options);
   if (group.empty()) throw domain_error("emulate_group_gradients: a group of no heads; give at least one");
   emulation_options run = options;
   if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent))
     run.planted = nullptr;
-  return runs_in_floats(variant) ? run_group<float>(group, variant, run) : run_group<double>(group, variant, run);
+  return runs_in_floats(variant) ? run_group<float>(group, variant, run, other_orders)
+                                 : run_group<double>(group, variant, run, other_orders);
 }
 
 group_gradients emulate_group_gradients(const problem& p, std::size_t sequence, std::size_t key_head, const plan_variant& variant,

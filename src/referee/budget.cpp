@@ -124,6 +124,11 @@ void require_valid(const statistic& s) {
                        "; give one in [1, 16]");
   }
   require_runs(s.samples, "thresholds", key_text(s));
+  if (s.independent == 0 || s.wide_degrees == 0) {
+    throw domain_error(
+        "thresholds: " + std::string(s.independent == 0 ? "no variant with runs of its own" : "a pool of no degrees") + " for " +
+        key_text(s) + "; give at least 1");
+  }
   for (const auto& runs : s.samples) {
     for (const double x : runs) {
       if (!(x < 0)) continue;
@@ -227,7 +232,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const auto law = table.known_spread(
         s.norm, std::max(shape.skewness + skewness_margin * shape.skewness_error, -shape.skewness / std::sqrt(runs)));
     const auto consider = [&](std::size_t head, key_group::reach& into) {
-      const named_pool& wide = keys.wide(s.bucket, head, wide_pool_degrees);
+      const named_pool& wide = keys.wide(s.bucket, head, s.wide_degrees);
       into.widest.consider(keys.near(s.bucket, head, near_pool_degrees), law, shape.variants[v], runs, s.least_spread, table);
       into.widest.consider(wide, law, shape.variants[v], runs, s.least_spread, table);
       into.pooled = std::min(into.pooled, wide.residuals.degrees);
@@ -271,7 +276,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   t.degrees = decides.from->residuals.degrees;
   t.quantile = decides.quantile;
   t.finite = std::isfinite(t.value);
-  t.enough = t.pooled >= wide_pool_degrees;
+  t.enough = t.pooled >= s.wide_degrees;
   t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typically " + general(t.typical, 3) +
                  ", spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) + ", " +
                  std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
@@ -345,7 +350,11 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     }
     std::vector<cell> cells;
     cells.reserve(s.samples.size());
-    for (const auto& runs : s.samples) cells.push_back(detail::summed(runs, s.floor, run_scale::log));
+    for (const auto& runs : s.samples) {
+      const bool counts = cells.size() < s.independent;
+      cells.push_back(detail::summed(runs, s.floor, run_scale::log));
+      cells.back().counts = counts;
+    }
     groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells));
   }
   quantile_table table(alpha);

@@ -29,6 +29,7 @@ struct cell {
   double least = std::numeric_limits<double>::infinity();  ///< of the samples as given
   double largest = -std::numeric_limits<double>::infinity();
   bool finite = true;
+  bool counts = true;  ///< its residuals are evidence of the spread: no other cell has the same runs
 };
 
 [[nodiscard]] inline cell summed(const std::vector<double>& samples, double floor, run_scale scale) {
@@ -70,7 +71,9 @@ struct pool {
     cube_weight += (n - 1) * (n - 2) / n;
   }
   void add(const std::vector<cell>& cells) {
-    for (const cell& c : cells) add(c);
+    for (const cell& c : cells) {
+      if (c.counts) add(c);
+    }
   }
   [[nodiscard]] double spread() const { return degrees == 0 ? 0 : std::sqrt(squares / static_cast<double>(degrees)); }
 };
@@ -146,9 +149,11 @@ class pool_set {
         for (std::size_t v = 0; v < cells.size(); ++v) {
           pool own;
           own.add(cells[v]);
-          all.cubes += own.cubes;
-          all.degrees += own.degrees;
-          unit += own.cube_weight * spread * spread * spread;
+          if (cells[v].counts) {
+            all.cubes += own.cubes;
+            all.degrees += own.degrees;
+            unit += own.cube_weight * spread * spread * spread;
+          }
           variants[v].degrees += own.degrees;
           variants[v].squares += own.squares / (spread * spread);
         }

@@ -61,7 +61,9 @@ struct gradient_trial {
   const gradient_reference& exact;
   const referee_options& options;
   path_kind path;
-  std::vector<plan_variant> variants;
+  std::vector<plan_variant> variants;  ///< those with runs of their own first
+  /// So many have them. The others differ from the first in the order of <h, dh> alone: theirs is another dg of its runs.
+  std::size_t own;
   std::size_t unit;  ///< tokens of the bucket at the end
   std::vector<gradient_lane> lanes;
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
@@ -98,14 +100,20 @@ struct forward_pass {
   const lane* errs = nullptr;  ///< where the first head's errors are asked for
   lane_errors errors;
 };
+/// What a run says of dg in other orders of <h, dh>, if asked for: values less those of its own dg; of other parts nothing.
+struct other_sums {
+  std::vector<tile_order> orders;
+  std::vector<part_values> less_own;  ///< by order
+};
 /// The run on the inputs as given, its sums in another build's order: its errors.
 [[nodiscard]] part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at,
                                                    const std::vector<gradient_head>& group, const plan_variant& variant,
-                                                   std::uint64_t seed, forward_pass* forward = nullptr);
+                                                   std::uint64_t seed, forward_pass* forward = nullptr,
+                                                   other_sums* others = nullptr);
 /// The errors of a run on its own, moved, inputs.
 [[nodiscard]] part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group,
                                                   const plan_variant& variant, std::uint64_t seed,
-                                                  forward_pass* forward = nullptr);
+                                                  forward_pass* forward = nullptr, other_sums* others = nullptr);
 
 /// {rms, max} of each bucket of a part; infinite where something that is judged is not finite.
 [[nodiscard]] lane_norms norms_of(const gradient_part& part, const std::vector<double>& values);

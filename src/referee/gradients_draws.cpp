@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 
 #include "referee/gradients.hpp"
 #include "support/parallel.hpp"
@@ -17,12 +19,13 @@ namespace deltaproof::referee_detail {
 namespace {
 
 /// Groups and runs that the time allows: all equally often if it does, else some often and the others once. As for the heads of
-/// a forward pass; each gradient has its own pool of residuals, and the one with the fewest places decides.
+/// a forward pass; each gradient has its own pool of residuals, and the one with the fewest places decides. A state has no
+/// neighbours to fill its pool with: its near pool is all of it. Three runs are the fewest that show a skewness.
 void plan_runs(gradient_trial& t) {
-  const std::size_t laws = laws_of_runs(t.variants.size());
+  const std::size_t laws = laws_of_runs(t.own);
   const auto places_of = [](const gradient_lane& at, std::vector<std::size_t>& places) {
     for (const gradient_part& part : at.parts) {
-      if (part.judged) places[part.tensor] += part.where.size();
+      if (part.judged && !part.is_state()) places[part.tensor] += part.where.size();
     }
   };
   const auto enough = [&](const std::vector<std::size_t>& places) {
@@ -30,7 +33,8 @@ void plan_runs(gradient_trial& t) {
     for (const std::size_t count : places) {
       if (count > 0 && (fewest == 0 || count < fewest)) fewest = count;
     }
-    return std::max<std::size_t>(4, runs_needed(std::max<std::size_t>(1, fewest), laws));
+    const std::size_t near = 1 + (near_pool_degrees + laws - 1) / laws;
+    return std::max({std::size_t{3}, near, fewest > 0 ? runs_needed(fewest, laws) : std::size_t{0}});
   };
   std::vector<double> cost;
   std::vector<std::size_t> all(gradient_names.size());
@@ -133,14 +137,17 @@ void classify(const gradient_trial& t, const gradient_lane& at, const std::vecto
 }
 
 /// Room for `runs` errors of each law in every place of a lane.
-lane_samples room_for(const gradient_trial& t, const gradient_lane& at, std::size_t laws, std::size_t runs) {
+lane_samples room_for(const gradient_trial& t, const gradient_lane& at, std::size_t runs) {
   lane_samples out;
   for (const gradient_part& part : at.parts) {
+    const std::size_t laws = laws_of_runs(part.name() == "dg" ? t.variants.size() : t.own);
     auto &rms = out.rms.emplace_back(), &max = out.max.emplace_back();
     const double floor = part.judged ? floor_of(t, part) : 0;
     for (std::size_t b = 0; b < part.where.size(); ++b) {
       statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floor, {}};
       s.samples.assign(laws, std::vector<double>(runs, 0.0));
+      s.independent = laws_of_runs(t.own);
+      if (part.is_state()) s.wide_degrees = near_pool_degrees;
       rms.push_back(s);
       s.norm = norm_kind::max;
       max.push_back(std::move(s));
@@ -202,23 +209,61 @@ std::optional<same_forward> forward_of(const gradient_trial& t, const gradient_l
   return same_forward{static_cast<std::size_t>(lane - f.lanes.begin()), static_cast<std::size_t>(variant - f.variants.begin())};
 }
 
+/// Of one run: for each law that it is one of, the norms of each part's errors; of the laws of other orders those of dg alone.
+using norms_by_law = std::map<std::size_t, std::vector<std::optional<lane_norms>>>;
+
+norms_by_law norms_of_run(const gradient_trial& t, const gradient_lane& at, std::size_t law, const part_values& errors,
+                          const other_sums& others) {
+  norms_by_law out;
+  for (std::size_t k = 0; k < at.parts.size(); ++k) out[law].emplace_back(norms_of(at.parts[k], errors[k]));
+  for (std::size_t o = 0; o < others.less_own.size(); ++o) {
+    auto& of_law = out[laws_of_runs(t.own + o) + law];
+    of_law.resize(at.parts.size());
+    for (std::size_t k = 0; k < at.parts.size(); ++k) {
+      std::vector<double> error = others.less_own[o][k];
+      if (error.empty()) continue;
+      for (std::size_t i = 0; i < error.size(); ++i) error[i] += errors[k][i];
+      of_law[k] = norms_of(at.parts[k], error);
+    }
+  }
+  return out;
+}
+
+/// A lane that runs once has no second law: what its run on the given inputs says stands for both.
+void put_samples(const norms_by_law& from, std::size_t run, lane_samples& to) {
+  for (const auto& [law, parts] : from) {
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      if (!parts[k]) continue;
+      for (std::size_t b = 0; b < parts[k]->rms.size(); ++b) {
+        auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
+        rms[law][run] = parts[k]->rms[b];
+        max[law][run] = parts[k]->max[b];
+        if (rms[law].size() != 1) continue;
+        rms[law + 1] = rms[law];
+        max[law + 1] = max[law];
+      }
+    }
+  }
+}
+
 /// The errors of every run of every lane.
 kept_runs draw_samples(const gradient_trial& t) {
   struct job {
     std::size_t lane, law, run;
   };
-  const std::size_t laws = laws_of_runs(t.variants.size());
   kept_runs out;
   std::vector<job> jobs;
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::size_t runs = often ? t.runs : 1;
-    out.samples.push_back(room_for(t, t.lanes[i], laws, runs));
+    out.samples.push_back(room_for(t, t.lanes[i], runs));
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
-    for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
+    for (std::size_t law = 0; law < laws_of_runs(t.own); law += often ? 1 : 2) {
       for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
     }
   }
+  std::vector<tile_order> other_orders;
+  for (std::size_t v = t.own; v < t.variants.size(); ++v) other_orders.push_back(t.variants[v].backward->state_sum_order);
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
@@ -232,26 +277,17 @@ kept_runs draw_samples(const gradient_trial& t) {
     const std::uint64_t seed = same ? t.forward.seed_of_run(same->lane, forward_law, r) : t.seed(5, i, law * 1024 + r);
     forward_pass forward;
     forward.errs = same ? &t.forward.lanes[same->lane] : nullptr;
-    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &forward)
-                                            : gradient_errors_of_draw(at, group, variant, seed, &forward);
-    std::vector<lane_norms> of_parts;
-    for (std::size_t k = 0; k < at.parts.size(); ++k) of_parts.push_back(norms_of(at.parts[k], errors[k]));
+    other_sums others;
+    if (law < 2) others.orders = other_orders;
+    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &forward, &others)
+                                            : gradient_errors_of_draw(at, group, variant, seed, &forward, &others);
+    const norms_by_law norms = norms_of_run(t, at, law, errors, others);
     forward_sample outputs;
     if (same) outputs = sample_of(t.forward, *forward.errs, std::move(forward.errors), forward.range);
     const std::lock_guard guard(lock);
     if (at.whole) widen(out.range, forward.range);
     if (same) out.forward.emplace(std::array{same->lane, forward_law, r}, std::move(outputs));
-    lane_samples& to = out.samples[i];
-    for (std::size_t k = 0; k < of_parts.size(); ++k) {
-      for (std::size_t b = 0; b < of_parts[k].rms.size(); ++b) {
-        auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
-        rms[law][r] = of_parts[k].rms[b];
-        max[law][r] = of_parts[k].max[b];
-        if (rms[law].size() != 1) continue;
-        rms[law + 1] = rms[law];
-        max[law + 1] = max[law];
-      }
-    }
+    put_samples(norms, r, out.samples[i]);
     if (t.options.progress)
       t.options.progress("emulation of gradients", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });

@@ -64,12 +64,18 @@ std::string gradient_trial::lanes_key() const {
 
 std::optional<gradient_trial> gradient_trial_of(const trial& t, const gradient_reference& exact) {
   if (!t.declared.backward.stated) return std::nullopt;
-  gradient_trial out{t,      t.p,
-                     t.r,    t.declared,
-                     exact,  t.options,
-                     t.path, gradient_variants(t.declared, t.p, t.path, t.chunk),
-                     t.unit, gradient_lanes_of(t.p, t.r, exact, t.unit),
-                     {},     1};
+  plan one_order = t.declared;
+  auto& orders = one_order.backward.state_sum_order;
+  if (orders.size() > 1) orders.erase(orders.begin() + 1, orders.end());
+  std::vector<plan_variant> variants = gradient_variants(one_order, t.p, t.path, t.chunk);
+  const std::size_t own = variants.size();
+  for (plan_variant& v : gradient_variants(t.declared, t.p, t.path, t.chunk)) {
+    if (std::none_of(variants.begin(), variants.end(), [&](const plan_variant& x) { return x.name == v.name; }))
+      variants.push_back(std::move(v));
+  }
+  std::vector<gradient_lane> lanes = gradient_lanes_of(t.p, t.r, exact, t.unit);
+  gradient_trial out{t,  t.p, t.r, t.declared, exact, t.options, t.path, std::move(variants), own, t.unit, std::move(lanes),
+                     {}, 1};
   const bool any = std::any_of(out.lanes.begin(), out.lanes.end(), [](const gradient_lane& at) {
     return std::any_of(at.parts.begin(), at.parts.end(), [](const gradient_part& part) { return part.judged; });
   });
@@ -207,11 +213,32 @@ emulation_options another_build(std::uint64_t seed) {
   return options;
 }
 
+/// The run, and what it says of dg in other orders.
+group_gradients run_of(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
+                       const emulation_options& options, other_sums* others) {
+  if (others == nullptr) return emulate_group_gradients(group, variant, options);
+  group_gradients run = emulate_group_gradients(group, variant, options, others->orders);
+  others->less_own.clear();
+  const std::size_t first_head = at.parts[2].head;
+  for (std::size_t o = 0; o < others->orders.size(); ++o) {
+    part_values& less = others->less_own.emplace_back(at.parts.size());
+    for (std::size_t k = 0; k < at.parts.size(); ++k) {
+      if (at.parts[k].name() != "dg") continue;
+      const head_gradients& head = run.heads[at.parts[k].head - first_head];
+      if (o >= head.dg_in_other_orders.size()) continue;
+      const auto other = head.dg_in_other_orders[o].entries(), own = head.dg.entries();
+      less[k].assign(other.begin(), other.end());
+      for (std::size_t i = 0; i < own.size(); ++i) less[k][i] -= own[i];
+    }
+  }
+  return run;
+}
+
 }  // namespace
 
 part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at, const std::vector<gradient_head>& group,
-                                     const plan_variant& variant, std::uint64_t seed, forward_pass* forward) {
-  const group_gradients run = emulate_group_gradients(group, variant, another_build(seed));
+                                     const plan_variant& variant, std::uint64_t seed, forward_pass* forward, other_sums* others) {
+  const group_gradients run = run_of(at, group, variant, another_build(seed), others);
   if (forward != nullptr) widen(forward->range, run);
   if (forward != nullptr && forward->errs != nullptr)
     forward->errors = errors_of_run(t.p, run.heads.front().forward, t.forward.truth, *forward->errs);
@@ -219,9 +246,9 @@ part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lan
 }
 
 part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
-                                    std::uint64_t seed, forward_pass* forward) {
+                                    std::uint64_t seed, forward_pass* forward, other_sums* others) {
   const std::vector<gradient_head> moved = perturbed(group, seed, narrowest_operand(variant));
-  const group_gradients run = emulate_group_gradients(moved, variant, another_build(seed));
+  const group_gradients run = run_of(at, moved, variant, another_build(seed), others);
   if (forward != nullptr) widen(forward->range, run);
   if (forward != nullptr && forward->errs != nullptr)
     forward->errors = errors_of_moved_run(moved.front().in, variant, run.heads.front().forward);

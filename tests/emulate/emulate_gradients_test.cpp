@@ -71,6 +71,46 @@ TEST(emulate_gradients, in_fp64_every_form_gives_the_exact_outputs_and_gradients
   EXPECT_GT(compared, 4000U);
 }
 
+TEST(emulate_gradients, dg_in_another_order_is_that_of_a_run_with_this_order) {
+  const std::vector<tile_order> orders{tile_order::warps_2, tile_order::warps_8, tile_order::sequential, tile_order::pairwise};
+  for (const auto& [plan_name, op] :
+       {std::pair("fla-chunk-gdn", op_kind::gated_delta_rule), std::pair("flashqla", op_kind::gated_delta_rule),
+        std::pair("fla-chunk-kda", op_kind::kda)}) {
+    generation g;
+    g.op = op;
+    g.dtype = bf16;
+    g.tokens = 130;
+    g.key_dim = g.value_dim = 64;
+    g.key_heads = 1;
+    g.value_heads = 2;
+    g.gate = "-0.01";
+    g.initial_state = "normal";
+    g.cotangents = true;
+    const problem p = generate(g);
+    plan_variant v = gradient_variants(plan_named(plan_name), p, path_kind::chunk, 64).front();
+    v.backward->state_sum = bf16;
+    const std::vector<gradient_head> group = take_group(p, 0, 0);
+    emulation_options another_build;
+    another_build.noise_ulps = 1;
+    another_build.seed = 5;
+    const group_gradients all = emulate_group_gradients(group, v, another_build, orders);
+    std::size_t differ = 0;
+    for (std::size_t o = 0; o < orders.size(); ++o) {
+      plan_variant one = v;
+      one.backward->state_sum_order = orders[o];
+      const group_gradients run = emulate_group_gradients(group, one, another_build);
+      for (std::size_t head = 0; head < group.size(); ++head) {
+        ASSERT_EQ(all.heads[head].dg_in_other_orders.size(), orders.size());
+        EXPECT_EQ(all.heads[head].dg_in_other_orders[o], run.heads[head].dg) << plan_name << ", order " << o;
+        EXPECT_EQ(all.heads[head].dv, run.heads[head].dv);
+        differ += run.heads[head].dg == all.heads[head].dg ? 0 : 1;
+      }
+      EXPECT_EQ(all.dk, run.dk);
+    }
+    EXPECT_GE(differ, 4U) << plan_name;
+  }
+}
+
 TEST(emulate_gradients, a_part_forgets_what_decays_enough_before_it) {
   generation g;
   g.op = op_kind::gated_delta_rule;

@@ -41,6 +41,39 @@ TEST(false_alarm_shares, evenly_and_refuses_nonsense) {
   EXPECT_THROW((void)(false_alarm{1e-4, 0}.each()), domain_error);
 }
 
+TEST(thresholds, laws_that_read_the_runs_of_others_have_limits_and_add_no_degrees) {
+  statistic s = key({{1, 1.1, 0.9}, {2, 2.2, 1.8}});
+  const threshold apart = only(s);
+  s.independent = 1;
+  const threshold read_again = only(s);
+  EXPECT_EQ(apart.degrees, 4U);
+  EXPECT_EQ(read_again.degrees, 2U);
+  EXPECT_EQ(read_again.variant, 1U);  // it has the larger mean
+  EXPECT_GT(read_again.value, apart.value);
+  statistic first = key({{2, 2.2, 1.8}});
+  EXPECT_NEAR(read_again.spread, only(first).spread, 1e-12);
+  // What scatters more than the runs that count stretches its own limit.
+  s.samples[1] = {1, 3, 0.5};
+  EXPECT_GT(only(s).spread, 2 * read_again.spread);
+  s.independent = 0;
+  EXPECT_THROW((void)only(s), domain_error);
+}
+
+TEST(thresholds, a_key_without_neighbours_has_enough_with_its_near_pool) {
+  std::vector<double> runs;
+  for (std::size_t r = 0; r < 1 + near_pool_degrees; ++r) runs.push_back(1 + 0.01 * static_cast<double>(r % 5));
+  statistic s = key({runs});
+  EXPECT_FALSE(only(s).enough);
+  s.wide_degrees = near_pool_degrees;
+  const threshold limit = only(s);
+  EXPECT_TRUE(limit.enough);
+  EXPECT_EQ(limit.pooled, near_pool_degrees);
+  s.samples[0].pop_back();
+  EXPECT_FALSE(only(s).enough);
+  s.wide_degrees = 0;
+  EXPECT_THROW((void)only(s), domain_error);
+}
+
 TEST(runs_needed, fill_both_pools) {
   EXPECT_EQ(runs_needed(64, 1), 17u);  // 16 residuals of the key itself
   EXPECT_EQ(runs_needed(1, 1), 65u);

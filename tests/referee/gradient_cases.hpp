@@ -98,8 +98,12 @@ inline gradient_alarm_count gradient_alarms(const plan& declared, std::size_t fi
     out.vacuous += plan.conforms == verdict::vacuous ? 1 : 0;
     out.undecided += plan.conforms == verdict::undecided ? 1 : 0;
     if (!plan.adequacy.adequate) {
+      // Gradients that leave the formats of the plan are no error of its, whichever ranges the forward pass keeps.
       const auto& ranges = plan.adequacy.ranges;
-      out.inadequate += std::any_of(ranges.begin(), ranges.end(), [](const range_report& r) { return r.violated; }) ? 0 : 1;
+      const bool overflows =
+          std::any_of(ranges.begin(), ranges.end(), [](const range_report& r) { return r.violated; }) ||
+          std::any_of(plan.statistics.begin(), plan.statistics.end(), [](const judged_statistic& s) { return !s.limit.finite; });
+      out.inadequate += overflows ? 0 : 1;
       std::printf("inadequate: %s: %s\n", run.what.c_str(), plan.adequacy.reason.c_str());
     }
     if (plan.conforms == verdict::vacuous || plan.conforms == verdict::undecided)

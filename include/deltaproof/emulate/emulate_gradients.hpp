@@ -48,6 +48,7 @@ struct head_gradients {
   std::vector<double> dbeta;                                  ///< T n
   matrix<double> dg;                                          ///< T x (0, 1 or K)
   matrix<double> dinitial_state;                              ///< K x V
+  std::vector<matrix<double>> dg_in_other_orders;             ///< as dg, for each order that was asked for beside the plan's own
   std::map<std::string, matrix<double>, std::less<>> stages;  ///< of backward_stage_names but dq_hat and dk_hat
   head_output forward;                                        ///< of the same run, its stages if they were asked for
 };
@@ -62,8 +63,11 @@ struct group_gradients {
 
 /// Rounds: as the variant says. Error: what the plan costs. NaN and inf are results. The planted fault of the options may be one
 /// of the forward or of the backward pass. Throws: format_error if the variant has no `backward`.
+/// `other_orders`: dg is returned for each of these in place of [backward] state_sum_order too, of the same run, bit for bit as a
+/// run with that order has it; on the chunk path, without a planted fault.
 [[nodiscard]] group_gradients emulate_group_gradients(std::span<const gradient_head> group, const plan_variant& variant,
-                                                      const emulation_options& options = {});
+                                                      const emulation_options& options = {},
+                                                      std::span<const tile_order> other_orders = {});
 /// The same on heads of a problem, with faults that concern how heads and sequences are found.
 [[nodiscard]] group_gradients emulate_group_gradients(const problem& p, std::size_t sequence, std::size_t key_head,
                                                       const plan_variant& variant, const emulation_options& options = {});

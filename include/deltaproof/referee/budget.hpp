@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,6 +53,11 @@ struct statistic {
   double second_order = 1;
   /// Runs scatter by no less, on the log scale: what is known of the error beside them (its own standard error over elements).
   double least_spread = 0;
+  /// So many leading variants have runs of their own. Those after them are other readings of the same runs: each has its mean and
+  /// its limit, and its residuals add nothing to a pool.
+  std::size_t independent = std::numeric_limits<std::size_t>::max();
+  /// Degrees that the wide pool is to have. Fewer for a key that has no neighbours: no bucket beside it.
+  std::size_t wide_degrees = wide_pool_degrees;
 };
 
 /// What another order of summation may do to an error that the sums make, beside the roughest order that was run: sums in turn.
@@ -77,7 +83,7 @@ struct threshold {
   std::size_t pooled = 0;   ///< degrees of the wide pool
   double alpha = 0;
   bool finite = true;
-  bool enough = true;      ///< pooled >= wide_pool_degrees; if not, more runs are needed (`runs_needed`)
+  bool enough = true;      ///< pooled >= wide_degrees of the statistic; if not, more runs are needed (`runs_needed`)
   bool at_floor = false;   ///< every run of every variant was: the value is the floor
   std::string provenance;  ///< one line
 };
