@@ -6,6 +6,7 @@
 // writes a site and nothing else, so that a planted fault can stand between any two of them.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -77,14 +78,21 @@ class adjoint {
   [[nodiscard]] matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
   /// c + a b.
   [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
-  /// Row i: the sum over j <= i of m(i, j) x_j e^{G_i - G_j}, channel by channel; m lower.
-  [[nodiscard]] matrix<Real> decayed_rows(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G);
-  /// Row j: the sum over i >= j of m(i, j) x_i e^{G_i - G_j}, likewise.
-  [[nodiscard]] matrix<Real> decayed_columns(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G);
-  void add_decayed(matrix<Real>& out, const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows,
-                   std::size_t to_first, std::size_t to_last, std::size_t first, std::size_t last,
+  struct decayed_sum {
+    const matrix<Real>* m;
+    const matrix<Real>* x;
+    matrix<Real> out = {};
+  };
+  /// Two sums that meet the same decays: each exponential is formed once, as kernels form it.
+  using decayed_sums = std::array<decayed_sum, 2>;
+  struct row_range {
+    std::size_t first, last;
+  };
+  /// out: by rows, row i is the sum over j <= i of m(i, j) x_j e^{G_i - G_j}, channel by channel, m lower; else row j is that
+  /// over i >= j of m(i, j) x_i e^{G_i - G_j}.
+  void add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows);
+  void add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
                    const std::vector<Real>* reference);
-  [[nodiscard]] matrix<Real> decayed(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows);
   /// Rows of x times e^{G}, or e^{G_C - G}.
   [[nodiscard]] matrix<Real> decayed_to_row(matrix<Real> x, const matrix<Real>& G);
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);

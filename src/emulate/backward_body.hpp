@@ -72,85 +72,74 @@ matrix<Real> adjoint<Real>::decayed_to_end(matrix<Real> x, const matrix<Real>& G
   return x;
 }
 
-// Out rows [to_first, to_last) from rows [first, last) of x: term by term, or with a reference R between them as a product of
-// x e^{R - G} (rows: e^{G - R}) with m, times what is left of the decay.
+// Out rows [to_first, to_last) from rows [first, last) of each x: term by term, or with a reference R between them as a product
+// of x e^{R - G} (rows: e^{G - R}) with m, times what is left of the decay.
 template <class Real>
-void adjoint<Real>::add_decayed(matrix<Real>& out, const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows,
-                                std::size_t to_first, std::size_t to_last, std::size_t first, std::size_t last,
+void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
                                 const std::vector<Real>* reference) {
-  if (to_first >= to_last || first >= last) return;
-  const std::size_t channels = x.cols();
-  const auto weight = [&](std::size_t to, std::size_t from) { return rows ? m(to, from) : m(from, to); };
+  if (to.first >= to.last || from.first >= from.last) return;
+  const std::size_t channels = G.cols();
+  const auto weight = [&](const matrix<Real>& m, std::size_t i, std::size_t j) { return rows ? m(i, j) : m(j, i); };
+  std::vector<Real> decays(channels);
   if (reference == nullptr) {
-    std::vector<Real> decays(channels);
-    for (std::size_t from = first; from < last; ++from) {
-      for (std::size_t to = rows ? std::max(to_first, from) : to_first; to < (rows ? to_last : std::min(to_last, from + 1));
-           ++to) {
-        for (std::size_t c = 0; c < channels; ++c) decays[c] = rows ? G(to, c) - G(from, c) : G(from, c) - G(to, c);
+    for (std::size_t j = from.first; j < from.last; ++j) {
+      for (std::size_t i = rows ? std::max(to.first, j) : to.first; i < (rows ? to.last : std::min(to.last, j + 1)); ++i) {
+        for (std::size_t c = 0; c < channels; ++c) decays[c] = rows ? G(i, c) - G(j, c) : G(j, c) - G(i, c);
         forward_.exp2_of_all(decays);
-        for (std::size_t c = 0; c < channels; ++c) out(to, c) += weight(to, from) * x(from, c) * decays[c];
+        for (decayed_sum& one : all) {
+          const Real w = weight(*one.m, i, j);
+          for (std::size_t c = 0; c < channels; ++c) one.out(i, c) += w * (*one.x)(j, c) * decays[c];
+        }
       }
     }
     return;
   }
-  matrix<Real> left(to_last - to_first, last - first, Real(0)), right = rows_of(x, first, last - first);
-  for (std::size_t to = to_first; to < to_last; ++to) {
-    for (std::size_t from = first; from < last; ++from) left(to - to_first, from - first) = weight(to, from);
+  const auto decay = [&](std::size_t row, bool to_row, const std::vector<matrix<Real>*>& parts, std::size_t part_row) {
+    const std::span<const Real> here = G.row(row), there(*reference);
+    std::fill(decays.begin(), decays.end(), Real(1));
+    forward_.decay_row(decays, to_row ? here : there, to_row ? there : here);
+    for (matrix<Real>* part : parts) {
+      for (std::size_t c = 0; c < channels; ++c) (*part)(part_row, c) *= decays[c];
+    }
+  };
+  std::vector<matrix<Real>> right;
+  for (const decayed_sum& one : all) right.push_back(rows_of(*one.x, from.first, from.last - from.first));
+  for (std::size_t j = from.first; j < from.last; ++j) decay(j, !rows, {&right[0], &right[1]}, j - from.first);
+  std::vector<matrix<Real>> sums;
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    matrix<Real> left(to.last - to.first, from.last - from.first, Real(0));
+    for (std::size_t i = to.first; i < to.last; ++i) {
+      for (std::size_t j = from.first; j < from.last; ++j) left(i - to.first, j - from.first) = weight(*all[n].m, i, j);
+    }
+    sums.push_back(times(left, right[n], site_.declared.intra_operand));
   }
-  for (std::size_t from = first; from < last; ++from) {
-    const std::span<const Real> here = G.row(from), there(*reference);
-    forward_.decay_row(right.row(from - first), rows ? there : here, rows ? here : there);
-  }
-  matrix<Real> sums = times(left, right, site_.declared.intra_operand);
-  for (std::size_t to = to_first; to < to_last; ++to) {
-    const std::span<const Real> here = G.row(to), there(*reference);
-    forward_.decay_row(sums.row(to - to_first), rows ? here : there, rows ? there : here);
-    for (std::size_t c = 0; c < channels; ++c) out(to, c) += sums(to - to_first, c);
+  for (std::size_t i = to.first; i < to.last; ++i) {
+    decay(i, rows, {&sums[0], &sums[1]}, i - to.first);
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      for (std::size_t c = 0; c < channels; ++c) all[n].out(i, c) += sums[n](i - to.first, c);
+    }
   }
 }
 
 // Blocks as [gate] form has them. The reference of a block of rows is its first gate; of one that sums over later rows, its last.
 template <class Real>
-matrix<Real> adjoint<Real>::decayed(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G, bool rows) {
-  const std::size_t count = x.rows(), block = site_.plan.gate_block;
-  matrix<Real> out(count, x.cols(), Real(0));
+void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows) {
+  const std::size_t count = G.rows(), block = site_.plan.gate_block;
+  for (decayed_sum& one : all) one.out = matrix<Real>(count, G.cols(), Real(0));
   const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
   const gate_form form = site_.declared.blocks.value_or(site_.plan.form);
-  switch (form) {
-    case gate_form::difference:
-      add_decayed(out, m, x, G, rows, 0, count, 0, count, nullptr);
-      return out;
-    case gate_form::factored: {
-      const std::vector<Real> start(x.cols(), Real(0));
-      add_decayed(out, m, x, G, rows, 0, count, 0, count, &start);
-      return out;
-    }
-    case gate_form::reference_block:
-    case gate_form::middle_block:
-    case gate_form::first_block:
-      break;
+  if (form == gate_form::difference) return add_decayed(all, G, rows, {0, count}, {0, count}, nullptr);
+  if (form == gate_form::factored) {
+    const std::vector<Real> start(G.cols(), Real(0));
+    return add_decayed(all, G, rows, {0, count}, {0, count}, &start);
   }
   for (std::size_t first = 0; first < count; first += block) {
-    const std::size_t last = std::min(first + block, count);
-    const std::vector<Real> outside = gate_of(rows ? first : last - 1);
+    const row_range here{first, std::min(first + block, count)};
+    const std::vector<Real> outside = gate_of(rows ? first : here.last - 1);
     const std::vector<Real> inside = gate_of(form == gate_form::first_block ? first : std::min(first + block / 2, count - 1));
-    if (rows) {
-      add_decayed(out, m, x, G, rows, first, last, 0, first, &outside);
-    } else {
-      add_decayed(out, m, x, G, rows, first, last, last, count, &outside);
-    }
-    add_decayed(out, m, x, G, rows, first, last, first, last, form == gate_form::reference_block ? nullptr : &inside);
+    add_decayed(all, G, rows, here, rows ? row_range{0, first} : row_range{here.last, count}, &outside);
+    add_decayed(all, G, rows, here, here, form == gate_form::reference_block ? nullptr : &inside);
   }
-  return out;
-}
-
-template <class Real>
-matrix<Real> adjoint<Real>::decayed_rows(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G) {
-  return decayed(m, x, G, true);
-}
-template <class Real>
-matrix<Real> adjoint<Real>::decayed_columns(const matrix<Real>& m, const matrix<Real>& x, const matrix<Real>& G) {
-  return decayed(m, x, G, false);
 }
 
 template <class Real>

@@ -216,10 +216,13 @@ void adjoint<Real>::inside_by_channels(chunk& c) {
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (Real& x : keys.row(r)) x *= c.step[r];
   }
-  c.dq = decayed_rows(ds, c.k, c.G);
-  c.dk_inside = decayed_columns(ds, c.q, c.G);
-  c.dk_overlap = decayed_rows(c.dA, c.k, c.G);
-  c.dk_overlapped = decayed_columns(c.dA, keys, c.G);
+  decayed_sums by_rows{{{&ds, &c.k}, {&c.dA, &c.k}}}, by_columns{{{&ds, &c.q}, {&c.dA, &keys}}};
+  add_decayed(by_rows, c.G, true);
+  add_decayed(by_columns, c.G, false);
+  c.dq = std::move(by_rows[0].out);
+  c.dk_overlap = std::move(by_rows[1].out);
+  c.dk_inside = std::move(by_columns[0].out);
+  c.dk_overlapped = std::move(by_columns[1].out);
   c.dq_gated = c.dq;
   c.dk_gated = c.dk_inside;
   for (std::size_t i = 0; i < c.rows; ++i) {
