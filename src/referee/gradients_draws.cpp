@@ -20,7 +20,9 @@ namespace {
 
 /// Groups and runs that the time allows: all equally often if it does, else some often and the others once. As for the heads of
 /// a forward pass; each gradient has its own pool of residuals, and the one with the fewest places decides. A state has no
-/// neighbours to fill its pool with: its near pool is all of it. Three runs are the fewest that show a skewness.
+/// neighbours to fill its pool with: its near pool is all of it. Three runs are the fewest that show a skewness; how much more a
+/// variant scatters than its pool is known by `variant_degrees` at least.
+constexpr std::size_t variant_degrees = 12;
 void plan_runs(gradient_trial& t) {
   const std::size_t laws = laws_of_runs(t.own);
   const auto places_of = [](const gradient_lane& at, std::vector<std::size_t>& places) {
@@ -34,7 +36,8 @@ void plan_runs(gradient_trial& t) {
       if (count > 0 && (fewest == 0 || count < fewest)) fewest = count;
     }
     const std::size_t near = 1 + (near_pool_degrees + laws - 1) / laws;
-    return std::max({std::size_t{3}, near, fewest > 0 ? runs_needed(fewest, laws) : std::size_t{0}});
+    if (fewest == 0) return std::max(std::size_t{3}, near);
+    return std::max({std::size_t{3}, near, runs_needed(fewest, laws), 1 + (variant_degrees + fewest - 1) / fewest});
   };
   std::vector<double> cost;
   std::vector<std::size_t> all(gradient_names.size());
