@@ -121,6 +121,15 @@ fault_table summed_gates() {
                                              return row % n == n - 1 ? static_cast<double>(s.all.g(row / n, ch)) : 0;
                                            });
                                          })})},
+      {"gate-cumsum-clipped", "g_cumsum_log2", "the sum of gates stops at -20: rows beyond it have no decay between them",
+       paths::chunk,
+       hooks(gated, {after(step_kind::gate,
+                           []<class Real>(site<Real>& s) {
+                             constexpr auto least = static_cast<Real>(-20 * std::numbers::log2e);
+                             for (matrix<Real>* sums : {&s.now.G, &s.now.span_G}) {
+                               for (Real& x : sums->entries()) x = std::max(x, least);
+                             }
+                           })})},
   };
 }
 

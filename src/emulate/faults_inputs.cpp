@@ -115,6 +115,8 @@ fault_table norms() {
                                   })})},
       {"l2norm-in-x", "inputs", "the sum of squares and its root are rounded to the format of q and k at each operation",
        paths::both, hooks(normalised, {after(step_kind::load, [](auto& s) { normalise_in_x(s); })})},
+      {"l2norm-epsilon-1e-5", "inputs", "q and k are divided by sqrt(sum x^2 + 1e-5)", paths::both,
+       arithmetic(normalised, [](plan_variant& v, const head_input&) { v.l2norm_epsilon = 1e-5; })},
   };
 }
 

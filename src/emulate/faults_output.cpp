@@ -29,6 +29,13 @@ void unmask(site<Real>& s, std::size_t columns) {
   }
 }
 
+/// Whether a gate is a decay of 0.
+bool resets(const problem& p) {
+  if (!p.g) return false;
+  const std::vector<double> g = p.g->to_doubles();
+  return std::any_of(g.begin(), g.end(), [](double x) { return std::isinf(x); });
+}
+
 }  // namespace
 
 fault_table output_faults() {
@@ -101,6 +108,13 @@ fault_table output_faults() {
                               if (s.o.empty()) return;
                               const auto all = s.o.entries();
                               std::copy_backward(all.begin(), all.end() - static_cast<std::ptrdiff_t>(s.o.cols()), all.end());
+                            })})},
+      {"nan-to-num", "o", "NaN in o and in the final state, as sums of gates of -inf leave them, is replaced by 0", paths::chunk,
+       hooks(resets, {after(step_kind::finish,
+                            []<class Real>(site<Real>& s) {
+                              for (matrix<Real>* m : {&s.o, &s.now.state}) {
+                                for (Real& x : m->entries()) x = std::isnan(x) ? Real(0) : x;
+                              }
                             })})},
   };
 }

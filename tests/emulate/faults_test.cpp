@@ -302,10 +302,36 @@ TEST(faults, are_the_same_mistake_on_both_paths) {
   EXPECT_GT(compared, 100U);
 }
 
+/// Shown on inputs of its own: those on which a chunk kernel makes NaN.
+constexpr std::string_view of_nan_alone = "nan-to-num";
+
+TEST(faults, that_replace_nan_do_so_where_a_reset_makes_it_and_nowhere_else) {
+  const fault& f = fault_named(of_nan_alone);
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    generation g = base(op, 2 * C);
+    g.gate = "reset";
+    const problem p = generate(g);
+    ASSERT_TRUE(applies(f, p, path_kind::chunk));
+    EXPECT_FALSE(f.recurrent);
+    const runs right = run(p, plan_for(p, path_kind::chunk)), wrong = run(p, plan_for(p, path_kind::chunk), &f);
+    std::size_t replaced = 0;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      EXPECT_TRUE(finite(wrong[i].o) && finite(wrong[i].final_state));
+      for (std::size_t j = 0; j < right[i].o.size(); ++j) {
+        const double was = right[i].o.data()[j], is = wrong[i].o.data()[j];
+        EXPECT_TRUE(std::isnan(was) ? is == 0 : is == was);
+        replaced += std::isnan(was) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(replaced, 0U);
+  }
+  EXPECT_FALSE(applies(f, trials()[4].p, path_kind::chunk)) << "no gate of it is -inf";
+}
+
 TEST(faults, begin_at_the_stage_they_name) {
   for (const path_kind path : both) {
     for (const fault& f : faults()) {
-      if (path == path_kind::chunk ? !f.chunk : !f.recurrent) continue;
+      if (f.name == of_nan_alone || (path == path_kind::chunk ? !f.chunk : !f.recurrent)) continue;
       bool reached = false;
       for (const trial& t : trials()) {
         if (!applies(f, t.p, path)) continue;
@@ -341,7 +367,7 @@ TEST(faults, show_in_the_results_and_stay_finite_unless_they_say_so) {
       "inverse-in-x",  "inverse-neumann"};
   for (const path_kind path : both) {
     for (const fault& f : faults()) {
-      if (path == path_kind::chunk ? !f.chunk : !f.recurrent) continue;
+      if (f.name == of_nan_alone || (path == path_kind::chunk ? !f.chunk : !f.recurrent)) continue;
       double most = 0;
       for (const trial& t : trials()) {
         if (!applies(f, t.p, path)) continue;
