@@ -265,8 +265,10 @@ void add_faults(const run_options& options, results& r) {
   const frame possible = all.where([](const auto& row) { return !is_missing(row["seen"]); });
   const frame differing = possible.where([](const auto& row) { return row["seen"] != cell("same"); });
   const frame refuted = differing.where("stages", true);
+  const std::size_t planted = possible.by({"fault"}, {}).size();
   r.values("faults-refuted", evidence::measured(),
-           {{"faults", faults().size()},
+           {{"faults", planted},
+            {"elsewhere", faults().size() - planted},
             {"refuted_somewhere", refuted.by({"fault"}, {}).size()},
             {"differing", differing.size()},
             {"refuted_with_stages", refuted.size()},
