@@ -234,6 +234,7 @@ def load(path: Path, to: str | None = "numpy", gate: str = "log") -> Problem:
     found = problem_of(file, to)
     if gate != "log" and found.g is not None:
         try:
+            recorder.require_log({"gate_activation": found.gate_activation}, gate)
             found.g = converted(unit_of_gate({t.name: t for t in file.tensors}["g"], gate), to)
         except ValueError as e:
             raise format_error(str(e)) from None

@@ -153,6 +153,7 @@ def record_result(problem_file, tensors, kernel="", gate="log", out=None, **word
     if cumsum is not None:
         written["g_cumsum_log2"] = in_unit(_one(cumsum, "g_cumsum"), gate, "log2")
     if "dg" in written and gate != "log":
+        require_log(_opened(image)[0].get("__metadata__", {}), gate)
         dtype, shape, data = written["dg"]
         g = None if gate == "log2" else _floats(*_tensor_of(image, "g"))
         factor = [1 / math.log(2)] * _count(shape) if g is None else [math.exp(x) for x in g]
@@ -290,6 +291,7 @@ def read(path, to=None, gate="log"):
         begin, end = of["data_offsets"]
         one = (of["dtype"], tuple(of["shape"]), data[begin:end])
         if name == "g" and _unit(gate) != "log":
+            require_log(found, gate)
             one = in_unit(one, "log", gate, narrow=one[0] != "F64")
         found[name] = _as_torch(*one) if to == "torch" else _as_numpy(name, *one)
     return found
@@ -299,6 +301,13 @@ def _unit(gate):
     if gate not in GATES:
         raise ValueError(f"gate={gate!r}; the units are {', '.join(GATES)}")
     return gate
+
+
+def require_log(words, gate):
+    """words: of a problem. A raw gate is what the kernel makes the log decay of: it has no other unit."""
+    activation = words.get("gate_activation") or "none"
+    if activation != "none":
+        raise ValueError(f"gate={gate!r}: g is the raw gate of gate_activation {activation}; give it to the kernel as it is, with gate='log'")
 
 
 def in_unit(one, was, to, narrow=False):

@@ -191,7 +191,7 @@ def test_taps_of_a_backward_pass_leave_stages_that_are_judged(recorder, monkeypa
         assert deltaproof.check(small, again, plan="fla-chunk-gdn", power=False).first_bad_stage == bad
 
 
-def test_the_words_of_norm_and_gate_are_written_where_they_say_something():
+def test_the_words_of_norm_and_gate_are_written_where_they_say_something(recorder):
     words = dict(recorder.problem_words({"op": "kda", "qk_l2norm": True}))
     assert not {"l2norm_eps", "gate_activation", "gate_lower_bound"} & set(words)
     given = {"op": "kda", "l2norm_eps": 1e-5, "gate_activation": "bounded", "gate_lower_bound": -5.0}

@@ -119,3 +119,90 @@ def test_bf16_through_ml_dtypes_keeps_its_bits(tmp_path):
     assert deltaproof.record(tmp_path / "again", deltaproof.load(file))[0] and (
         open(file, "rb").read() == open(tmp_path / "again.problem.safetensors", "rb").read()
     )
+
+
+def softplus(x):
+    return numpy.logaddexp(0, x)
+
+
+def raw_problem(op, activation):
+    """A problem whose kernel normalises q and k with another epsilon and makes the log decay of g, and that log decay."""
+    p = next(deltaproof.cases(op, "tiny-keys", T=40, K=16, V=8, H=1, HV=2, dtype="fp32", to="numpy")).problem
+    draw = numpy.random.default_rng(1)
+    shape = (2, 16) if op == "kda" else (2,)
+    raw = draw.normal(size=p.g.shape).astype("f4")
+    A_log, bias = draw.normal(size=2).astype("f4"), draw.normal(size=shape).astype("f4")
+    rate = numpy.exp(A_log.astype("f8")).reshape((2, 1) if op == "kda" else (2,))
+    x = raw.astype("f8") + bias
+    log = -rate * softplus(x) if activation == "softplus" else -5 / (1 + numpy.exp(-rate * x))
+    bound = -5.0 if activation == "bounded" else None
+    p.qk_l2norm, p.l2norm_eps = True, 1e-5
+    p.gate_activation, p.A_log, p.dt_bias, p.gate_lower_bound, p.g = activation, A_log, bias, bound, raw
+    return p, log
+
+
+def loop(p, log, epsilon):
+    """o and final_state in fp64, of one sequence."""
+    q, k = (x.astype("f8") / numpy.sqrt((x.astype("f8") ** 2).sum(-1, keepdims=True) + epsilon) for x in (p.q, p.k))
+    S = numpy.zeros((2, 16, 8)) if p.initial_state is None else p.initial_state[0].astype("f8")
+    o = numpy.zeros(p.v.shape)
+    decay = numpy.exp(log) if log.ndim == 4 else numpy.exp(log)[..., None]
+    for t in range(p.v.shape[1]):
+        for h in range(2):
+            S[h] = S[h] * decay[0, t, h][:, None]
+            S[h] += numpy.outer(k[0, t, 0], p.beta[0, t, h] * (p.v[0, t, h] - k[0, t, 0] @ S[h]))
+            o[0, t, h] = p.scale * (q[0, t, 0] @ S[h])
+    return o.astype("f4"), S[None].astype("f4")
+
+
+@pytest.mark.parametrize("op", ["gated_delta_rule", "kda"])
+@pytest.mark.parametrize("activation", ["softplus", "bounded"])
+def test_a_kernel_with_a_raw_gate_and_an_epsilon_of_its_own_is_recorded_and_judged(tmp_path, op, activation):
+    """Read, computed, recorded and judged by the package, in memory and by the recorder that stands alone; another epsilon is
+    refuted, as is a log decay off by a thousandth."""
+    p, log = raw_problem(op, activation)
+    file = deltaproof.record(tmp_path / "raw", p)[0]
+    spec = importlib.util.spec_from_file_location("recorder_alone", RECORDER)
+    recorder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(recorder)
+    names = ("q", "k", "v", "beta", "g", "A_log", "dt_bias", "scale", "l2norm_eps", "gate_activation", "gate_lower_bound")
+    for read in (vars(deltaproof.load(file)), recorder.read(file, "numpy")):
+        for name in names:
+            assert numpy.array_equal(read.get(name), getattr(p, name)), name
+    again = recorder.record(tmp_path / "again", vars(p))[0]
+    assert open(again, "rb").read() == open(file, "rb").read()
+
+    o, S = loop(p, log, 1e-5)
+    for write in (deltaproof.record_result, recorder.record_result):
+        result = write(file, {"o": o, "final_state": S}, kernel="loop", path="recurrent")
+        assert deltaproof.check(file, result, plan="fp32", power=False).require().tensors["o"]["rel_fro"] < 1e-6
+    assert deltaproof.check(p, deltaproof.Result(o, S), plan="fp32", power=False)
+    for wrong in (loop(p, log, 1e-6), loop(p, log * 1.001, 1e-5)):
+        assert deltaproof.check(p, deltaproof.Result(*wrong), plan="fp32", power=False).word == "refuted"
+
+    # A raw gate is no logarithm: it has no other unit.
+    for read in (deltaproof.load, recorder.read):
+        with pytest.raises(ValueError, match="raw gate"):
+            read(file, "numpy", "decay")
+    with pytest.raises(ValueError, match="raw gate"):
+        recorder.record_result(file, {"o": o, "dg": p.g}, gate="decay")
+
+
+@pytest.mark.parametrize(
+    "change,says",
+    [
+        ({"A_log": None}, "A_log"),
+        ({"gate_lower_bound": None}, "gate_lower_bound"),
+        ({"gate_lower_bound": 1.0}, "gate_lower_bound"),
+        ({"gate_activation": "relu"}, "gate_activation"),
+        ({"l2norm_eps": 0.0}, "l2norm_eps"),
+        ({"l2norm_eps": 1.0}, "l2norm_eps"),
+        ({"dt_bias": numpy.zeros(3, "f4")}, "dt_bias"),
+    ],
+)
+def test_a_raw_gate_that_says_too_little_is_refused(tmp_path, change, says):
+    p, _ = raw_problem("gated_delta_rule", "bounded")
+    for name, value in change.items():
+        setattr(p, name, value)
+    with pytest.raises(deltaproof.error, match=says):
+        deltaproof.record(tmp_path / "raw", p)
