@@ -108,7 +108,7 @@ backward_ratios judge(const backward_case& in, bool pairs, const certified_adjoi
 }
 
 /// Keys in several chunks and beyond them, columns in several blocks, tokens in several segments.
-constexpr head_shape shapes[] = {{1, 1, 1, 1}, {3, 2, 5, 2}, {8, 17, 37, 1}, {37, 5, 20, 2}};
+constexpr head_shape shapes[] = {{1, 1, 1, 1}, {3, 2, 5, 2}, {8, 17, 70, 1}, {37, 5, 35, 2}};
 
 TEST(adjoint_columns, no_radius_is_below_its_error) {
   std::vector<double> all;

@@ -47,220 +47,30 @@ namespace deltaproof::tiers::HWY_NAMESPACE {
 #define DELTAPROOF_TIERS_FOUR_LANES
 #include "oracle/tiers/lanes.inc"
 #undef DELTAPROOF_TIERS_FOUR_LANES
-#include "oracle/tiers/adjoint_block.inc"
+#include "oracle/tiers/adjoint_states.inc"
 
-/// A block of columns: what is carried with its state or cotangent, and one step.
+/// A block of columns: what is carried with its cotangent, and one step in reverse.
 template <bool P>
-class column_block : columns_of_head<P> {
-  using base = columns_of_head<P>;
+class column_block : public column_states<P> {
+  using base = column_states<P>;
   using base::B, base::width, base::refresh, base::job_, base::s_, base::out_, base::K_, base::n_, base::T_, base::state_size_,
-      base::first_, base::decay_, base::bad_, base::stopped, base::key, base::query, base::decays, base::nothing, base::strength,
+      base::first_, base::decay_, base::bad_, base::key, base::query, base::decays, base::nothing, base::strength,
       base::columns_of, base::put_columns, base::cotangent_of, base::size_of, base::start, base::renew, base::note_range,
-      base::sum_window, base::grids_of, base::note_prediction, base::give_sum_radii;
+      base::grids_of, base::note_prediction, base::give_sum_radii, base::note_at, base::state_at, base::sizes_at, base::replay,
+      base::room_, base::rows_, base::after_;
 
  public:
   using base::columns;
-
-  column_block(const adjoint_job& job, column_gradients& out) : base(job, out) {
-    const auto root = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(T_)) / 4));
-    segment_ = std::max<std::size_t>(16, root);
-    const std::size_t segments = (T_ + segment_ - 1) / segment_;
-    kept_states_.resize(segments * state_size_);
-    kept_bounds_.resize(segments * 4 * columns());
-    kept_spreads_.resize(segments * 2);
-    tape_spreads_.resize(segment_ * n_);
-    kept_predictions_.resize(segments * B * width());
-    tape_.resize((segment_ * n_ + 1) * state_size_);
-    notes_.resize(segment_ * n_ * note_parts * B * width());
+  /// Columns [first, first + columns()).
+  column_block(const adjoint_job& job, column_gradients& out, segment_room<P>& room, std::size_t first)
+      : base(job, out, room, first) {
     cotangent_.resize(state_size_);
-    sums_.resize(4 * (K_ + 4) * width());
-    std::fill(sums_.begin(), sums_.end(), 0.0);
+    cotangent_sizes_.resize(P ? 0 : room.sizes_row(s_));
   }
-
-  /// Columns [first, first + columns()). Returns whether all stayed in range.
-  [[nodiscard]] bool run(std::size_t first) {
-    first_ = first;
-    forwards();
-    for (std::size_t i = 0; i < B; ++i) total_[i] = zero_number();
-    start_reverse();
-    for (std::size_t segment = (T_ + segment_ - 1) / segment_; segment-- > 0;) {
-      if (stopped()) return false;
-      replay(segment);
-      const std::size_t from = segment * segment_ * n_, to = std::min(T_, (segment + 1) * segment_) * n_;
-      for (std::size_t row = to; row-- > from;) reverse(row, row - from);
-    }
-    give_state();
-    return hn::AllFalse(d, bad_);
-  }
-
- private:
-  /// What a replayed step leaves for the reverse one: v - k^T S, the write, bounds and windows.
-  enum note { innovation, write, innovation_error, write_error, norm, error, window, note_parts };
-
-  // Forwards.
-
-  /// r and w of a row from its prediction.
-  HWY_INLINE void write_of(std::size_t row, std::size_t r, const number& predicted, number& left, number& written) const {
-    left = less<P>(columns_of(s_.v, row, r), predicted);
-    written = product<P>(strength(row), left);
-  }
-  /// The grids hold the state after the row.
-  void make_room_for(std::size_t row, double* state) {
-    V needed[B];
-    for (std::size_t r = 0; P && r < B; ++r) {
-      needed[r] = stepped_norm(job_.all.steps[row], x_.m[r], hn::Abs(columns_of(s_.v, row, r)));
-    }
-    make_room<P, B>(job_, K_, state, x_, needed);
-  }
-
-  void forwards() {
-    double* state = tape_.data();
-    start(s_.initial_state.rows() == 0 ? nullptr : s_.initial_state.entries().data(), state, x_);
-    begin(state);
-    for (std::size_t row = 0; row < s_.rows(); ++row) {
-      const std::size_t t = row / n_;
-      if (row % (segment_ * n_) == 0) {
-        if (stopped()) return;
-        keep(t / segment_, state);
-      }
-      make_room_for(row, state);
-      number w[B];
-      for (std::size_t r = 0; r < B; ++r) {
-        number left;
-        write_of(row, r, p_[r], left, w[r]);
-        step_bounds<P, B>(job_, job_.all.steps[row], r, hn::Abs(left.high), hn::Abs(w[r].high), hn::Abs(columns_of(s_.v, row, r)),
-                          x_);
-      }
-      x_.spread += grid_lines::of_product;
-      note_range(x_);
-      pass(row, state, state, w, row % n_ == n_ - 1);
-    }
-  }
-  /// The first token's decay and prediction.
-  void begin(double* state) {
-    number w[B], c[B];
-    for (std::size_t r = 0; r < B; ++r) w[r] = c[r] = p_[r] = zero_number();
-    if (s_.rows() == 0) return;
-    grids<B> on = grids_of(x_);
-    const double spread = decay_grids(decay_ != 0, 0, 0, on);
-    forward_any<P, B>(false, decay_, {K_, state, state, nothing(), decays(0), key(0), sums_.data()}, on, w, c, p_);
-    decayed_and_predicted(decay_ != 0, 0, 0, spread);
-  }
-  /// Those of the state after the decay of token t, if one follows, and of the product with the key of `row`. The low parts then.
-  [[nodiscard]] double decay_grids(bool decays, std::size_t t, std::size_t row, grids<B>& on) {
-    if (!P) return 0;
-    double spread = x_.spread;
-    for (std::size_t r = 0; r < B; ++r) after_[r] = x_.window[r];
-    if (decays) {
-      V needed[B];
-      for (std::size_t r = 0; r < B; ++r) needed[r] = decayed_norm(job_.all.tokens[t], x_.m[r]);
-      spread = windows_after<B>(job_.all.tokens[t], x_, needed, after_);
-    }
-    const V power = hn::Set(d, row < s_.rows() ? job_.all.steps[row].key_power : 0);
-    for (std::size_t r = 0; r < B; ++r) {
-      on.after[r] = grid_of(after_[r]);
-      on.next[r] = hn::Mul(power, on.after[r]);
-    }
-    return spread;
-  }
-  void decayed_and_predicted(bool decays, std::size_t t, std::size_t row, double spread) {
-    if (decays) {
-      decay_bounds<P, B>(job_, job_.all.tokens[t], after_, spread, x_);
-      note_range(x_);
-    }
-    note_prediction(row < s_.rows() ? job_.all.steps[row].key_power : 0, x_);
-  }
-  /// The step of a row, after its bounds, what is read after it, the decay and prediction of the next one.
-  void pass(std::size_t row, const double* from, double* to, const number (&w)[B], bool reads) {
-    const std::size_t t = row / n_;
-    const bool last = row % n_ == n_ - 1, decays_next = decay_ != 0 && last && t + 1 < T_;
-    number c[B];
-    for (std::size_t r = 0; r < B; ++r) {
-      c[r] = reads ? cotangent_of(t, r) : zero_number();
-      p_[r] = zero_number();
-    }
-    grids<B> on = grids_of(x_);
-    if (reads) read(t, on);
-    const double spread = decay_grids(decays_next, t + 1, row + 1, on);
-    const parts next = row + 1 < s_.rows() ? key(row + 1) : nothing();
-    forward_any<P, B>(reads, decays_next ? decay_ : 0,
-                      {K_, from, to, key(row), decays_next ? decays(t + 1) : nothing(), next, sums_.data()}, on, w, c, p_);
-    if (reads) add_rows<P>(sums_.data(), K_, out_.q.high.data() + t * K_, P ? out_.q.low.data() + t * K_ : nullptr);
-    decayed_and_predicted(decays_next, t + 1, row + 1, spread);
-    if (row % refresh == refresh - 1) renew(to, x_);
-  }
-  /// The radius of dq, and the grid that it is summed on.
-  void read(std::size_t t, grids<B>& on) {
-    V sum = hn::Zero(d), sizes = hn::Zero(d);
-    for (std::size_t r = 0; r < B; ++r) {
-      const V size = size_of(t, r);
-      sum = hn::Add(sum, product_error(job_, x_.m[r], x_.e[r], size, size, job_.all.column_sum));
-      if (P) sizes = hn::MulAdd(size, x_.window[r], sizes);
-    }
-    out_.q.error[t] += hn::GetLane(hn::SumOfLanes(d, sum));
-    if (!P) return;
-    const double window = sum_window(sizes);
-    on.row = hn::Set(d, 3 * window);
-    out_.q.error[t] += window * grid_lines::columns(B, x_.spread);
-  }
-
-  void keep(std::size_t segment, const double* state) {
-    std::copy_n(state, state_size_, kept_states_.data() + segment * state_size_);
-    kept_spreads_[2 * segment] = x_.spread;
-    kept_spreads_[2 * segment + 1] = x_.power;
-    for (std::size_t r = 0; r < B; ++r) {
-      std::size_t i = 0;
-      for (const V& x : {x_.m[r], x_.e[r], x_.window[r], x_.off[r]}) hn::StoreU(x, d, kept_bound(segment, i++, r));
-      put<P>(p_[r], kept_predictions_.data() + (segment * B + r) * width());
-    }
-  }
-  [[nodiscard]] double* kept_bound(std::size_t segment, std::size_t i, std::size_t r) {
-    return kept_bounds_.data() + ((segment * 4 + i) * B + r) * lanes();
-  }
-  [[nodiscard]] double* note_at(std::size_t i, note what, std::size_t r) {
-    return notes_.data() + ((i * note_parts + what) * B + r) * width();
-  }
-
-  /// The states before each row of a segment to the tape, and what the rows did.
-  void replay(std::size_t segment) {
-    std::copy_n(kept_states_.data() + segment * state_size_, state_size_, tape_.data());
-    x_.spread = kept_spreads_[2 * segment];
-    x_.power = kept_spreads_[2 * segment + 1];
-    for (std::size_t r = 0; r < B; ++r) {
-      std::size_t i = 0;
-      for (V* x : {&x_.m[r], &x_.e[r], &x_.window[r], &x_.off[r]}) *x = hn::LoadU(d, kept_bound(segment, i++, r));
-      p_[r] = get<P>(kept_predictions_.data() + (segment * B + r) * width());
-    }
-    const std::size_t from = segment * segment_ * n_, to = std::min(T_, (segment + 1) * segment_) * n_;
-    for (std::size_t row = from; row < to; ++row) {
-      const std::size_t i = row - from;
-      const adjoint_step& s = job_.all.steps[row];
-      make_room_for(row, tape_.data() + i * state_size_);
-      tape_spreads_[i] = x_.spread;
-      number w[B];
-      for (std::size_t r = 0; r < B; ++r) {
-        number left;
-        write_of(row, r, p_[r], left, w[r]);
-        const V left_size = hn::Abs(left.high), size = hn::Abs(w[r].high);
-        const step_errors errors = errors_of<P>(s, x_.m[r], x_.e[r], x_.off[r], left_size, size);
-        put<P>(left, note_at(i, innovation, r));
-        put<P>(w[r], note_at(i, write, r));
-        hn::StoreU(errors.innovation, d, note_at(i, innovation_error, r));
-        hn::StoreU(errors.write, d, note_at(i, write_error, r));
-        hn::StoreU(x_.m[r], d, note_at(i, norm, r));
-        hn::StoreU(x_.e[r], d, note_at(i, error, r));
-        hn::StoreU(x_.window[r], d, note_at(i, window, r));
-        step_bounds<P, B>(job_, s, r, left_size, size, hn::Abs(columns_of(s_.v, row, r)), x_);
-      }
-      x_.spread += grid_lines::of_product;
-      if (row + 1 < to) pass(row, tape_.data() + i * state_size_, tape_.data() + (i + 1) * state_size_, w, false);
-    }
-  }
-
-  // In reverse.
 
   void start_reverse() {
     start(job_.with.state.empty() ? nullptr : job_.with.state.data(), cotangent_.data(), g_);
+    if constexpr (!P) sizes_of_rows<B>(K_, cotangent_.data(), room_.size_sums.data(), cotangent_sizes_.data());
     if (s_.rows() == 0) return;
     make_room_for_cotangent(T_, nullptr);
     add_outer_bounds(T_ - 1);
@@ -272,12 +82,34 @@ class column_block : columns_of_head<P> {
     const double power = job_.all.steps[s_.rows() - 1].key_power;
     grids<B> on = grids_of(g_);
     for (std::size_t r = 0; r < B; ++r) on.next[r] = hn::Mul(hn::Set(d, power), on.after[r]);
-    const reverse_rows rows{K_,         tape_.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1), key(s_.rows() - 1),
-                            sums_at(0), sums_at(1),   sums_at(2),        sums_at(3)};
-    std::fill_n(tape_.data(), state_size_, 0.0);
-    reverse_pass<P, B, true, 0>(rows, on, none, none, c, y_, total_);
+    // What it adds to the sums of the first row is 0.
+    std::fill_n(room_.tape.data(), state_size_, 0.0);
+    reverse_pass<P, B, true, 0>({K_, room_.tape.data(), cotangent_.data(), nothing(), nothing(), query(T_ - 1),
+                                 key(s_.rows() - 1), room_.key_sums.data(), room_.gate_sums.data(), true},
+                                on, none, none, c, y_, total_);
+    if constexpr (!P) grow_sizes(query(T_ - 1).high, K_, sum_of_sizes(c), cotangent_sizes_.data(), cotangent_sizes_.data());
     note_prediction(power, g_);
   }
+  /// Its tokens in reverse.
+  void backwards(std::size_t segment) {
+    replay(segment);
+    const std::size_t from = segment * rows_, to = std::min(T_ * n_, from + rows_);
+    for (std::size_t row = to; row-- > from;) reverse(row, row - from);
+  }
+  void give_state() {
+    for (std::size_t j = 0; j < K_; ++j) {
+      for (std::size_t r = 0; r < B; ++r) {
+        const number x = settled<P>(get<P>(cotangent_.data() + (j * B + r) * width()));
+        put_columns(x.high, out_.state.high.data() + j * s_.value_dim, r);
+        if constexpr (P) put_columns(x.low, out_.state.low.data() + j * s_.value_dim, r);
+      }
+    }
+    for (std::size_t r = 0; r < B; ++r) put_columns(g_.e[r], out_.state.error.data(), r);
+  }
+
+ private:
+  // In reverse.
+
   /// Line A for what token t reads.
   void add_outer_bounds(std::size_t t) {
     for (std::size_t r = 0; r < B; ++r) {
@@ -314,32 +146,34 @@ class column_block : columns_of_head<P> {
     number db = zero_number();
     for (std::size_t r = 0; r < B; ++r) {
       const V size = hn::Abs(y_[r].high);
-      const number b_y = product<P>(strength(row), y_[r]), left = get<P>(note_at(i, innovation, r));
+      const number b_y = product<P>(strength(row), y_[r]), left = get<P>(note_at(i, segment_room<P>::innovation, r));
       dv[r] = {hn::Neg(b_y.high), hn::Neg(b_y.low)};
-      w[r] = get<P>(note_at(i, write, r));
-      const V written = hn::Abs(b_y.high), m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
+      w[r] = get<P>(note_at(i, segment_room<P>::write, r));
+      const V written = hn::Abs(b_y.high), m = hn::LoadU(d, note_at(i, segment_room<P>::norm, r)),
+              e = hn::LoadU(d, note_at(i, segment_room<P>::error, r));
       const step_errors errors = errors_of<P>(s, g_.m[r], g_.e[r], g_.off[r], size, written);
       put_columns(b_y.high, out_.v.high.data() + row * s_.value_dim, r);
       if constexpr (P) put_columns(b_y.low, out_.v.low.data() + row * s_.value_dim, r);
       put_columns(errors.write, out_.v.error.data() + row * s_.value_dim, r);
       add_product<P>(db, y_[r], left);
-      of_step = hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high),
-                                               hn::LoadU(d, note_at(i, innovation_error, r)), job_.all.column_sum));
-      of_key.add(job_, g_.m[r], g_.e[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, write_error, r)), job_.all.column_sum,
-                 of_key.cotangent);
+      of_step =
+          hn::Add(of_step, product_error(job_, size, errors.prediction, hn::Abs(left.high),
+                                         hn::LoadU(d, note_at(i, segment_room<P>::innovation_error, r)), job_.all.column_sum));
+      of_key.add(job_, g_.m[r], g_.e[r], hn::Abs(w[r].high), hn::LoadU(d, note_at(i, segment_room<P>::write_error, r)),
+                 job_.all.column_sum, of_key.cotangent);
       of_key.add(job_, m, e, written, errors.write, job_.all.column_sum, of_key.state);
       all_written = hn::Add(all_written, written);
       key_sizes = hn::MulAdd(hn::Abs(w[r].high), g_.window[r], hn::MulAdd(written, window_at(i, r), key_sizes));
       step_bounds<P, B>(job_, s, r, size, written, hn::Zero(d), g_);
     }
     grids<B> on = grids_of(g_);
-    const double key_spread = g_.spread + tape_spreads_[i];
+    const double key_spread = g_.spread + room_.tape_spreads[i];
     g_.spread += grid_lines::of_product;
     note_range(g_);
-    add_one<P>(db, out_.step.high.data() + row, P ? out_.step.low.data() + row : nullptr);
+    sum_up(db, room_.step_sums.data() + i * width(), out_.step, row);
     out_.step.error[row] += hn::GetLane(hn::SumOfLanes(d, of_step));
     for (std::size_t r = 0; r < B; ++r) c[r] = outer ? cotangent_of(t - 1, r) : zero_number();
-    const double gate_spread = g_.spread + tape_spreads_[i], low_parts = g_.spread * tape_spreads_[i];
+    const double gate_spread = g_.spread + room_.tape_spreads[i], low_parts = g_.spread * room_.tape_spreads[i];
     double spread = g_.spread;
     if (decay != 0) {
       gate_radii(i, of_gate);
@@ -355,92 +189,138 @@ class column_block : columns_of_head<P> {
     }
     if (P) give_sum_radii(row, decay, key_sizes, key_spread, gate_spread, low_parts, on);
     run_reverse(row, i, decay, on, w, dv, c);
-    give_radii(row, decay, hn::GetLane(hn::SumOfLanes(d, all_written)), of_key, of_gate);
+    give_radii(row, i, decay, hn::GetLane(hn::SumOfLanes(d, all_written)) * slack, of_key, of_gate);
+    if constexpr (!P) {
+      if (outer) grow_sizes(query(t - 1).high, K_, sum_of_sizes(c), cotangent_sizes_.data(), cotangent_sizes_.data());
+    }
     note_prediction(power, g_);
-    if (row % refresh == 0) renew(cotangent_.data(), g_);
+    if (row % refresh != 0) return;
+    renew(cotangent_.data(), g_);
+    if constexpr (!P) sizes_of_rows<B>(K_, cotangent_.data(), room_.size_sums.data(), cotangent_sizes_.data());
   }
-  [[nodiscard]] V window_at(std::size_t i, std::size_t r) { return P ? hn::LoadU(d, note_at(i, window, r)) : hn::Zero(d); }
+  [[nodiscard]] V window_at(std::size_t i, std::size_t r) {
+    return P ? hn::LoadU(d, note_at(i, segment_room<P>::window, r)) : hn::Zero(d);
+  }
   /// The radius of dg of a token whose first row is on the tape at i, from the bounds after that row's step.
   void gate_radii(std::size_t i, row_radii& of_gate) {
     for (std::size_t r = 0; r < B; ++r) {
-      const V m = hn::LoadU(d, note_at(i, norm, r)), e = hn::LoadU(d, note_at(i, error, r));
+      const V m = hn::LoadU(d, note_at(i, segment_room<P>::norm, r)), e = hn::LoadU(d, note_at(i, segment_room<P>::error, r));
       of_gate.add_entries(job_, g_.m[r], g_.e[r], m, e, job_.all.gate_sum);
     }
   }
   /// dk and dg by row: of pairs from the norms of columns; of doubles, where that is nearer, from the entries of the row.
-  void give_radii(std::size_t row, int decay, double written, const row_radii& of_key, const row_radii& of_gate) {
+  void give_radii(std::size_t row, std::size_t i, int decay, double written, const row_radii& of_key, const row_radii& of_gate) {
     const std::size_t t = row / n_;
-    const double key = hn::GetLane(hn::SumOfLanes(d, of_key.whole));
-    if (P) {
-      out_.k.error[row] += key;
+    const double whole = hn::GetLane(hn::SumOfLanes(d, of_key.whole)), gate = hn::GetLane(hn::SumOfLanes(d, of_gate.whole));
+    if constexpr (P) {
+      out_.k.error[row] += whole;
+      if (decay != 0) out_.decay.error[t] += gate;
     } else {
-      add_radii(sums_at(3), sums_at(2), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), key,
+      double* const sizes = cotangent_sizes_.data();
+      add_radii(sizes, sizes_at(i), K_, of_key.rest(), of_key.most(of_key.cotangent), of_key.most(of_key.state), whole,
                 out_.k.error.data() + row * K_);
+      grow_sizes(key(row).high, K_, written, sizes, sizes);
+      if (decay == 1) out_.decay.error[t] += gate;
+      if (decay == 2)
+        add_radii(sizes, sizes_at(i), K_, of_gate.rest(), of_gate.most(of_gate.cotangent), of_gate.most(of_gate.state), gate,
+                  out_.decay.error.data() + t * K_);
+      if (decay != 0) decay_sizes(decays(t).high, decay == 2, K_, sizes);
     }
-    if (decay == 0) return;
-    const double gate = hn::GetLane(hn::SumOfLanes(d, of_gate.whole));
-    if (P || decay == 1) {
-      out_.decay.error[t] += gate;
-      return;
-    }
-    // |G| after the step is at most |G| + |k dv|.
-    const double from_cotangent = of_gate.most(of_gate.cotangent),
-                 base = of_gate.rest() + from_cotangent * job_.all.steps[row].key * written * slack;
-    add_radii(sums_at(3), sums_at(2), K_, base, from_cotangent, of_gate.most(of_gate.state), gate,
-              out_.decay.error.data() + t * K_);
   }
-  [[nodiscard]] double* sums_at(std::size_t i) { return sums_.data() + i * (K_ + 4) * width(); }
+  [[nodiscard]] static double sum_of_sizes(const number (&x)[B]) {
+    V sum = hn::Abs(x[0].high);
+    for (std::size_t r = 1; r < B; ++r) sum = hn::Add(sum, hn::Abs(x[r].high));
+    return hn::GetLane(hn::SumOfLanes(d, sum)) * slack;
+  }
+  /// One number a lane of what is summed over columns: of pairs to the sum itself, of doubles to that by lane.
+  void sum_up(const number& x, double* by_lane, column_numbers& to, std::size_t at) const {
+    if constexpr (P) {
+      add_one<P>(x, to.high.data() + at, to.low.data() + at);
+    } else {
+      hn::Store(hn::Add(hn::Load(d, by_lane), x.high), d, by_lane);
+    }
+  }
   void run_reverse(std::size_t row, std::size_t i, int decay, const grids<B>& on, const number (&w)[B], const number (&dv)[B],
                    const number (&c)[B]) {
     const std::size_t t = row / n_;
     const bool first = row % n_ == 0;
+    double* const key_sums = room_.key_sums.data() + i * room_.row;
+    double* const gate_sums = room_.gate_sums.data() + t % room_.tokens * room_.row;
     const reverse_rows rows{K_,
-                            tape_.data() + i * state_size_,
+                            state_at(i),
                             cotangent_.data(),
                             key(row),
                             decay != 0 ? decays(t) : nothing(),
                             first && row > 0 ? query(t - 1) : nothing(),
                             row > 0 ? key(row - 1) : nothing(),
-                            sums_at(0),
-                            sums_at(1),
-                            sums_at(2),
-                            sums_at(3)};
+                            key_sums,
+                            gate_sums,
+                            first_ == 0};
     for (std::size_t r = 0; r < B; ++r) total_[r] = y_[r] = zero_number();
     reverse_any<P, B>(first, decay, rows, on, w, dv, c, y_, total_);
-    add_rows<P>(sums_at(0), K_, out_.k.high.data() + row * K_, P ? out_.k.low.data() + row * K_ : nullptr);
-    if (decay == 2) add_rows<P>(sums_at(1), K_, out_.decay.high.data() + t * K_, P ? out_.decay.low.data() + t * K_ : nullptr);
+    if constexpr (P) {
+      add_rows<P>(key_sums, K_, out_.k.high.data() + row * K_, out_.k.low.data() + row * K_);
+      if (decay == 2) add_rows<P>(gate_sums, K_, out_.decay.high.data() + t * K_, out_.decay.low.data() + t * K_);
+    }
     if (decay != 1) return;
     for (std::size_t r = 1; r < B; ++r) total_[0] = sum<P>(total_[0], total_[r]);
-    add_one<P>(total_[0], out_.decay.high.data() + t, P ? out_.decay.low.data() + t : nullptr);
+    sum_up(total_[0], room_.total_sums.data() + t % room_.tokens * width(), out_.decay, t);
   }
 
-  void give_state() {
-    for (std::size_t j = 0; j < K_; ++j) {
-      for (std::size_t r = 0; r < B; ++r) {
-        const number x = settled<P>(get<P>(cotangent_.data() + (j * B + r) * width()));
-        put_columns(x.high, out_.state.high.data() + j * s_.value_dim, r);
-        if constexpr (P) put_columns(x.low, out_.state.low.data() + j * s_.value_dim, r);
-      }
-    }
-    for (std::size_t r = 0; r < B; ++r) put_columns(g_.e[r], out_.state.error.data(), r);
-  }
-
-  std::size_t segment_ = 16;
-  table kept_states_, kept_bounds_, kept_predictions_, tape_, notes_, cotangent_, sums_;
-  std::vector<double> kept_spreads_, tape_spreads_;
-  carried<B> x_, g_;              // of the state's columns and the cotangent's
-  V after_[B], needed_after_[B];  // windows after a decay, and norms that they must hold
-  number p_[B], y_[B], total_[B];
+  table cotangent_, cotangent_sizes_;
+  carried<B> g_;
+  V needed_after_[B];  // norms that windows after a decay must hold
+  number y_[B], total_[B];
 };
+
+/// The sum of one vector's lanes, which begins anew, joins `to`.
+HWY_INLINE void add_lanes_of(double* lane_sums, double* to) {
+  add_one<false>({hn::Load(d, lane_sums), hn::Zero(d)}, to, nullptr);
+  hn::Store(hn::Zero(d), d, lane_sums);
+}
+/// The sums by lane of a segment's tokens to what they are of.
+void add_lanes(segment_room<false>& room, const sequence<double>& s, std::size_t segment, column_gradients& out) {
+  const std::size_t K = s.key_dim, n = s.steps_per_token, first = segment * room.tokens, L = lanes();
+  const bool by_channel = s.decay.size() > s.tokens;
+  for (std::size_t i = 0; i < room.tokens && first + i < s.tokens; ++i) {
+    const std::size_t t = first + i;
+    add_rows<false>(room.read_sums.data() + i * room.row, K, out.q.high.data() + t * K, nullptr);
+    if (by_channel) add_rows<false>(room.gate_sums.data() + i * room.row, K, out.decay.high.data() + t * K, nullptr);
+    if (!by_channel && !s.decay.empty()) add_lanes_of(room.total_sums.data() + i * L, out.decay.high.data() + t);
+    for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
+      add_rows<false>(room.key_sums.data() + (row - first * n) * room.row, K, out.k.high.data() + row * K, nullptr);
+      add_lanes_of(room.step_sums.data() + (row - first * n) * L, out.step.high.data() + row);
+    }
+  }
+}
 
 template <bool P>
 bool run_blocks(const adjoint_job& job, column_gradients& out) {
-  column_block<P> block(job, out);
-  for (std::size_t first = 0; first < job.in.high.scan.value_dim; first += column_block<P>::columns()) {
-    if (!block.run(first)) return false;
+  const auto& s = job.in.high.scan;
+  segment_room<P> room(s);
+  std::vector<column_block<P>, line_allocator<column_block<P>>> blocks;
+  blocks.reserve((s.value_dim + column_block<P>::columns() - 1) / column_block<P>::columns());
+  for (std::size_t first = 0; first < s.value_dim; first += column_block<P>::columns())
+    blocks.emplace_back(job, out, room, first);
+  for (auto& block : blocks) block.start_forwards();
+  const std::size_t segments = (s.tokens + room.tokens - 1) / room.tokens;
+  const auto stopped = [&] { return job.stop && job.stop->load(std::memory_order_relaxed); };
+  for (std::size_t segment = 0; segment + 1 < segments; ++segment) {
+    if (stopped()) return false;
+    for (auto& block : blocks) block.forwards(segment);
   }
-  return true;
+  for (auto& block : blocks) block.start_reverse();
+  for (std::size_t segment = segments; segment-- > 0;) {
+    if (stopped()) return false;
+    for (auto& block : blocks) block.backwards(segment);
+    if constexpr (!P) add_lanes(room, s, segment, out);
+  }
+  for (auto& block : blocks) block.give_state();
+  return std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.in_range(); });
 }
+
+/// The lanes of a vector here.
+std::size_t count_lanes() { return lanes(); }
 
 bool run(const adjoint_job& job, bool pairs, column_gradients& out) {
   return pairs ? run_blocks<true>(job, out) : run_blocks<false>(job, out);
@@ -453,11 +333,12 @@ HWY_AFTER_NAMESPACE();
 namespace deltaproof::tiers {
 
 HWY_EXPORT(run);
+HWY_EXPORT(count_lanes);
 
 bool run_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs, double range,
                  const std::atomic<bool>* stop, column_gradients& out) {
   const auto& s = in.high.scan;
-  const adjoint_factors all = factors_of_adjoint(in, with, pairs);
+  const adjoint_factors all = factors_of_adjoint(in, with, pairs, HWY_DYNAMIC_DISPATCH(count_lanes)());
   if (!all.fits) return false;
   out = {};
   // Sums are added in whole vectors, beyond the last row too: zeros.

@@ -89,7 +89,7 @@ double power_above(double x) {
   return std::ldexp(1.0, exponent);
 }
 
-adjoint_factors factors_of_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs) {
+adjoint_factors factors_of_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs, std::size_t lanes) {
   const auto& s = in.high.scan;
   const std::size_t K = s.key_dim;
   adjoint_factors out;
@@ -101,8 +101,9 @@ adjoint_factors factors_of_adjoint(const double_double_head& in, const column_co
     constexpr double unit = pair_unit / adjoint_pair_unit;  // a power of two
     for (double* e : {&le.key, &le.query, &le.step, &le.decay, &le.step_floor, &le.decay_floor}) *e *= unit;
   }
-  // Both products of each vector of a block, its lanes, the blocks.
-  const double sums = static_cast<double>((s.value_dim + 7) / 8) + 16;
+  // Of pairs both products of each vector of a block, its lanes, the blocks; of doubles those of all blocks, their lanes.
+  const double sums = pairs ? static_cast<double>((s.value_dim + 7) / 8) + 16
+                            : static_cast<double>(2 * ((s.value_dim + lanes - 1) / lanes + 3) + lanes + 2);
   const bool per_channel = s.decay.size() != s.tokens;
   out.grid = {static_cast<double>(K), std::sqrt(static_cast<double>(K)) / 16 * slack};
   out.column_sum = gamma_of(sums, pairs);

@@ -65,6 +65,8 @@ struct adjoint_factors {
   bool fits = true;  ///< keys, steps, queries and decays are 0 or within 2^+-300, values and cotangents below 2^600
 };
 
-[[nodiscard]] adjoint_factors factors_of_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs);
+/// Of doubles that are summed over columns in so many `lanes`.
+[[nodiscard]] adjoint_factors factors_of_adjoint(const double_double_head& in, const column_cotangents& with, bool pairs,
+                                                 std::size_t lanes);
 
 }  // namespace deltaproof::tiers
