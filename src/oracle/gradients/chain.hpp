@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
-#include "oracle/gradients/mpfr_ball.hpp"
+#include "oracle/mpfr_ball.hpp"
 
 namespace deltaproof {
 

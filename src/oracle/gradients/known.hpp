@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "deltaproof/oracle/certified_rows.hpp"
-#include "oracle/gradients/mpfr_ball.hpp"
 #include "oracle/lower_mpfr.hpp"
+#include "oracle/mpfr_ball.hpp"
 #include "oracle/pair_field.hpp"
 #include "oracle/solve/decided.hpp"
 #include "support/widest_vectors.hpp"
