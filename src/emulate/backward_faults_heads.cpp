@@ -23,7 +23,7 @@ backward_fault_table head_gradient_faults() {
        with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
       {"dh0-unwritten", "dinitial_state", "the gradient of the initial state is not written", paths::both, with_initial_state,
        after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
-      {"tail-gradients-unwritten", "dq_hat", "the rows of the last, partial chunk are not written", paths::chunk, tails,
+      {"tail-gradients-unwritten", "dv", "the rows of the last, partial chunk are not written", paths::chunk, tails,
        after_step(head,
                   [](auto& s) {
                     const std::size_t n = s.all.steps_per_token, C = s.plan.chunk, rows = s.dk.rows(), first = rows / C * C;

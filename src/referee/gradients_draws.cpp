@@ -298,7 +298,8 @@ kept_runs draw_samples(const gradient_trial& t) {
 }
 
 drawn_gradients drawn_once(const gradient_trial& t) {
-  const std::string key = "gradients " + t.lanes_key();
+  // Beside outputs, runs are those that a check of outputs makes too.
+  const std::string key = (t.r.has_outputs() ? "gradients beside outputs " : "gradients ") + t.lanes_key();
   // Which elements are left out depends on the formats of the result.
   const bool reusable = std::all_of(t.lanes.begin(), t.lanes.end(), [](const gradient_lane& at) { return at.whole; });
   kept_runs runs;

@@ -98,6 +98,23 @@ double over_all(const gradient_part& part, const std::function<double(std::size_
   return elements > 0 ? largest * std::sqrt(squares / elements) : 0;
 }
 
+/// What cancels in dg: it is a sum of <S, dS> and of o do, less v dv, and that is largest where the others are. Of one channel.
+double largest_term_of_dg(const gradient_trial& t, const gradient_lane& at, std::size_t head, std::size_t channels) {
+  const auto dv = std::find_if(at.parts.begin(), at.parts.end(),
+                               [&](const gradient_part& part) { return part.name() == "dv" && part.head == head; });
+  const std::vector<double>& exact = t.exact.truth.tensors.find("dv")->second.value;
+  std::vector<double> v(dv->width);
+  double largest = 0;
+  for (std::size_t row = 0; row < dv->rows; ++row) {
+    const std::size_t first = dv->first + row * dv->stride;
+    t.p.v.read(first, v);
+    double sum = 0;
+    for (std::size_t j = 0; j < v.size(); ++j) sum += std::fabs(v[j] * exact[first + j]);
+    largest = std::max(largest, std::isfinite(sum) ? sum : 0);
+  }
+  return largest / static_cast<double>(channels);
+}
+
 /// The gradients of one lane, `samples` those of its runs in the formats alone. Whoever uses a gradient adds it up over tokens:
 /// each is looked at as a whole, for a few tokens that lose more than others lose nothing in the sum.
 void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_variant& alone, std::size_t i,
@@ -124,7 +141,13 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     cost.magnitude = over_all(part, [&](std::size_t b) { return runs.places[next + 2 * b].truth; });
     for (std::size_t d = 0; d < samples.size(); ++d)
       cost.alone[d % 2].push_back(over_all(part, [&](std::size_t b) { return samples[d][k].rms[b]; }));
-    cost.least.fill(unit_roundoff(stored_gradient_format(alone, t.p, part.name())) / 2 * cost.magnitude);
+    const double unit = unit_roundoff(stored_gradient_format(alone, t.p, part.name()));
+    cost.least.fill(unit / 2 * cost.magnitude);
+    // One token from no state: dg is 0, and what cancels to it has been rounded.
+    if (cost.magnitude == 0 && part.name() == "dg") {
+      cost.magnitude = largest_term_of_dg(t, at, part.head, part.width);
+      cost.least.fill(unit * cost.magnitude);
+    }
     cost.runs = &whole;
     cost.tensor = part.name();
     next += 2 * part.where.size();

@@ -54,9 +54,10 @@ void take_mask(const std::vector<bool>* mask, std::size_t tokens, std::size_t un
 std::string gradient_trial::lanes_key() const {
   std::string key = std::to_string(runs);
   for (const gradient_lane& at : lanes) {
-    for (const gradient_part& part : at.parts)
-      key += part.where.empty() ? "/"
-                                : "/" + std::to_string(part.where.front().first) + "-" + std::to_string(part.where.back().last);
+    for (const gradient_part& part : at.parts) {
+      key += part.judged ? "/" : "/no ";
+      if (!part.where.empty()) key += std::to_string(part.where.front().first) + "-" + std::to_string(part.where.back().last);
+    }
   }
   for (const std::size_t i : slice) key += "," + std::to_string(i);
   return key;

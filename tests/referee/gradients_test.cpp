@@ -248,6 +248,52 @@ TEST(gradients_by_plan, a_plan_without_a_backward_section_measures_them) {
   EXPECT_THAT(testing::thrown([&] { (void)check(p, r, options); }), HasSubstr("has no [backward] section"));
 }
 
+// With no state before it one token's gate changes nothing: dg is exactly 0, and sums that cancel leave their roundings there.
+TEST(gradients_by_plan, of_one_token_from_no_state_are_no_reason_to_call_a_plan_inadequate) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    problem p = made(op, 1, 2);
+    p.initial_state.reset();
+    const plan declared = plan_named(preset_of(op));
+    const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+    const std::vector<double> dg = r.gradients.at("dg").to_doubles();
+    const bool cancels = std::any_of(dg.begin(), dg.end(), [](double x) { return x != 0; });
+    EXPECT_TRUE(cancels || op == op_kind::kda);
+    const check_report report = judged(p, r, declared.name);
+    EXPECT_TRUE(report.conformance->adequacy.adequate) << report.conformance->adequacy.reason;
+    EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+  }
+  // In tf32 what cancels is off by 2^-11 of it, which is no rounding of dg.
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 1;
+  g.key_dim = g.value_dim = 32;
+  g.dtype = fp32;
+  g.initial_state = "none";
+  g.cotangents = true;
+  const problem p = generate(g);
+  const plan declared = plan_named("fla-chunk-gdn");
+  const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+  EXPECT_FALSE(judged(p, r, declared.name).conformance->adequacy.adequate);
+}
+
+// Results of one memory with and without outputs, or without one gradient: each has the limits that it has alone.
+TEST(gradients_by_plan, memory_changes_no_limit) {
+  const problem p = made(op_kind::gated_delta_rule);
+  const plan declared = plan_named("fla-chunk-gdn");
+  const result both = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+  result alone = both, less = both;
+  alone.o = tensor();
+  alone.final_state.reset();
+  less.gradients.erase("dg");
+  const auto memory = make_referee_memory();
+  for (const result* r : std::initializer_list<const result*>{&alone, &less, &both, &alone}) {
+    const check_report fresh = judged(p, *r, declared.name), remembered = judged(p, *r, declared.name, false, memory);
+    ASSERT_EQ(fresh.conformance->statistics.size(), remembered.conformance->statistics.size());
+    for (std::size_t i = 0; i < fresh.conformance->statistics.size(); ++i)
+      EXPECT_EQ(fresh.conformance->statistics[i].limit.value, remembered.conformance->statistics[i].limit.value) << i;
+  }
+}
+
 TEST(gradients_by_plan, of_a_few_drawn_kernels_raise_no_alarm) {
   for (const std::string& name : testing::backward_preset_names()) {
     const testing::gradient_alarm_count found = testing::gradient_alarms(plan_named(name), 0, scaled(2));
