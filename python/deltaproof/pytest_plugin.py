@@ -81,6 +81,7 @@ class Checker:
         *,
         library: str | None = None,
         chunk_size: int | None = None,
+        poison: bool = True,
         words: dict[str, Any] | None = None,
         accept: tuple[str, ...] = ("holds",),
         **options: Any,
@@ -90,7 +91,7 @@ class Checker:
 
         __tracebackhide__ = True
         given = getattr(problem, "problem", problem)
-        result = differentiate(fn, given, library=library, chunk_size=chunk_size, **(words or {}))
+        result = differentiate(fn, given, library=library, chunk_size=chunk_size, poison=poison, **(words or {}))
         return self(given, result, plan, accept=accept, **options)
 
     def _place(self) -> Path:

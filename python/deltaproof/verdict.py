@@ -18,7 +18,7 @@ from ._core import format_error
 from .exchange import Problem, ProblemLike, Result, ResultLike, is_path, problem_file, result_file
 from .messages import in_python, python_words
 from .recorder import GRADIENTS
-from .tensors import converted
+from .tensors import converted, poisoned
 
 
 class _not_held(AssertionError):
@@ -248,6 +248,7 @@ def differentiate(
     *,
     library: str | None = None,
     chunk_size: int | None = None,
+    poison: bool = True,
     **words: Any,
 ) -> Result:
     """Runs `fn` and then its backward pass on the problem's cotangents: torch's autograd, or `jax.vjp`.
@@ -255,7 +256,8 @@ def differentiate(
     fn: takes a Problem and returns o, or (o, final_state). problem: a Problem or Case with do, dfinal_state or both; on the device
     its tensors are on. library: "torch" or "jax"; None: jax where q is an array of JAX, else torch. chunk_size and words: of the
     Result (kernel, path, state_layout, producer). An input that fn does not use, or detaches, has a gradient of zeros: that is what
-    training with fn would see. Drop it from the Result's gradients where it shall not be judged.
+    training with fn would see. Drop it from the Result's gradients where it shall not be judged. poison: memory that fn and its backward
+    pass ask torch for without values holds NaN, so that an element that is never written shows; False: whatever lies there.
     """
     given = getattr(problem, "problem", problem)
     if library is None:
@@ -267,7 +269,8 @@ def differentiate(
             "differentiate: the problem has neither do nor dfinal_state; make it with cases(..., cotangents=True), or give them"
         )
     given = given.jax() if library == "jax" else given.torch()
-    o, state, gradients = (_by_vjp if library == "jax" else _by_autograd)(fn, given)
+    with poisoned() if poison and library == "torch" else contextlib.nullcontext():
+        o, state, gradients = (_by_vjp if library == "jax" else _by_autograd)(fn, given)
     return Result(o, state, chunk_size=chunk_size, gradients=gradients, **words)
 
 
@@ -318,6 +321,7 @@ def check_gradients(
     *,
     library: str | None = None,
     chunk_size: int | None = None,
+    poison: bool = True,
     words: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Verdict:
@@ -326,9 +330,8 @@ def check_gradients(
     A plan with a [backward] section judges outputs and gradients; by one without it gradients are measured, and limited by max_error.
     `gradient_identities` judges them without a plan."""
     given = getattr(problem, "problem", problem)
-    return check(
-        given, differentiate(fn, given, library=library, chunk_size=chunk_size, **(words or {})), plan, **options
-    )
+    result = differentiate(fn, given, library=library, chunk_size=chunk_size, poison=poison, **(words or {}))
+    return check(given, result, plan, **options)
 
 
 @dataclass(frozen=True)

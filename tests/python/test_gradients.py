@@ -100,6 +100,32 @@ def test_an_input_that_is_detached_has_a_gradient_of_zeros(problem):
     assert rest and "not in the result, so not judged: dg" in rest.reason
 
 
+class last_keys_unwritten(torch.autograd.Function):
+    """The identity on k. Its backward pass leaves the rows of the last tokens as it finds them."""
+
+    @staticmethod
+    def forward(ctx, k):
+        return k.clone()
+
+    @staticmethod
+    def backward(ctx, dk):
+        out = torch.empty_like(dk)
+        out[:, :-8] = dk[:, :-8]
+        return out
+
+
+def test_a_gradient_that_is_not_written_is_refuted_whatever_lay_in_memory(problem):
+    def tail_unwritten(p):
+        return loop(dataclasses.replace(p, k=last_keys_unwritten.apply(p.k)))
+
+    found = deltaproof.differentiate(tail_unwritten, problem).gradients["dk"]
+    assert found[:, -8:].isnan().all() and not found[:, :-8].isnan().any()
+    verdict = deltaproof.check_gradients(tail_unwritten, problem, plan=False, words={"path": "recurrent"})
+    assert verdict.word == "refuted" and "dk" in verdict.reason, verdict.text
+    given = deltaproof.differentiate(loop, problem, poison=False).gradients
+    assert all(torch.equal(x, given[name]) for name, x in deltaproof.differentiate(loop, problem).gradients.items())
+
+
 def test_what_is_missing_is_said(problem):
     silent = dataclasses.replace(problem, do=None, dfinal_state=None)
     with pytest.raises(deltaproof.format_error, match="cotangents=True"):
