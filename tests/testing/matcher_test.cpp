@@ -5,15 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "deltaproof/check/witness.hpp"
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rounded.hpp"
@@ -144,6 +148,65 @@ TEST(keeps_plan, takes_views_with_the_state_in_either_order) {
   // The same bits read as (V, K): the state is then transposed, and that is seen.
   view.state_layout = layout_kind::vk;
   EXPECT_THAT(view, Not(keeps_plan(p, "fla-chunk-delta", {.judge = {.power = false}, .witness = ""})));
+}
+
+problem with_cotangents() {
+  generation g;
+  g.regime = "typical";
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 70;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "normal";
+  g.cotangents = true;
+  return generate(g);
+}
+
+result with_gradients(const problem& p, const char* fault = nullptr) {
+  emulation_options how;
+  how.stages = true;
+  if (fault != nullptr) how.planted = &fault_named(fault);
+  result r = emulate_gradients(p, gradient_variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 32).front(), how);
+  r.kernel = "a kernel of this test";
+  return r;
+}
+
+TEST(keeps_plan, judges_gradients_with_outputs_or_alone) {
+  const problem p = with_cotangents();
+  const witness_folder place;
+  EXPECT_THAT(with_gradients(p), keeps_plan(p, "fla-chunk-gdn"));
+  const result bad = with_gradients(p, "hdh-missing");
+  EXPECT_THAT(explanation(bad, keeps_plan(p, "fla-chunk-gdn")),
+              AllOf(HasSubstr("did not match"), HasSubstr("\nfirst bad    dg_local"), HasSubstr("\ndiagnosis    hdh-missing"),
+                    HasSubstr("\nagain        deltaproof replay ")));
+  const auto matcher = keeps_plan(p, "fla-chunk-gdn", {.judge = {.power = false}, .witness = ""});
+  const result good = with_gradients(p);
+  for (const auto& [name, right] : good.gradients) {
+    result_view view{.o = {}, .final_state = {}, .chunk_size = 32};
+    for (const auto& [other, t] : good.gradients) view.gradients.emplace(other, tensor_view(t));
+    EXPECT_THAT(view, matcher) << name;
+    std::vector<double> values = right.to_doubles();
+    for (double& x : values) x *= 2;
+    const tensor wrong = tensor::from_doubles(right.element_format(), right.shape(), values, name);
+    view.gradients.erase(name);
+    view.gradients.emplace(name, tensor_view(wrong));
+    EXPECT_THAT(explanation(view, matcher), AllOf(HasSubstr("did not match"), HasSubstr("first bad    " + name))) << name;
+  }
+}
+
+// Buffers are filled with NaN before the kernel runs: what it never writes is seen, whatever lay there.
+TEST(keeps_plan, sees_elements_of_a_gradient_that_were_never_written) {
+  const problem p = with_cotangents();
+  const result r = with_gradients(p);
+  std::vector<float> dinitial_state(16 * 16, std::numeric_limits<float>::quiet_NaN());
+  const std::vector<double> values = r.gradients.at("dinitial_state").to_doubles();
+  std::copy(values.begin(), values.end(), dinitial_state.begin());
+  result_view view{.o = tensor_view(r.o), .final_state = tensor_view(*r.final_state), .chunk_size = 32};
+  view.gradients.emplace("dinitial_state", tensor_view(std::span<const float>(dinitial_state), {1, 1, 16, 16}));
+  const auto matcher = keeps_plan(p, "fla-chunk-gdn", {.judge = {.power = false}, .witness = ""});
+  EXPECT_THAT(view, matcher);
+  dinitial_state.back() = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(explanation(view, matcher), AllOf(HasSubstr("did not match"), HasSubstr("dinitial_state")));
 }
 
 TEST(keeps_plan, refuses_what_is_no_result_of_the_problem) {
