@@ -136,6 +136,7 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
     throw shape_error(whole.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(w[s].tokens) +
                       " tokens and the parts together " + std::to_string(done[s]) + "; give every part, in the order of time");
   }
+  if (!whole.gave.gradients.empty()) require_handed_back(whole, parts, notes);
 }
 
 void compare_split(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {

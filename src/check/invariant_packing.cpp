@@ -57,7 +57,7 @@ tensor stacked_states(const std::vector<const tensor*>& list, std::size_t sequen
 /// What a map of a result holds under `name`. Throws: format_error where it lacks it.
 const tensor& held(const std::map<std::string, tensor>& of, const std::string& name, const char* kind, const recorded_run& r) {
   const auto found = of.find(name);
-  if (found == of.end()) throw format_error("packed: " + r.result_path + " lacks the " + kind + " " + name);
+  if (found == of.end()) throw format_error(r.result_path + " lacks the " + kind + " " + name);
   return found->second;
 }
 
@@ -150,32 +150,56 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
   return out;
 }
 
+namespace {
+
+/// A tensor of the whole's tokens: those of each part's sequences, one after the other. `steps`: rows a token.
+template <class Of>
+tensor joined_rows(const problem& p, std::span<const recorded_run> parts, const std::string& name, std::size_t steps,
+                   const Of& of) {
+  const tensor& last = of(parts.back());
+  const auto w = p.sequences();
+  std::vector<std::size_t> shape = last.shape();
+  shape[0] = p.batch();
+  shape[1] = p.tokens() * steps;
+  const std::size_t row = rows{&last, 0, 0}.width() * element_bytes(last), bytes = element_count(shape) * element_bytes(last);
+  const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]());
+  std::vector<std::size_t> done(w.size(), 0);
+  for (const recorded_run& part : parts) {
+    const tensor& t = of(part);
+    if (t.dtype() != last.dtype())
+      throw format_error(part.result_path + ": " + name + " is " + t.dtype() + " and " + last.dtype() +
+                         " in the last part; record one format");
+    const auto own = part.given.sequences();
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      const auto from = rows{&t, flat_token(part.given, own[s]) * steps, own[s].tokens * steps}.bytes();
+      std::copy(from.begin(), from.end(), buffer.get() + (flat_token(p, w[s]) + done[s]) * steps * row);
+      done[s] += own[s].tokens;
+    }
+  }
+  return tensor(last.element_format(), shape, buffer, bytes, name);
+}
+
+}  // namespace
+
 result concatenated(const recorded_run& whole, std::span<const recorded_run> parts) {
   const problem& p = whole.given;
   result out = parts.back().gave;
   out.stages.clear();
+  out.gradients.clear();
+  out.backward_stages.clear();
   out.metadata.clear();
   out.problem_sha256.clear();
   out.kernel = whole.gave.kernel;
   out.path = whole.gave.path;
   out.chunk_size = whole.gave.chunk_size;
-  const auto w = p.sequences();
-  const std::size_t row = p.value_heads() * p.value_dim() * element_bytes(out.o);
-  const std::size_t bytes = p.batch() * p.tokens() * row;
-  const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]());
-  std::vector<std::size_t> done(w.size(), 0);
-  for (const recorded_run& part : parts) {
-    if (part.gave.o.dtype() != out.o.dtype())
-      throw format_error(part.result_path + ": o is " + part.gave.o.dtype() + " and " + out.o.dtype() +
-                         " in the last part; record one format");
-    const auto s_of_part = part.given.sequences();
-    for (std::size_t s = 0; s < w.size(); ++s) {
-      const auto from = rows{&part.gave.o, flat_token(part.given, s_of_part[s]), s_of_part[s].tokens}.bytes();
-      std::copy(from.begin(), from.end(), buffer.get() + (flat_token(p, w[s]) + done[s]) * row);
-      done[s] += s_of_part[s].tokens;
-    }
+  out.o = joined_rows(p, parts, "o", 1, [](const recorded_run& r) -> const tensor& { return r.gave.o; });
+  for (const auto& [name, t] : whole.gave.gradients) {
+    const auto of = [&name = name](const recorded_run& r) -> const tensor& {
+      return held(r.gave.gradients, name, "gradient", r);
+    };
+    const std::size_t steps = name == "dq" || name == "dg" ? 1 : p.num_householder;
+    out.gradients.emplace(name, name == "dinitial_state" ? of(parts.front()) : joined_rows(p, parts, name, steps, of));
   }
-  out.o = tensor(out.o.element_format(), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}, buffer, bytes, "o");
   return out;
 }
 

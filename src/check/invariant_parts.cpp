@@ -215,18 +215,17 @@ void require_same_cotangents(const recorded_run& whole, std::size_t sequence, co
   same("dfinal_state", whole.given.d_final_state, part.given.d_final_state, sequence * heads, at * heads, heads);
 }
 
-void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes) {
-  const std::optional<tensor> left = before.gave.final_state_kv();
-  if (!left)
-    throw format_error(before.result_path +
-                       ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
-  const auto& given = part.given.initial_state;
-  const bool narrower = given && given->dtype() != left->dtype();
+namespace {
+
+/// The state `given` to a call is what another `left`, rounded to nearest where it is narrower; nothing given is zeros.
+void require_same_values(const recorded_run& part, const char* name, const std::optional<tensor>& given, const tensor& left,
+                         const std::string& whose, const char* remedy, notes_list& notes) {
+  const bool narrower = given && given->dtype() != left.dtype();
   std::size_t differing = 0;
   double largest = 0;
   std::optional<std::size_t> first;
-  for (std::size_t i = 0; i < left->size(); ++i) {
-    const double x = left->at(i), y = given ? given->at(i) : 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const double x = left.at(i), y = given ? given->at(i) : 0;
     const double want = narrower ? round_nearest(x, given->element_format()) : x;
     if (want == y && (!given || std::signbit(want) == std::signbit(y))) continue;
     ++differing;
@@ -234,15 +233,58 @@ void require_carried(const recorded_run& before, const recorded_run& part, notes
     if (!first) first = i;
   }
   if (first) {
-    throw domain_error(part.problem_path + ": initial_state is not the final_state of " + before.result_path + ": " +
-                       std::to_string(differing) + " of " + std::to_string(left->size()) + " entries differ, by up to " +
-                       detail::general(largest, 4) + "; the first at " + index_text(*left, *first) + ", " +
-                       (given ? value_text(*given, *first) : "0 (absent)") + " after " + value_text(*left, *first) +
-                       "; start each part from the state that the part before it left, or give the parts in their order in time");
+    throw domain_error(part.problem_path + ": " + name + " is not the " + whose + ": " + std::to_string(differing) + " of " +
+                       std::to_string(left.size()) + " entries differ, by up to " + detail::general(largest, 4) +
+                       "; the first at " + index_text(left, *first) + ", " + (given ? value_text(*given, *first) : "0 (absent)") +
+                       " after " + value_text(left, *first) + "; " + remedy);
   }
   if (narrower)
-    notes.push_back(part.problem_path + ": initial_state is " + given->dtype() + ", the " + left->dtype() +
-                    " final_state before it rounded to nearest");
+    notes.push_back(part.problem_path + ": " + name + " is " + given->dtype() + ", the " + left.dtype() + " " + whose +
+                    " rounded to nearest");
+}
+
+}  // namespace
+
+void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes) {
+  const std::optional<tensor> left = before.gave.final_state_kv();
+  if (!left)
+    throw format_error(before.result_path +
+                       ": tensor final_state is missing; a split needs the state that each part but the last leaves: record it");
+  require_same_values(part, "initial_state", part.given.initial_state, *left, "final_state of " + before.result_path,
+                      "start each part from the state that the part before it left, or give the parts in their order in time",
+                      notes);
+}
+
+void require_handed_back(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
+  const auto w = whole.given.sequences();
+  std::vector<std::size_t> done(w.size(), 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const recorded_run& part = parts[i];
+    if (part.given.d_o.has_value() != whole.given.d_o.has_value())
+      throw format_error(part.problem_path + ": tensor do is " + (part.given.d_o ? "there" : "absent") + ", and not in " +
+                         whole.problem_path +
+                         "; gradients are compared for the same cotangents: record both from the same tensors");
+    for (std::size_t s = 0; s < w.size(); ++s) {
+      const sequence_range own = sequence_at(part.given, s);
+      if (whole.given.d_o)
+        require_same_rows(part, "do", {&*whole.given.d_o, flat_token(whole.given, w[s]) + done[s], own.tokens},
+                          {&*part.given.d_o, flat_token(part.given, own), own.tokens});
+      done[s] += own.tokens;
+    }
+    if (i + 1 < parts.size()) {
+      const auto left = parts[i + 1].gave.gradients.find("dinitial_state");
+      if (left == parts[i + 1].gave.gradients.end())
+        throw format_error(
+            parts[i + 1].result_path +
+            ": gradient dinitial_state is missing; a split needs what each part but the first gives back: record it");
+      require_same_values(part, "dfinal_state", part.given.d_final_state, left->second,
+                          "dinitial_state of " + parts[i + 1].result_path,
+                          "run the backward pass of the last part first, and give each what the part after it gave back", notes);
+    } else if (whole.given.d_final_state) {
+      require_same_values(part, "dfinal_state", part.given.d_final_state, *whole.given.d_final_state,
+                          "dfinal_state of " + whole.problem_path, "record both from the same tensors", notes);
+    }
+  }
 }
 
 void require_padding(const recorded_run& whole, std::size_t first, std::size_t tokens) {

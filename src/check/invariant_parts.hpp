@@ -42,6 +42,9 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
 void require_same_cotangents(const recorded_run& whole, std::size_t sequence, const recorded_run& part, std::size_t at);
 /// The initial state of each sequence of `part` is the final state `before` left, rounded to nearest where it is narrower.
 void require_carried(const recorded_run& before, const recorded_run& part, notes_list& notes);
+/// For gradients: do of each part is that of the whole, and its dfinal_state the dinitial_state of the part after it, rounded to
+/// nearest where it is narrower; of the last part, the whole's dfinal_state. Throws: format_error, domain_error.
+void require_handed_back(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes);
 /// Steps that cannot change a state: b = 0 or k = 0, and no decay. Throws: domain_error at the first token that may.
 void require_padding(const recorded_run& whole, std::size_t first, std::size_t tokens);
 /// The same kernel, path and chunk_size, without which nobody promises the same bits. Throws: format_error.
