@@ -119,8 +119,11 @@ std::string radius_because(const check_report& report) {
   });
   if (gradients)
     text +=
-        "; that gradients are the derivative of the recurrence is machine-checked: algebra.adjoint.run_transposed; their radius, "
-        "and what normalisation, activation and rule make of them, is not";
+        "; that gradients are the derivative is machine-checked: of the recurrence algebra.adjoint.run_transposed, through the "
+        "rule "
+        "algebra.gradient_chain.rule_row_transposed, through the normalisation algebra.gradient_chain.norm_transposed; their "
+        "radius "
+        "is not";
   return text;
 }
 
@@ -381,5 +384,5 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: algebra.adjoint.run_transposed, float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error,
-// proved: float.tier_run.one_step
+// proved: algebra.adjoint.run_transposed, algebra.gradient_chain.rule_step_moves, algebra.gradient_chain.norm_transposed,
+// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step

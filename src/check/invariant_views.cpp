@@ -118,10 +118,21 @@ json judged_json(const judged_run& run) {
   return j;
 }
 
+/// The theorem that an identity of gradients follows from, by its name in the index of proofs/README.md.
+std::string_view theorem_of(std::string_view identity) {
+  if (identity == "I1") return "algebra.adjoint.reads_agree";
+  if (identity == "I2") return "algebra.gradient_chain.rule_writes_agree";
+  if (identity == "I3") return "algebra.adjoint_run.run_log_decays";
+  if (identity == "I4") return "algebra.adjoint.run_sums";
+  if (identity == "I4M") return "algebra.adjoint.run_value_sums";
+  return "algebra.gradient_chain.rule_key_sums";
+}
+
 json identities_json(const gradient_identities& g) {
   json j{{"identities", json::array()}, {"visible_errors", json::object()}, {"blind", g.blind}};
   for (const identity_report& i : g.identities) {
     json one{{"name", i.name}, {"statement", i.statement}, {"missing", i.missing.empty() ? json(nullptr) : json(i.missing)}};
+    one["because"] = theorem_of(i.name);
     one["verdict"] = i.missing.empty() ? json(name_of(i.judged)) : json(nullptr);
     one["equations"] = i.equations;
     one["heads"] = i.heads;
@@ -275,3 +286,7 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.adjoint.reads_agree, algebra.adjoint.run_value_sums, algebra.adjoint_run.run_log_decays,
+// proved: algebra.gradient_chain.rule_writes_agree, algebra.gradient_chain.rule_key_sums

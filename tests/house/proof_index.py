@@ -80,7 +80,7 @@ class Index:
         cited = set()
         for report in self.root.glob("reports/*.json"):
             cited |= set(re.findall(r'"theorem": "([^"]+)"', report.read_text(encoding="utf-8")))
-        for code in (*self.root.glob("src/check/check_views.cpp"), *self.root.glob("src/studies/**/*.cpp")):
+        for code in (*self.root.glob("src/check/*_views.cpp"), *self.root.glob("src/studies/**/*.cpp")):
             text = re.sub(r"proved:.*", "", code.read_text(encoding="utf-8"))
             cited |= set(re.findall(r"\b(?:algebra|ode|float|bridge)\.[a-z_]+\.[a-z][a-z0-9_]+", text))
         for name in sorted(cited - set(indexed)):

@@ -112,6 +112,7 @@ with tempfile.TemporaryDirectory() as name:
     if slopes_hold:
         spoilt("invariant", "gradients without an identity", slopes_hold, lambda a: a["gradients"]["identities"].pop())
         spoilt("invariant", "an identity without its limit", slopes_hold, lambda a: a["gradients"]["identities"][0].pop("limit"))
+        spoilt("invariant", "an identity without its theorem", slopes_hold, lambda a: a["gradients"]["identities"][0].pop("because"))
         spoilt("invariant", "no identities at all", slopes_hold, lambda a: a.pop("gradients"))
 
     cases = "".join(

@@ -84,5 +84,6 @@ struct identity_options {
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: algebra.adjoint.reads_agree, algebra.adjoint.writes_agree, algebra.adjoint.sums_agree,
-// proved: algebra.adjoint.log_decays_sum, algebra.adjoint.value_sums_agree, algebra.adjoint.key_sums_symmetric,
-// proved: algebra.adjoint.run_value_sums, algebra.adjoint.run_sums
+// proved: algebra.adjoint.value_sums_agree, algebra.adjoint.key_sums_symmetric, algebra.adjoint.run_value_sums,
+// proved: algebra.adjoint_run.run_log_decays, algebra.adjoint_run.run_key_sums, algebra.gradient_chain.rule_writes_agree,
+// proved: algebra.gradient_chain.rule_key_sums, algebra.gradient_chain.norm_radial

@@ -318,3 +318,7 @@ class adjoint_certifier {
 };
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.ordered_product.ordered_product_transposed, algebra.adjoint_run.back_transposed,
+// proved: algebra.adjoint_run.run_cotangent

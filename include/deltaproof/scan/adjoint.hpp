@@ -121,6 +121,7 @@ template <class S>
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: algebra.adjoint.cotangent_transition, algebra.adjoint.row_transposed, algebra.adjoint.reads_agree,
-// proved: algebra.adjoint.writes_agree, algebra.adjoint.sums_agree, algebra.adjoint.value_sums_agree,
-// proved: algebra.adjoint.key_sums_symmetric, algebra.adjoint.run_value_sums, algebra.adjoint.run_transposed
+// proved: algebra.ordered_product.ordered_product_transposed, algebra.adjoint.cotangent_transition,
+// proved: algebra.adjoint.row_transposed, algebra.adjoint.reads_agree, algebra.adjoint.writes_agree, algebra.adjoint.sums_agree,
+// proved: algebra.adjoint.value_sums_agree, algebra.adjoint.key_sums_symmetric, algebra.adjoint.run_value_sums,
+// proved: algebra.adjoint.run_transposed, algebra.adjoint_run.back_transposed, algebra.adjoint_run.run_cotangent

@@ -85,6 +85,23 @@ elim: r => [|r IH]; first by rewrite det1 big_geq.
 case: (leqP s r) => sr; last by rewrite ordered_product_empty // det1 big_geq.
 by rewrite ordered_product_last // det_mulmx IH big_nat_recr.
 Qed.
+
+Lemma ordered_product_shift (A : nat -> 'M[R]_d) s r : ordered_product A s.+1 r.+1 = ordered_product (fun t => A t.+1) s r.
+Proof.
+elim: r => [|r IH]; first by rewrite ordered_product_empty.
+case: (leqP s r) => sr; last by rewrite !ordered_product_empty.
+by rewrite (@ordered_product_last _ _ A s.+1 r.+1) // IH [RHS]ordered_product_last.
+Qed.
+
+(** The transpose of a product is the product of the transposes, against the order of time. *)
+Theorem ordered_product_transposed (A : nat -> 'M[R]_d) s r :
+  (ordered_product A s r)^T = ordered_product (fun t => (A (s + r - t.+1)%N)^T) s r.
+Proof.
+case: (leqP r s) => [rs|/ltnW sr]; first by rewrite !ordered_product_empty // trmx1.
+rewrite -(subnKC sr); move: (r - s)%N => m; elim: m => [|m IH]; first by rewrite addn0 !ordered_product_empty // trmx1.
+rewrite addnS ordered_product_last ?leq_addr // trmx_mul IH [RHS]ordered_product_first ?ltnS ?leq_addr //.
+by rewrite ordered_product_shift addnS subSS addKn.
+Qed.
 End Transpose.
 
 (** A decay of 0 is a factor like any other: what comes before it is forgotten. *)

@@ -145,3 +145,7 @@ chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: ode.gain_slopes.gains_are_those_of_the_rules, ode.gain_slopes.exact_gain_slope, ode.gain_slopes.exact_slope_tail,
+// proved: ode.gain_slopes.sigmoid_slope

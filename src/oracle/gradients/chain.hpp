@@ -27,3 +27,7 @@ struct chain_factors {
 [[nodiscard]] chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits);
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.gradient_chain.rule_step_moves, algebra.gradient_chain.norm_transposed, algebra.gradient_chain.stability_slope,
+// proved: ode.gain_slopes.step_slope, ode.gain_slopes.norm_slope

@@ -485,3 +485,6 @@ bool run_elements(const problem& p, std::size_t sequence_index, std::size_t key_
 }
 
 }  // namespace deltaproof
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: algebra.adjoint_run.run_state, algebra.adjoint_run.cotangent_along, algebra.gradient_chain.norm_transposed
