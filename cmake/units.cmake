@@ -11,7 +11,8 @@ endfunction()
 # What a verdict waits for: -O3.
 deltaproof_group(deltaproof_engines number number/canary number/elementary support/printable number/random support/text scan/chunk_bounds)
 deltaproof_group(deltaproof_engines algebra algebra/growth support/mapped_bytes algebra/tensor algebra/tensor_view)
-deltaproof_group(deltaproof_engines oracle_gradients oracle/gradients/chain oracle/gradients/elements)
+deltaproof_group(deltaproof_engines oracle_gradients oracle/gradients/chain oracle/gradients/elements
+  oracle/gradients/exact_bits)
 deltaproof_group(deltaproof_engines oracle_answer oracle/solve/answer oracle/solve/fresh oracle/solve/solve)
 deltaproof_group(deltaproof_engines oracle_problem oracle/inspect oracle/measure oracle/problem)
 deltaproof_group(deltaproof_engines oracle_lower oracle/lower oracle/solve/row_by_row)

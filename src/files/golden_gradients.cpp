@@ -106,6 +106,7 @@ golden_gradients make_golden_gradients(const problem& p, const golden_request& a
   q.round_output = q.round_state = asked.round;
   if (asked.bits != 0) q.relative_radius = std::ldexp(1.0, -static_cast<int>(53 * parts_of(asked.bits)) - 8);
   q.max_bits = asked.max_bits;
+  q.always_exact = true;
   q.threads = asked.threads;
   q.stop = asked.stop;
   q.progress = asked.progress;

@@ -101,8 +101,8 @@ struct head_view {
 /// Scratch of one lowering at working precision `bits` + guard_bits.
 class workspace {
  public:
-  workspace(int bits, double epsilon) : sum_(bits + guard_bits), part_(bits + guard_bits), epsilon_(bits + guard_bits) {
-    set_decimal(epsilon_.get(), epsilon);
+  workspace(int bits, const problem& p) : sum_(bits + guard_bits), part_(bits + guard_bits), epsilon_(bits + guard_bits) {
+    if (p.qk_l2norm) set_decimal(epsilon_.get(), p.l2norm_epsilon);
   }
 
   /// sum x^2, into the result.
@@ -138,6 +138,7 @@ template <class Rule>
 wide_bound gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if constexpr (std::is_same_v<Rule, euler>) return 0.0;
+  const bounds_alone bounds;
   mpfr_value m(53), size(53), near(53), sum(53);
   mpfr_abs(m.get(), x, MPFR_RNDU);
   mpfr_abs(size.get(), phi, MPFR_RNDU);
@@ -243,6 +244,7 @@ wide_bound apply_gain_at(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits,
     const mpfr_srcptr gain = phi.backend().data();
     if (mpfr_number_p(gain) == 0 && (rule == rule_kind::implicit || rule == rule_kind::crank_nicolson)) {
       mpfr_set_zero(beta, 1);
+      mpfr_set_inexflag();
       amplification = std::numeric_limits<double>::infinity();
       return;
     }
@@ -291,7 +293,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
   s.initial_state = matrix<value>(keys, cols);
 
   std::vector<double> x(keys);
-  workspace work(target.bits, p.l2norm_epsilon);
+  workspace work(target.bits, p);
   mpfr_value smallest(53);
   mpfr_set_d(smallest.get(), Target::smallest_normal, MPFR_RNDN);
   const auto derive = [&](value& to, mpfr_srcptr from) {

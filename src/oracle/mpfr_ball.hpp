@@ -40,6 +40,7 @@ class mpfr_ball {
 
   /// The same number, known less well.
   [[nodiscard]] mpfr_ball widened(const wide_bound& by) const {
+    mpfr_set_inexflag();
     mpfr_ball out = *this;
     out.error_ += by;
     return out;
@@ -70,6 +71,7 @@ class mpfr_ball {
     mpfr_div(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
     // a'/b' - a/b = (a' - a)/b' + (a/b)(b - b')/b'
     mpfr_value inverse(64);
+    const bounds_alone bounds;
     mpfr_ui_div(inverse.get(), 1, least.get(), MPFR_RNDU);
     return out.rounded((a.error_ + out.size() * (1 + 0x1p-50) * b.error_) * magnitude_bound(inverse.get()));
   }
@@ -78,6 +80,7 @@ class mpfr_ball {
     mpfr_ball out = a.like();
     if (!(a.error_ < wide_bound(0.5))) {
       if (!a.surely_below(0)) return out.unknown();
+      mpfr_set_inexflag();
       out.error_ = 1.0;
       return out;
     }
@@ -91,6 +94,7 @@ class mpfr_ball {
     if (a.is_negative() || mpfr_sgn(least.get()) <= 0) return out.unknown();
     mpfr_sqrt(out.value_.get(), a.value(), MPFR_RNDN);
     mpfr_value inverse(64);
+    const bounds_alone bounds;
     mpfr_rec_sqrt(inverse.get(), least.get(), MPFR_RNDU);
     return out.rounded(a.error_ * magnitude_bound(inverse.get()));
   }
@@ -104,6 +108,7 @@ class mpfr_ball {
   [[nodiscard]] mpfr_ball like() const { return {mpfr_get_prec(value_.get()), 0}; }
   [[nodiscard]] wide_bound size() const { return magnitude_bound(value_.get()); }
   [[nodiscard]] mpfr_ball unknown() {
+    mpfr_set_inexflag();  // nobody takes what stands for it for exact
     mpfr_set_zero(value_.get(), 1);
     error_ = std::numeric_limits<double>::infinity();
     return *this;
@@ -123,12 +128,14 @@ class mpfr_ball {
     return e;
   }
   [[nodiscard]] mpfr_value above() const {
+    const bounds_alone bounds;
     mpfr_value out = error_number();
     mpfr_add(out.get(), value_.get(), out.get(), MPFR_RNDU);
     return out;
   }
   /// |value| - error, rounded down.
   [[nodiscard]] mpfr_value least_size() const {
+    const bounds_alone bounds;
     const mpfr_value e = error_number();
     mpfr_value out(64);
     mpfr_abs(out.get(), value_.get(), MPFR_RNDD);

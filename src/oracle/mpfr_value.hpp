@@ -50,6 +50,23 @@ class mpfr_value {
   mpfr_t x_;
 };
 
+/// Whether all results of this thread were exact since mpfr_clear_inexflag.
+[[nodiscard]] inline bool nothing_was_rounded() { return mpfr_buildopt_tls_p() != 0 && mpfr_inexflag_p() == 0; }
+
+/// What is rounded while it lives is not noted there: a bound on a result is no part of it.
+class bounds_alone {
+ public:
+  bounds_alone() = default;
+  bounds_alone(const bounds_alone&) = delete;
+  bounds_alone& operator=(const bounds_alone&) = delete;
+  ~bounds_alone() {
+    if (!rounded_) mpfr_clear_inexflag();
+  }
+
+ private:
+  bool rounded_ = mpfr_inexflag_p() != 0;
+};
+
 /// At least |x|, and at most (1 + 2^-52)|x|.
 [[nodiscard]] inline wide_bound magnitude_bound(mpfr_srcptr x) {
   if (mpfr_regular_p(x) != 0 && mpfr_get_exp(x) < 250 && mpfr_get_exp(x) > -250) return std::fabs(mpfr_get_d(x, MPFR_RNDA));

@@ -36,8 +36,8 @@ struct reference_gradients {
   /// By gradient_names, each of the shape of what it is the gradient of; "dg" and "dinitial_state" where the problem has g and an
   /// initial state.
   std::map<std::string, reference_tensor, std::less<>> tensors;
-  /// "fp64", "double-double", "mpfr-128", ... -> groups of heads it answered last; "fp64 and elements in double-double", ...
-  /// where few elements were left and answered by themselves.
+  /// "fp64", "double-double", "exact", "mpfr-128", ... -> groups of heads it answered last; "fp64 and elements in exact", ...
+  /// where few elements were left and answered by themselves. Exact: nothing was rounded, so that ties are decided.
   std::map<std::string, std::size_t> tiers;
   std::vector<gradient_divergence> divergences;  ///< by sequence, then head
   std::size_t unanswered = 0;                    ///< groups whose question max_bits did not answer
@@ -46,7 +46,8 @@ struct reference_gradients {
 
 /// The gradients that answer `q`, whose round_output stands for all tensors but dinitial_state, whose round_state is that.
 /// Precision rises by groups of heads that share q and k, in each sequence, and by element where few are left, until what lies
-/// between the divergences is answered;
+/// between the divergences is answered. Where every number is dyadic and needs no more than 2048 bits, of few elements 16384, an
+/// exact run decides ties and zeros.
 /// q.parts, q.range.output and q.min_bits are not looked at. Error: as the radius says; infinite where nothing is known. Throws:
 /// as solve.
 [[nodiscard]] reference_gradients solve_gradients(const problem& p, const question& q = {});

@@ -112,7 +112,8 @@ chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size
   const std::size_t keys = p.key_dim(), rows = range.tokens * p.num_householder;
   const std::size_t first_token = range.batch * p.tokens() + range.first_token;
   const std::size_t first_row = range.batch * p.steps() + range.first_token * p.num_householder;
-  const mpfr_ball one(bits, 1), two(bits, 2), epsilon = mpfr_ball::decimal(bits, p.l2norm_epsilon);
+  const mpfr_ball one(bits, 1), two(bits, 2),
+      epsilon = p.qk_l2norm ? mpfr_ball::decimal(bits, p.l2norm_epsilon) : mpfr_ball(bits, 0);
   chain_factors out;
   std::vector<double> x(keys);
   for (std::size_t t = 0; t < range.tokens && p.qk_l2norm; ++t) {

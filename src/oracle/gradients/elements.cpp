@@ -481,6 +481,7 @@ bool run_elements(const problem& p, std::size_t sequence_index, std::size_t key_
   if (bits <= 106) {
     return run_in(pair_field{}, pair_field::bits, p, sequence_index, key_head, elements, stop, out);
   }
+  begin_exact_run(p);
   return run_in(mpfr_field{bits}, bits, p, sequence_index, key_head, elements, stop, out);
 }
 

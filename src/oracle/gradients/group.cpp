@@ -329,8 +329,10 @@ bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_hea
     out.tier = "double-double";
     return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits, range).run(stop, out);
   }
-  out.tier = "mpfr-" + std::to_string(bits);
-  return group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits, range).run(stop, out);
+  begin_exact_run(p);
+  const bool ran = group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits, range).run(stop, out);
+  out.tier = nothing_was_rounded() ? "exact" : "mpfr-" + std::to_string(bits);
+  return ran;
 }
 
 }  // namespace deltaproof

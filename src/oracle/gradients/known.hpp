@@ -107,6 +107,12 @@ template <class Field>
     return wide_bound::scaled(1, -bits);
 }
 
+/// Begins a run in MPFR that put_number is told of. A gate that was made of a raw one is not what it stands for.
+inline void begin_exact_run(const problem& p) {
+  mpfr_clear_inexflag();
+  if (p.raw) mpfr_set_inexflag();
+}
+
 /// A double, exactly.
 template <class Field>
 [[nodiscard]] typename Field::value given_to(const Field& field, double x) {
@@ -120,7 +126,8 @@ template <class Field>
   return out;
 }
 
-/// Element i of a part: the number as a sum of doubles, and its radius.
+/// Element i of a part: the number as a sum of doubles, and its radius; of MPFR numbers 0 where no result of the run they are of
+/// was rounded so far.
 template <class Field>
 void put_number(head_part& part, std::size_t i, const typename Field::value& x, const typename Field::radius& error,
                 const typename Field::radius& u, mpfr_ptr rest) {
@@ -136,7 +143,7 @@ void put_number(head_part& part, std::size_t i, const typename Field::value& x, 
     if (part.low.empty()) part.low.emplace_back(part.value.size(), 0.0);
     part.low[0][i] = x.lo;
   } else {
-    split(part, i, x.get(), rest, absolute);
+    split(part, i, x.get(), rest, nothing_was_rounded() && error.finite() ? 0 : absolute);
   }
 }
 

@@ -4,19 +4,29 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "oracle/gradients/by_group.hpp"
 #include "oracle/gradients/elements.hpp"
+#include "oracle/gradients/exact_bits.hpp"
 #include "oracle/gradients/group.hpp"
+#include "oracle/lower_mpfr.hpp"
 #include "support/parallel.hpp"
 
 namespace deltaproof {
 namespace {
 
-constexpr int tiers[] = {53, 106, 128, 256, 512, 1024};
+constexpr int tiers[] = {128, 256, 512, 1024};  // behind fp64 and double-double
+/// Of runs in which nothing is rounded: of a whole group, whose states are kept, and of elements.
+constexpr int most_exact_bits_of_groups = 2048, most_exact_bits = widest_bits;
+
+/// So many bits in whole limbs, 0 where they are none or too many.
+int whole_bits(std::optional<double> bits) {
+  return bits && *bits <= most_exact_bits ? static_cast<int>(std::ceil(std::max(*bits, 1.0) / 64)) * 64 : 0;
+}
 
 /// An element that does not answer the question, and what its radius may be at most.
 struct open_element {
@@ -72,7 +82,8 @@ class asked_group {
       if (!place(open_[n], found, n)) left.push_back(open_[n]);
     }
     open_ = std::move(left);
-    best.elements = bits <= 106 ? "double-double" : "mpfr-" + std::to_string(bits);
+    const bool exact = bits > 106 && std::all_of(found.radius.begin(), found.radius.end(), [](double r) { return r == 0; });
+    best.elements = exact ? "exact" : bits <= 106 ? "double-double" : "mpfr-" + std::to_string(bits);
   }
 
  private:
@@ -219,16 +230,24 @@ reference_gradients solve_gradients_by_group(const problem& p, const question& q
   parallel_for(jobs, q.threads, [&](std::size_t job) {
     const std::size_t n = job / p.key_heads(), h = job % p.key_heads(), tokens = sequence_at(p, n).tokens;
     asked_group asked(p, q, form, tokens);
-    for (const int bits : tiers) {
-      if (asked.answered() || bits > q.max_bits || (q.stop && q.stop->load())) break;
-      if (asked.is_little(bits)) {
-        asked.refine(n, h, bits);
-        continue;
-      }
-      if (bits == 53 && !is_worth_fp64(p, tokens, q)) continue;
+    const auto open = [&] { return !asked.answered() && !(q.stop && q.stop->load()); };
+    const auto run = [&](int bits) {
       solved_group now;
+      if (asked.is_little(bits)) return asked.refine(n, h, bits);
       if (run_group(p, n, h, bits, q.range.state, q.stop, now)) asked.take(std::move(now));
+    };
+    for (const int bits : {53, 106}) {
+      const bool tried = bits == 53 ? is_worth_fp64(p, tokens, q) : true;
+      if (tried && bits <= q.max_bits && open()) run(bits);
     }
+    // What two tiers leave open is most likely a tie or a zero, which exact numbers alone decide.
+    int exact = 0;
+    if (open() && (q.always_exact || q.max_bits >= tiers[0])) exact = whole_bits(bits_of_exact_run(p, n, h));
+    if (exact > 0 && exact <= most_exact_bits_of_groups) run(exact);
+    for (const int bits : tiers) {
+      if (bits <= q.max_bits && open()) run(bits);
+    }
+    if (exact > most_exact_bits_of_groups && open() && asked.is_little(exact)) asked.refine(n, h, exact);
     if (q.stop && q.stop->load()) return;
     const solved_group& best = asked.best;
     if (asked.some) give_group(p, n, h, best, sink);
