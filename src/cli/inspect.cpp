@@ -38,6 +38,8 @@ std::vector<std::pair<std::string, std::string>> facts(const problem& p) {
   std::string dtypes = "q, k, v " + p.q.dtype() + ", beta " + p.beta.dtype();
   if (p.g) dtypes += ", g " + (p.raw ? p.raw->x : *p.g).dtype() + (p.gate_per_channel() ? " per channel" : " per token");
   if (p.initial_state) dtypes += ", initial_state " + p.initial_state->dtype();
+  if (p.d_o) dtypes += ", do " + p.d_o->dtype();
+  if (p.d_final_state) dtypes += ", dfinal_state " + p.d_final_state->dtype();
   out.emplace_back("dtypes", dtypes);
   out.emplace_back("rule",
                    std::string(name_of(p.rule)) + ", beta activation " + std::string(name_of(p.beta_activation)) +

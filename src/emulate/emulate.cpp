@@ -13,6 +13,7 @@
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/number/double_double.hpp"
 #include "deltaproof/number/random.hpp"
+#include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "emulate/fault.hpp"
@@ -312,6 +313,7 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
   }
   if (variant.path == path_kind::chunk && variant.chunk == 0)
     throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");
+  refuse_poles(p);
   const auto sequences = p.sequences();
   const std::size_t HV = p.value_heads();
   const bool chunked = variant.path == path_kind::chunk;

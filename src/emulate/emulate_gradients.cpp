@@ -8,6 +8,7 @@
 
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/oracle/gradients.hpp"
+#include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "emulate/backward.hpp"
 #include "emulate/filling.hpp"
@@ -230,6 +231,7 @@ result emulate_gradients(const problem& p, const plan_variant& variant, const em
   require_question(variant, options);
   if (!p.has_cotangents())
     throw format_error("emulate: the problem has neither do nor dfinal_state, so there is nothing to differentiate; give it one");
+  refuse_poles(p);
   const auto sequences = p.sequences();
   const bool stages = variant.path == path_kind::chunk && options.stages;
   gradient_tensors tensors(p, variant, stages);

@@ -149,9 +149,10 @@ std::vector<precondition> steps(const problem& p) {
   out.push_back(
       std::move(stretch).says(remark::fine, "x = b |k|^2 of each step, after the problem's own rule and normalisation"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
-  out.push_back(expansive == 0
-                    ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
-                    : std::move(factor).says(remark::warning, of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1")));
+  out.push_back(expansive == 0 ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
+                               : std::move(factor).says(remark::warning,
+                                                        of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1") +
+                                                            (p.has_cotangents() ? ", for the cotangent of the state too" : "")));
   const auto zero_keys = padding.so_far().count;
   out.push_back(zero_keys == 0
                     ? std::move(padding).says(remark::fine, "no key is zero")
@@ -164,6 +165,32 @@ std::vector<precondition> steps(const problem& p) {
     out.push_back(std::move(nothing));
   }
   return out;
+}
+
+/// What the backward pass is given: |do| of each token.
+precondition cotangents(const problem& p) {
+  tally t("cotangent");
+  const std::size_t heads = p.value_heads();
+  std::vector<double> x(p.value_dim());
+  const auto sequences = p.sequences();
+  for (std::size_t s = 0; p.d_o && s < sequences.size(); ++s) {
+    for (std::size_t token = 0; token < sequences[s].tokens; ++token) {
+      for (std::size_t h = 0; h < heads; ++h) {
+        p.d_o->read(((sequences[s].batch * p.tokens() + sequences[s].first_token + token) * heads + h) * p.value_dim(), x);
+        const bool none = std::all_of(x.begin(), x.end(), [](double xi) { return xi == 0; });
+        t.add(std::sqrt(squared_norm(x)), {sequences[s].batch, s, h, token, 0}, none, none ? 1 : 0);
+      }
+    }
+  }
+  const auto& seen = t.so_far();
+  bool state = false;
+  for (std::size_t i = 0; p.d_final_state && i < p.d_final_state->size(); ++i) state = state || p.d_final_state->at(i) != 0;
+  if (seen.count == seen.rows) {
+    return state ? std::move(t).says(remark::notice, "do is 0 or not there: gradients come from dfinal_state alone")
+                 : std::move(t).says(remark::warning, "do and dfinal_state are 0: every gradient is 0 whatever the kernel does");
+  }
+  if (seen.count > 0) return std::move(t).says(remark::notice, of(seen.count, seen.rows, "rows of do are 0"));
+  return std::move(t).says(remark::fine, state ? "|do| of each token; dfinal_state adds to it" : "|do| of each token");
 }
 
 precondition gates(const problem& p) {
@@ -193,7 +220,10 @@ precondition gates(const problem& p) {
   const std::size_t rows = t.so_far().rows;
   if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: the decay is a growth"));
   std::string says = "log decays";
-  if (resets > 0) says += ", " + of(resets, rows, "are -inf (the state is reset)");
+  if (resets > 0)
+    says += ", " +
+            of(resets, rows,
+               p.has_cotangents() ? "are -inf (the state is reset, in reverse its cotangent)" : "are -inf (the state is reset)");
   if (lowest_sum < factored_limit && std::isfinite(lowest_sum)) {
     says += "; their sum over a chunk of 64 reaches " + text(lowest_sum) + ": a kernel that forms exp(-G) overflows fp32";
     return std::move(t).says(remark::notice, says);
@@ -262,6 +292,7 @@ std::vector<precondition> inspect(const problem& p) {
   out.push_back(betas(p));
   for (auto& found : steps(p)) out.push_back(std::move(found));
   if (p.g) out.push_back(gates(p));
+  if (p.has_cotangents()) out.push_back(cotangents(p));
   if (auto sums = inspect_gate_sums(p)) out.push_back(std::move(*sums));
   return out;
 }

@@ -267,6 +267,11 @@ wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, co
 
 namespace {
 
+std::string place_of(std::size_t sequence_index, std::size_t value_head, std::size_t r) {
+  return "lower: tensors beta and k, sequence " + std::to_string(sequence_index) + ", value head " + std::to_string(value_head) +
+         ", step " + std::to_string(r);
+}
+
 template <class Target>
 lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index,
                                            std::size_t value_head, std::span<const std::size_t> columns = {}) {
@@ -317,10 +322,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     }
   }
 
-  const auto place = [&](std::size_t r) {
-    return "lower: tensors beta and k, sequence " + std::to_string(sequence_index) + ", value head " +
-           std::to_string(value_head) + ", step " + std::to_string(r);
-  };
+  const auto place = [&](std::size_t r) { return place_of(sequence_index, value_head, r); };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;
   if (derived_step && std::is_same_v<Target, mpfr_target>) out.step_floor.resize(rows);
@@ -422,6 +424,27 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
 }
 
 }  // namespace
+
+void refuse_poles(const problem& p) {
+  if (p.rule != rule_kind::implicit && p.rule != rule_kind::crank_nicolson) return;
+  const double pole = p.rule == rule_kind::implicit ? -1 : -2;
+  std::vector<double> k(p.key_dim());
+  for (std::size_t n = 0; n < p.sequence_count(); ++n) {
+    for (std::size_t h = 0; h < p.value_heads(); ++h) {
+      const head_view view{p, sequence_at(p, n), h};
+      for (std::size_t r = 0; r < view.range.tokens * p.num_householder; ++r) {
+        const double beta = p.beta.at(view.beta_at(r));
+        if (p.beta_activation != activation_kind::none || !(beta < 0)) continue;
+        p.k.read(view.k_at(r), k);
+        double norm = 0;
+        for (const double x : k) norm += x * x;
+        if (p.qk_l2norm) norm /= norm + p.l2norm_epsilon;
+        // Rationals are for those that are near.
+        if (std::isinf(norm) || !(std::fabs(beta * norm - pole) > 0x1p-20)) refuse_if_at_pole(p, beta, k, place_of(n, h, r));
+      }
+    }
+  }
+}
 
 lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t value_head) {
   return lower_into(fp64_target{}, p, sequence_index, value_head);

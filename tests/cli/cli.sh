@@ -161,7 +161,7 @@ ran=$((ran + 1))
 
 # The oracle refuses a step; the program names the file.
 expect 0 "" gen --regime exact --rule implicit --op delta_rule --T 8 --K 16 --V 4 --H 1 --HV 1 --beta -1 --dtype fp32 -o pole.safetensors
-for verb in inspect "oracle -o never.safetensors"; do
+for verb in inspect "oracle -o never.safetensors" "emulate --plan fp64 -o never.safetensors"; do
   expect 2 "pole.safetensors: tensors beta and k, sequence 0, value head 0, step 0: rule implicit" $verb pole.safetensors
 done
 
@@ -269,7 +269,9 @@ expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safeten
 expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 3 "so the test could not fail" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 2 "give one of the two" invariant gradients wide.safetensors wide64.safetensors
+expect 2 "wide.safetensors: gradients need do or dfinal_state" oracle wide.safetensors --gradients -o never.safetensors
 expect 0 "" gen $small --cotangents -o slope.safetensors
+expect 0 "dfinal_state adds to it" inspect slope.safetensors
 expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetensors
 expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }

@@ -128,7 +128,8 @@ struct emulation_options {
 [[nodiscard]] bool measured_by_fp64(const plan_variant& variant);
 
 /// Every head as a result file of the variant. Stages that the path has are among `stages` if options say so.
-/// Throws: format_error for noise that is no number from 0 to 2^20, or a chunk path without a chunk length.
+/// Throws: format_error for noise that is no number from 0 to 2^20, or a chunk path without a chunk length; domain_error where a
+/// step is at a pole of its rule.
 [[nodiscard]] result emulate(const problem& p, const plan_variant& variant, const emulation_options& options = {},
                              unsigned threads = 0);
 

@@ -43,7 +43,8 @@ struct precondition {
 };
 
 /// Every precondition of `p`, in a fixed order: key_norm, beta, step_stretch (x = b |k|^2), transition_factor (1 - x),
-/// padding, nothing_to_see where nothing can be seen, gate where there is one, gate_sums where inspect_gate_sums has one. Rounds:
+/// padding, nothing_to_see where nothing can be seen, gate where there is one, cotangent where there are some, gate_sums where
+/// inspect_gate_sums has one. Rounds:
 /// fp64, for display; whether a step is expansive is decided in rationals where its inputs are exact and fp64 cannot tell.
 /// Throws: as lower.
 [[nodiscard]] std::vector<precondition> inspect(const problem& p);

@@ -45,7 +45,10 @@ struct lowered {
 /// (implicit at x = -1, crank_nicolson at x = -2), naming token and head.
 [[nodiscard]] lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t value_head);
 
-/// The same in rationals: nothing rounds. Throws: domain_error where a value is not rational (a gate other than
+/// Throws as lower does where a given step is at a pole, for those who lower nothing.
+void refuse_poles(const problem& p);
+
+/// `lower` in rationals: nothing rounds. Throws: domain_error where a value is not rational (a gate other than
 /// 0 or -inf, in-kernel normalisation, a sigmoid, the exact flow).
 [[nodiscard]] lowered<rational> lower_exact(const problem& p, std::size_t sequence_index, std::size_t value_head);
 
