@@ -120,10 +120,9 @@ std::string radius_because(const check_report& report) {
   if (gradients)
     text +=
         "; that gradients are the derivative is machine-checked: of the recurrence algebra.adjoint.run_transposed, through the "
-        "rule "
-        "algebra.gradient_chain.rule_row_transposed, through the normalisation algebra.gradient_chain.norm_transposed; their "
-        "radius "
-        "is not";
+        "rule algebra.gradient_chain.rule_row_transposed, through the normalisation algebra.gradient_chain.norm_transposed; of "
+        "their radius that of cotangents is, norms and factors supposed: float.cotangent_run.cotangent_radius; of what is made "
+        "of cotangents and states single lines are";
   return text;
 }
 
@@ -385,4 +384,5 @@ std::string to_json(const check_report& report, const check_identity& identity) 
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: algebra.adjoint.run_transposed, algebra.gradient_chain.rule_step_moves, algebra.gradient_chain.norm_transposed,
-// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step
+// proved: float.sum_trees.dot_error_gamma, float.sum_trees.flushed_tree_error, float.tier_run.one_step,
+// proved: float.cotangent_run.exact_before_transition

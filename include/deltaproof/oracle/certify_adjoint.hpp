@@ -321,4 +321,6 @@ class adjoint_certifier {
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: algebra.ordered_product.ordered_product_transposed, algebra.adjoint_run.back_transposed,
-// proved: algebra.adjoint_run.run_cotangent
+// proved: algebra.adjoint_run.run_cotangent, algebra.adjoint_run.cotangent_cut, float.adjoint_radius.product_sum_line,
+// proved: float.adjoint_radius.prediction_line, float.adjoint_radius.read_back_line, float.cotangent_run.exact_before_transition,
+// proved: float.cotangent_run.by_key_radius

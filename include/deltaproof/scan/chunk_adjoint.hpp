@@ -329,5 +329,5 @@ template <class X, class Y>
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: algebra.chunk_adjoint.dvb_rows, algebra.chunk_adjoint.dh_before, algebra.chunk_adjoint.dA_entry,
-// proved: algebra.chunk_adjoint.dq_of_stages, algebra.chunk_adjoint.dg_of_stages
+// proved: algebra.adjoint_run.cotangent_cut, algebra.chunk_adjoint.dvb_rows, algebra.chunk_adjoint.dh_before,
+// proved: algebra.chunk_adjoint.dA_entry, algebra.chunk_adjoint.dq_of_stages, algebra.chunk_adjoint.dg_of_stages

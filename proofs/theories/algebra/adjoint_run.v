@@ -85,6 +85,18 @@ rewrite [in RHS](eq_big_nat _ _ (F2 := fun i => (D r0)^T *m (step_transition (b 
 by move=> i /andP[ri _]; rewrite back_first ?(leq_trans ri) // !mulmxA.
 Qed.
 
+(** A run may be cut anywhere: the cotangents of its head are those of a run by itself, from the cotangent before its tail. *)
+Theorem cotangent_cut m r : (r <= m)%N -> (m <= n)%N ->
+  cotangent_of n D q k c b LT r = cotangent_of m D q k c b (cotangent_of n D q k c b LT m) r.
+Proof.
+move=> rm mn; rewrite -(subKn rm); move: (m - r)%N (leq_subr r m) => j; elim: j => [|j IH] jm.
+  by rewrite subn0 cotangent_last.
+have lt : (m - j.+1 < m)%N by rewrite -subn_gt0 subKn.
+have next : (m - j.+1).+1 = (m - j)%N by rewrite subnSK.
+rewrite (cotangent_next _ _ _ _ _ _ (leq_trans lt mn)) (cotangent_next _ _ _ _ _ _ lt) next.
+by rewrite IH // ltnW.
+Qed.
+
 (** What any vector x shows of a state, from its way back ... *)
 Theorem state_along x r :
   (state S0 r)^T *m x = S0^T *m (back 0 r *m x) + \sum_(0 <= i < r) (b i * dot (k i) (back i.+1 r *m x)) *: v i.
@@ -160,3 +172,18 @@ have -> : \sum_(r <= i < n) Y i + state S0 r *m (cotangent_of n D q k c b LT r)^
 by clearbody Z; rewrite linearD /= H linearD /= !trmx_mul !trmxK [LT *m _ + _]addrC.
 Qed.
 End Products.
+
+(** A run from row s is a run from row 0 of the sequences shifted by s: what is shown of the first chunk holds of each. *)
+Theorem cotangent_shift (R : comRingType) d e n (D : nat -> 'M[R]_d) (q k : nat -> 'cV[R]_d) (c : nat -> 'cV[R]_e) (b : nat -> R)
+    (LT : 'M[R]_(d, e)) s r : (r <= n)%N ->
+  cotangent_of (n + s) D q k c b LT (r + s) =
+  cotangent_of n (fun t => D (t + s)%N) (fun t => q (t + s)%N) (fun t => k (t + s)%N) (fun t => c (t + s)%N) (fun t => b (t + s)%N) LT r.
+Proof.
+move=> rn; rewrite -(subKn rn); move: (n - r)%N (leq_subr r n) => j; elim: j => [|j IH] jn.
+  by rewrite subn0 !cotangent_last.
+have lt : (n - j.+1 < n)%N by rewrite -subn_gt0 subKn.
+have next : (n - j.+1).+1 = (n - j)%N by rewrite subnSK.
+have lts : (n - j.+1 + s < n + s)%N by rewrite ltn_add2r.
+rewrite (cotangent_next _ _ _ _ _ _ lts) (cotangent_next _ _ _ _ _ _ lt) -addSn next.
+by rewrite IH // ltnW.
+Qed.

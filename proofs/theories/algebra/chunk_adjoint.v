@@ -2,10 +2,11 @@
 (* SPDX-License-Identifier: MIT *)
 (*
   The backward pass chunk by chunk, with its stages as scan/chunk_adjoint.hpp and production kernels have them, is the recurrent
-  adjoint (adjoint.v): one chunk of C rows, in any commutative ring, with the UT transform of ut.v. Decays are one number a channel,
-  which may all be the same (a scalar gate) or 1 (none); a row that is not read has a cotangent of 0. Rows are counted from the
-  start of the chunk, h is the state before it and dh the cotangent of the state after it, so that chunks string together. For
-  authors of chunkwise kernels. Not claimed: anything about rounding.
+  adjoint (adjoint.v): one chunk of C rows, in any commutative ring, with the UT transform of ut.v. Decays are one number a
+  channel, which may all be the same (a scalar gate) or 1 (none); a row that is not read has a cotangent of 0. Rows are counted
+  from the start of the chunk, h is the state before it and dh the cotangent of the state after it: wy.run_cut, run_shift and
+  adjoint_run's cotangent_cut, cotangent_shift string chunks together. For authors of chunkwise kernels. Not claimed: anything
+  about rounding.
 *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import ring.

@@ -80,7 +80,7 @@ have sym_w : (\sum_(r <= i < n) w i)^T = \sum_(r <= i < n) w i.
   by rewrite trmx_mul trmxK linearZ /= -scalemxAl -scalemxAr.
 rewrite (eq_bigr (fun i => key_sum n D q k v c b S0 LT i + w i)); last first.
   by move=> i _; rewrite /key_sum /w /rule_dk [(_ + _ *: _)^T]linearD /= mulmxDr addrA.
-rewrite big_split /= -!addrA [w' in _ + (w' + _)]/= [X in _ + X]addrC !addrA.
+rewrite big_split /= -!addrA [X in _ + X]addrC !addrA.
 move: H; set Z := _ + LT *m _ => H.
 by rewrite linearD /= sym_w H.
 Qed.

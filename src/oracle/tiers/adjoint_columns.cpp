@@ -370,3 +370,6 @@ bool run_adjoint(const double_double_head& in, const column_cotangents& with, bo
 
 }  // namespace deltaproof::tiers
 #endif
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.adjoint_radius.product_sum_line

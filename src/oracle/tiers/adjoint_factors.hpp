@@ -70,3 +70,7 @@ struct adjoint_factors {
                                                  std::size_t lanes);
 
 }  // namespace deltaproof::tiers
+
+// Theorems behind this file, by their names in proofs/README.md.
+// proved: float.adjoint_radius.rounded_to_grid, float.adjoint_radius.entry_line, float.adjoint_radius.decay_line,
+// proved: float.adjoint_radius.sum_line
