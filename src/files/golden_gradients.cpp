@@ -43,6 +43,18 @@ struct rounded_gradient {
     double largest = 0;
     bool some = false;
     const std::size_t count = from.part.value.size();
+    if (!narrow.empty()) {
+      for (std::size_t i = 0, at = from.first; i < count; at += from.stride, i += from.width) {
+        const double *one = &from.part.value[i], *left = &from.part.radius[i];
+        for (std::size_t j = 0; j < from.width; ++j) {
+          const bool is_known = !std::isnan(one[j]);
+          narrow[at + j] = static_cast<float>(one[j]);
+          some = some || is_known;
+          largest = std::max(largest, is_known ? left[j] : 0);
+        }
+      }
+      return join(some, largest);
+    }
     for (std::size_t i = 0, at = from.first; i < count; at += from.stride) {
       for (std::size_t j = 0; j < from.width; ++j, ++i) {
         double left = from.part.radius[i], one = from.part.value[i];
@@ -50,8 +62,6 @@ struct rounded_gradient {
           left = decided_parts(from.part, i, sum);
           for (std::size_t c = 0; c < sum.size() && !std::isnan(sum[c]); ++c) values[c][at + j] = sum[c];
           one = values.back()[at + j];
-        } else if (!narrow.empty()) {
-          narrow[at + j] = static_cast<float>(one);
         } else {
           values[0][at + j] = one;
         }
@@ -60,6 +70,9 @@ struct rounded_gradient {
         largest = std::max(largest, left);
       }
     }
+    join(some, largest);
+  }
+  void join(bool some, double largest) {
     const std::lock_guard guard(lock);
     any = any || some;
     radius = std::max(radius, largest);

@@ -26,7 +26,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "mutants"
-TARGETS = ["scan/sequence.hpp", "scan/recurrent.hpp", "scan/wy.hpp", "scan/chunkwise.hpp", "algebra/triangular.hpp"]
+TARGETS = ["scan/sequence.hpp", "scan/recurrent.hpp", "scan/wy.hpp", "scan/chunkwise.hpp", "scan/adjoint.hpp", "scan/chunk_adjoint.hpp",
+           "algebra/triangular.hpp"]
 
 FLAGS = ["-std=c++20", "-O0", "-w", "-D_GLIBCXX_ASSERTIONS"]
 # What every mutant includes and none changes, read once.

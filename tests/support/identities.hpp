@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "support/identities/adjoint.hpp"
 #include "support/identities/baseline.hpp"
 #include "support/identities/chunk.hpp"
 #include "support/identities/gradient.hpp"
@@ -42,6 +43,7 @@ template <class S>
 [[nodiscard]] std::vector<identity<library<S>>> identities() {
   auto all = ring_identities<library<S>>();
   append(all, library_identities<library<S>>);
+  append(all, adjoint_identities<library<S>>);
   return all;
 }
 
