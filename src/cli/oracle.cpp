@@ -204,7 +204,8 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       "tokens that\n"
       "hold an undecided output. Outputs wait on disk beside FILE, as large as they are. Memory grows with T by two\n"
       "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond "
-      "that) or rows entry by entry.");
+      "that) or rows entry by entry;\n"
+      "and with --gradients, which holds the gradients of a group of heads for each thread.");
   const auto args = std::make_shared<oracle_arguments>();
   common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
   common.files.writes(
