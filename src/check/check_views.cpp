@@ -120,7 +120,7 @@ std::string radius_because(const check_report& report) {
   if (gradients)
     text +=
         "; that gradients are the derivative is machine-checked: of the recurrence algebra.adjoint.run_transposed, through the "
-        "rule algebra.gradient_chain.rule_row_transposed, through the normalisation algebra.gradient_chain.norm_transposed; of "
+        "rule algebra.gradient_chain.rule_run_transposed, through the normalisation algebra.gradient_chain.norm_transposed; of "
         "their radius that of cotangents is, norms and factors supposed: float.cotangent_run.cotangent_radius; of what is made "
         "of cotangents and states single lines are";
   return text;

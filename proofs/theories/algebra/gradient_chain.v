@@ -64,6 +64,36 @@ rewrite /rule_dk [dot k (_ + _)]dotDr dotZr addrAC H -/db /rule_dbeta /by_beta /
 Qed.
 End Rule.
 
+(** A run of such rows: the reverse pass, with beta's and the key's derivatives through the rule, is the transpose of its
+    derivative. *)
+Section RuleRun.
+Variables (R : comRingType) (d e n : nat).
+Variables (D : nat -> 'M[R]_d) (q k : nat -> 'cV[R]_d) (v c : nat -> 'cV[R]_e) (beta g g' : nat -> R) (S0 LT : 'M[R]_(d, e)).
+Variables (D' : nat -> 'M[R]_d) (q' k' : nat -> 'cV[R]_d) (v' : nat -> 'cV[R]_e) (beta' : nat -> R) (S0' : 'M[R]_(d, e)).
+Let b t := rule_step (beta t) (g t).
+Let b' t := rule_step' (k t) (beta t) (g t) (g' t) (k' t) (beta' t).
+Let S := state D k v b S0.
+Let L := cotangent_of n D q k c b LT.
+
+Definition rule_gradient_along r : R :=
+  dot (dq (D r) (k r) (v r) (c r) (b r) (S r)) (q' r)
+  + dot (rule_dk (D r) (q r) (k r) (v r) (c r) (S r) (L r.+1) (beta r) (g r) (g' r)) (k' r)
+  + dot (dv (q r) (k r) (c r) (b r) (L r.+1)) (v' r)
+  + rule_dbeta (D r) (q r) (k r) (v r) (c r) (S r) (L r.+1) (beta r) (g r) (g' r) * beta' r
+  + inner (cotangent_decayed (q r) (k r) (c r) (b r) (L r.+1)) (D' r *m S r).
+
+Theorem rule_run_transposed r : (r <= n)%N ->
+  inner (L r) (slope D k v b S0 D' k' v' b' S0' r) + \sum_(r <= i < n) rule_gradient_along i
+  = inner LT (slope D k v b S0 D' k' v' b' S0' n)
+    + \sum_(r <= i < n) dot (c i) (output_slope D q k v b S0 D' q' k' v' b' S0' i).
+Proof.
+move=> rn; rewrite -(@run_transposed R d e n D q k v c b S0 LT D' q' k' v' b' S0' r rn); congr (_ + _).
+apply: eq_bigr => i _; rewrite /rule_gradient_along /gradient_along /gradient_v -/S -/L.
+have -> : b' i = by_beta (k i) (beta i) (g i) (g' i) * beta' i + by_key_factor (beta i) (g' i) * dot (k i) (k' i) by exact: rule_step_moves.
+rewrite /rule_dk /rule_dbeta dotDl dotZl -/(b i); ring.
+Qed.
+End RuleRun.
+
 (** I5 for every rule: what the rule adds to dk is along the key, so the sum over a run stays symmetric. *)
 Theorem rule_key_sums (R : comRingType) d e n (D : nat -> 'M[R]_d) (q k : nat -> 'cV[R]_d) (v c : nat -> 'cV[R]_e)
     (beta g g' : nat -> R) (S0 LT : 'M[R]_(d, e)) r (a : nat -> R) :

@@ -209,6 +209,20 @@ assert (U : forall N, Rabs (Rsum (M + S N) f - Rsum M f) <= 2 / INR (fact (S M))
 exact (is_lim_seq_le _ _ _ (Finite (2 / INR (fact (S M)))) U B (is_lim_seq_const _)).
 Qed.
 
+(** Enough terms for a number of bits. *)
+Theorem exact_slope_terms x M bits : Rabs x <= 1 -> (1 <= M)%nat -> 2^bits <= INR (fact M) ->
+  Rabs (PSeries slope_coefficient x - Rsum M (fun m => slope_coefficient m * x^m)) <= / 2^bits.
+Proof.
+intros Hx HM H. assert (P : 0 < 2^bits) by (apply pow_lt; lra).
+eapply Rle_trans; [apply exact_slope_tail; exact Hx|].
+assert (E : INR (fact (S M)) = INR (S M) * INR (fact M)) by (rewrite <- mult_INR; reflexivity).
+assert (N : 2 <= INR (S M)) by (apply (le_INR 2); lia).
+apply Rle_trans with (/ INR (fact M)); [|apply Rinv_le_contravar; assumption].
+rewrite E. apply Rmult_le_reg_r with (INR (S M) * INR (fact M)); [apply Rmult_lt_0_compat; lra|].
+replace (2 / (INR (S M) * INR (fact M)) * (INR (S M) * INR (fact M))) with 2 by (field; lra).
+replace (/ INR (fact M) * (INR (S M) * INR (fact M))) with (INR (S M)) by (field; lra). exact N.
+Qed.
+
 (** ** The sigmoid, and the normalisation *)
 
 (** sigma' = E / (1 + E)^2 = sigma (1 - sigma), E = e^-|x|; sigma = 1 / (1 + E), or E / (1 + E) below 0. *)
