@@ -434,8 +434,7 @@ void refute_unread(check_report& out) {
 }  // namespace
 
 check_report check(const problem& p, const result& r, const check_options& options) {
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   return check_detail::judge(p, r, options);
 }
 

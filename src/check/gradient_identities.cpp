@@ -354,8 +354,7 @@ void conclude(gradient_identities& out) {
 }  // namespace
 
 gradient_identities check_gradient_identities(const problem& p, const result& r, const identity_options& options) {
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   if (!p.has_cotangents())
     throw format_error(
         "invariant gradients: the problem has neither do nor dfinal_state; give one of the two, what the backward pass was "

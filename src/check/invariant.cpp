@@ -366,8 +366,7 @@ recorded_run read_run(const std::filesystem::path& problem, const std::filesyste
 
 invariant_report check_invariant(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts,
                                  const invariant_options& options) {
-  require_valid(options.check.judge);
-  require_threads(options.check.threads);
+  require_valid(options.check.judge, options.check.threads);
   invariant_report out;
   out.kind = kind;
   if (kind == invariant_kind::gradients) {

@@ -15,8 +15,7 @@ check_options options_for(const problem& p, const result& r, const check_request
   options.judge = asked.judge;
   options.threads = asked.threads;
   options.plans.clear();
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   if (!asked.plan.empty()) {
     options.plans.push_back(plan_named(asked.plan));
     require_fit(options.plans.back(), p, path_of(r), r.chunk_size.value_or(0));

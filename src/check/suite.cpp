@@ -220,8 +220,7 @@ std::size_t suite_report::unexpected() const {
 }
 
 suite_report run_suite(const suite& s, const suite_options& options) {
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   suite_report out;
   out.file = s.file.string();
   out.version = options.version;

@@ -25,7 +25,7 @@ namespace {
 tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   const auto fail = [&](const std::string& why) -> format_error {
     return format_error("--max-error " + std::string(text) + ": " + why +
-                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: max_abs, rel_fro, fla_ratio, ulps)");
+                        "; write [TENSOR:]METRIC=E, for example o:rel_fro=0.005 (metrics: " + metric_list() + ")");
   };
   const auto equals = text.find('=');
   if (equals == std::string_view::npos) throw fail("there is no '='");
@@ -65,7 +65,8 @@ void require_threads(unsigned threads) {
   refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most_threads) + ", or 0: one for each core");
 }
 
-void require_valid(const judging& judge) {
+void require_valid(const judging& judge, unsigned threads) {
+  require_threads(threads);
   if (!(judge.false_alarm >= 1e-12 && judge.false_alarm <= 0.1))
     refuse("a false-alarm probability", detail::general(judge.false_alarm, 6), "a number within [1e-12, 0.1]");
   if (judge.accuracy) {

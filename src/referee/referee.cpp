@@ -452,8 +452,7 @@ verdict combined(const plan_report& report) {
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth,
                        const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options,
                        const std::optional<gradient_reference>& gradients) {
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
   std::vector<plan_variant> arithmetics = variants(declared, p, path, chunk);

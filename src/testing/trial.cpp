@@ -82,8 +82,7 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
 }
 
 trial_answer rounded_correctly(const problem& p, const result& r, const trial_options& options) {
-  require_valid(options.judge);
-  require_threads(options.threads);
+  require_valid(options.judge, options.threads);
   question ask;
   ask.round_output = r.o.element_format();
   if (r.final_state) ask.round_state = r.final_state->element_format();

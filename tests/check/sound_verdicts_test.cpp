@@ -10,7 +10,6 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,75 +145,6 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
     const plan_variant variant = variants(declared, run.given, path_kind::chunk, 64).front();
     EXPECT_THAT(thrown([&] { (void)emulate(run.given, variant, how, 1); }), HasSubstr("noise"));
   }
-}
-
-/// Lines of a verdict but those on where files lie and which command says it again.
-std::vector<std::string> lines_of_verdict(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("again") && !line.starts_with("note")) out.push_back(line);
-  }
-  return out;
-}
-
-// The same question through `answer`, a suite, a replay and a matcher: but for where the files lie, the verdicts are one text.
-TEST(sound_options, one_question_has_one_answer_at_every_door) {
-  EXPECT_EQ(emulation_options{}.seed, judging{}.seed);
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "doors";
-  std::filesystem::create_directories(folder);
-  const recorded_run run = run_of(gated_problem(16, 1), "fla-chunk-gdn");
-  const auto files = record(folder / "one", run.given, run.gave);
-  check_request asked;
-  asked.plan = "fla-chunk-gdn";
-  asked.judge = {
-      .false_alarm = 1e-5, .accuracy = 0.1, .power = false, .seed = 7, .seconds = 30, .max_bits = 512, .strict_padding = true};
-  const auto said = [](const std::string& text) {
-    nlohmann::json j = nlohmann::json::parse(text);
-    for (const char* where : {"problem", "result", "notes", "reproduce", "version"}) j.erase(where);
-    return j;
-  };
-  notes_list notes;
-  recorded_run read = read_run(files.first, files.second, notes);
-  const answered_check answered = answer(read.given, read.gave, asked,
-                                         {.problem_path = files.first.string(),
-                                          .problem_sha256 = read.problem_sha256,
-                                          .result_path = files.second.string(),
-                                          .result_sha256 = read.result_sha256});
-  const std::string first = to_json(answered.report, answered.identity);
-  EXPECT_EQ(said(first)["options"]["seed"], 7);
-
-  suite_options suites;
-  suites.judge = asked.judge;
-  suite cases{folder / "suite.toml",
-              {{.name = "one", .problem = files.first, .result = files.second, .plan = asked.plan, .accuracy = 0.1}}};
-  const suite_report suite_said = run_suite(cases, suites);
-  ASSERT_EQ(suite_said.cases.front().state, case_state::judged) << suite_said.cases.front().reason;
-  EXPECT_EQ(said(suite_said.cases.front().verdict_json), said(first));
-
-  write_file(folder / "verdict.json", first);
-  const replayed again = replay(folder / "verdict.json", {}, "1");
-  EXPECT_TRUE(again.reproduced);
-  EXPECT_EQ(said(to_json(again.report, again.identity)), said(first));
-
-  const testing::trial_answer matched =
-      testing::against_plan(read.given, read.gave, asked.plan, {.judge = asked.judge, .witness = ""});
-  EXPECT_EQ(lines_of_verdict(matched.text), lines_of_verdict(to_text(answered.report, answered.identity)));
-
-  // A door that lost one member of the record on its way would show: each changes what is said.
-  const std::vector<std::function<void(judging&)>> lost{[](judging& j) { j.false_alarm = judging{}.false_alarm; },
-                                                        [](judging& j) { j.accuracy.reset(); },
-                                                        [](judging& j) { j.power = true; },
-                                                        [](judging& j) { j.seed = judging{}.seed; },
-                                                        [](judging& j) { j.max_bits = judging{}.max_bits; },
-                                                        [](judging& j) { j.strict_padding = false; }};
-  for (std::size_t member = 0; member < lost.size(); ++member) {
-    check_request other = asked;
-    lost[member](other.judge);
-    const answered_check differs = answer(read.given, read.gave, other, answered.identity);
-    EXPECT_NE(said(to_json(differs.report, differs.identity)), said(first)) << "member " << member;
-  }
-  std::filesystem::remove_all(folder);
 }
 
 // ---- limits that zeros would pass ----

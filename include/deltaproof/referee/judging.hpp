@@ -36,8 +36,8 @@ struct judging {
   std::vector<tensor_bound> bounds = {};  ///< on errors against the reference, beside the plan or without one
 };
 
-/// Throws: format_error that names the first member which is no number, or outside what it may be.
-void require_valid(const judging& judge);
+/// Throws: format_error that names the first member which is no number, or outside what it may be; as require_threads.
+void require_valid(const judging& judge, unsigned threads = 0);
 /// Throws: format_error for more threads than a machine has.
 void require_threads(unsigned threads);
 /// Why this is no accuracy that can be asked of a plan; nothing where it is one.
