@@ -81,15 +81,11 @@ format_error no_dtype(const format& of) {
                       " has no safetensors dtype; use BF16, F16, F32, F64, F8_E4M3 or F8_E5M2");
 }
 
-template <format F>
-constexpr bool has_dtype =
-    std::any_of(formats.begin(), formats.end(), [](const named_format& row) { return row.value == F && !row.dtype.empty(); });
-
 /// Calls use with the codec of a format that files can hold.
 template <class Use>
 auto with_codec(const format& of, Use use) {
   return visit_format(of, [&]<format F>() -> decltype(use(codec<bf16>{})) {
-    if constexpr (has_dtype<F>)
+    if constexpr (has_dtype(F))
       return use(codec<F>{});
     else
       throw no_dtype(F);

@@ -15,21 +15,20 @@ namespace {
 
 struct inverse_choice {
   const char* name;
-  const char* method;
-  std::size_t block;  ///< 0: the whole chunk
+  inverse_method method;
   const char* operand;
   const char* accumulate;
   const char* merge_operand;  ///< null where nothing is merged
 };
 constexpr inverse_choice inverses[] = {
-    {"substitution-16-fp32", "substitution", 16, "fp32", "fp32", "fp32"},
-    {"substitution-16-tf32-merges", "substitution", 16, "fp32", "fp32", "tf32"},
-    {"substitution-16-bf16-merges", "substitution", 16, "fp32", "fp32", "bf16"},
-    {"neumann-fp32", "neumann", 0, "fp32", "fp32", nullptr},
-    {"neumann-tf32", "neumann", 0, "tf32", "fp32", nullptr},
-    {"neumann-fp16", "neumann", 0, "fp16", "fp16", nullptr},
-    {"neumann-bf16", "neumann", 0, "bf16", "fp32", nullptr},
-    {"neumann-16-fp16", "neumann", 16, "fp16", "fp32", "fp16"},
+    {"substitution-16-fp32", {diagonal_kind::forward, 16, merge_kind::block}, "fp32", "fp32", "fp32"},
+    {"substitution-16-tf32-merges", {diagonal_kind::forward, 16, merge_kind::block}, "fp32", "fp32", "tf32"},
+    {"substitution-16-bf16-merges", {diagonal_kind::forward, 16, merge_kind::block}, "fp32", "fp32", "bf16"},
+    {"neumann-fp32", {diagonal_kind::neumann, 0, merge_kind::block}, "fp32", "fp32", nullptr},
+    {"neumann-tf32", {diagonal_kind::neumann, 0, merge_kind::block}, "tf32", "fp32", nullptr},
+    {"neumann-fp16", {diagonal_kind::neumann, 0, merge_kind::block}, "fp16", "fp16", nullptr},
+    {"neumann-bf16", {diagonal_kind::neumann, 0, merge_kind::block}, "bf16", "fp32", nullptr},
+    {"neumann-16-fp16", {diagonal_kind::neumann, 16, merge_kind::block}, "fp16", "fp32", "fp16"},
 };
 constexpr std::size_t lengths[] = {16, 32, 64, 128};
 
@@ -56,14 +55,15 @@ std::string without_exceptions(std::string text) {
   return text;
 }
 
-std::string quoted_word(const char* word) { return "\"" + std::string(word) + "\""; }
+std::string quoted_word(const std::string& word) { return "\"" + word + "\""; }
 
 std::string plan_of(const std::string& base, const std::string& name, const inverse_choice& i, std::size_t chunk) {
-  const bool merged = i.block > 0 && i.block < chunk;
+  const bool merged = i.method.block > 0 && i.method.block < chunk;
+  inverse_method method = i.method;
+  if (!merged) method.block = 0;
   std::string text = with_key(without_exceptions(base), "", "name", "\"" + name + "\"");
   text = with_key(text, "", "chunk", std::to_string(chunk));
-  text = with_key(text, "inverse", "method", quoted_word(i.method));
-  text = with_key(text, "inverse", "block", merged ? std::to_string(i.block) : "\"chunk\"");
+  text = with_key(text, "inverse", "method", quoted_word(name_of(method)));
   text = with_key(text, "inverse", "operand", quoted_word(i.operand));
   text = with_key(text, "inverse", "accumulate", quoted_word(i.accumulate));
   text = with_key(text, "inverse", "merge_operand", merged ? quoted_word(i.merge_operand) : "");
@@ -117,14 +117,14 @@ advised_kind advise_chunks(const problem& p, const looked_at& head, const std::s
   for (const std::size_t chunk : lengths) {
     if (chunk > head.all().rows()) continue;
     for (const inverse_choice& i : inverses) {
-      const bool merged = i.block > 0 && i.block < chunk;
-      if (i.block >= chunk && std::string_view(i.name) != "substitution-16-fp32") continue;  // the whole chunk has its own rows
+      const bool merged = i.method.block > 0 && i.method.block < chunk;
+      if (i.method.block >= chunk && std::string_view(i.name) != "substitution-16-fp32")
+        continue;  // the whole chunk has its own rows
       candidate c;
       c.choice.name = "chunk-" + std::to_string(chunk) + "-" + i.name;
       c.choice.plan = plan_of(text, c.choice.name, i, chunk);
       const plan_variant v = variant_of(c.choice.plan, p, path_kind::chunk, chunk);
-      c.choice.says = "chunks of " + std::to_string(chunk) + ", " + i.method +
-                      (merged ? " of blocks of 16" : " of the whole chunk") + " in " + i.operand +
+      c.choice.says = "chunks of " + std::to_string(chunk) + ", inverse " + name_of(v.inverse.method) + " in " + i.operand +
                       (merged ? ", merged in " + std::string(i.merge_operand) : "");
       c.choice.bytes = bytes_of(v, K, V);
       c.choice.operations = operations_of(v, K, V);

@@ -66,8 +66,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 /// A tensor that is off says nothing of the stage that made it so.
 std::string first_bad_text(const plan_report& plan, const std::string& stage) {
-  const std::string_view meaning = meaning_of_stage(stage);
-  const std::string what = meaning.empty() ? stage : stage + ", " + std::string(meaning);
+  const stage_row* const row = find_stage(stage);
+  const std::string what = row == nullptr ? stage : stage + ", " + std::string(row->meaning);
   if (plan.first_bad_stage.empty() || plan.first_bad_is_stage) return what;
   if (plan.stages_missing.empty()) return what + (plan.stages.empty() ? "" : "; every stored stage is within its bounds");
   return stage + ", as a whole: " + (plan.stages.empty() ? "no stage is stored" : "the stored stages are within their bounds") +

@@ -44,7 +44,9 @@ void look(const problem& p, const tensor& stage, unread_entries& out) {
 
 std::vector<unread_entries> find_unread(const problem& p, const result& r) {
   std::vector<unread_entries> out;
-  for (const char* name : {"A", "Ai", "Aqk"}) {
+  for (const stage_row& row : stage_table) {
+    if (row.part != stage_part::stages || row.axes != stage_axes::pairs) continue;
+    const std::string name(row.name);
     const auto stage = r.stages.find(name);
     if (stage == r.stages.end() || stage->second.shape().size() != 4 || stage->second.shape()[3] == 0) continue;
     unread_entries found{.stage = name, .first = {}};

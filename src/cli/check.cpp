@@ -118,7 +118,7 @@ registered_verb add_check(CLI::App& app, common_options& common) {
   files.reads(command->add_option("RESULT", args->result, "The outputs of the kernel (deltaproof.result/1)")->type_name("FILE"));
   command
       ->add_option("--max-error", args->limits,
-                   "Error limit [TENSOR:]METRIC=E; METRIC is max_abs, rel_fro, fla_ratio or ulps; repeatable")
+                   "Error limit [TENSOR:]METRIC=E; METRIC is one of " + metric_list() + "; repeatable")
       ->type_name("LIMIT")
       ->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");

@@ -263,8 +263,7 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
       beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
     if (in.rule != rule_kind::euler) {
       for (const double x : k.row(row)) norm += x * x;
-      const double given = beta;
-      visit_rule(name_of(in.rule), [&](auto rule) { beta = effective_step(rule, given, norm); });
+      beta = effective_step(in.rule, beta, norm);
     }
     for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - predicted[j]);
     std::fill(predicted.begin(), predicted.end(), S(0));

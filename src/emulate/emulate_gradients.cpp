@@ -152,7 +152,7 @@ class gradient_tensors {
   gradient_tensors(const problem& p, const plan_variant& v, bool stages) : p_{p} {
     const std::size_t B = p.batch(), T = p.tokens(), R = p.steps(), H = p.key_heads(), HV = p.value_heads(), K = p.key_dim(),
                       V = p.value_dim();
-    const auto add = [&](const char* name, std::vector<std::size_t> shape) {
+    const auto add = [&](std::string_view name, std::vector<std::size_t> shape) {
       all_.emplace(name, filling(stored_gradient_format(v, p, name), std::move(shape)));
     };
     add("dq", {B, T, H, K});
@@ -164,19 +164,15 @@ class gradient_tensors {
     if (p.initial_state) add("dinitial_state", {p.sequence_count(), HV, K, V});
     if (!stages) return;
     chunks_ = chunk_count(p, v.chunk);
-    add("dv_local", {B, R, HV, V});
-    add("dh", {B, chunks_, HV, K, V});
-    add("dv2", {B, R, HV, V});
-    if (by_channel) {
-      add("dAqk", {B, R, HV, v.chunk});
-      add("dAkk", {B, R, HV, v.chunk});
-    } else if (v.v_new.form == change_form::transforms) {
-      add("dw", {B, R, HV, K});
-    }
-    if (p.g) add("dg_local", by_channel ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
-    if (p.qk_l2norm) {
-      add("dq_hat", {B, T, H, K});
-      add("dk_hat", {B, R, H, K});
+    const bool transforms = v.v_new.form == change_form::transforms;
+    const auto is_kept = [&](std::string_view name) {
+      if (name == "dAqk" || name == "dAkk") return by_channel;
+      if (name == "dw") return !by_channel && transforms;
+      if (name == "dg_local") return p.g.has_value();
+      return p.qk_l2norm || (name != "dq_hat" && name != "dk_hat");
+    };
+    for (const std::string_view name : backward_stage_names) {
+      if (is_kept(name)) add(name, shape_of_stage(name, p, v.chunk).shape);
     }
   }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iterator>
 
-#include "deltaproof/rule/rules.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "support/nearest_name.hpp"
 
@@ -16,13 +15,6 @@ namespace emulation_detail {
 double activated(const head_input& in, double beta) {
   if (in.activation == activation_kind::none) return beta;
   return (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
-}
-
-double gained(rule_kind kind, double beta, double squared_norm) {
-  if (kind == rule_kind::euler) return beta;
-  double step = beta;
-  visit_rule(name_of(kind), [&](auto rule) { step = effective_step(rule, beta, squared_norm); });
-  return step;
 }
 
 namespace {

@@ -119,7 +119,6 @@ template <class Real>
 template <class Real, class Beta>
 void set_steps(site<Real>& s, const matrix<Real>& keys, const Beta& beta_of, bool with_gain = true);
 [[nodiscard]] double activated(const head_input& in, double beta);
-[[nodiscard]] double gained(rule_kind rule, double beta, double squared_norm);
 
 template <class Real, class Beta>
 void set_steps(site<Real>& s, const matrix<Real>& keys, const Beta& beta_of, bool with_gain) {
@@ -127,7 +126,7 @@ void set_steps(site<Real>& s, const matrix<Real>& keys, const Beta& beta_of, boo
     double norm = 0;
     for (const Real x : keys.row(r)) norm += static_cast<double>(x) * static_cast<double>(x);
     const double beta = beta_of(s.in.beta[r]);
-    s.all.step[r] = static_cast<Real>(with_gain ? gained(s.in.rule, beta, norm) : beta);
+    s.all.step[r] = static_cast<Real>(with_gain ? effective_step(s.in.rule, beta, norm) : beta);
   }
   narrow(std::span<Real>(s.all.step), {s.plan.beta, false});
 }

@@ -30,21 +30,15 @@ forward_tensors::forward_tensors(const problem& p, const plan_variant& variant, 
       o_(stored_format(variant, "o"), {p.batch(), p.tokens(), p.value_heads(), p.value_dim()}),
       states_(stored_format(variant, "final_state"), {p.sequence_count(), p.value_heads(), p.key_dim(), p.value_dim()}) {
   if (!stages) return;
-  const std::size_t B = p.batch(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim(), C = variant.chunk;
-  const auto keep = [&](const char* name, std::vector<std::size_t> shape) {
-    kept_.emplace(name, filling(stored_format(variant, name), std::move(shape)));
+  const bool transforms = variant.v_new.form == change_form::transforms;
+  const auto is_kept = [&](std::string_view name) {
+    if (name == "g_cumsum_log2") return p.g.has_value();
+    if (name == "Aqk") return p.gate_per_channel() && p.num_householder == 1;
+    return transforms || name == "v_new" || name == "h";
   };
-  if (p.g)
-    keep("g_cumsum_log2", p.gate_per_channel() ? std::vector<std::size_t>{B, R, HV, K} : std::vector<std::size_t>{B, R, HV});
-  if (variant.v_new.form == change_form::transforms) {
-    keep("A", {B, R, HV, C});
-    keep("Ai", {B, R, HV, C});
-    keep("w", {B, R, HV, K});
-    keep("u", {B, R, HV, V});
+  for (const std::string_view name : stage_names) {
+    if (is_kept(name)) kept_.emplace(name, filling(stored_format(variant, name), shape_of_stage(name, p, variant.chunk).shape));
   }
-  keep("v_new", {B, R, HV, V});
-  keep("h", {B, chunks_, HV, K, V});
-  if (p.gate_per_channel() && p.num_householder == 1) keep("Aqk", {B, R, HV, C});
 }
 
 void forward_tensors::put(const head_output& out, std::size_t sequence, const sequence_range& range, std::size_t head,

@@ -47,8 +47,10 @@ void put_rows(matrix<double>& to, std::size_t first, const matrix<Real>& from) {
   for (std::size_t i = 0; i < from.rows(); ++i) std::copy(from.row(i).begin(), from.row(i).end(), to.row(first + i).begin());
 }
 
-/// tf32 is a way to multiply, not to store: what waits for such a product is kept in fp32.
-inline narrowing as_stored(const narrowing& operand) { return operand.to == tf32 ? narrowing{fp32, false} : operand; }
+/// What waits for a product is kept in the format that files hold it in: fp32 for an operand of tf32.
+inline narrowing as_stored(const narrowing& operand) {
+  return has_dtype(operand.to) ? operand : narrowing{stored_as(operand.to), false};
+}
 
 /// beta times a row is a value of the wider of the two formats.
 inline format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
@@ -59,12 +61,7 @@ Real effective_step_of(const head_input& in, Real beta, Real squared_norm) {
     beta = Real(1) / (Real(1) + std::exp(-beta));
     if (in.activation == activation_kind::two_sigmoid) beta *= 2;
   }
-  Real step = beta;
-  if (in.rule == rule_kind::euler) return step;
-  visit_rule(name_of(in.rule), [&](auto rule) {
-    step = static_cast<Real>(effective_step(rule, static_cast<double>(beta), static_cast<double>(squared_norm)));
-  });
-  return step;
+  return static_cast<Real>(effective_step(in.rule, static_cast<double>(beta), static_cast<double>(squared_norm)));
 }
 
 }  // namespace

@@ -149,8 +149,9 @@ void require_shape(const tensor& t, const std::vector<std::size_t>& expected, st
 // C as the metadata states it, else the number of columns of A, Ai or Aqk.
 std::optional<std::size_t> chunk_size_of(const safetensors_file& file, key_reader& keys, notes_list& notes) {
   if (const std::optional<std::size_t> stated = keys.count("chunk_size")) return stated;
-  for (const std::string_view name : {"A", "Ai", "Aqk"}) {
-    const safetensors_entry* entry = file.find(name);
+  for (const stage_row& row : stage_table) {
+    const std::string_view name = row.name;
+    const safetensors_entry* entry = row.part == stage_part::stages && row.axes == stage_axes::pairs ? file.find(name) : nullptr;
     if (entry != nullptr && entry->shape.size() == 4 && entry->shape[3] != 0) {
       notes.push_back(file.where() + ": metadata chunk_size is absent; " + std::to_string(entry->shape[3]) +
                       " is taken from the columns of " + std::string(name));
@@ -160,21 +161,10 @@ std::optional<std::size_t> chunk_size_of(const safetensors_file& file, key_reade
   return std::nullopt;
 }
 
-std::pair<std::vector<std::size_t>, std::string_view> stage_shape(std::string_view name, const problem& p,
-                                                                  std::size_t chunk_size) {
-  const std::size_t batch = p.batch();
-  const std::size_t rows = p.steps();
-  const std::size_t heads = p.value_heads();
-  if (name == "g_cumsum_log2") {
-    if (p.op == op_kind::kda) return {{batch, rows, heads, p.key_dim()}, "[B, T*n, HV, K]"};
-    return {{batch, rows, heads}, "[B, T*n, HV]"};
-  }
-  if (name == "w") return {{batch, rows, heads, p.key_dim()}, "[B, T*n, HV, K]"};
-  if (name == "u" || name == "v_new") return {{batch, rows, heads, p.value_dim()}, "[B, T*n, HV, V]"};
-  if (name == "h") {
-    return {{batch, chunk_count(p, chunk_size), heads, p.key_dim(), p.value_dim()}, "[B, NT, HV, K, V]"};
-  }
-  return {{batch, rows, heads, chunk_size}, "[B, T*n, HV, C]"};
+/// Whether its shape follows from the chunk length.
+bool needs_chunks(std::string_view stage) {
+  const stage_axes axes = find_stage(stage)->axes;
+  return axes == stage_axes::pairs || axes == stage_axes::states;
 }
 
 void validate_stages(const result& r, const problem& p, const std::string& where) {
@@ -188,29 +178,16 @@ void validate_stages(const result& r, const problem& p, const std::string& where
     const auto found = r.stages.find(std::string(name));
     if (found == r.stages.end()) continue;
     const tensor stage = found->second.named(found->first);
-    const bool needs_chunks = name == "A" || name == "Ai" || name == "Aqk" || name == "h";
-    if (needs_chunks && !r.chunk_size) {
+    if (needs_chunks(name) && !r.chunk_size) {
       throw format_error(where + ": tensor " + std::string(name) +
                          ": its shape follows from the chunk length; add chunk_size to the metadata");
     }
-    const auto [shape, layout] = stage_shape(name, p, r.chunk_size.value_or(1));
+    const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
     require_shape(stage, shape, layout, where);
     if (name == "g_cumsum_log2" && stage.dtype() != "F32" && stage.dtype() != "F64") {
       throw format_error(where + ": tensor g_cumsum_log2: dtype " + stage.dtype() + " where F32 or F64 is required");
     }
   }
-}
-
-std::pair<std::vector<std::size_t>, std::string_view> backward_shape(std::string_view name, const problem& p,
-                                                                     std::size_t chunk_size) {
-  const std::size_t batch = p.batch(), rows = p.steps(), heads = p.value_heads();
-  if (name == "dv_local" || name == "dv2") return stage_shape("u", p, chunk_size);
-  if (name == "dh") return stage_shape("h", p, chunk_size);
-  if (name == "dw") return stage_shape("w", p, chunk_size);
-  if (name == "dg_local") return stage_shape("g_cumsum_log2", p, chunk_size);
-  if (name == "dq_hat") return {p.q.shape(), "that of q"};
-  if (name == "dk_hat") return {p.k.shape(), "that of k"};
-  return {{batch, rows, heads, chunk_size}, "[B, T*n, HV, C]"};
 }
 
 void validate_backward_stages(const result& r, const problem& p, const std::string& where) {
@@ -220,11 +197,11 @@ void validate_backward_stages(const result& r, const problem& p, const std::stri
       for (const std::string_view one : backward_stage_names) known += (known.empty() ? "" : ", ") + std::string(one);
       throw format_error(where + ": stage " + in_quotes(name) + " of the backward pass is unknown; the stages are " + known);
     }
-    if ((name == "dh" || name == "dAqk" || name == "dAkk") && !r.chunk_size) {
+    if (needs_chunks(name) && !r.chunk_size) {
       throw format_error(where + ": tensor " + name +
                          ": its shape follows from the chunk length; add chunk_size to the metadata");
     }
-    const auto [shape, layout] = backward_shape(name, p, r.chunk_size.value_or(1));
+    const auto [shape, layout] = shape_of_stage(name, p, r.chunk_size.value_or(1));
     require_shape(stage.named(name), shape, layout, where);
   }
 }
@@ -252,6 +229,29 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
 
 }  // namespace
 }  // namespace detail
+
+stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t chunk_size) {
+  const stage_row* const row = find_stage(name);
+  if (row == nullptr) throw domain_error("shape_of_stage: a kernel leaves no stage " + std::string(name));
+  const std::size_t B = p.batch(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
+  switch (row->axes) {
+    case stage_axes::gates:
+      if (p.op == op_kind::kda) return {{B, R, HV, K}, "[B, T*n, HV, K]"};
+      return {{B, R, HV}, "[B, T*n, HV]"};
+    case stage_axes::keys:
+      return {{B, R, HV, K}, "[B, T*n, HV, K]"};
+    case stage_axes::values:
+      return {{B, R, HV, V}, "[B, T*n, HV, V]"};
+    case stage_axes::pairs:
+      return {{B, R, HV, chunk_size}, "[B, T*n, HV, C]"};
+    case stage_axes::states:
+      return {{B, chunk_count(p, chunk_size), HV, K, V}, "[B, NT, HV, K, V]"};
+    case stage_axes::input:
+      if (name == "dq_hat") return {p.q.shape(), "that of q"};
+      if (name == "dk_hat") return {p.k.shape(), "that of k"};
+  }
+  throw domain_error("shape_of_stage: " + std::string(name) + " has the shape of what it is the gradient of");
+}
 
 std::string part_name(std::string_view name, std::size_t c) {
   return std::string(name) + (c == 0 ? "" : c == 1 ? "_lo" : "_lo" + std::to_string(c));

@@ -7,14 +7,14 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "deltaproof/number/real.hpp"
-#include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/pair_field.hpp"
+#include "oracle/rule_gain.hpp"
 #include "oracle/upward.hpp"
 #include "support/text.hpp"
 
@@ -22,13 +22,9 @@ namespace deltaproof {
 namespace {
 
 constexpr int guard_bits = 64;
-// Precisions at which gains are evaluated, one instantiation of the rules each: above the derived numbers + guard_bits of every
-// tier up to 1024 bits, and of the widest.
-constexpr int gain_bits = 1280;
-constexpr int widest_gain_bits = widest_bits + 256;
 
-[[noreturn]] void irrational(const char* what) {
-  throw domain_error(std::string("lower_exact: ") + what + " is not rational; use lower or solve");
+[[noreturn]] void irrational(const std::string& what) {
+  throw domain_error("lower_exact: " + what + " is not rational; use lower or solve");
 }
 
 /// Where lowered values go: the target scalar decides how a given double and a derived MPFR number are stored.
@@ -133,44 +129,6 @@ class workspace {
   mpfr_value epsilon_;
 };
 
-/// The A of apply_gain from x and phi, in 53 bits rounded up. Source: proofs/notes/oracle-radius.md, "Lowered inputs".
-template <class Rule>
-wide_bound gain_amplification(mpfr_srcptr x, mpfr_srcptr phi, int bits) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if constexpr (std::is_same_v<Rule, euler>) return 0.0;
-  const bounds_alone bounds;
-  mpfr_value m(53), size(53), near(53), sum(53);
-  mpfr_abs(m.get(), x, MPFR_RNDU);
-  mpfr_abs(size.get(), phi, MPFR_RNDU);
-  if constexpr (std::is_same_v<Rule, rk2> || std::is_same_v<Rule, rk3> || std::is_same_v<Rule, rk4>) {
-    mpfr_set_ui(sum.get(), 1, MPFR_RNDU);  // 1 + m (1 + m (1 + m)), over the sum of the absolute values of the terms
-    for (int i = 0; i < 3; ++i) {
-      mpfr_mul(sum.get(), sum.get(), m.get(), MPFR_RNDU);
-      mpfr_add_ui(sum.get(), sum.get(), 1, MPFR_RNDU);
-    }
-  } else {
-    // nu: how far phi's argument, or for the exact flow its exponential, can move.
-    constexpr bool rational_rule = !std::is_same_v<Rule, exact_flow>;
-    const bool shrinks = !rational_rule && mpfr_sgn(x) > 0;  // x phi grows and phi falls: nu is no matter
-    if (!shrinks) mpfr_mul_2si(near.get(), m.get(), -(bits + 40), MPFR_RNDU);
-    if constexpr (rational_rule) mpfr_mul(near.get(), near.get(), size.get(), MPFR_RNDU);
-    if (!(mpfr_cmp_d(near.get(), 0.5) < 0)) return infinity;
-    // |phi| (2 + m |phi| (1 + 2 nu)), |phi| (2 + m) (1 + 2 nu), and for the exact flow of x > 0 |phi| (2 + min(m, 1))
-    mpfr_mul_2ui(near.get(), near.get(), 1, MPFR_RNDU);
-    mpfr_add_ui(near.get(), near.get(), 1, MPFR_RNDU);
-    mpfr_set(sum.get(), m.get(), MPFR_RNDU);
-    if constexpr (rational_rule)
-      mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
-    else if (shrinks && mpfr_cmp_ui(x, 1) > 0)
-      mpfr_set_ui(sum.get(), 1, MPFR_RNDU);
-    mpfr_mul(sum.get(), sum.get(), near.get(), MPFR_RNDU);
-    mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
-    mpfr_add(sum.get(), sum.get(), near.get(), MPFR_RNDU);
-    mpfr_mul(sum.get(), sum.get(), size.get(), MPFR_RNDU);
-  }
-  return magnitude_bound(sum.get());
-}
-
 }  // namespace
 
 void square_sum(mpfr_ptr sum, mpfr_ptr part, std::span<const double> x) {
@@ -206,63 +164,6 @@ double activate_step(mpfr_ptr beta, activation_kind activation) {
   mpfr_add_ui(beta, beta, 1, MPFR_RNDN);
   mpfr_ui_div(beta, activation == activation_kind::two_sigmoid ? 2 : 1, beta, MPFR_RNDN);
   return mpfr_zero_p(beta) != 0 ? 0x1p-900 : 0;
-}
-
-bool at_pole(rule_kind rule, const rational& x) {
-  return (rule == rule_kind::implicit && x == -1) || (rule == rule_kind::crank_nicolson && x == -2);
-}
-
-void refuse_pole(rule_kind rule, const std::string& where) {
-  throw domain_error(where + ": rule " + std::string(name_of(rule)) + " has no finite gain at x = beta |k|^2 = " +
-                     (rule == rule_kind::implicit ? "-1" : "-2") + "; change that beta");
-}
-
-void refuse_if_at_pole(const problem& p, double beta, std::span<const double> key, const std::string& where) {
-  // A sigmoid is positive, and with an epsilon that is none |k|^2 / (|k|^2 + epsilon) is no dyadic fraction of a beta that is
-  // one.
-  if (p.beta_activation != activation_kind::none) return;
-  mpfr_value epsilon(128);
-  set_decimal(epsilon.get(), p.l2norm_epsilon);
-  if (p.qk_l2norm && mpfr_cmp_d(epsilon.get(), p.l2norm_epsilon) != 0) return;
-  rational norm = 0;
-  for (const double x : key) norm += exact(x) * exact(x);
-  if (p.qk_l2norm) norm /= norm + exact(p.l2norm_epsilon);
-  if (at_pole(p.rule, exact(beta) * norm)) refuse_pole(p.rule, where);
-}
-
-namespace {
-
-template <int Bits>
-wide_bound apply_gain_at(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
-  using gain_real = real<Bits>;
-  wide_bound amplification;
-  visit_rule(name_of(rule), [&](auto rule_tag) {
-    using Rule = decltype(rule_tag);
-    gain_real argument;
-    mpfr_set(argument.backend().data(), x, MPFR_RNDN);
-    const gain_real phi = Rule::gain(argument);
-    const mpfr_srcptr gain = phi.backend().data();
-    if (mpfr_number_p(gain) == 0 && (rule == rule_kind::implicit || rule == rule_kind::crank_nicolson)) {
-      mpfr_set_zero(beta, 1);
-      mpfr_set_inexflag();
-      amplification = std::numeric_limits<double>::infinity();
-      return;
-    }
-    if (mpfr_number_p(gain) == 0) {
-      throw domain_error(where + ": rule " + std::string(Rule::name) + " has no finite gain at x = beta |k|^2 = " +
-                         std::to_string(mpfr_get_d(x, MPFR_RNDN)) + "; change that beta");
-    }
-    amplification = gain_amplification<Rule>(x, gain, bits);
-    mpfr_mul(beta, beta, gain, MPFR_RNDN);
-  });
-  return amplification;
-}
-
-}  // namespace
-
-wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where) {
-  return bits + guard_bits <= gain_bits ? apply_gain_at<gain_bits>(beta, x, rule, bits, where)
-                                        : apply_gain_at<widest_gain_bits>(beta, x, rule, bits, where);
 }
 
 namespace {
@@ -342,13 +243,11 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     }
     if constexpr (std::is_same_v<value, rational>) {
       if (p.beta_activation != activation_kind::none) irrational("beta after its activation");
-      if (p.rule == rule_kind::exact) irrational("the gain of the exact flow");
       rational norm = 0;
       for (const double xi : x) norm += exact(xi) * exact(xi);
-      if (at_pole(p.rule, exact(given_beta) * norm)) refuse_pole(p.rule, place(r));
-      visit_rule(name_of(p.rule), [&](auto rule) {
-        if constexpr (RuleOver<decltype(rule), rational>) s.step[r] = effective_step(rule, exact(given_beta), norm);
-      });
+      const std::optional<rational> step = rational_step(p.rule, exact(given_beta), norm, place(r));
+      if (!step) irrational("the gain of rule " + std::string(name_of(p.rule)));
+      s.step[r] = *step;
       out.error.step = 0;
     } else {
       mpfr_set_d(beta.get(), given_beta, MPFR_RNDN);
@@ -426,21 +325,21 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
 }  // namespace
 
 void refuse_poles(const problem& p) {
-  if (p.rule != rule_kind::implicit && p.rule != rule_kind::crank_nicolson) return;
-  const double pole = p.rule == rule_kind::implicit ? -1 : -2;
+  if (p.rule == rule_kind::euler || p.beta_activation != activation_kind::none) return;  // a sigmoid is positive
   std::vector<double> k(p.key_dim());
   for (std::size_t n = 0; n < p.sequence_count(); ++n) {
     for (std::size_t h = 0; h < p.value_heads(); ++h) {
       const head_view view{p, sequence_at(p, n), h};
       for (std::size_t r = 0; r < view.range.tokens * p.num_householder; ++r) {
         const double beta = p.beta.at(view.beta_at(r));
-        if (p.beta_activation != activation_kind::none || !(beta < 0)) continue;
+        if (!(beta < 0)) continue;
         p.k.read(view.k_at(r), k);
         double norm = 0;
         for (const double x : k) norm += x * x;
         if (p.qk_l2norm) norm /= norm + p.l2norm_epsilon;
-        // Rationals are for those that are near.
-        if (std::isinf(norm) || !(std::fabs(beta * norm - pole) > 0x1p-20)) refuse_if_at_pole(p, beta, k, place_of(n, h, r));
+        // Beside a pole the gain is large: rationals tell whether it is one.
+        if (std::isinf(norm) || !(std::fabs(gain(p.rule, beta * norm)) < 0x1p20))
+          refuse_if_at_pole(p, beta, k, place_of(n, h, r));
       }
     }
   }

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <span>
-#include <string>
 
-#include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/lower.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/pair_field.hpp"
@@ -36,18 +34,5 @@ void set_decimal(mpfr_ptr to, double x);
 /// beta after its activation, at beta's precision: sigmoid(x) = 1 / (1 + e^-x). Returns an absolute error in units of the
 /// roundoff: not 0 where the sigmoid is below MPFR's exponents and beta is 0 now.
 double activate_step(mpfr_ptr beta, activation_kind activation);
-
-/// beta <- beta phi(x), for numbers of up to widest_bits. Returns A: |phi(x') - phi(x)| <= A 2^-(bits + 40) for every x' that is
-/// within 2^-(bits + 40) |x| of x. Infinite where a pole may be that near; beta is then of no meaning.
-/// Throws: domain_error where phi leaves MPFR's exponents, opening with `where`.
-wide_bound apply_gain(mpfr_ptr beta, mpfr_srcptr x, rule_kind rule, int bits, const std::string& where);
-
-/// Whether the rule has no gain at x, exactly.
-[[nodiscard]] bool at_pole(rule_kind rule, const rational& x);
-/// Throws: domain_error that says so, opening with `where`.
-[[noreturn]] void refuse_pole(rule_kind rule, const std::string& where);
-/// Throws: the same, where beta |k|^2 of a given key and step is at a pole; derived ones never are, but for keys whose norm has a
-/// dyadic epsilon.
-void refuse_if_at_pole(const problem& p, double beta, std::span<const double> key, const std::string& where);
 
 }  // namespace deltaproof

@@ -101,19 +101,23 @@ void raise(enclosure& to, const enclosure& by) {
 }  // namespace
 
 std::string_view name_of(metric m) {
-  for (const auto& [which, name] : metric_names) {
-    if (which == m) return name;
+  for (const named_metric& row : metrics) {
+    if (row.which == m) return row.name;
   }
   return "";
 }
 
-metric metric_named(std::string_view name) {
+std::string metric_list() {
   std::string names;
-  for (const auto& [which, known] : metric_names) {
-    if (known == name) return which;
-    names += (names.empty() ? "" : ", ") + std::string(known);
+  for (const named_metric& row : metrics) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+metric metric_named(std::string_view name) {
+  for (const named_metric& row : metrics) {
+    if (row.name == name) return row.which;
   }
-  throw format_error("no metric is named '" + std::string(name) + "'; there are " + names);
+  throw format_error("no metric is named '" + std::string(name) + "'; there are " + metric_list());
 }
 
 double ulp_at(double x, const format& of) {
@@ -126,12 +130,13 @@ namespace {
 
 /// A number over the finite elements alone would make a broken kernel look like a good one.
 void widen_where_unknown(measurement& m) {
-  for (enclosure* e : {&m.max_abs, &m.rel_fro, &m.fla_ratio, &m.ulps, &m.worst_row}) {
-    if (m.nonfinite > 0) *e = {infinity, infinity, infinity};
-    if (m.unknown > 0) e->upper = infinity;
-    // What is not known may be most of the norm that an error is divided by.
-    if (m.unknown > 0 && m.nonfinite == 0 && e != &m.max_abs && e != &m.ulps) e->lower = 0;
-  }
+  const auto widen = [&](enclosure& e, bool over_norm) {
+    if (m.nonfinite > 0) e = {infinity, infinity, infinity};
+    if (m.unknown > 0) e.upper = infinity;
+    if (m.unknown > 0 && m.nonfinite == 0 && over_norm) e.lower = 0;
+  };
+  for (const named_metric& row : metrics) widen(m.*row.value, row.over_norm);
+  widen(m.worst_row, true);
   if (m.nonfinite > 0) m.nmse = infinity;
 }
 
@@ -218,17 +223,10 @@ measurement measure(std::span<const double> got, const reference_tensor& want, c
 }
 
 enclosure value_of(const measurement& m, metric which) {
-  switch (which) {
-    case metric::max_abs:
-      return m.max_abs;
-    case metric::rel_fro:
-      return m.rel_fro;
-    case metric::fla_ratio:
-      return m.fla_ratio;
-    case metric::ulps:
-      return m.ulps;
+  for (const named_metric& row : metrics) {
+    if (row.which == which) return m.*row.value;
   }
-  return {};
+  throw domain_error("a value outside its enumeration has no name");
 }
 
 verdict judge(const measurement& m, std::span<const metric_bound> bounds) {

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// An MPFR number and a bound on how far the exact one is from it, for chains of a few operations on single numbers: the
-// derivatives of gains and activations. Each operation adds its rounding and what the errors of its operands do, to all orders.
+// An MPFR number and a bound on how far the exact one is from it, for chains of a few operations on single numbers: gains of
+// rules, their derivatives and those of activations. Each operation has the more bits of its operands, and adds its rounding and
+// what the errors of its operands do, to all orders. Source: proofs/notes/oracle-radius.md, "Lowered inputs".
 #pragma once
 
 #include <mpfr.h>
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
+#include "deltaproof/number/scalar.hpp"
 #include "deltaproof/oracle/wide_bound.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
@@ -20,6 +23,14 @@ class mpfr_ball {
  public:
   /// Exactly x.
   mpfr_ball(mpfr_prec_t bits, double x) : value_{std::max<mpfr_prec_t>(bits, 53)} { mpfr_set_d(value_.get(), x, MPFR_RNDN); }
+
+  /// x, and all that is within 2^exponent |x| of it.
+  [[nodiscard]] static mpfr_ball around(mpfr_srcptr x, int exponent) {
+    mpfr_ball out(mpfr_get_prec(x), 0);
+    mpfr_set(out.value_.get(), x, MPFR_RNDN);
+    out.error_ = out.size() * wide_bound::scaled(1, exponent);
+    return out;
+  }
 
   /// The decimal that x is nearest to.
   [[nodiscard]] static mpfr_ball decimal(mpfr_prec_t bits, double x) {
@@ -38,6 +49,12 @@ class mpfr_ball {
   }
   [[nodiscard]] bool is_negative() const { return mpfr_sgn(value_.get()) < 0; }
 
+  /// The middle alone.
+  [[nodiscard]] mpfr_ball exactly() const {
+    mpfr_ball out = *this;
+    out.error_ = {};
+    return out;
+  }
   /// The same number, known less well.
   [[nodiscard]] mpfr_ball widened(const wide_bound& by) const {
     mpfr_set_inexflag();
@@ -47,24 +64,24 @@ class mpfr_ball {
   }
 
   friend mpfr_ball operator+(const mpfr_ball& a, const mpfr_ball& b) {
-    mpfr_ball out = a.like();
+    mpfr_ball out = a.like(b);
     mpfr_add(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
     return out.rounded(a.error_ + b.error_);
   }
   friend mpfr_ball operator-(const mpfr_ball& a, const mpfr_ball& b) {
-    mpfr_ball out = a.like();
+    mpfr_ball out = a.like(b);
     mpfr_sub(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
     return out.rounded(a.error_ + b.error_);
   }
   friend mpfr_ball operator*(const mpfr_ball& a, const mpfr_ball& b) {
-    mpfr_ball out = a.like();
+    mpfr_ball out = a.like(b);
     if (a.is_exact_zero() || b.is_exact_zero()) return out;
     mpfr_mul(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
     return out.rounded(a.size() * b.error_ + a.error_ * b.size() + a.error_ * b.error_);
   }
   /// a / b; of infinite error where b may be 0.
   friend mpfr_ball operator/(const mpfr_ball& a, const mpfr_ball& b) {
-    mpfr_ball out = a.like();
+    mpfr_ball out = a.like(b);
     const mpfr_value least = b.least_size();
     if (mpfr_sgn(least.get()) <= 0) return out.unknown();
     if (a.is_exact_zero()) return out;
@@ -75,17 +92,15 @@ class mpfr_ball {
     mpfr_ui_div(inverse.get(), 1, least.get(), MPFR_RNDU);
     return out.rounded((a.error_ + out.size() * (1 + 0x1p-50) * b.error_) * magnitude_bound(inverse.get()));
   }
-  /// e^a; where a is known too coarsely and not positive, all of [0, 1].
   friend mpfr_ball exp(const mpfr_ball& a) {
     mpfr_ball out = a.like();
-    if (!(a.error_ < wide_bound(0.5))) {
-      if (!a.surely_below(0)) return out.unknown();
-      mpfr_set_inexflag();
-      out.error_ = 1.0;
-      return out;
-    }
     mpfr_exp(out.value_.get(), a.value(), MPFR_RNDN);
-    return out.rounded(2 * a.error_ * out.size());  // e^x - 1 <= 2 x up to 1
+    return out.rounded(a.change_of_exp());
+  }
+  friend mpfr_ball expm1(const mpfr_ball& a) {
+    mpfr_ball out = a.like();
+    mpfr_expm1(out.value_.get(), a.value(), MPFR_RNDN);
+    return out.rounded(a.change_of_exp());
   }
   /// Of a number that is positive with its error.
   friend mpfr_ball sqrt(const mpfr_ball& a) {
@@ -103,9 +118,25 @@ class mpfr_ball {
     mpfr_neg(out.value_.get(), out.value_.get(), MPFR_RNDN);
     return out;
   }
+  /// Both are exact and equal.
+  friend bool operator==(const mpfr_ball& a, const mpfr_ball& b) {
+    return a.error_ == wide_bound() && b.error_ == wide_bound() && mpfr_equal_p(a.value(), b.value()) != 0;
+  }
 
  private:
   [[nodiscard]] mpfr_ball like() const { return {mpfr_get_prec(value_.get()), 0}; }
+  [[nodiscard]] mpfr_ball like(const mpfr_ball& b) const {
+    return {std::max(mpfr_get_prec(value_.get()), mpfr_get_prec(b.value_.get())), 0};
+  }
+  /// How far e^x may be from e^a for an x within the bounds: both lie in (0, e^top], and the slope is at most e^top.
+  [[nodiscard]] wide_bound change_of_exp() const {
+    if (!error_.finite()) return error_;
+    const bounds_alone bounds;
+    mpfr_value top = above();
+    mpfr_exp(top.get(), top.get(), MPFR_RNDU);
+    if (mpfr_number_p(top.get()) == 0) return std::numeric_limits<double>::infinity();
+    return magnitude_bound(top.get()) * (error_ < wide_bound(1) ? error_ : wide_bound(1));
+  }
   [[nodiscard]] wide_bound size() const { return magnitude_bound(value_.get()); }
   [[nodiscard]] mpfr_ball unknown() {
     mpfr_set_inexflag();  // nobody takes what stands for it for exact
@@ -145,6 +176,13 @@ class mpfr_ball {
 
   mpfr_value value_;
   wide_bound error_;
+};
+
+template <>
+struct scalar_traits<mpfr_ball> {
+  static constexpr bool is_exact = false;
+  static std::string name() { return "mpfr_ball"; }
+  static mpfr_ball from_int(int n) { return {53, static_cast<double>(n)}; }
 };
 
 }  // namespace deltaproof

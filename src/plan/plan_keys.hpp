@@ -103,7 +103,6 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"A", "order"}, p.A.order);
   visit(key{"A", "store", chunk_only, none}, p.A.store);
   visit(key{"inverse", "method", chunk_only}, p.inverse.method);
-  visit(key{"inverse", "block", chunk_only}, p.inverse.block);
   visit(key{"inverse", "operand", chunk_only, false, operand}, p.inverse.operand);
   visit(key{"inverse", "accumulate", chunk_only}, p.inverse.accumulate);
   visit(key{"inverse", "merge_operand", merges, false, operand}, p.inverse.merge_operand);

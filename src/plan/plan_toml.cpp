@@ -27,8 +27,6 @@ using plan_detail::needed;
 using plan_detail::one_part;
 using plan_detail::quoted;
 using plan_detail::stored_word;
-using plan_detail::value_tile;
-using plan_detail::whole_chunk;
 using plan_detail::words_of;
 
 /// Of values of a key, of kernels and of exceptions: each is compared with the others.
@@ -195,7 +193,7 @@ class reader {
   void read_list(const toml::node& node, const key& k, choices<format_choice>& out) const {
     names known;
     for (const named_format& row : formats) {
-      if (row.value != tf32 || k.is_operand) known.push_back(row.name);
+      if (has_dtype(row.value) || k.is_operand) known.push_back(row.name);
     }
     known.insert(known.end(), {"X", "given"});
     if (k.may_be_none) known.push_back("none");
@@ -209,7 +207,8 @@ class reader {
       }
       const std::string word = text_of(one, k.text());
       if (std::find(known.begin(), known.end(), word) == known.end()) {
-        const std::string why = word == "tf32"   ? "is a format of operands only, and this key is not an operand"
+        const bool is_format = std::any_of(formats.begin(), formats.end(), [&](const auto& row) { return row.name == word; });
+        const std::string why = is_format        ? "is a format of operands only, and this key is not an operand"
                                 : word == "none" ? "means that nothing is rounded, and this key needs a format"
                                                  : "is not a valid value of this key";
         fail(k.text(), one, why + suggestion(word, known));
@@ -239,23 +238,25 @@ class reader {
       add(out, value, k.text(), one);
     });
   }
-  void read_list(const toml::node& node, const key& k, choices<std::string>& out) const {
-    constexpr detail::kind_names<int, 3> methods{{{0, "substitution"}, {1, "neumann"}, {2, "doubling"}}};
-    for (const int i : named_list(node, k.text(), methods)) out.emplace_back(methods[static_cast<std::size_t>(i)].second);
+  void read_list(const toml::node& node, const key& k, choices<inverse_method>& out) const {
+    list(node, k.text(), [&](const toml::node& one) {
+      const std::string word = text_of(one, k.text());
+      try {
+        add(out, inverse_named(word), k.text(), one);
+      } catch (const format_error&) {
+        names known;
+        for (const named_inverse& row : inverse_methods) known.push_back(row.name);
+        fail(k.text(), one, "is not a valid value of this key; blocks may have any number of rows" + suggestion(word, known));
+      }
+    });
   }
   void read_list(const toml::node& node, const key& k, choices<std::size_t>& out) const {
     if (k.section == plan_detail::split_section) return read_parts(node, k, out);
-    const bool columns = k.name == value_tile;
-    const std::string_view word = columns ? all_columns : whole_chunk;
     list(node, k.text(), [&](const toml::node& one) {
-      if (one.is_string() && *one.value<std::string>() == word) return add(out, std::size_t{0}, k.text(), one);
-      if (!one.is_integer()) {
-        fail(k.text(), one,
-             std::string("must be a number of ") + (columns ? "columns" : "rows") + ", or \"" + std::string(word) +
-                 "\" for all of them");
-      }
+      if (one.is_string() && *one.value<std::string>() == all_columns) return add(out, std::size_t{0}, k.text(), one);
+      if (!one.is_integer()) fail(k.text(), one, "must be a number of columns, or \"all\" for all of them");
       const std::size_t length = length_of(one, k.text());
-      if (columns && length == 0) fail(k.text(), one, "must be at least one column");
+      if (length == 0) fail(k.text(), one, "must be at least one column");
       add(out, length, k.text(), one);
     });
   }
@@ -382,7 +383,8 @@ class reader {
     const bool on_chunks = std::find(p.path.begin(), p.path.end(), path_kind::chunk) != p.path.end();
     const bool by_tokens = std::find(p.path.begin(), p.path.end(), path_kind::recurrent) != p.path.end();
     const bool gated = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return op != op_kind::delta_rule; });
-    const bool merged = std::any_of(p.inverse.block.begin(), p.inverse.block.end(), [](std::size_t rows) { return rows > 0; });
+    const bool merged =
+        std::any_of(p.inverse.method.begin(), p.inverse.method.end(), [](const inverse_method& m) { return m.block > 0; });
     const auto uses = [&](const auto& value) { return any_list_holds(p, value); };
     const auto wanted = [&](needed where) {
       switch (where) {

@@ -69,7 +69,7 @@ bool matters_backward(const key& k, const plan& first, const problem& p, path_ki
 /// Whether a choice of this key can change a bit on this problem and path.
 bool matters(const key& k, const plan& first, const problem& p, path_kind path) {
   using enum plan_detail::needed;
-  const bool merged = !first.inverse.block.empty() && first.inverse.block[0] > 0;
+  const bool merged = !first.inverse.method.empty() && first.inverse.method[0].block > 0;
   if (k.section == "l2norm" && !p.qk_l2norm) return false;
   if (k.section == "gate" && !p.g) return false;
   if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
@@ -105,7 +105,6 @@ std::string word_of(const key&, read_decay decay) {
 }
 std::string word_of(const key&, gate_form form) { return "gate " + std::string(detail::name_in(gate_form_names, form)); }
 std::string word_of(const key&, sum_order order) { return "order " + std::string(detail::name_in(sum_order_names, order)); }
-std::string word_of(const key&, const std::string& method) { return method; }
 template <class Kind, std::size_t N>
 std::string worded(const key& k, Kind kind, const detail::kind_names<Kind, N>& names) {
   return k.text() + " " + std::string(detail::name_in(names, kind));
@@ -121,9 +120,9 @@ std::string word_of(const key& k, norm_source source) { return worded(k, source,
 std::string word_of(const key& k, std::size_t rows) {
   if (k.section == plan_detail::split_section)
     return rows == 0 ? "in one part" : "in parts of " + std::to_string(rows) + " chunks";
-  if (k.section == plan_detail::backward_section) return k.text() + " " + (rows == 0 ? "all" : std::to_string(rows));
-  return rows == 0 ? std::string("inverse of the whole chunk") : "inverse by blocks of " + std::to_string(rows);
+  return k.text() + " " + (rows == 0 ? "all" : std::to_string(rows));
 }
+std::string word_of(const key&, const inverse_method& method) { return "inverse " + name_of(method); }
 std::string word_of(const key&, update_source source) {
   return source == update_source::stored ? "update by the stored v_new" : "update by v_new as computed";
 }
@@ -199,8 +198,7 @@ class resolver {
     v.A.operand = narrowed(p_.A.operand, fp32);
     v.A.accumulate = p_.A.accumulate.front().value;
     v.A.store = kept(p_.A.store, v.A.accumulate);
-    v.inverse.method.diagonal = p_.inverse.method.front() == "substitution" ? diagonal_kind::forward : diagonal_kind::neumann;
-    v.inverse.method.block = p_.inverse.block.front();
+    v.inverse.method = p_.inverse.method.front();
     v.inverse.operand = narrowed(p_.inverse.operand, fp32);
     v.inverse.accumulate = p_.inverse.accumulate.front().value;
     // Nothing is merged where the plan states no merges.
@@ -333,12 +331,12 @@ std::vector<plan_variant> all_variants(const plan& stated, const problem& p, pat
   if (path == path_kind::chunk) require_whole_chunks(all, p.num_householder, chunk);
   spell_out(all, p);
   // A block of the whole chunk by any name.
-  choices<std::size_t> blocks;
-  for (const std::size_t rows : all.inverse.block) {
-    const std::size_t block = rows < chunk ? rows : 0;
-    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
+  choices<inverse_method> methods;
+  for (inverse_method method : all.inverse.method) {
+    if (method.diagonal != diagonal_kind::split && method.block >= chunk) method = {method.diagonal, 0, merge_kind::block};
+    if (std::find(methods.begin(), methods.end(), method) == methods.end()) methods.push_back(method);
   }
-  all.inverse.block = std::move(blocks);
+  all.inverse.method = std::move(methods);
   plan first = all;
   for_each_key(first, [](const key&, auto& list) {
     if (list.size() > 1) list.erase(list.begin() + 1, list.end());
@@ -407,7 +405,7 @@ format stored_format(const plan_variant& variant, std::string_view tensor) {
                                                                      {"o", variant.o.store},
                                                                      {"final_state", variant.state.accumulate}}};
   for (const auto& [name, f] : formats) {
-    if (name == tensor) return f == tf32 ? fp32 : f;
+    if (name == tensor) return stored_as(f);
   }
   throw domain_error("stored_format: a kernel stores no tensor " + std::string(tensor));
 }

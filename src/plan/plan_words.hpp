@@ -16,9 +16,7 @@ namespace deltaproof::plan_detail {
 using names = std::vector<std::string_view>;
 
 inline constexpr std::string_view stored_word = "stored";
-inline constexpr std::string_view whole_chunk = "chunk";
 inline constexpr std::string_view all_columns = "all";
-inline constexpr std::string_view value_tile = "value_tile";
 inline constexpr std::string_view one_part = "none";
 
 template <class Kind, std::size_t N>

@@ -28,17 +28,9 @@ bool is_inner(std::string_view stage) {
 }
 
 std::string_view missing_input(std::string_view stage, const stored_tensors& stored, const problem& p) {
-  if (stage == "dh" || stage == "dinitial_state") return stored.missing({"w", "dv2"});
-  if (stage == "dv2") return stored.missing({"dh", "dv_local"});
-  if (stage == "dw") return stored.missing({"dv2", "h"});
-  if (stage == "dAqk") return stored.missing({"v_new"});
-  if (stage == "dv") return stored.missing({"Ai", "dv2"});
-  if (stage == "dg") return stored.missing({"dg_local"});
-  if (p.qk_l2norm && stage == "dq") return stored.missing({"dq_hat"});
-  if (p.qk_l2norm && stage == "dk") return stored.missing({"dk_hat"});
-  if (stage == "dq" || stage == "dq_hat") return stored.missing({"h", "v_new"});
-  if (is_inner(stage)) return stored.missing({"h", "v_new", "dh", "dv2", "Ai"});
-  return {};
+  if (p.qk_l2norm && (stage == "dq" || stage == "dk"))
+    return stored.missing(std::array{find_stage(stage == "dq" ? "dq_hat" : "dk_hat")->name});
+  return stored.missing(find_stage(stage)->needs);
 }
 
 /// Why the plan's kernel leaves nothing that this stage could be recomputed from; empty where it does.
@@ -182,7 +174,7 @@ class backward_head {
     if (wanted("dAqk")) judge_weight_gradients();
     if (wanted("dv")) judge_values();
     judge_inside(decays);
-    if (stored_.missing({"w", "dv2"}).empty()) pass_state(decays);
+    if (stored_.missing(find_stage("dinitial_state")->needs).empty()) pass_state(decays);
   }
 
   void judge_local(chunk_decays& decays) {

@@ -32,9 +32,9 @@ struct stored_tensors {
     return found == all.end() ? nullptr : found->second;
   }
   /// The first of these that is not stored; empty if all are.
-  [[nodiscard]] std::string_view missing(std::initializer_list<std::string_view> names) const {
+  [[nodiscard]] std::string_view missing(std::span<const std::string_view> names) const {
     for (const std::string_view name : names) {
-      if (find(name) == nullptr) return name;
+      if (!name.empty() && find(name) == nullptr) return name;
     }
     return {};
   }

@@ -8,27 +8,6 @@ namespace deltaproof::stages_detail {
 
 namespace {
 
-/// (1 - R(x)) / x of the rule.
-double gain(rule_kind rule, double x) {
-  switch (rule) {
-    case rule_kind::euler:
-      return 1;
-    case rule_kind::exact:
-      return x == 0 ? 1 : -std::expm1(-x) / x;
-    case rule_kind::implicit:
-      return 1 / (1 + x);
-    case rule_kind::crank_nicolson:
-      return 2 / (2 + x);
-    case rule_kind::rk2:
-      return 1 - x / 2;
-    case rule_kind::rk3:
-      return 1 - x / 2 * (1 - x / 3);
-    case rule_kind::rk4:
-      return 1 - x / 2 * (1 - x / 3 * (1 - x / 4));
-  }
-  return 1;
-}
-
 double activated(activation_kind how, double x) {
   if (how == activation_kind::none) return x;
   return (how == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-x));

@@ -197,13 +197,12 @@ void head_measurement::skip_from(std::size_t begin) {
   const std::size_t tokens = in_.tokens - begin / n;
   const std::size_t chunks = (rows + c_ - 1) / c_;
   for (auto& [stage, list] : out_) {
-    std::size_t count = rows * values();
-    if (stage == "w") count = rows * keys();
-    if (stage == "g_cumsum_log2") count = rows * in_.log_gates.cols;
-    if (stage == "h") count = chunks * keys() * values();
-    if (stage == "final_state") count = keys() * values();
-    if (stage == "o") count = tokens * values();
-    if (stage == "A" || stage == "Ai" || stage == "Aqk") {
+    const stage_axes axes = find_stage(stage)->axes;
+    std::size_t count = (stage == "o" ? tokens : rows) * values();
+    if (axes == stage_axes::keys) count = rows * keys();
+    if (axes == stage_axes::gates) count = rows * in_.log_gates.cols;
+    if (axes == stage_axes::states) count = (stage == "final_state" ? 1 : chunks) * keys() * values();
+    if (axes == stage_axes::pairs) {
       count = 0;
       for (std::size_t i = begin; i < in_.rows; ++i) count += i % c_ + (stage == "A" ? 0 : 1);
     }

@@ -86,7 +86,8 @@ option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {
   if (i.between) r.between = unit_roundoff(*i.between);
   const bool ranges = has_range(i.operand.to) && has_range(i.accumulate) && (!i.between || has_range(*i.between)) &&
                       has_range(i.merge_operand.to) && has_range(i.merge_accumulate);
-  if (i.method.diagonal != diagonal_kind::forward || !ranges) r.substitute = no_bound;
+  const bool halves = block < chunk && i.method.merge == merge_kind::block2;
+  if (i.method.diagonal != diagonal_kind::forward || halves || !ranges) r.substitute = no_bound;
   if (block >= chunk) r.name = name_of(inverse_method{i.method.diagonal, 0, i.method.merge});
   return {i.merge_operand, name_of(i.method), r};
 }
@@ -210,7 +211,8 @@ void add_rows(const std::vector<plan_variant>& all, const problem& p, stage_roun
     row_rounding one;
     if (p.qk_l2norm) one = {"", v.l2norm_store, v.l2norm_epsilon};
     one.scale = v.o.scale;
-    if (v.o.scale != read_scale::o) one.scaled_query = v.o.operand.to == tf32 ? narrowing{fp32, false} : v.o.operand;
+    if (v.o.scale != read_scale::o)
+      one.scaled_query = has_dtype(v.o.operand.to) ? v.o.operand : narrowing{stored_as(v.o.operand.to), false};
     return one;
   };
   const auto same = [](const row_rounding& a, const row_rounding& b) {

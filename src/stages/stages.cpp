@@ -25,10 +25,11 @@ using stages_detail::tally;
 std::string why_not(std::string_view stage, const problem& p, const stage_inputs& stored) {
   if (stored.find(stage) == nullptr) return "not stored";
   if (stage == "g_cumsum_log2" && !p.g) return "the problem has no gate";
-  if ((stage == "w" || stage == "u") && stored.ai == nullptr) return "needs Ai, which is not stored";
-  if ((stage == "h" || stage == "v_new" || stage == "final_state") && !stored.has_state()) {
-    return "needs u and w, which are not both stored";
-  }
+  const auto& needs = find_stage(stage)->needs;
+  const bool all = std::all_of(needs.begin(), needs.end(),
+                               [&](std::string_view need) { return need.empty() || stored.find(need) != nullptr; });
+  if (!all && needs[1].empty()) return "needs " + std::string(needs[0]) + ", which is not stored";
+  if (!all) return "needs " + std::string(needs[0]) + " and " + std::string(needs[1]) + ", which are not both stored";
   if (stage == "o" && !stored.has_output()) return "needs h and v_new, or u and w to rebuild them, which are not stored";
   return {};
 }
@@ -258,38 +259,11 @@ const stage_measurement* first_bad_stage(const stage_report& report) {
   return &*first;
 }
 
-std::string_view meaning_of_stage(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, judged_stages.size() + 8> meanings{{
-      {"g_cumsum_log2", "the running sum of the gates inside a chunk, over ln 2"},
-      {"A", "beta_i <k_i, k_j> with its decay, j < i"},
-      {"Ai", "the inverse (I + A)^-1 of a chunk"},
-      {"w", "Ai (beta e^G k)"},
-      {"u", "Ai (beta v)"},
-      {"h", "the state before each chunk"},
-      {"v_new", "u - w h"},
-      {"Aqk", "scale <q_i, k_j> with its decay, j <= i"},
-      {"o", "the read-out"},
-      {"final_state", "the state after the last token"},
-      {"dv_local", "(scale q k^T with its decay)^T do"},
-      {"dh", "the cotangent of the state after each chunk"},
-      {"dv2", "the gradient of v_new"},
-      {"dw", "-dv2 h^T"},
-      {"dAqk", "the gradient of Aqk"},
-      {"dv", "the gradient of v"},
-      {"dg", "the sum of dg_local to the end of the chunk"},
-      {"dinitial_state", "the gradient of the initial state"},
-  }};
-  for (const auto& [stage, meaning] : meanings) {
-    if (stage == name) return meaning;
-  }
-  return {};
-}
-
 std::string describe(const stage_measurement& stage) {
   if (!stage.first_bad) return stage.name + ": every element is within its bound";
   const stage_place& at = *stage.first_bad;
   const bool whole = stage.name == "final_state" || stage.name == "dinitial_state";
-  const bool state = whole || stage.name == "h" || stage.name == "dh";
+  const bool state = find_stage(stage.name)->axes == stage_axes::states;
   std::string text = stage.name + ": sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
   if (!whole) text += ", chunk " + std::to_string(at.chunk);
   text += std::string(state ? ", k " : ", row ") + std::to_string(at.row) + (state ? ", v " : ", column ") +

@@ -81,7 +81,7 @@ class hostile_check {
     std::vector<double> got(truth.size());
     const std::size_t kind = random_.below(3);
     for (std::size_t i = 0; i < got.size() && kind > 0; ++i) {
-      const double near = std::clamp(detail::nearest(truth[i]), -1e300, 1e300);
+      const double near = std::clamp(judge_detail::nearest(truth[i]), -1e300, 1e300);
       got[i] = kind == 1 ? static_cast<double>(static_cast<float>(std::clamp(near, -3e38, 3e38)))
                          : near * (1 + 1e-3 * random_.uniform());
     }
@@ -105,7 +105,7 @@ class hostile_check {
       const bool below = said.upper < infinity && tracked(said.upper * (1 + 0x1p-50)) < is;
       if (!above && !below) return;
       fail(what + ": " + name + " said to lie in [" + text(said.lower) + ", " + text(said.upper) + "] and is " +
-           text(detail::nearest(is)));
+           text(judge_detail::nearest(is)));
     };
     inside("max_abs", m.max_abs, most);
     inside("ulps", m.ulps, ulps);
@@ -148,7 +148,7 @@ class hostile_check {
 
   void count_undecided(const reference_tensor& got, const std::vector<double>& rounded, const std::vector<Real>& want) {
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const double truth = std::fabs(detail::nearest(want[i]));
+      const double truth = std::fabs(judge_detail::nearest(want[i]));
       if (!(truth >= 0x1p-1000 && truth <= 0x1p1000)) continue;
       ++seen_.asked;
       if (i < rounded.size() && !std::isnan(rounded[i])) continue;
@@ -259,7 +259,7 @@ class hostile_check {
       if (radius == 0) ++seen_.exact;
       const std::string which = what + " element " + std::to_string(i);
       if (!within(want[i], parts, radius)) {
-        const std::string truth = text(detail::nearest(want[i]));
+        const std::string truth = text(judge_detail::nearest(want[i]));
         fail(which + ": outside its radius of " + text(radius) + ": value " + text(got.value[i]) + ", truth " + truth);
       }
       if (radius == 0 && !is_exact(want[i])) fail(which + ": a radius of 0 about what is not exact");

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
+#include "rule/truth.hpp"
 
 namespace deltaproof::testing {
 
@@ -137,7 +138,7 @@ struct judged {
 
 /// Whether every factor of the recurrence is rational.
 inline bool is_rational(const problem& p) {
-  if (p.qk_l2norm || p.rule == rule_kind::exact) return false;
+  if (p.qk_l2norm || !truth_of(p.rule)) return false;
   for (std::size_t i = 0; p.g && i < p.g->size(); ++i) {
     if (p.g->at(i) != 0 && !std::isinf(p.g->at(i))) return false;
   }
@@ -147,7 +148,7 @@ inline bool is_rational(const problem& p) {
   return true;
 }
 
-namespace detail {
+namespace judge_detail {
 
 inline double nearest(const tracked& x) { return mpfr_get_d(x.get(), MPFR_RNDN); }
 inline double nearest(const fraction& x) {
@@ -185,30 +186,15 @@ Real activated(double beta, activation_kind activation) {
 /// phi(x); nothing where it has a pole.
 template <class Real>
 std::optional<Real> gain_of(rule_kind rule, const Real& x) {
-  const Real one = 1.0;
-  const auto over = [](const Real& a, const Real& b) -> std::optional<Real> {
-    if (is_zero(b)) return std::nullopt;
-    return a / b;
-  };
-  switch (rule) {
-    case rule_kind::euler:
-      return one;
-    case rule_kind::exact:
-      if constexpr (std::is_same_v<Real, tracked>) return is_zero(x) ? one : missing(x) / x;
-      return std::nullopt;
-    case rule_kind::implicit:
-      return over(one, one + x);
-    case rule_kind::crank_nicolson:
-      return over(Real(2.0), Real(2.0) + x);
-    // One division: it is exact where the gain is dyadic, though its terms be not.
-    case rule_kind::rk2:
-      return (Real(2.0) - x) / Real(2.0);
-    case rule_kind::rk3:
-      return (Real(6.0) - Real(3.0) * x + x * x) / Real(6.0);
-    case rule_kind::rk4:
-      return (Real(24.0) - Real(12.0) * x + Real(4.0) * x * x - x * x * x) / Real(24.0);
+  const auto& truth = truth_of(rule);
+  if (!truth) {
+    if constexpr (std::is_same_v<Real, tracked>) return is_zero(x) ? Real(1.0) : missing(x) / x;
+    return std::nullopt;
   }
-  return std::nullopt;
+  // One division: it is exact where the gain is dyadic, though its terms be not.
+  const Real below = polynomial(truth->denominator, x);
+  if (is_zero(below)) return std::nullopt;
+  return polynomial(truth->numerator, x) / below;
 }
 
 /// Row `r` of keys or queries, normalised where the kernel does so.
@@ -230,7 +216,7 @@ std::vector<Real> row_of(const problem& p, const tensor& x, std::size_t r) {
   return y;
 }
 
-}  // namespace detail
+}  // namespace judge_detail
 
 /// The truth about a problem of one sequence and one head.
 template <class Real>
@@ -246,17 +232,17 @@ judged<Real> judge(const problem& p) {
       if (g == 0) continue;
       for (std::size_t j = 0; j < V; ++j) {
         if constexpr (std::is_same_v<Real, tracked>)
-          S[i * V + j] = S[i * V + j] * detail::decay_of(g);
+          S[i * V + j] = S[i * V + j] * judge_detail::decay_of(g);
         else
           S[i * V + j] = 0;
       }
     }
     for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
-      const std::vector<Real> k = detail::row_of<Real>(p, p.k, r);
+      const std::vector<Real> k = judge_detail::row_of<Real>(p, p.k, r);
       Real norm = 0.0;
       for (const Real& ki : k) norm = norm + ki * ki;
-      const Real beta = detail::activated<Real>(p.beta.at(r), p.beta_activation);
-      const auto gain = detail::gain_of<Real>(p.rule, beta * norm);
+      const Real beta = judge_detail::activated<Real>(p.beta.at(r), p.beta_activation);
+      const auto gain = judge_detail::gain_of<Real>(p.rule, beta * norm);
       if (!gain) {
         out.pole = true;
         return out;
@@ -268,14 +254,14 @@ judged<Real> judge(const problem& p) {
         const Real w = b * rest;
         for (std::size_t i = 0; i < K; ++i) S[i * V + j] = S[i * V + j] + k[i] * w;
       }
-      for (const Real& s : S) most_state = std::max(most_state, std::fabs(detail::nearest(s)));
+      for (const Real& s : S) most_state = std::max(most_state, std::fabs(judge_detail::nearest(s)));
     }
-    const std::vector<Real> q = detail::row_of<Real>(p, p.q, t);
+    const std::vector<Real> q = judge_detail::row_of<Real>(p, p.q, t);
     for (std::size_t j = 0; j < V; ++j) {
       Real sum = 0.0;
       for (std::size_t i = 0; i < K; ++i) sum = sum + q[i] * S[i * V + j];
       out.o.push_back(Real(p.scale) * sum);
-      most_output = std::max(most_output, std::fabs(detail::nearest(out.o.back())));
+      most_output = std::max(most_output, std::fabs(judge_detail::nearest(out.o.back())));
     }
     out.most_state.push_back(most_state);
     out.most_output.push_back(most_output);

@@ -45,7 +45,7 @@ TEST(measure, the_enclosure_holds_the_error_for_every_truth_within_the_radius) {
     for (const double b : {-radius, 0.0, radius}) {
       for (const double c : {-radius, 0.0, radius}) {
         const measurement exact = measure(got, truth({1 + a, -2 + b, 4 + c}, {3}), bf16);
-        for (const auto& [which, name] : metric_names) {
+        for (const auto& [which, name, what, value, over_norm] : metrics) {
           EXPECT_LE(value_of(m, which).lower, value_of(exact, which).value) << name;
           EXPECT_GE(value_of(m, which).upper, value_of(exact, which).value) << name;
         }
@@ -139,7 +139,7 @@ TEST(measure, squares_that_overflow_are_still_ratios) {
 
 TEST(measure, a_non_finite_element_makes_every_metric_infinite) {
   const measurement m = measure(std::vector<double>{1, std::nan("")}, truth({1, 2}, {2}), bf16);
-  for (const auto& [which, name] : metric_names) EXPECT_EQ(value_of(m, which).value, infinity) << name;
+  for (const auto& [which, name, what, value, over_norm] : metrics) EXPECT_EQ(value_of(m, which).value, infinity) << name;
   EXPECT_EQ(m.allclose_violations, 1U);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "deltaproof/oracle/problem.hpp"
+#include "rule/truth.hpp"
 
 namespace deltaproof::testing {
 
@@ -27,23 +28,9 @@ using slow_outputs = slow_results<slow_real>;
 
 template <class Real>
 Real slow_gain(rule_kind rule, const Real& x) {
-  switch (rule) {
-    case rule_kind::euler:
-      return 1;
-    case rule_kind::exact:
-      return x == 0 ? Real(1) : Real((1 - exp(Real(-x))) / x);
-    case rule_kind::implicit:
-      return 1 / (1 + x);
-    case rule_kind::crank_nicolson:
-      return 2 / (2 + x);
-    case rule_kind::rk2:
-      return 1 - x / 2;
-    case rule_kind::rk3:
-      return 1 - x / 2 + x * x / 6;
-    case rule_kind::rk4:
-      return 1 - x / 2 + x * x / 6 - x * x * x / 24;
-  }
-  return 0;
+  const auto& truth = truth_of(rule);
+  if (!truth) return x == 0 ? Real(1) : Real((1 - exp(Real(-x))) / x);
+  return polynomial(truth->numerator, x) / polynomial(truth->denominator, x);
 }
 
 /// The decimal of at most 15 digits that x is nearest to.

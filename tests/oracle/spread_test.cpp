@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/number/convert.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/oracle/wide_bound.hpp"
 #include "oracle/hostile_checks.hpp"
@@ -66,7 +67,7 @@ std::vector<spread_case> least_cases() {
 
 std::vector<double> nearest(const std::vector<testing::tracked>& x) {
   std::vector<double> out;
-  for (const auto& xi : x) out.push_back(testing::detail::nearest(xi));
+  for (const auto& xi : x) out.push_back(testing::judge_detail::nearest(xi));
   return out;
 }
 

@@ -148,7 +148,7 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("A", "operand", "\"none\"", {"operand", "nothing is rounded"});
   refused("u", "operand_store", "\"x\"", {"operand_store", "did you mean \"X\"?"});
   refused("inverse", "method", "\"newton\"", {"method", "did you mean \"neumann\"?"});
-  refused("inverse", "block", "\"all\"", {"block", "\"chunk\""});
+  refused("inverse", "block", "\"all\"", {"there is no key \"block\""});
   refused("hardware", "tf32", "\"rn\"", {"tf32", "rz, rna"});
   refused("hardware", "exp2_ulps", "-1", {"exp2_ulps", "ulps"});
   refused("hardware", "exp2_ulps", "inf", {"exp2_ulps", "ulps"});
@@ -189,7 +189,7 @@ TEST(plan_text, refuses_keys_that_can_mean_nothing) {
   for (const char* key : {"state_sum", "state_sum_order", "dg_form", "diagonal"}) t.drop("backward", key);
   expect_refused(t, {"[backward] dg has no effect", "no op"});
   EXPECT_NO_THROW((void)t.drop("backward", "dg").read());
-  t = plan_lines::full().set("inverse", "block", "\"chunk\"");
+  t = plan_lines::full().set("inverse", "method", "\"forward\"");
   expect_refused(t, {"merge_operand has no effect", "whole chunk"});
   t.drop("inverse", "merge_operand").drop("inverse", "merge_accumulate");
   expect_refused(t, {"association has no effect"});

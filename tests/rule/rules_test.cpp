@@ -22,6 +22,7 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "rule/truth.hpp"
 #include "support/multiplier.hpp"
 
 namespace deltaproof {
@@ -80,7 +81,7 @@ namespace {
 using wide = real<256>;
 
 template <class Rule>
-constexpr bool is_rational_rule = !std::is_same_v<Rule, exact_flow>;
+constexpr bool is_rational_rule = RuleOver<Rule, rational>;
 
 rational fraction(int numerator, int denominator) { return rational(numerator) / rational(denominator); }
 
@@ -115,6 +116,42 @@ TYPED_TEST(rule, r_is_one_minus_x_phi_in_rationals_and_modulo_a_prime) {
       const wide gap = abs(wide(TypeParam::stability(x) - (1 - x * TypeParam::gain(x))));
       EXPECT_LE(gap, ldexp(wide(1), -253)) << text;
     }
+  }
+}
+
+TYPED_TEST(rule, phi_is_that_of_the_truth_and_has_a_name) {
+  EXPECT_EQ(rule_named(TypeParam::name), TypeParam::kind);
+  EXPECT_EQ(name_of(TypeParam::kind), TypeParam::name);
+  const volatile double three_eighths = 0.375, half = 0.5;  // not folded by the compiler, whose expm1 is another one
+  const double x = three_eighths;
+  EXPECT_EQ(gain(TypeParam::kind, x), TypeParam::gain(x));
+  EXPECT_EQ(effective_step(TypeParam::kind, x, half), effective_step(TypeParam{}, x, double{half}));
+  const auto& truth = testing::truth_of(TypeParam::kind);
+  ASSERT_EQ(truth.has_value(), is_rational_rule<TypeParam>);
+  if constexpr (is_rational_rule<TypeParam>) {
+    for (int numerator = -40; numerator <= 400; ++numerator) {
+      const rational x = fraction(numerator, 37), below = testing::polynomial(truth->denominator, x);
+      if (below == 0) continue;
+      EXPECT_EQ(TypeParam::gain(x), rational(testing::polynomial(truth->numerator, x) / below)) << x;
+    }
+  }
+}
+
+TYPED_TEST(rule, slopes_are_those_of_differences_and_of_dual_numbers) {
+  for (const char* text : {"1e-9", "0.001", "0.49", "0.51", "1", "2.5", "40"}) {
+    const wide x(text), h = ldexp(wide(1), -80);
+    const auto gain = [](const wide& at) { return TypeParam::gain(at); };
+    const wide slope = (gain(x + h) - gain(x - h)) / (2 * h);
+    const wide product = ((x + h) * gain(x + h) - (x - h) * gain(x - h)) / (2 * h);
+    const gain_slopes<double> got = slopes_of(TypeParam::kind, static_cast<double>(x));
+    EXPECT_NEAR(got.of_gain, static_cast<double>(slope), 1e-13 * (1 + std::fabs(static_cast<double>(slope)))) << text;
+    EXPECT_NEAR(got.of_product, static_cast<double>(product), 1e-13 * (1 + std::fabs(static_cast<double>(product)))) << text;
+  }
+  if constexpr (is_rational_rule<TypeParam>) {
+    const dual<rational> x(fraction(3, 7), 1);
+    const gain_slopes<rational> got = slopes_of(TypeParam{}, x.value());
+    EXPECT_EQ(got.of_gain, TypeParam::gain(x).slope());
+    EXPECT_EQ(got.of_product, dual<rational>(x * TypeParam::gain(x)).slope());
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "deltaproof/algebra/tensor.hpp"
 #include "deltaproof/files/safetensors.hpp"
+#include "deltaproof/files/stage_table.hpp"
 #include "deltaproof/oracle/problem.hpp"
 
 namespace deltaproof {
@@ -49,13 +50,6 @@ inline constexpr detail::kind_names<layout_kind, 2> layout_names{{
 [[nodiscard]] inline layout_kind layout_named(std::string_view name) {
   return detail::named_in(layout_names, "state_layout", name);
 }
-
-/// The optional stages of a result, in the order a chunk kernel computes them.
-inline constexpr std::array<std::string_view, 8> stage_names{"g_cumsum_log2", "A", "Ai", "w", "u", "h", "v_new", "Aqk"};
-
-/// The optional stages of a backward pass, in the order a chunk kernel computes them.
-inline constexpr std::array<std::string_view, 9> backward_stage_names{"dv_local", "dh",       "dv2",    "dw",    "dAqk",
-                                                                      "dAkk",     "dg_local", "dq_hat", "dk_hat"};
 
 struct result {
   tensor o;                                 ///< [B, T, HV, V]; without a shape in a result of gradients alone
@@ -121,6 +115,14 @@ void write_result(const std::filesystem::path& path, const result& r, const safe
 /// Those parts of `file`, as far as they are numbered without a gap: F64 tensors of one shape where there are several; none
 /// where there is no tensor `name`. What judges a result reads the first alone. Throws: format_error, shape_error.
 [[nodiscard]] std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view name);
+
+/// The shape of a stage, forward or backward, of a kernel with chunks of C rows, and that shape in letters: "[B, T*n, HV, C]".
+/// Throws: domain_error for what is no stage.
+struct stage_shape {
+  std::vector<std::size_t> shape;
+  std::string_view letters;
+};
+[[nodiscard]] stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t chunk_size);
 
 /// NT of stage h: the chunks of C rows in one batch of `p`, sum over its sequences of ceil(tokens * n / C).
 [[nodiscard]] std::size_t chunk_count(const problem& p, std::size_t chunk_size);

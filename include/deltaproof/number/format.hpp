@@ -104,6 +104,23 @@ constexpr std::string_view name_of(format f) {
   return "";
 }
 
+/// Whether tensors in files can have it; otherwise only operands of products can.
+constexpr bool has_dtype(format f) {
+  for (const named_format& row : formats) {
+    if (row.value == f) return !row.dtype.empty();
+  }
+  return false;
+}
+
+/// The format in which its values are stored: itself, or the one of as many bits that holds them all (fp32 for tf32).
+constexpr format stored_as(format f) {
+  if (has_dtype(f)) return f;
+  for (const named_format& row : formats) {
+    if (!row.dtype.empty() && row.value.storage_bits == f.storage_bits && is_lossless(f, row.value)) return row.value;
+  }
+  return f;
+}
+
 /// The format of that name.
 /// Throws format_error, with the valid names.
 inline format format_named(std::string_view name) {

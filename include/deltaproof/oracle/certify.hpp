@@ -17,15 +17,10 @@
 
 #include "deltaproof/oracle/certified_rows.hpp"
 #include "deltaproof/oracle/lower.hpp"
+#include "deltaproof/oracle/range_limits.hpp"
 #include "deltaproof/oracle/wide_bound.hpp"
 
 namespace deltaproof {
-
-/// Largest magnitudes the outputs and the state may reach before the recurrence has left its formats.
-struct range_limits {
-  double output = std::numeric_limits<double>::infinity();
-  double state = std::numeric_limits<double>::infinity();
-};
 
 /// Shapes: o and o_radius T x V; final_state K x V, state_radius V (one for each column).
 template <class Value>

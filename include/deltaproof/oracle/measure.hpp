@@ -21,19 +21,8 @@
 
 namespace deltaproof {
 
-/// max_abs: largest |error|. rel_fro: |error|_F / |exact|_F. fla_ratio: rms(error) / (rms(exact) + 1e-8). ulps: largest
-/// |error| in units of the last place of the output's format at the exact value.
+/// What an error limit can be set on: a row of `metrics`, in its order.
 enum class metric { max_abs, rel_fro, fla_ratio, ulps };
-
-inline constexpr std::array<std::pair<metric, std::string_view>, 4> metric_names{{
-    {metric::max_abs, "max_abs"},
-    {metric::rel_fro, "rel_fro"},
-    {metric::fla_ratio, "fla_ratio"},
-    {metric::ulps, "ulps"},
-}};
-[[nodiscard]] std::string_view name_of(metric m);
-/// Throws: format_error that lists the names there are.
-[[nodiscard]] metric metric_named(std::string_view name);
 
 /// A value of the result and the reference's, at a flat index of the tensor.
 struct element_error {
@@ -59,6 +48,29 @@ struct measurement {
   std::optional<element_error> first_nonfinite;
   std::optional<element_error> worst;  ///< largest finite error; nothing if no element was judged
 };
+
+/// A metric, what it is and where `measure` leaves it. `over_norm`: the error is divided by a norm of exact values, of which an
+/// element that is not known may be most. A new one is its entry of `metric`, its member of `measurement`, its row here and its
+/// computation in `measure`.
+struct named_metric {
+  metric which;
+  std::string_view name;
+  std::string_view what;
+  enclosure measurement::* value;
+  bool over_norm;
+};
+inline constexpr auto metrics = std::to_array<named_metric>({
+    {metric::max_abs, "max_abs", "largest |error|", &measurement::max_abs, false},
+    {metric::rel_fro, "rel_fro", "|error|_F / |exact|_F", &measurement::rel_fro, true},
+    {metric::fla_ratio, "fla_ratio", "rms(error) / (rms(exact) + 1e-8), as fla's assert_close", &measurement::fla_ratio, true},
+    {metric::ulps, "ulps", "largest |error| in units of the last place of the result's format, at the exact value",
+     &measurement::ulps, false},
+});
+[[nodiscard]] std::string_view name_of(metric m);
+/// Throws: format_error that lists the names there are.
+[[nodiscard]] metric metric_named(std::string_view name);
+/// "max_abs, rel_fro, ...": every name.
+[[nodiscard]] std::string metric_list();
 
 /// Shapes: got, reference and (if any) skip have one element for each of `want.shape`. `of` is the format the result
 /// is stored in. Throws: shape_error if counts differ.

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "deltaproof/algebra/tensor.hpp"
+#include "deltaproof/rule/rules.hpp"
 #include "deltaproof/support/errors.hpp"
 
 namespace deltaproof {
@@ -51,8 +52,6 @@ template <class Kind, std::size_t N>
 
 /// Which recurrence: what g means is all that tells them apart.
 enum class op_kind { delta_rule, gated_delta_rule, kda, gated_delta_product };
-/// The kernel turns beta into beta * phi(beta * |k|^2) by this rule's gain phi.
-enum class rule_kind { euler, exact, implicit, crank_nicolson, rk2, rk3, rk4 };
 /// beta, sigmoid(beta) or 2 sigmoid(beta), applied by the kernel before the rule.
 enum class activation_kind { none, sigmoid, two_sigmoid };
 /// What a kernel makes of a raw gate; `none`: it is given the log decay.
@@ -63,15 +62,6 @@ inline constexpr detail::kind_names<op_kind, 4> op_names{{
     {op_kind::gated_delta_rule, "gated_delta_rule"},
     {op_kind::kda, "kda"},
     {op_kind::gated_delta_product, "gated_delta_product"},
-}};
-inline constexpr detail::kind_names<rule_kind, 7> rule_names{{
-    {rule_kind::euler, "euler"},
-    {rule_kind::exact, "exact"},
-    {rule_kind::implicit, "implicit"},
-    {rule_kind::crank_nicolson, "crank_nicolson"},
-    {rule_kind::rk2, "rk2"},
-    {rule_kind::rk3, "rk3"},
-    {rule_kind::rk4, "rk4"},
 }};
 inline constexpr detail::kind_names<activation_kind, 3> activation_names{{
     {activation_kind::none, "none"},
@@ -87,14 +77,12 @@ inline constexpr detail::kind_names<gate_kind, 3> gate_names{{
 
 [[nodiscard]] inline std::string_view name_of(gate_kind activation) { return detail::name_in(gate_names, activation); }
 [[nodiscard]] inline std::string_view name_of(op_kind op) { return detail::name_in(op_names, op); }
-[[nodiscard]] inline std::string_view name_of(rule_kind rule) { return detail::name_in(rule_names, rule); }
 [[nodiscard]] inline std::string_view name_of(activation_kind activation) {
   return detail::name_in(activation_names, activation);
 }
 
 /// The kind with this name. Throws: format_error that lists the names there are.
 [[nodiscard]] inline op_kind op_named(std::string_view name) { return detail::named_in(op_names, "op", name); }
-[[nodiscard]] inline rule_kind rule_named(std::string_view name) { return detail::named_in(rule_names, "rule", name); }
 [[nodiscard]] inline activation_kind activation_named(std::string_view name) {
   return detail::named_in(activation_names, "beta_activation", name);
 }

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "deltaproof/number/format.hpp"
-#include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/oracle/problem.hpp"
+#include "deltaproof/oracle/range_limits.hpp"
 
 namespace deltaproof {
 

@@ -347,8 +347,7 @@ struct plan {
     choices<sum_order> order;  ///< of every product of the plan
   } A;
   struct {
-    choices<std::string> method;  ///< substitution, neumann, doubling
-    choices<std::size_t> block;   ///< rows of a diagonal block; 0: the whole chunk
+    choices<inverse_method> method;  ///< block 0: of the whole chunk
     choices<format_choice> operand, accumulate, merge_operand, merge_accumulate, between, store;
     choices<merge_order> association;  ///< runs take the first; stages are compared with each. Empty: any
   } inverse;

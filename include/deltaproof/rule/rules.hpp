@@ -5,14 +5,18 @@
 // its diagonal approximation), crank_nicolson, rk2, rk3, rk4, and ways to go over all of them or to pick
 // one by name. x = beta |k|^2. Polynomial and rational rules take any scalar with + - * / by small
 // integers, fields such as rationals and integers modulo a prime included; exact_flow takes scalars with
-// exp and expm1. R and phi are evaluated in S itself, in the order written. A new rule is one struct and
-// one entry of `rules` below: tests, studies and the program find it there.
+// exp and expm1. R and phi are evaluated in S itself, in the order written. A new rule is one struct, its entry of `rule_kind`
+// and of `rules` in this file: problems name it, the oracle certifies it, kernels are emulated with it, and tests, studies and
+// the program find it. tests/rule/truth.hpp has its gain a second time.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "deltaproof/number/scalar.hpp"
 #include "deltaproof/rule/rule.hpp"
@@ -20,8 +24,15 @@
 
 namespace deltaproof {
 
+/// The kernel turns beta into beta * phi(beta * |k|^2) by this rule's gain phi. In the order of `rules`.
+enum class rule_kind : unsigned char { euler, exact, implicit, crank_nicolson, rk2, rk3, rk4 };
+
+/// The slopes of exact_flow in double; other scalars bring theirs. (e^-x - phi) / x cancels near 0.
+[[nodiscard]] gain_slopes<double> flow_slopes(double x);
+
 /// R(x) = 1 - x, phi(x) = 1.
 struct euler {
+  static constexpr rule_kind kind = rule_kind::euler;
   static constexpr std::string_view name = "euler";
   static constexpr int order = 1;
   static constexpr double limit = 2;
@@ -40,6 +51,7 @@ struct euler {
 /// Error: of phi at most that of expm1 and of one division, for every x; the form (1 - e^-x) / x loses
 /// all digits near 0.
 struct exact_flow {
+  static constexpr rule_kind kind = rule_kind::exact;
   static constexpr std::string_view name = "exact";
   static constexpr int order = exact_order;
   static constexpr double limit = std::numeric_limits<double>::infinity();
@@ -60,10 +72,15 @@ struct exact_flow {
     const S decayed = expm1(negative);
     return decayed / negative;
   }
+  template <class S>
+  [[nodiscard]] static gain_slopes<S> slopes(const S& x) {
+    return flow_slopes(x);
+  }
 };
 
 /// R(x) = phi(x) = 1 / (1 + x).
 struct implicit_euler {
+  static constexpr rule_kind kind = rule_kind::implicit;
   static constexpr std::string_view name = "implicit";
   static constexpr int order = 1;
   static constexpr double limit = std::numeric_limits<double>::infinity();
@@ -81,6 +98,7 @@ struct implicit_euler {
 
 /// R(x) = (2 - x) / (2 + x), phi(x) = 2 / (2 + x): the bilinear map.
 struct crank_nicolson {
+  static constexpr rule_kind kind = rule_kind::crank_nicolson;
   static constexpr std::string_view name = "crank_nicolson";
   static constexpr int order = 2;
   static constexpr double limit = std::numeric_limits<double>::infinity();
@@ -97,6 +115,13 @@ struct crank_nicolson {
     const S two = from_int<S>(2);
     const S denominator = two + x;
     return two / denominator;
+  }
+  /// -R' as phi^2, without the difference of two numbers near 1.
+  template <class S>
+  [[nodiscard]] static gain_slopes<S> slopes(const S& x) {
+    const S phi = gain(x);
+    const S square = phi * phi;
+    return {-square / from_int<S>(2), square};
   }
 };
 
@@ -142,12 +167,14 @@ struct runge_kutta {
 
 /// R(x) = 1 - x + x^2/2, phi(x) = 1 - x/2.
 struct rk2 : detail::runge_kutta<2> {
+  static constexpr rule_kind kind = rule_kind::rk2;
   static constexpr std::string_view name = "rk2";
   static constexpr double limit = 2;
 };
 
 /// R(x) = 1 - x + x^2/2 - x^3/6, phi(x) = 1 - x/2 + x^2/6; R reaches -1 at the limit.
 struct rk3 : detail::runge_kutta<3> {
+  static constexpr rule_kind kind = rule_kind::rk3;
   static constexpr std::string_view name = "rk3";
   static constexpr double limit = 2.5127453266183286;
 };
@@ -155,6 +182,7 @@ struct rk3 : detail::runge_kutta<3> {
 /// R(x) = 1 - x + x^2/2 - x^3/6 + x^4/24, phi(x) = 1 - x/2 + x^2/6 - x^3/24; R reaches 1 at the limit,
 /// where phi has its zero and so keeps absolute, not relative, accuracy in a rounded scalar.
 struct rk4 : detail::runge_kutta<4> {
+  static constexpr rule_kind kind = rule_kind::rk4;
   static constexpr std::string_view name = "rk4";
   static constexpr double limit = 2.7852935634052813;
 };
@@ -177,6 +205,37 @@ void for_each_rule(F&& f) {
   detail::each_rule(rules{}, f);
 }
 
+/// Every rule's kind and name, in order.
+inline constexpr auto rule_names = []<class... Rules>(type_list<Rules...>) {
+  return std::array{std::pair<rule_kind, std::string_view>{Rules::kind, Rules::name}...};
+}(rules{});
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < rule_names.size(); ++i) {
+        if (static_cast<std::size_t>(rule_names[i].first) != i) return false;
+      }
+      return true;
+    }(),
+    "rule_kind and rules list the same rules in the same order");
+
+/// Calls f(Rule{}) for this rule.
+template <class F>
+void visit_rule(rule_kind kind, F&& f) {
+  for_each_rule([&](auto rule) {
+    if (rule.kind == kind) f(rule);
+  });
+}
+
+/// The kind with this name. Throws: as visit_rule.
+[[nodiscard]] rule_kind rule_named(std::string_view name);
+[[nodiscard]] std::string_view name_of(rule_kind rule);
+
+/// phi(x) of a rule that is known at run time. Rounds: fp64, as the rule is written.
+[[nodiscard]] double gain(rule_kind rule, double x);
+/// Its step b = beta phi(beta squared_norm).
+[[nodiscard]] double effective_step(rule_kind rule, double beta, double squared_norm);
+[[nodiscard]] gain_slopes<double> slopes_of(rule_kind rule, double x);
+
 /// Calls f(Rule{}) for the rule with this name. Throws: format_error that lists the names there are.
 template <class F>
 void visit_rule(std::string_view name, F&& f) {
@@ -189,7 +248,7 @@ void visit_rule(std::string_view name, F&& f) {
       f(rule);
     }
   });
-  if (!found) throw format_error("no update rule is named '" + std::string(name) + "'; there are " + names);
+  if (!found) throw format_error("unknown rule \"" + std::string(name) + "\"; use one of " + names);
 }
 
 }  // namespace deltaproof

@@ -20,11 +20,6 @@
 
 namespace deltaproof {
 
-/// In the order in which a backward pass computes them.
-inline constexpr std::array<std::string_view, 15> judged_backward_stages{
-    "dv_local", "dh",     "dv2",    "dw", "dAqk", "dAkk", "dg_local",      "dv",
-    "dbeta",    "dq_hat", "dk_hat", "dq", "dk",   "dg",   "dinitial_state"};
-
 struct backward_stage_report {
   std::vector<stage_measurement> stages;  ///< in the order of judged_backward_stages
   std::vector<unjudged_stage> unjudged;   ///< stored, and some input is not

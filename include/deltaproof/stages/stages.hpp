@@ -153,13 +153,6 @@ struct stage_roundings {
 /// kernel of the delta product. Throws: domain_error unless path is chunk; as variants.
 [[nodiscard]] stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
 
-/// Every stage in the order of the data: each reads only those before it, but v_new reads h of its own chunk.
-inline constexpr std::array<std::string_view, 10> judged_stages{"g_cumsum_log2", "A",   "Ai", "w",          "u", "h",
-                                                                "v_new",         "Aqk", "o",  "final_state"};
-
-/// What such a stage is, in the words of a formula: "the inverse (I + A)^-1 of a chunk"; empty for another name.
-[[nodiscard]] std::string_view meaning_of_stage(std::string_view name);
-
 /// Where an element lies. `chunk` and `row` (inside the chunk, of k) are 0 for final_state; for h the row is that of the
 /// state. `element`: the column, for states the column of V.
 struct stage_place {

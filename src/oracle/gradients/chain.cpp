@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "oracle/rule_gain.hpp"
+
 namespace deltaproof {
 namespace {
 
@@ -24,74 +26,6 @@ activated activate(double given, activation_kind activation, mpfr_prec_t bits) {
   const mpfr_ball small = exp(mpfr_ball(bits, -std::fabs(given)));
   const mpfr_ball inverse = one / (one + small);
   return {times * (given >= 0 ? inverse : small * inverse), times * (small * (inverse * inverse))};
-}
-
-/// (x phi)' = -R' and phi' at x.
-struct gain_slopes {
-  mpfr_ball of_product, of_gain;
-};
-
-/// sum over m from 1 to `terms` of m (-1)^m x^(m-1) / (m+1)!: phi' of the Taylor polynomials of e^-x, and of e^-x itself.
-mpfr_ball taylor_slope(const mpfr_ball& x, int terms, mpfr_prec_t bits) {
-  mpfr_ball sum(bits, 0), power(bits, 1);
-  for (int m = 1; m <= terms; ++m) {
-    power = power / mpfr_ball(bits, m + 1);  // (-x)^(m-1) / (m+1)!
-    sum = sum - mpfr_ball(bits, m) * power;
-    power = -(power * x);
-  }
-  return sum;
-}
-
-/// sum over m up to `degree` of (-x)^m / m!
-mpfr_ball taylor(const mpfr_ball& x, int degree, mpfr_prec_t bits) {
-  mpfr_ball sum(bits, 1), power(bits, 1);
-  for (int m = 1; m <= degree; ++m) {
-    power = -(power * x) / mpfr_ball(bits, m);
-    sum = sum + power;
-  }
-  return sum;
-}
-
-gain_slopes exact_slopes(const mpfr_ball& x, mpfr_prec_t bits) {
-  const mpfr_ball one(bits, 1), decayed = exp(-x);
-  // Near 0 (e^-x - phi)/x cancels; there terms fall by more than 2^-(log2 m!) each.
-  if (x.surely_below(1) && (-x).surely_below(1)) {
-    int terms = 8;
-    for (double bits_known = 0; bits_known < static_cast<double>(bits); ++terms)
-      bits_known += std::log2(static_cast<double>(terms));
-    mpfr_ball slope = taylor_slope(x, terms, bits);
-    return {decayed, slope + mpfr_ball(bits, 0).widened(wide_bound::scaled(1, -bits))};
-  }
-  const mpfr_ball gain = (one - decayed) / x;
-  return {decayed, (decayed - gain) / x};
-}
-
-gain_slopes slopes_of(rule_kind rule, const mpfr_ball& x, mpfr_prec_t bits) {
-  const mpfr_ball one(bits, 1);
-  const auto runge_kutta = [&](int stages) {
-    return gain_slopes{taylor(x, stages - 1, bits), taylor_slope(x, stages - 1, bits)};
-  };
-  switch (rule) {
-    case rule_kind::euler:
-      break;
-    case rule_kind::exact:
-      return exact_slopes(x, bits);
-    case rule_kind::implicit: {
-      const mpfr_ball gain = one / (one + x);
-      return {gain * gain, -(gain * gain)};
-    }
-    case rule_kind::crank_nicolson: {
-      const mpfr_ball two(bits, 2), gain = two / (two + x);
-      return {gain * gain, -(gain * gain) / two};
-    }
-    case rule_kind::rk2:
-      return runge_kutta(2);
-    case rule_kind::rk3:
-      return runge_kutta(3);
-    case rule_kind::rk4:
-      return runge_kutta(4);
-  }
-  return {one, mpfr_ball(bits, 0)};
 }
 
 mpfr_ball square_sum(std::span<const double> x, mpfr_prec_t bits) {
@@ -138,7 +72,7 @@ chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size
       out.by_beta.push_back(std::move(step.slope));
       continue;
     }
-    const gain_slopes slopes = slopes_of(p.rule, step.beta * norm, bits);
+    const gain_slopes<mpfr_ball> slopes = slopes_of(p.rule, step.beta * norm);
     out.by_beta.push_back(step.slope * slopes.of_product);
     out.by_key.push_back(two * (step.beta * step.beta) * slopes.of_gain);
   }
@@ -148,5 +82,4 @@ chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size
 }  // namespace deltaproof
 
 // Theorems behind this file, by their names in proofs/README.md.
-// proved: ode.gain_slopes.gains_are_those_of_the_rules, ode.gain_slopes.exact_gain_slope, ode.gain_slopes.exact_slope_tail,
 // proved: ode.gain_slopes.sigmoid_slope

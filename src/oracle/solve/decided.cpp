@@ -15,6 +15,7 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounding.hpp"
 #include "deltaproof/number/visit_format.hpp"
+#include "deltaproof/oracle/certify.hpp"
 #include "oracle/mpfr_value.hpp"
 #include "oracle/tiers/integer_steps.hpp"
 

@@ -9,12 +9,13 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/rule/rules.hpp"
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
+#include "oracle/rule_gain.hpp"
 #include "oracle/token_passing.hpp"
 #include "oracle/upward.hpp"
 #include "support/parallel.hpp"
@@ -132,24 +133,18 @@ bool integer_lowering::exact_step(std::size_t row, std::span<const double> key, 
     out.set(beta);
     return true;
   }
-  bool dyadic = false;
   rational norm = 0;
   for (const double x : key) norm += exact(x) * exact(x);
-  if (at_pole(p_.rule, exact(beta) * norm)) refuse_pole(p_.rule, place_of(row));
-  visit_rule(name_of(p_.rule), [&](auto rule) {
-    if constexpr (RuleOver<decltype(rule), rational>) {
-      const rational b = effective_step(rule, exact(beta), norm);
-      const mpq_srcptr data = b.backend().data();
-      const mp_bitcnt_t zeros = mpz_scan1(mpq_denref(data), 0);
-      if (mpz_sizeinbase(mpq_denref(data), 2) != zeros + 1) return;
-      mpz_set(out.m.get(), mpq_numref(data));
-      out.exponent = -static_cast<long>(zeros);
-      out.relative = out.floor = 0;
-      out.size = std::fabs(mpq_get_d(data)) * up;
-      dyadic = true;
-    }
-  });
-  return dyadic;
+  const std::optional<rational> step = rational_step(p_.rule, exact(beta), norm, place_of(row));
+  if (!step) return false;
+  const mpq_srcptr data = step->backend().data();
+  const mp_bitcnt_t zeros = mpz_scan1(mpq_denref(data), 0);
+  if (mpz_sizeinbase(mpq_denref(data), 2) != zeros + 1) return false;  // not dyadic
+  mpz_set(out.m.get(), mpq_numref(data));
+  out.exponent = -static_cast<long>(zeros);
+  out.relative = out.floor = 0;
+  out.size = std::fabs(mpq_get_d(data)) * up;
+  return true;
 }
 
 bool integer_lowering::lower_step(std::size_t row, integer_step& out) const {

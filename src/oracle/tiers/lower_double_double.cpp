@@ -17,6 +17,7 @@
 
 #include "oracle/lower_mpfr.hpp"
 #include "oracle/mpfr_value.hpp"
+#include "oracle/rule_gain.hpp"
 #include "oracle/tiers/derived_pairs.hpp"
 #include "oracle/tiers/fp64_rows.hpp"
 #include "oracle/token_passing.hpp"
