@@ -102,8 +102,8 @@ class inversion {
     write(below, first, negative(merged(block_of(X_, below, below, bottom, bottom), inner)));
   }
 
-  // X_ij = -X_ii (sum_{j<=m<i} L_im X_mj) or -(sum_{j<m<=i} X_im L_mj) X_jj; left open it is as fla multiplies, by the second
-  // next to the diagonal.
+  // X_ij = -X_ii (sum_{j<=m<i} L_im X_mj) or -(sum_{j<m<=i} X_im L_mj) X_jj; where the plan allows any, as fla does: the second
+  // for blocks next to the diagonal.
   void join_all(std::size_t block) {
     const std::size_t n = L_.rows(), blocks = (n + block - 1) / block;
     const auto size = [&](std::size_t b) { return std::min(block, n - b * block); };

@@ -30,7 +30,7 @@ class stored {
     for (std::size_t i = 0; i < element_count(shape_); ++i) std::memcpy(bytes_.get() + i * width_, nan.bytes().data(), width_);
   }
 
-  /// `anew`: in the place of what was known; else NaN are no news.
+  /// `anew`: values replace what was known. Otherwise a NaN leaves it as it was.
   void put(std::size_t at, std::span<const double> values, bool anew) {
     const tensor row = tensor::from_doubles(of_, {values.size()}, values, name_);
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Errors projected on what planted faults do, for outputs and gradients alike: runs of the plan, runs with a fault and the
+// Errors projected on what planted faults do, for outputs and gradients: runs of the plan, runs with a fault and the
 // result leave errors of some tensors in some lanes; their products are added up over the lanes, and `projection_on` makes of the
 // sums what a verdict needs (false-alarm.md, L6).
 #pragma once

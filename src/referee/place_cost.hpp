@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What a plan costs in one place beside its formats alone, and whether that is too much: of outputs and of gradients alike.
+// What a plan costs in one place beside its formats alone, and whether that is too much, for outputs and gradients.
 #pragma once
 
 #include <array>

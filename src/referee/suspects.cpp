@@ -37,8 +37,8 @@ bool is_refuted(const plan_report& report, const std::string& tensor) {
                      [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
 }
 
-/// Whether the error is that of this fault: alike, and as large, in each tensor in which the fault is no smaller than rounding
-/// (in any where it is smaller in both), and nothing is refuted where it is.
+/// Whether the error is that of this fault: of the same shape and size in each tensor in which the fault is no smaller than
+/// rounding (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
   // What is wrong before the backward pass begins is not made by it.
   if (planted.backward && (is_refuted(report, "o") || is_refuted(report, "final_state"))) return false;

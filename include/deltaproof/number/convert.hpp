@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The two doors between number types. `lift<To>(x)` widens and compiles only where every value of the
+// The two conversions between number types. `lift<To>(x)` widens and compiles only where every value of the
 // source is a value of the target, which the format table decides; `round_to<F>(x)` rounds once, from
 // whatever type x has, and is always spelled. rational.hpp, real.hpp and double_double.hpp add their
-// types to both doors when they are included.
+// types to both when they are included.
 #pragma once
 
 #include <concepts>

@@ -13,7 +13,7 @@
 // the order is that of tensor cores. What can mean nothing is refused: [A] operand on the recurrent path, [gate] without a
 // gate. May be left out: what, source, kernels, contract, association (any), and of [hardware] exp2_ulps and rsqrt_ulps (1.5
 // beyond the half: the approximate units of public cards), flush_to_zero (no), truncation (yes) and block (16). "chunk" may
-// be "any", a block of the inverse "chunk", an update_operand "stored". [[when]] replaces lists where a condition holds:
+// be "any", an update_operand "stored". [[when]] replaces lists where a condition holds:
 //     [[when]]
 //     chunk = 64
 //     inverse.merge_operand = ["tf32", "fp32"]
@@ -91,7 +91,7 @@ inline constexpr detail::kind_names<sum_order, 5> sum_order_names{{
 
 /// Which factors of a merge are multiplied first, which matters where operands are narrowed: -X_ii (sum L_im X_mj), over the
 /// blocks j <= m < i, with the sum first (`sum_then_left`); so, but (X_ii L_ij) X_jj for a block next to the diagonal
-/// (`neighbours_left`); -(sum X_im L_mj) X_jj, over j < m <= i (`sum_then_right`); or it is left open.
+/// (`neighbours_left`); -(sum X_im L_mj) X_jj, over j < m <= i (`sum_then_right`); or any of them.
 enum class merge_order { any, neighbours_left, sum_then_left, sum_then_right };
 inline constexpr detail::kind_names<merge_order, 4> merge_order_names{{
     {merge_order::any, "any"},

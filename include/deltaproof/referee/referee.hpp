@@ -5,7 +5,7 @@
 // these inputs (`adequate`)? Gradients are judged where the plan has a [backward] section. `judge_plan` emulates the plan on the
 // inputs at hand, takes from the runs a threshold for every tensor, head, horizon bucket and norm at a declared family-wise
 // false-alarm probability, recomputes every stored stage from its stored inputs, and asks of each planted fault whether these
-// inputs could show it and whether the error is like it. Errors, of runs and of the kernel alike, are distances to the oracle.
+// inputs could show it and whether the error is like it. All errors, of runs and of the kernel, are distances to the oracle.
 // What the probability rests on: proofs/notes/ false-alarm.md; `plan_report::argument` is the text a program prints.
 #pragma once
 
@@ -157,7 +157,7 @@ struct plan_report {
   std::vector<std::string> stages_missing;  ///< that a kernel of this path has and the result does not hold: they would say more
   std::vector<limit_reach> reach;           ///< of o, final_state and the gradients, as far as they are judged
   std::vector<suspect> suspects;  ///< the faults the error is like: those that can have made the first bad stage, then the
-                                  ///< others; each the most alike first
+                                  ///< others; each by falling score
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by

@@ -135,7 +135,7 @@ struct stage_roundings {
   /// (change of base, its constant, the exponent's own factor).
   bool other_gate_sums = false;
   row_rounding rows;
-  /// What else that may be: the one with the fewest elements beyond their bounds is taken, for all stages alike.
+  /// What else that may be: the one with the fewest elements beyond their bounds is taken, for every stage.
   std::vector<row_rounding> other_rows;
   /// o reads h at the start of every `output_span`-th chunk, its sum reaching over that many chunks: n in the public kernel
   /// of the delta product, whose read-out chunks count tokens. Then their decays are formed from the given gates.

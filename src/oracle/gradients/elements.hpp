@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Single elements of the gradients of a group of heads, each from vectors of K numbers that run through the recurrence and sums
-// of V: O(T (K + V)) an element, where a run of the whole group is O(T K V). For the few that a run of all has left open.
+// of V: O(T (K + V)) an element, where a run of the whole group is O(T K V). For the few that a run of the group did not decide.
 #pragma once
 
 #include <atomic>

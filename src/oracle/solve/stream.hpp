@@ -29,7 +29,8 @@ struct decided_chunk {
   std::size_t count = 0;
   const rounded_part& rounded;  ///< NaN: nothing more is known than before
   std::size_t base = 0;
-  /// Bit i % 64 of word i / 64: element i was open before this pass; others are no news. Absent: all were.
+  /// Bit i % 64 of word i / 64: element i was undecided before this pass; the others were decided already. Absent: all were
+  /// undecided.
   std::optional<std::span<const std::uint64_t>> were_open;
   bool anew = false;  ///< takes the place of what was known
 };

@@ -3,7 +3,7 @@
 //
 // The arithmetics of the chunk studies, each compiled once: `arithmetic_named("bf16").chunkwise(sequence, C, inverse)` runs
 // the library's chunkwise form, `.recurrent(sequence, ...)` its recurrence, with inputs and results as doubles. Inputs must
-// be values of the storage format (chunks/keys.hpp makes such): then nothing is rounded at the door.
+// be values of the storage format (chunks/keys.hpp makes such): then converting them rounds nothing.
 #pragma once
 
 #include <cstddef>
