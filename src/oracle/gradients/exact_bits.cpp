@@ -37,7 +37,7 @@ struct bit_range {
 };
 
 /// beta after its activation, where that is dyadic.
-std::optional<double> activated(double beta, activation_kind activation) {
+std::optional<double> dyadic_step(double beta, activation_kind activation) {
   if (activation == activation_kind::none) return beta;
   if (beta != 0) return std::nullopt;
   return activation == activation_kind::two_sigmoid ? 1 : 0.5;
@@ -63,7 +63,7 @@ std::optional<double> bits_of_exact_run(const problem& p, std::size_t sequence_i
       key.add(p.k, ((row + r) * H + key_head) * K, keys);
       double norm = 0;
       for (const double k : keys) norm += k * k;
-      const auto beta = activated(p.beta.at((row + r) * HV + h), p.beta_activation);
+      const auto beta = dyadic_step(p.beta.at((row + r) * HV + h), p.beta_activation);
       if (!beta) return std::nullopt;
       all_keys.add(std::span<const double>(keys));
       all_values.add(p.v, ((row + r) * HV + h) * V, values);
