@@ -197,6 +197,9 @@ void judge_plans(const problem& p, const result& r, const reference& ref, const 
   if (chosen == reports.end())
     chosen = std::find_if(reports.begin(), reports.end(),
                           [](const plan_report& x) { return x.stopped && combined(x) != verdict::refuted; });
+  // The plans are alternatives: one that does not refute the kernel speaks for it.
+  if (chosen == reports.end())
+    chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) != verdict::refuted; });
   if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
   if (chosen == reports.end()) chosen = reports.begin();
   for (auto other = reports.begin(); other != reports.end(); ++other) {

@@ -57,6 +57,35 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   return rule;
 }
 
+/// What an approximate unit errs, as a share of what its plan allows. A unit is a function: equal arguments have equal errors,
+/// which add up over the tokens of a constant gate. Nor need its errors have a mean of 0: those that a plan allows have one sign
+/// in a run, and at least half of their size, as the plan does not forbid it. Those of a unit worse than promised have both
+/// signs.
+class approximate_unit {
+ public:
+  approximate_unit(std::uint64_t seed, std::uint64_t stream, bool one_sign) : one_sign_{one_sign} {
+    philox draw(seed, stream);
+    key_ = draw();
+    sign_ = (draw() & 1) != 0 ? -1 : 1;
+  }
+  /// In [-1, 1); the bits of the argument decide.
+  [[nodiscard]] float of(std::uint32_t argument) const {
+    std::uint32_t x = (argument ^ static_cast<std::uint32_t>(key_)) * 0x9e3779b1U;
+    x = (x ^ (x >> 15)) * 0x85ebca77U;
+    x = (x ^ (x >> 13)) * 0xc2b2ae3dU;
+    const float drawn = static_cast<float>(static_cast<std::int32_t>(x)) * 0x1p-31F;
+    return one_sign_ ? sign_ * (0.75F + 0.25F * drawn) : drawn;
+  }
+  [[nodiscard]] double of(std::uint64_t argument) const {
+    return of(static_cast<std::uint32_t>(argument ^ (argument >> 32) ^ (key_ >> 32)));
+  }
+
+ private:
+  std::uint64_t key_;
+  float sign_;
+  bool one_sign_;
+};
+
 /// One chunk of a pass. Where a plan splits sequences, chunks before a part are run once more to warm up its first state.
 struct chunk_visit {
   std::size_t chunk = 0;
@@ -73,7 +102,9 @@ class machine {
       : site_{in, plan, promised, {}, {}, std::nullopt, {}, 0},
         options_{options},
         inexact_units_{options.noise_ulps > 0 || plan.exp2_ulps > promised.exp2_ulps},
-        noise_{options.seed, 0x6e01} {
+        noise_{options.seed, 0x6e01},
+        exp2_unit_{options.seed, 0x6e02, plan.exp2_ulps <= promised.exp2_ulps},
+        rsqrt_unit_{options.seed, 0x6e03, plan.rsqrt_ulps <= promised.rsqrt_ulps} {
     rule_.order = plan.order;
     rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
     rule_.block = plan.core_block;
@@ -141,7 +172,7 @@ class machine {
   matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
   /// Moves each sum by what options_.noise_ulps is beyond 1.
   void disturb(std::span<Real> sums);
-  /// Adds what an approximate unit errs on y = 2^exponents, uniform within the variant's exp2_ulps.
+  /// Adds what an approximate unit errs on y = 2^exponents, within the variant's exp2_ulps.
   void unit_errors(std::span<Real> y, std::span<const Real> exponents);
   [[nodiscard]] Real exp2_of(Real x);
   void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
@@ -167,6 +198,7 @@ class machine {
   // Without noise, or units worse than promised, a run is a function of its inputs alone, whatever chunk or call they come in.
   bool inexact_units_;
   philox noise_;
+  approximate_unit exp2_unit_, rsqrt_unit_;
   // What a plan leaves open about sums of gates: row after row or a parallel scan, times 1/ln 2 afterwards or before.
   bool scans_gates_ = false;
   bool scales_gates_first_ = false;

@@ -98,24 +98,14 @@ template <class Real>
 void machine<Real>::unit_errors(std::span<Real> y, std::span<const Real> exponents) {
   using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr bits exponent_field = ~((bits{1} << (std::numeric_limits<Real>::digits - 1)) - 1) & (~bits{0} >> 1);
-  const Real unit = std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps) * Real(0x1p-15);
-  std::array<std::int16_t, 64> draws{};
-  for (std::size_t first = 0; first < y.size(); first += draws.size()) {
-    const std::size_t count = std::min(draws.size(), y.size() - first);
-    for (std::size_t i = 0; i < count; i += 4) {
-      const std::uint64_t four = noise_();
-      std::memcpy(draws.data() + i, &four, sizeof four);
-    }
-    Real* const values = y.data() + first;
-    const Real* const at = exponents.data() + first;
-    for (std::size_t i = 0; i < count; ++i) {
-      const bits power = std::bit_cast<bits>(values[i]) & exponent_field;
-      // Without branches: a masked error of 0 is added where there is none.
-      const bits errs = static_cast<bits>(
-          -static_cast<std::make_signed_t<bits>>(static_cast<bits>(at[i] != 0) & static_cast<bits>(power != exponent_field)));
-      const Real error = std::bit_cast<Real>(power) * unit * static_cast<Real>(draws[i]);
-      values[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
-    }
+  const Real unit = std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const bits power = std::bit_cast<bits>(y[i]) & exponent_field;
+    // Without branches: a masked error of 0 is added where there is none.
+    const bits errs = static_cast<bits>(-static_cast<std::make_signed_t<bits>>(static_cast<bits>(exponents[i] != 0) &
+                                                                               static_cast<bits>(power != exponent_field)));
+    const Real error = std::bit_cast<Real>(power) * unit * exp2_unit_.of(std::bit_cast<bits>(exponents[i]));
+    y[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
   }
 }
 
@@ -143,8 +133,7 @@ void machine<Real>::exp2_of_all(std::span<Real> x) {
   if (inexact) exponents_.assign(x.begin(), x.end());
   see_largest<Real>(largest_exponent_, x);
   if (options_.natural_exponents) {
-    // Never back to logarithms to base 2: sums of equal gates often return unchanged, as if nothing had been rounded.
-    for (Real& y : x) y = static_cast<Real>(std::exp(static_cast<double>(y * std::numbers::ln2_v<Real>)));
+    for (Real& y : x) y = static_cast<Real>(std::exp(static_cast<double>(y)));
   } else {
     exp2_all(x);
   }
@@ -190,8 +179,9 @@ void machine<Real>::load() {
         for (const Real x : row) sum += x * x;
         Real inverse = Real(1) / std::sqrt(sum + static_cast<Real>(site_.plan.l2norm_epsilon));
         if (inexact_units_ && site_.plan.rsqrt_ulps > 0) {
-          const double ulps = (2 * noise_.uniform() - 1) * site_.plan.rsqrt_ulps;
-          inverse += static_cast<Real>(ulps) * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
+          using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+          const Real ulps = static_cast<Real>(site_.plan.rsqrt_ulps) * rsqrt_unit_.of(std::bit_cast<bits>(sum));
+          inverse += ulps * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
         }
         for (Real& x : row) x *= inverse;
         const bool waits = rows == &all.q && site_.plan.o.scale == read_scale::l2norm;  // for the scale

@@ -38,7 +38,7 @@ template <class Real>
 void machine<Real>::gate(chunk_state<Real>& c) {
   const auto& all = site_.all;
   const std::size_t n = all.steps_per_token, width = all.g.cols();
-  constexpr Real log2_e = static_cast<Real>(std::numbers::log2e);
+  const Real log2_e = options_.natural_exponents ? 1 : static_cast<Real>(std::numbers::log2e);
   const narrowing to{site_.plan.cumsum, false};
   // A sum in Real needs no second rounding where the format is Real's own.
   const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
@@ -358,7 +358,11 @@ void machine<Real>::update(chunk_state<Real>& c) {
 template <class Real>
 void machine<Real>::keep_stages(const chunk_state<Real>& c) {
   if (!options_.stages) return;
-  put_rows(out_.g_cumsum_log2, c.first, c.G);
+  matrix<Real> log2_sums = c.G;
+  for (Real& x : log2_sums.entries()) {
+    if (options_.natural_exponents) x = narrowed(x * static_cast<Real>(std::numbers::log2e), {site_.plan.cumsum, false});
+  }
+  put_rows(out_.g_cumsum_log2, c.first, log2_sums);
   put_rows(out_.v_new, c.first, c.v_new);
   if (site_.plan.v_new.form == change_form::transforms) {
     put_rows(out_.A, c.first, c.A);

@@ -302,6 +302,34 @@ TEST(emulate, noise_moves_bits_and_no_more_than_sums_in_another_order_would) {
   EXPECT_EQ(emulate_head(in, v, options).o, plain.o);
 }
 
+// The decays between rows are those of natural sums; the stage is a copy in another unit, from which they cannot be had.
+TEST(emulate, natural_exponents_are_of_sums_that_no_stage_holds) {
+  generation g = small(op_kind::gated_delta_rule, 48);
+  g.gate = "strong";
+  problem p = generate(g);
+  p.k = tensor::from_doubles(fp32, p.k.shape(), std::vector<double>(p.k.size(), 1.0), "k");
+  p.q = tensor::from_doubles(fp32, p.q.shape(), p.q.to_doubles(), "q");
+  p.v = tensor::from_doubles(fp32, p.v.shape(), p.v.to_doubles(), "v");
+  p.qk_l2norm = false;
+  const head_input in = take_head(p, 0, 0);
+  emulation_options options;
+  options.stages = options.natural_exponents = true;
+  const head_output run = emulate_head(in, variants(preset("fp32"), p, path_kind::chunk, 48).front(), options);
+  std::vector<float> G(48);
+  for (std::size_t r = 0; r < G.size(); ++r) G[r] = (r == 0 ? 0 : G[r - 1]) + static_cast<float>(in.g(r, 0));
+  double from_sums = 0, from_stage = 0;
+  for (std::size_t i = 1; i < G.size(); ++i) {
+    EXPECT_EQ(run.g_cumsum_log2(i, 0), static_cast<double>(G[i] * std::numbers::log2e_v<float>));
+    // A_ij = beta K e^{G_i - G_j}: K ones.
+    const double decay =
+        run.A(i, i - 1) / (static_cast<double>(static_cast<float>(in.beta[i])) * static_cast<double>(in.key_dim()));
+    from_sums = std::max(from_sums, std::fabs(decay / std::exp(static_cast<double>(G[i] - G[i - 1])) - 1));
+    from_stage = std::max(from_stage, std::fabs(decay / std::exp2(run.g_cumsum_log2(i, 0) - run.g_cumsum_log2(i - 1, 0)) - 1));
+  }
+  EXPECT_LT(from_sums, 0x1p-22);
+  EXPECT_GT(from_stage, 0x1p-20);
+}
+
 TEST(emulate, sums_gates_in_every_way_that_a_plan_leaves_open_once_there_is_noise) {
   generation g = small(op_kind::gated_delta_product, 48);
   g.gate = "strong";

@@ -159,6 +159,34 @@ TEST(an_order_of_sums_that_no_run_has, is_no_fault) {
   }
 }
 
+// Units that always err to the same side, which no plan forbids: over the tokens of slow or equal gates that adds up. And natural
+// exponents, of which g_cumsum_log2 is a copy in another unit: strong gates lose more by that than by all later roundings.
+TEST(exponentials_that_plans_allow, are_no_fault) {
+  struct kernel {
+    op_kind op;
+    const char* plan;
+    std::size_t rows;  // of a chunk, 0: token by token
+    const char* gate;
+    int unit_errs;
+  };
+  for (const kernel& k : {kernel{op_kind::gated_delta_rule, "decode-fp32", 0, "slow", 1},
+                          {op_kind::gated_delta_rule, "fla-recurrent-gdn", 0, "equal", -1},
+                          {op_kind::kda, "decode-fp32", 0, "slow", -1},
+                          {op_kind::kda, "fla-recurrent-kda", 0, "equal", 1},
+                          {op_kind::gated_delta_product, "fp32", 64, "strong", 0},
+                          {op_kind::kda, "fp32", 32, "strong", 0}}) {
+    const bool equal = k.gate == std::string("equal"), by_chunks = k.rows > 0;
+    problem p = drawn_problem(k.op, "typical", by_chunks ? 130 : 400, 3, equal ? "slow" : k.gate);
+    if (equal) p.g = tensor::from_doubles(fp32, p.g->shape(), std::vector<double>(p.g->size(), -0x1.0624dep-10), "g");
+    native_style style;
+    style.unit_errs = k.unit_errs;
+    style.natural = k.unit_errs == 0;
+    const plan_variant v = variants(preset(k.plan), p, by_chunks ? path_kind::chunk : path_kind::recurrent, k.rows).front();
+    const check_report report = judged(p, testing::native_run(p, v, style, by_chunks), k.plan);
+    EXPECT_EQ(report.judged, verdict::holds) << k.plan << ", gates " << k.gate << ", " << style.text() << ": " << report.reason;
+  }
+}
+
 // A decay between two rows that is off by 1e-5 leaves the state ten times as far off as a sound kernel does.
 TEST(a_decay_that_is_off_by_1e_5, is_refuted_from_the_outputs_alone) {
   for (const auto& [op, gate] : {std::pair{op_kind::gated_delta_rule, "slow"}, {op_kind::kda, "typical"}}) {

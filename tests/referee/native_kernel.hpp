@@ -145,7 +145,13 @@ class native_head {
     return times(a, b, accumulate, nullptr, [&](std::size_t) { return a.cols(); });
   }
 
-  Real power(Real x) const { return style_.natural ? std::exp(x * std::numbers::ln2_v<Real>) : std::exp2(x); }
+  /// x in the unit of gates().
+  Real power(Real x) const { return of_unit(style_.natural ? std::exp(x) : std::exp2(x)); }
+  Real of_unit(Real y) const {
+    for (int i = 0; i < std::abs(style_.unit_errs) && y != 1; ++i)
+      y = std::nextafter(y, static_cast<Real>(style_.unit_errs > 0 ? 2 : -2) * y);
+    return y;
+  }
 
   void load() {
     q_ = copied(in_.q);
@@ -176,7 +182,7 @@ class native_head {
     const std::size_t n = in_.steps_per_token, K = k_.cols(), V = val_.cols();
     for (std::size_t t = 0; t < in_.tokens(); ++t) {
       for (std::size_t c = 0; c < K && in_.gated(); ++c) {
-        const Real e = std::exp(static_cast<Real>(in_.g(t, in_.channels() ? c : 0)));
+        const Real e = of_unit(std::exp(static_cast<Real>(in_.g(t, in_.channels() ? c : 0))));
         for (Real& x : state_.row(c)) x *= e;
       }
       for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
@@ -214,10 +220,10 @@ class native_head {
     return out;
   }
 
-  /// Sums of log2 decays of the rows from `first` on.
+  /// Sums of log decays of the rows from `first` on: natural ones, or those to base 2.
   rows gates(std::size_t first, std::size_t count) const {
     const std::size_t n = in_.steps_per_token;
-    constexpr Real log2_e = std::numbers::log2e_v<Real>;
+    const Real log2_e = style_.natural ? 1 : std::numbers::log2e_v<Real>;
     rows G(count, in_.g.cols(), Real(0));
     for (std::size_t c = 0; c < G.cols(); ++c) {
       for (std::size_t r = 0; r < count; ++r) {
@@ -389,7 +395,9 @@ class native_head {
     rows fresh = times(narrowed(w, v_.state.store), narrowed(h, v_.state.store), v_.state.accumulate);
     for (std::size_t i = 0; i < fresh.size(); ++i) fresh.data()[i] = u.data()[i] - fresh.data()[i];
     const rows v_new = narrowed(fresh, {v_.v_new.store, false});
-    put(out_.g_cumsum_log2, first, G);
+    rows log2_sums = G;
+    for (std::size_t i = 0; style_.natural && i < G.size(); ++i) log2_sums.data()[i] *= std::numbers::log2e_v<Real>;
+    put(out_.g_cumsum_log2, first, log2_sums);
     put(out_.A, first, A);
     put(out_.Ai, first, Ai);
     put(out_.w, first, w);

@@ -31,7 +31,8 @@ struct native_style {
   std::size_t width = 8;
   bool fused = false;       ///< a product is not rounded before it is added
   bool state_last = false;  ///< the sum over a chunk is made from zero and added to the decayed state
-  bool natural = false;     ///< e^x of natural logarithms instead of 2^x
+  bool natural = false;     ///< natural logarithms and e^x; g_cumsum_log2 is a copy that the kernel does not read
+  int unit_errs = 0;        ///< every exponential lies so many ulps above what the C library returns
   bool gates_scaled_first = false;
   bool gates_scanned = false;
   bool scale_first = false;  ///< q times the scale; otherwise what is read
@@ -51,6 +52,7 @@ struct native_style {
                                    {merges_by_right, " right-merges"}}) {
       if (on) out += word;
     }
+    if (unit_errs != 0) out += " exponentials " + std::to_string(unit_errs) + " ulp off";
     return out;
   }
 };
@@ -64,6 +66,7 @@ inline native_style drawn_style(philox& draw) {
        {&s.fused, &s.state_last, &s.natural, &s.gates_scaled_first, &s.gates_scanned, &s.scale_first, &s.merges_by_right}) {
     *open = draw.below(2) == 0;
   }
+  s.unit_errs = static_cast<int>(draw.below(3)) - 1;
   return s;
 }
 

@@ -151,19 +151,23 @@ TEST(referee, holds_for_every_order_of_merging_that_its_plan_leaves_open) {
 }
 
 // What a coarser state leaves in its values is beyond chance, whatever its error. A state that is bf16 of itself is none.
-TEST(referee, refutes_an_fp32_state_that_has_only_values_of_bf16) {
+TEST(referee, refutes_an_fp32_state_that_has_only_values_of_a_narrower_format) {
   bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
   b.options.judge.power = false;
   result r = b.run(nullptr, false);
-  std::vector<double> values = r.final_state->to_doubles();
-  emulation::narrow(std::span<double>(values), {bf16, false});
-  r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
-  const check_report report = b.judge(r);
-  EXPECT_EQ(report.judged, verdict::refuted);
-  EXPECT_THAT(report.conformance->first_bad_stage, ::testing::StrEq("final_state"));
-  values.front() *= 1 + 0x1p-12;
-  r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
-  EXPECT_THAT(b.judge(r).reason, Not(HasSubstr("every value is a bf16 number")));
+  const std::vector<double> own = r.final_state->to_doubles();
+  for (const format& coarse : {tf32, fp16, bf16}) {
+    std::vector<double> values = own;
+    emulation::narrow(std::span<double>(values), {coarse, false});
+    r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
+    const check_report report = b.judge(r);
+    EXPECT_EQ(report.judged, verdict::refuted);
+    EXPECT_THAT(report.conformance->first_bad_stage, ::testing::StrEq("final_state"));
+    EXPECT_THAT(report.reason, HasSubstr("every value is a number of"));
+    values.front() *= 1 + 0x1p-12;
+    r.final_state = tensor::from_doubles(fp32, r.final_state->shape(), values, "final_state");
+    EXPECT_THAT(b.judge(r).reason, Not(HasSubstr("every value is a number of")));
+  }
 
   generation g;
   g.regime = "exact";
@@ -481,6 +485,25 @@ TEST(referee, of_several_plans_the_one_that_is_kept_is_reported) {
   EXPECT_EQ(report.judged, verdict::holds) << report.reason;
   // Under `typical` gates the contract of the first is kept too, unless one gate is exactly 0.
   EXPECT_TRUE(report.conformance->plan == "fla-chunk-kda-safe-gate" || report.other_plans.size() == 1);
+}
+
+// Zeros that zeros pass for, under a gate beyond the contract of the one plan: a kernel of the other plan is not wrong.
+TEST(referee, of_several_plans_one_that_shows_nothing_comes_before_one_that_is_not_adequate) {
+  bench b(small(op_kind::kda, "typical", 1), "fla-chunk-kda");
+  std::vector<double> gates = b.p.g->to_doubles();
+  gates[0] = -6;
+  b.p.g = tensor::from_doubles(b.p.g->element_format(), b.p.g->shape(), gates, "g");
+  b.p.q = tensor::from_doubles(b.p.q.element_format(), b.p.q.shape(), std::vector<double>(b.p.q.size(), 0.0), "q");
+  b.options.judge.power = false;
+  for (const auto& [first, second] :
+       {std::pair{"fla-chunk-kda-safe-gate", "fla-chunk-kda"}, {"fla-chunk-kda", "fla-chunk-kda-safe-gate"}}) {
+    b.options.plans = {preset(first), preset(second)};
+    b.options.memory = nullptr;  // of one plan
+    const check_report report = b.judge(b.run());
+    EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
+    EXPECT_EQ(report.conformance->plan, "fla-chunk-kda");
+    EXPECT_EQ(report.other_plans.size(), 1U);
+  }
 }
 
 TEST(referee, stops_when_asked) {

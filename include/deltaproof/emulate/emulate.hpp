@@ -106,7 +106,8 @@ struct emulation_options {
   std::uint64_t seed = 1;  ///< of both
   /// Of the random numbers of a state cache that rounds stochastically, besides the plan's own seed: heads differ in it.
   std::uint64_t cache_stream = 0;
-  /// e^(x ln 2) in place of 2^x, the product x ln 2 rounded: another way to the same decays.
+  /// Gates are summed as natural logarithms and e^x is taken of them, another way to the same decays; the stage g_cumsum_log2 is
+  /// a copy in the other unit, rounded, that no later stage reads.
   bool natural_exponents = false;
   const std::atomic<bool>* stop = nullptr;          ///< once true no further head starts: the result is then incomplete
   std::function<void(double share)> progress = {};  ///< of heads, from any one thread at a time
