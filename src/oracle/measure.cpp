@@ -4,7 +4,10 @@
 #include "deltaproof/oracle/measure.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 namespace deltaproof {
@@ -28,23 +31,38 @@ tolerance allclose_tolerance(const format& of) {
 /// A power of two that takes x to about 1.
 int exponent_of(double x) { return x > 0 && std::isfinite(x) ? std::ilogb(x) : 0; }
 
+/// x 2^exponent, rounded once: a product where that power is a normal number.
+class scaling {
+ public:
+  explicit scaling(int exponent) : exponent_{exponent}, factor_{std::abs(exponent) <= 1022 ? std::ldexp(1.0, exponent) : 0} {}
+  [[nodiscard]] double operator()(double x) const { return factor_ > 0 ? x * factor_ : std::ldexp(x, exponent_); }
+
+ private:
+  int exponent_;
+  double factor_;
+};
+
 /// Sums of squares of intervals, errors and exact values each scaled by a power of two so that neither overflows nor
 /// vanishes; the few roundings are covered by one factor at the end.
 class square_sums {
  public:
-  square_sums(int error_exponent, int exact_exponent) : error_exponent_{error_exponent}, exact_exponent_{exact_exponent} {}
+  square_sums(int error_exponent, int exact_exponent)
+      : error_exponent_{error_exponent},
+        exact_exponent_{exact_exponent},
+        of_error_{-error_exponent},
+        of_exact_{-exact_exponent} {}
 
   void add(double e, double e_low, double e_high, double x, double r) {
-    const auto square = [](double value, int exponent) {
-      const double scaled = std::ldexp(value, -exponent);
+    const auto square = [](double value, const scaling& to) {
+      const double scaled = to(value);
       return scaled * scaled;
     };
-    error_ += square(e, error_exponent_);
-    error_low_ += square(e_low, error_exponent_);
-    error_high_ += square(e_high, error_exponent_);
-    exact_ += square(x, exact_exponent_);
-    exact_low_ += square(std::max(0.0, std::fabs(x) - r), exact_exponent_);
-    exact_high_ += square(std::fabs(x) + r, exact_exponent_);
+    error_ += square(e, of_error_);
+    error_low_ += square(e_low, of_error_);
+    error_high_ += square(e_high, of_error_);
+    exact_ += square(x, of_exact_);
+    exact_low_ += square(std::max(0.0, std::fabs(x) - r), of_exact_);
+    exact_high_ += square(std::fabs(x) + r, of_exact_);
     some_error_ = some_error_ || e_high > 0;
   }
   [[nodiscard]] bool exact_is_nonzero() const { return exact_low_ > 0; }
@@ -73,6 +91,7 @@ class square_sums {
 
  private:
   int error_exponent_, exact_exponent_;
+  scaling of_error_, of_exact_;
   double error_ = 0, error_low_ = 0, error_high_ = 0;
   double exact_ = 0, exact_low_ = 0, exact_high_ = 0;
   bool some_error_ = false;
@@ -121,9 +140,11 @@ metric metric_named(std::string_view name) {
 }
 
 double ulp_at(double x, const format& of) {
-  if (!std::isfinite(x)) return infinity;
-  const int exponent = x == 0 ? of.emin : std::max(std::ilogb(x), of.emin);
-  return std::ldexp(1.0, exponent - of.precision + 1);
+  const auto field = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff);
+  if (field == 0x7ff) return infinity;
+  const int size = field > 0 ? field - 1023 : x == 0 ? of.emin : std::ilogb(x);
+  const int exponent = std::max(size, of.emin) - of.precision + 1;
+  return exponent >= -1022 ? std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52) : std::ldexp(1.0, exponent);
 }
 
 namespace {

@@ -39,6 +39,7 @@ SHARED = {
     "oracle/tiers/lower_double_double.hpp",  # check: the low-precision loop reads heads as the oracle does
     "inputs/regime_draft.hpp",  # inverse: its matrices are made of the regimes' keys
     "emulate/products.hpp",  # referee, check, studies: rounding at run time
+    "emulate/lane_rounding.hpp",  # check: the low-precision loop rounds in vectors
     "emulate/fault.hpp",  # referee: what each planted fault needs
     "study/markdown.hpp",  # claims: their ledger is a page
     "study/toml_section.hpp",  # claims: they are rows of TOML
