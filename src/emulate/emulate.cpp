@@ -20,6 +20,7 @@
 #include "emulate/filling.hpp"
 #include "emulate/inputs.hpp"
 #include "emulate/machine.hpp"
+#include "emulate/step_slopes.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 #include "support/widest_vectors.hpp"
@@ -197,86 +198,142 @@ head_output emulate_head(const problem& p, std::size_t sequence, std::size_t val
 
 namespace {
 
-/// S <- S + k change^T, row by row, while read <- read + q^T S and predicted <- predicted + next^T (decay S) are summed over
-/// the rows in their order: one pass over the state does the work of a write, a read and the next prediction.
+/// Columns of the state that pass through all steps of a batch together: few enough to stay in the nearest cache.
+constexpr std::size_t block_columns = 32;
+constexpr std::size_t batch_steps = 64;
+
+/// One step of the recurrence as its columns see it: all but v.
+struct token_step {
+  const double* k = nullptr;
+  const double* q = nullptr;     ///< zeros where nothing is read
+  const double* next = nullptr;  ///< k of the step after it, or zeros
+  const double* decay = nullptr;
+  double beta = 0;
+};
+
+/// S <- S + k change^T, row by row, while read <- q^T S and predicted <- next^T (decay S) are summed over the rows in their
+/// order: one pass over the state does the work of a write, a read and the next prediction.
 template <class S>
-[[gnu::always_inline]] inline void one_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change,
-                                            const double* q, S* read, const double* next, const double* decay,
-                                            std::size_t decay_stride, S* predicted) {
+[[gnu::always_inline]] inline void one_pass(const token_step& at, std::size_t keys, std::size_t decay_stride, std::size_t used,
+                                            S* state, const S* change, S* read, S* predicted) {
+  // Vectors are whole: a number that the compiler knows.
+  const std::size_t columns = std::is_same_v<S, double> ? block_columns : used;
+  S sum_read[block_columns], sum_predicted[block_columns], write[block_columns];
+  for (std::size_t j = 0; j < columns; ++j) {
+    sum_read[j] = sum_predicted[j] = S(0);
+    write[j] = change[j];
+  }
   for (std::size_t i = 0; i < keys; ++i) {
-    S* const row = state + i * values;
-    const S ki(k[i]), qi(q[i]), ni(next[i]), a(decay[i * decay_stride]);
-    for (std::size_t j = 0; j < values; ++j) {
-      const S x = row[j] + ki * change[j];
-      read[j] = read[j] + qi * x;
+    S* const row = state + i * block_columns;
+    const S ki(at.k[i]), qi(at.q[i]), ni(at.next[i]), a(at.decay[i * decay_stride]);
+    for (std::size_t j = 0; j < columns; ++j) {
+      const S x = row[j] + ki * write[j];
+      sum_read[j] = sum_read[j] + qi * x;
       const S kept = x * a;
-      predicted[j] = predicted[j] + ni * kept;
+      sum_predicted[j] = sum_predicted[j] + ni * kept;
       row[j] = kept;
     }
   }
+  for (std::size_t j = 0; j < columns; ++j) {
+    read[j] = sum_read[j];
+    predicted[j] = sum_predicted[j];
+  }
 }
 
+/// A batch of steps on one block of columns, of which so many are used. `values` and `read`: a row of block_columns for each
+/// step.
 template <class S>
-void run_pass(S* state, std::size_t keys, std::size_t values, const double* k, const S* change, const double* q, S* read,
-              const double* next, const double* decay, std::size_t stride, S* predicted) {
-  const auto pass = [&]() __attribute__((always_inline)) {
-    one_pass(state, keys, values, k, change, q, read, next, decay, stride, predicted);
+void run_block(std::span<const token_step> steps, std::size_t keys, std::size_t decay_stride, std::size_t used, S* state,
+               const double* values, S* read, S* predicted) {
+  const auto passes = [&]() __attribute__((always_inline)) {
+    S change[block_columns];
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      const S beta(steps[r].beta);
+      for (std::size_t j = 0; j < block_columns; ++j) change[j] = beta * (S(values[r * block_columns + j]) - predicted[j]);
+      one_pass(steps[r], keys, decay_stride, used, state, change, read + r * block_columns, predicted);
+    }
   };
   if constexpr (std::is_same_v<S, double>) {
-    detail::in_widest_vectors(pass);
+    detail::in_widest_vectors(passes);
   } else {
-    pass();
+    passes();
   }
+}
+
+/// The step length of a row of k, without rounding.
+double step_of(const head_input& in, const matrix<double>& k, std::size_t row) {
+  double squared_norm = 0;
+  if (in.rule != rule_kind::euler) {
+    for (const double x : k.row(row)) squared_norm += x * x;
+  }
+  return emulation_detail::reference_step(in, in.beta[row], squared_norm);
 }
 
 // The order of docs/exchange-format.md: activation, norm, effective step; then decay, predict, write, read.
 template <class S>
 std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
   const std::size_t K = in.key_dim(), V = in.value_dim(), n = in.steps_per_token, rows = in.rows();
-  matrix<double> q = in.q, k = in.k;
+  std::array<matrix<double>, 2> normalised;
   if (in.qk_l2norm) {
-    for (matrix<double>* m : {&q, &k}) {
-      for (std::size_t i = 0; i < m->rows(); ++i) {
+    normalised = {in.q, in.k};
+    for (matrix<double>& m : normalised) {
+      for (std::size_t i = 0; i < m.rows(); ++i) {
         double sum = in.l2norm_epsilon;
-        for (const double x : m->row(i)) sum += x * x;
-        for (double& x : m->row(i)) x /= std::sqrt(sum);
+        for (const double x : m.row(i)) sum += x * x;
+        for (double& x : m.row(i)) x /= std::sqrt(sum);
       }
     }
   }
+  const matrix<double>&q = in.qk_l2norm ? normalised[0] : in.q, &k = in.qk_l2norm ? normalised[1] : in.k;
   matrix<S> o(in.tokens(), V, S(0)), state(K, V, S(0));
   for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in.state.data()[i]);
   if (rows == 0) return {std::move(o), std::move(state)};
+  // Block after block of columns, each with all of its rows; nobody reads those beyond the last column.
+  const std::size_t blocks = (V + block_columns - 1) / block_columns, of_block = K * block_columns;
+  const auto width = [&](std::size_t b) { return std::min(block_columns, V - b * block_columns); };
+  std::vector<S> columns(blocks * of_block, S(0)), predicted(blocks * block_columns, S(0)), read(batch_steps * block_columns);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    for (std::size_t i = 0; i < K; ++i)
+      std::copy_n(state.row(i).data() + b * block_columns, width(b), columns.data() + b * of_block + i * block_columns);
+  }
   const std::vector<double> nothing(K, 0.0);
-  const std::size_t stride = in.gated() && in.channels() ? 1 : 0;
-  std::vector<double> decay(stride == 1 ? K : 1, 1.0);
-  std::vector<S> change(V, S(0)), predicted(V, S(0)), unread(V, S(0));
-  // The decay of a token acts before the first of its steps, so at the end of the pass before.
-  const auto decay_of = [&](std::size_t row) {
-    for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = in.gated() && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
-    return decay.data();
+  const std::size_t stride = in.gated() && in.channels() ? 1 : 0, decays = stride == 1 ? K : 1;
+  // The decay of a token acts before the first of its steps, so at the end of the pass before: that of step r is at r.
+  std::vector<double> decay((batch_steps + 1) * decays, 1.0), values(batch_steps * block_columns, 0.0);
+  const auto set_decay = [&](std::size_t place, std::size_t row) {
+    for (std::size_t i = 0; i < decays; ++i)
+      decay[place * decays + i] = in.gated() && row < rows && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
   };
-  run_pass<S>(state.data(), K, V, nothing.data(), change.data(), nothing.data(), unread.data(), k.row(0).data(), decay_of(0),
-              stride, predicted.data());
-  for (std::size_t row = 0; row < rows; ++row) {
-    double beta = in.beta[row], norm = 0;
-    if (in.activation != activation_kind::none)
-      beta = (in.activation == activation_kind::two_sigmoid ? 2 : 1) / (1 + std::exp(-beta));
-    if (in.rule != rule_kind::euler) {
-      for (const double x : k.row(row)) norm += x * x;
-      beta = effective_step(in.rule, beta, norm);
+  set_decay(0, 0);
+  const token_step before{nothing.data(), nothing.data(), k.row(0).data(), decay.data(), 0};
+  for (std::size_t b = 0; b < blocks; ++b)
+    run_block<S>({&before, 1}, K, stride, width(b), columns.data() + b * of_block, values.data(), read.data(),
+                 predicted.data() + b * block_columns);
+  std::vector<token_step> steps;
+  for (std::size_t first = 0; first < rows; first += batch_steps) {
+    const std::size_t last = std::min(first + batch_steps, rows);
+    steps.clear();
+    for (std::size_t row = first; row < last; ++row) {
+      set_decay(row - first, row + 1);
+      steps.push_back({k.row(row).data(), row % n == n - 1 ? q.row(row / n).data() : nothing.data(),
+                       row + 1 < rows ? k.row(row + 1).data() : nothing.data(), decay.data() + (row - first) * decays,
+                       step_of(in, k, row)});
     }
-    for (std::size_t j = 0; j < V; ++j) change[j] = S(beta) * (S(in.v(row, j)) - predicted[j]);
-    std::fill(predicted.begin(), predicted.end(), S(0));
-    const bool reads = row % n == n - 1, last = row + 1 == rows;
-    const std::size_t t = row / n;
-    if (last) std::fill(decay.begin(), decay.end(), 1.0);
-    const double* const next_decay = last ? decay.data() : decay_of(row + 1);
-    run_pass<S>(state.data(), K, V, k.row(row).data(), change.data(), reads ? q.row(t).data() : nothing.data(),
-                reads ? o.row(t).data() : unread.data(), last ? nothing.data() : k.row(row + 1).data(), next_decay, stride,
-                predicted.data());
-    if (reads) {
-      for (S& x : o.row(t)) x = x * S(in.scale);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      for (std::size_t row = first; row < last; ++row)
+        std::copy_n(in.v.row(row).data() + b * block_columns, width(b), values.data() + (row - first) * block_columns);
+      run_block<S>(steps, K, stride, width(b), columns.data() + b * of_block, values.data(), read.data(),
+                   predicted.data() + b * block_columns);
+      for (std::size_t row = first; row < last; ++row) {
+        if (row % n != n - 1) continue;
+        const S* const from = read.data() + (row - first) * block_columns;
+        for (std::size_t j = 0; j < width(b); ++j) o(row / n, b * block_columns + j) = from[j] * S(in.scale);
+      }
     }
+  }
+  for (std::size_t b = 0; b < blocks; ++b) {
+    for (std::size_t i = 0; i < K; ++i)
+      std::copy_n(columns.data() + b * of_block + i * block_columns, width(b), state.row(i).data() + b * block_columns);
   }
   return {std::move(o), std::move(state)};
 }
