@@ -46,19 +46,21 @@ class inversion {
   }
 
  private:
-  // X_i = e_i - sum_{m<i} L_im X_m, row after row.
+  // X_i = e_i - sum_{m<i} L_im X_m, row after row. Rows are as wide as whole tiles of products, which need no copies then.
   void substitute(std::size_t first, std::size_t size) {
+    constexpr std::size_t tile = 32;
+    matrix<Real> above(size, (size + tile - 1) / tile * tile, Real(0)), factors(1, size), row(1, above.cols());
     for (std::size_t i = 0; i < size; ++i) {
-      matrix<Real> row(1, size, Real(0)), factors(1, i);
-      for (std::size_t m = 0; m < i; ++m) factors(0, m) = -narrowed(L_(first + i, first + m), plan_.inverse.operand);
-      matrix<Real> above(i, size);
-      for (std::size_t m = 0; m < i; ++m) {
-        for (std::size_t j = 0; j < size; ++j) above(m, j) = narrowed(X_(first + m, first + j), plan_.inverse.operand);
-      }
-      add_product(row, factors, above, plan_.inverse.operand.to, plan_.inverse.accumulate);
+      for (std::size_t m = 0; m < i; ++m) factors(0, m) = -L_(first + i, first + m);
+      narrow(factors.row(0).first(i), plan_.inverse.operand);
+      std::fill(row.entries().begin(), row.entries().end(), Real(0));
+      add_product({factors.data(), size, above.data(), above.cols(), row.data(), row.cols(), 1, i, row.cols()},
+                  plan_.inverse.operand.to, plan_.inverse.accumulate);
       row(0, i) = 1;
-      keep(row);
-      for (std::size_t j = 0; j <= i; ++j) X_(first + i, first + j) = row(0, j);
+      keep(row.row(0).first(size));
+      std::copy_n(row.data(), i + 1, X_.row(first + i).data() + first);
+      std::copy_n(row.data(), i + 1, above.row(i).data());
+      narrow(above.row(i).first(i + 1), plan_.inverse.operand);
     }
   }
 
@@ -143,18 +145,22 @@ class inversion {
   }
   void add_product(matrix<Real>& out, const matrix<Real>& a, const matrix<Real>& b, const format& operand,
                    const format& accumulate) const {
+    add_product({a.data(), a.cols(), b.data(), b.cols(), out.data(), out.cols(), a.rows(), a.cols(), b.cols()}, operand,
+                accumulate);
+  }
+  void add_product(const product<Real>& p, const format& operand, const format& accumulate) const {
     const sum_rule rule = rule_for(rule_, operand, accumulate);
-    multiply_from(product<Real>{a.data(), a.cols(), b.data(), b.cols(), out.data(), out.cols(), a.rows(), a.cols(), b.cols()},
-                  noise_ != nullptr ? drawn_start(a.cols(), rule, *noise_) : 0, rule);
+    multiply_from(p, noise_ != nullptr ? drawn_start(p.inner, rule, *noise_) : 0, rule);
   }
   /// What was just formed: its size is noted, and it is rounded where the plan rounds between steps.
-  void keep(matrix<Real>& m) {
-    for (const Real x : m.entries()) {
+  void keep(std::span<Real> formed) {
+    for (const Real x : formed) {
       const double size = std::fabs(static_cast<double>(x));
       if (!(size <= seen_)) seen_ = seen_ != seen_ ? seen_ : size;
     }
-    if (plan_.inverse.between) narrow(std::span<Real>(m.data(), m.size()), {*plan_.inverse.between, false});
+    if (plan_.inverse.between) narrow(formed, {*plan_.inverse.between, false});
   }
+  void keep(matrix<Real>& m) { keep(m.entries()); }
   [[nodiscard]] static matrix<Real> block_of(const matrix<Real>& m, std::size_t row, std::size_t col, std::size_t rows,
                                              std::size_t cols) {
     matrix<Real> out(rows, cols);

@@ -23,9 +23,8 @@ namespace {
 
 template <class Real>
 matrix<Real> rows_of(const matrix<Real>& m, std::size_t first, std::size_t count) {
-  matrix<Real> out(count, m.cols());
-  std::copy_n(m.data() + first * m.cols(), out.size(), out.data());
-  return out;
+  const Real* const begin = m.data() + first * m.cols();
+  return matrix<Real>(count, m.cols(), std::vector<Real>(begin, begin + count * m.cols()));
 }
 
 template <class Real>
