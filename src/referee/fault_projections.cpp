@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::referee_detail {
 
@@ -30,6 +33,41 @@ double inner(const flat& x, const flat& y) {
     if (std::isfinite(product)) sum += product;
   }
   return sum;
+}
+
+void columns_beside::take(const std::vector<flat*>& x) {
+  count_ = x.size();
+  std::size_t length = 0;
+  for (const flat* one : x) length = std::max(length, one->size());
+  for (std::size_t first = 0; first < count_; first += width) {
+    flat& group = groups_.emplace_back(length * width, 0.0F);
+    for (std::size_t c = first; c < std::min(first + width, count_); ++c) {
+      for (std::size_t i = 0; i < x[c]->size(); ++i) group[i * width + c - first] = (*x[c])[i];
+      *x[c] = flat();
+    }
+  }
+}
+
+std::vector<double> columns_beside::inner(const flat& y) const {
+  std::vector<double> out;
+  for (const flat& group : groups_) {
+    double sums[width] = {};
+    const float *const x = group.data(), *const other = y.data();
+    const std::size_t length = std::min(y.size(), group.size() / width);
+    deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+      double own[width] = {};  // not seen from outside
+      for (std::size_t i = 0; i < length; ++i) {
+        const auto with = static_cast<double>(other[i]);
+        for (std::size_t c = 0; c < width; ++c) {
+          const double product = static_cast<double>(x[i * width + c]) * with;
+          own[c] += std::fabs(product) <= std::numeric_limits<double>::max() ? product : 0.0;
+        }
+      }
+      std::copy_n(own, width, sums);
+    });
+    out.insert(out.end(), sums, sums + std::min(width, count_ - out.size()));
+  }
+  return out;
 }
 
 flat difference(const double* a, const double* b, std::size_t count) {
@@ -61,6 +99,14 @@ void tensor_errors::sum_up() {
       for (std::size_t i = 0; i < on_same.size() && i < mean_same.size(); ++i) mean_same[i] += weight * on_same[i];
     }
   }
+  std::vector<flat*> all;
+  for (flat& run : finer) all.push_back(&run);
+  for (auto* law : {&same, &moved}) {
+    for (auto& variant : *law) {
+      for (flat& run : variant) all.push_back(&run);
+    }
+  }
+  runs.take(all);
 }
 
 void error_sizes::add(const tensor_errors& x) {
@@ -72,14 +118,15 @@ fault_sums sums_of(const tensor_errors& x, const flat& d) {
   fault_sums s;
   s.own = inner(d, d);
   s.base = inner(x.base, d);
-  for (const flat& run : x.finer) s.finer.push_back(run.empty() ? 0 : inner(run, d));
-  for (const auto* law : {&x.same, &x.moved}) {
-    auto& to = law == &x.same ? s.same : s.moved;
-    for (const auto& variant : *law) {
-      to.emplace_back();
-      for (const flat& run : variant) to.back().push_back(run.empty() ? 0 : inner(run, d));
-    }
-  }
+  const std::vector<double> products = x.runs.inner(d);
+  auto next = products.begin();
+  const auto take = [&](std::size_t count) {
+    next += static_cast<std::ptrdiff_t>(count);
+    return std::vector<double>(next - static_cast<std::ptrdiff_t>(count), next);
+  };
+  s.finer = take(x.finer.size());
+  for (const auto& variant : x.same) s.same.push_back(take(variant.size()));
+  for (const auto& variant : x.moved) s.moved.push_back(take(variant.size()));
   return s;
 }
 

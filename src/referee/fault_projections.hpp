@@ -19,6 +19,19 @@ using by_run = std::vector<std::vector<double>>;  ///< [variant][run]
 
 /// Sum of x y; what is not finite in either counts as 0: a fault must show by its error.
 [[nodiscard]] double inner(const flat& x, const flat& y);
+
+/// Several of these with y in common, each summed in its own order: the entries of all x lie side by side.
+class columns_beside {
+ public:
+  /// Of the same length, or empty: their sum is 0 then. They are emptied.
+  void take(const std::vector<flat*>& x);
+  [[nodiscard]] std::vector<double> inner(const flat& y) const;
+
+ private:
+  static constexpr std::size_t width = 32;
+  std::size_t count_ = 0;
+  std::vector<flat> groups_;  ///< of `width` each: element by element, 0 where there is no more of them
+};
 [[nodiscard]] flat difference(const double* a, const double* b, std::size_t count);
 [[nodiscard]] flat as_flat(const double* a, std::size_t count);
 
@@ -30,8 +43,9 @@ struct tensor_errors {
   std::vector<flat> finer;               ///< [rounding left out]: run - plain run, on the same inputs
   flat mean_same;                        ///< of same
   by_run same_size, moved_size;          ///< sums of squares of the errors of these runs
+  columns_beside runs;                   ///< finer, same, moved
 
-  /// The last three, from the others.
+  /// The last four, from the others: same, moved and finer have no entries then.
   void sum_up();
 };
 
