@@ -240,12 +240,15 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
   std::size_t done = 0;
   std::vector<std::vector<lane_norms>> samples(t.slice.size(), std::vector<lane_norms>(alone_draws));
   const std::size_t jobs = t.slice.size() * alone_draws;
+  std::vector<std::size_t> jobs_of_lane(t.lanes.size(), 0);
+  for (const std::size_t i : t.slice) jobs_of_lane[i] = alone_draws;
+  heads_read heads(t.p, t.lanes, jobs_of_lane);
   parallel_for(jobs, t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const lane& at = t.lanes[t.slice[job / alone_draws]];
-    const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+    const auto in = heads.take(t.slice[job / alone_draws]);
     const std::uint64_t seed = t.seed(4, t.slice[job / alone_draws], job % alone_draws);
-    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, in, alone, seed, t.truth, at) : errors_of_draw(in, alone, seed);
+    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, *in, alone, seed, t.truth, at) : errors_of_draw(*in, alone, seed);
     if (!at.state) e.state = matrix<double>();
     samples[job / alone_draws][job % alone_draws] = norms(e, buckets(at.judged, t.unit), at.judged);
     const std::lock_guard guard(lock);

@@ -128,18 +128,18 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
 
 namespace {
 
-forward_sample forward_run(const trial& t, std::size_t i, std::size_t law, std::size_t run) {
+forward_sample forward_run(const trial& t, heads_read& heads, std::size_t i, std::size_t law, std::size_t run) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   if (const auto made = t.known.find({i, law, run}); made != t.known.end() && at.judged == at.range.tokens) {
     if (made->second.errors.rms.size() == where.size() + (at.state ? 1 : 0)) return made->second;
   }
-  const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), at.judged);
+  const auto in = heads.take(i);
   const plan_variant& variant = t.variants[law / 2];
   const std::uint64_t seed = t.seed_of_run(i, law, run);
   range_seen range{};
-  lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, in, variant, seed, t.truth, at, &range)
-                               : errors_of_draw(in, variant, seed, &range);
+  lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, *in, variant, seed, t.truth, at, &range)
+                               : errors_of_draw(*in, variant, seed, &range);
   return sample_of(t, at, std::move(e), range);
 }
 
@@ -157,7 +157,7 @@ drawn draw_runs(const trial& t) {
   };
   const std::size_t laws = laws_of_runs(t.variants.size());
   std::vector<job> jobs;
-  std::vector<std::size_t> first_place(t.lanes.size());
+  std::vector<std::size_t> first_place(t.lanes.size()), jobs_of_lane(t.lanes.size(), 0);
   const auto largest_radius = [](const reference_tensor& r) {
     return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end());
   };
@@ -170,7 +170,7 @@ drawn draw_runs(const trial& t) {
     add_head(t, i, laws, runs, floors, out);
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
-      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
+      for (std::size_t r = 0; r < runs; ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
   const std::string key = "runs " + t.lanes_key();
@@ -181,13 +181,14 @@ drawn draw_runs(const trial& t) {
     classify(t, out);
     return out;
   }
+  heads_read heads(t.p, t.lanes, jobs_of_lane);
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
     if (t.stopped()) return;
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
-    const auto [n, finite, range] = forward_run(t, i, law, r);
+    const auto [n, finite, range] = forward_run(t, heads, i, law, r);
     const std::lock_guard guard(lock);
     out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.

@@ -87,7 +87,7 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   for (std::size_t j = 0; j < faulty.final_state.size(); ++j) {
     if (!std::isfinite(faulty.final_state.data()[j])) faulty.final_state.data()[j] = plain.final_state.data()[j];
   }
-  out.finite_norms = norms(errors_of_run(t.p, faulty, t.truth, at), buckets(at.judged, t.unit), at.judged);
+  out.finite_norms = norms(errors_of_run(t.p, std::move(faulty), t.truth, at), buckets(at.judged, t.unit), at.judged);
   return out;
 }
 

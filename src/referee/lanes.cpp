@@ -3,8 +3,14 @@
 #include "referee/lanes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <span>
+#include <utility>
+
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::referee_detail {
 
@@ -15,6 +21,15 @@ std::size_t row_of(const problem& p, const lane& at, std::size_t t) {
 }
 std::size_t state_of(const problem& p, const lane& at) {
   return (at.sequence * p.value_heads() + at.head) * p.key_dim() * p.value_dim();
+}
+
+/// x - exact, the values from `first` on: as `distance` of each.
+void subtract(std::span<double> x, const reference_tensor& truth, std::size_t first) {
+  const auto minus = [&](const std::vector<double>& part) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= part[first + i];
+  };
+  minus(truth.value);
+  for (const auto& low : truth.low) minus(low);
 }
 
 /// got - exact, with the low part of the reference.
@@ -57,7 +72,7 @@ lane_errors errors_of_result(const problem& p, const result& r, const reference&
     const std::size_t from = row_of(p, at, t);
     const auto row = out.o.row(t);
     r.o.read(from, row);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = distance(row[j], truth.o, from + j);
+    subtract(row, truth.o, from);
   }
   if (!at.state) return out;
   const std::size_t K = p.key_dim(), V = p.value_dim(), from = state_of(p, at);
@@ -82,18 +97,12 @@ std::size_t finite_tokens(const matrix<double>& o) {
   return t;
 }
 
-lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at) {
-  lane_errors out{run.o, matrix<double>()};
-  for (std::size_t t = 0; t < run.o.rows(); ++t) {
-    const std::size_t from = row_of(p, at, t);
-    const auto row = out.o.row(t);
-    for (std::size_t j = 0; j < row.size(); ++j) row[j] = distance(row[j], truth.o, from + j);
-  }
-  if (!at.state || run.o.rows() < at.range.tokens) return out;
-  out.state = run.final_state;
-  const std::size_t from = state_of(p, at);
-  for (std::size_t i = 0; i < out.state.size(); ++i)
-    out.state.data()[i] = distance(out.state.data()[i], truth.final_state, from + i);
+lane_errors errors_of_run(const problem& p, head_output run, const reference& truth, const lane& at) {
+  lane_errors out{std::move(run.o), matrix<double>()};
+  for (std::size_t t = 0; t < out.o.rows(); ++t) subtract(out.o.row(t), truth.o, row_of(p, at, t));
+  if (!at.state || out.o.rows() < at.range.tokens) return out;
+  out.state = std::move(run.final_state);
+  subtract(out.state.entries(), truth.final_state, state_of(p, at));
   return out;
 }
 
@@ -115,9 +124,9 @@ lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const
   emulation_options options;
   options.noise_ulps = 1;
   options.seed = seed;
-  const head_output run = emulate_head(in, variant, options);
+  head_output run = emulate_head(in, variant, options);
   if (range != nullptr) *range = run.range;
-  return errors_of_run(p, run, truth, at);
+  return errors_of_run(p, std::move(run), truth, at);
 }
 
 lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range) {
@@ -125,18 +134,18 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   emulation_options options;
   options.noise_ulps = 1;
   options.seed = seed;
-  const head_output run = emulate_head(moved, variant, options);
+  head_output run = emulate_head(moved, variant, options);
   if (range != nullptr) *range = run.range;
-  return errors_of_moved_run(moved, variant, run);
+  return errors_of_moved_run(moved, variant, std::move(run));
 }
 
-lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, const head_output& run) {
+lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, head_output run) {
   if (!measured_by_fp64(variant)) {
-    const head_output e = error_of_wide_run(moved, run);
-    return {e.o, e.final_state};
+    head_output e = error_of_wide_run(moved, run);
+    return {std::move(e.o), std::move(e.final_state)};
   }
   const head_output truth = reference_run(moved);
-  lane_errors out{run.o, run.final_state};
+  lane_errors out{std::move(run.o), std::move(run.final_state)};
   for (std::size_t i = 0; i < out.o.size(); ++i) out.o.data()[i] -= truth.o.data()[i];
   for (std::size_t i = 0; i < out.state.size(); ++i) out.state.data()[i] -= truth.final_state.data()[i];
   return out;
@@ -145,12 +154,16 @@ lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& var
 lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged) {
   lane_norms out;
   const auto add = [&](const double* from, std::size_t count) {
-    double squares = 0, largest = 0;
-    bool finite = true;
-    for (std::size_t i = 0; i < count; ++i) {
-      finite = finite && std::isfinite(from[i]);
-      largest = std::max(largest, std::fabs(from[i]));
-    }
+    double squares = 0;
+    // Magnitudes are ordered as their bits are; what is not finite lies above all.
+    std::uint64_t bits = 0;
+    detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+      std::uint64_t most = 0;
+      for (std::size_t i = 0; i < count; ++i) most = std::max(most, std::bit_cast<std::uint64_t>(std::fabs(from[i])));
+      bits = most;
+    });
+    const double largest = std::bit_cast<double>(bits);
+    const bool finite = std::isfinite(largest);
     // Scaled: squares of errors may leave the range of fp64 where the errors do not.
     for (std::size_t i = 0; i < count && finite && largest > 0; ++i) squares += (from[i] / largest) * (from[i] / largest);
     out.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
@@ -175,6 +188,24 @@ lane_norms truth_norms(const problem& p, const reference& truth, const lane& at,
                 values.state.data());
   }
   return norms(values, where, at.judged);
+}
+
+heads_read::heads_read(const problem& p, const std::vector<lane>& lanes, const std::vector<std::size_t>& jobs)
+    : p_{p}, lanes_{lanes}, places_(lanes.size()) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) places_[i].jobs = jobs[i];
+}
+
+std::shared_ptr<const head_input> heads_read::take(std::size_t i) {
+  place& here = places_[i];
+  const std::lock_guard guard(here.lock);
+  if (!here.head) {
+    head_input in = take_head(p_, lanes_[i].sequence, lanes_[i].head);
+    here.head =
+        std::make_shared<const head_input>(in.tokens() > lanes_[i].judged ? first_tokens(in, lanes_[i].judged) : std::move(in));
+  }
+  std::shared_ptr<const head_input> out = here.head;
+  if (--here.jobs == 0) here.head.reset();
+  return out;
 }
 
 std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -56,7 +58,7 @@ struct lane_errors {
 /// Leading tokens before those at the end in each of which something is not finite: a recurrence that has overflowed stays so.
 [[nodiscard]] std::size_t finite_tokens(const matrix<double>& o);
 /// A run's distance to the truth of the unperturbed problem.
-[[nodiscard]] lane_errors errors_of_run(const problem& p, const head_output& run, const reference& truth, const lane& at);
+[[nodiscard]] lane_errors errors_of_run(const problem& p, head_output run, const reference& truth, const lane& at);
 /// The error of one run on the inputs as given, its sums in another build's order.
 [[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant,
                                                  std::uint64_t seed, const reference& truth, const lane& at,
@@ -65,7 +67,7 @@ struct lane_errors {
 [[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed,
                                          range_seen* range = nullptr);
 /// Of a run that was made already: `moved` is what it read.
-[[nodiscard]] lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, const head_output& run);
+[[nodiscard]] lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, head_output run);
 
 /// {rms, max} for each bucket of o, then of the state if there is one; infinite where something is not finite.
 struct lane_norms {
@@ -78,6 +80,25 @@ struct lane_norms {
 /// Its rms alone.
 [[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at,
                                             const std::vector<bucket>& where);
+
+/// The judged tokens of the heads that jobs are to read, each taken from the problem once: by the first job that asks, until the
+/// last one is done. Jobs may ask from any thread.
+class heads_read {
+ public:
+  /// `jobs`: how often each lane will be asked for.
+  heads_read(const problem& p, const std::vector<lane>& lanes, const std::vector<std::size_t>& jobs);
+  [[nodiscard]] std::shared_ptr<const head_input> take(std::size_t lane);
+
+ private:
+  struct place {
+    std::mutex lock;
+    std::size_t jobs = 0;
+    std::shared_ptr<const head_input> head;
+  };
+  const problem& p_;
+  const std::vector<lane>& lanes_;
+  std::vector<place> places_;
+};
 
 /// About how long one run of these tokens takes on one core, in seconds.
 [[nodiscard]] double seconds_of_run(const problem& p, const plan_variant& variant, std::size_t tokens);
