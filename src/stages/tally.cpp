@@ -3,7 +3,9 @@
 #include "stages/tally.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <tuple>
 
@@ -104,33 +106,61 @@ void tally::add(stage_place place, std::span<const double> got, std::span<const 
   }
 }
 
-/// As add_one of each, where all is finite and nothing overflows: the arithmetic in loops without branches, the sums after it.
+/// As add_one of each, where all is finite and nothing overflows: the arithmetic in loops without branches, the sums after it,
+/// each in the order of the elements.
 void tally::add_plain(stage_place place, std::span<const double> got, std::span<const double> want,
                       std::span<const double> error) {
   const std::size_t count = got.size(), first = place.element;
-  for (std::vector<double>* x : {&storing_, &ratio_, &open_, &lost_}) x->resize(count);
-  double *const storing = storing_.data(), *const ratio = ratio_.data(), *const open = open_.data(), *const lost = lost_.data();
+  for (std::vector<double>* x : {&storing_, &ratio_, &open_, &lost_, &ulps_}) x->resize(count);
+  double *const storing = storing_.data(), *const ratio = ratio_.data(), *const open = open_.data(), *const lost = lost_.data(),
+                *const ulps = ulps_.data();
   const double* const stored = stored_want_.data();
+  double most = 0;
+  std::size_t biased = 0;
   deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    const half_ulps half = half_ulp_;  // that the rows cannot alias
+    std::size_t telling = 0;
+    std::uint64_t largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      storing[i] = half_ulp_.at(std::fabs(want[i]) + error[i]);
+      storing[i] = half.at(std::fabs(want[i]) + error[i]);
       const double bound = storing[i] + error[i], distance = std::fabs(got[i] - want[i]);
       ratio[i] = distance > 0 ? distance / bound : 0;
       open[i] = bound > 0 ? error[i] / bound : 0;
       lost[i] = bound > 0 ? (stored[i] - want[i]) / bound : 0;
     }
+    for (std::size_t i = 0; i < count; ++i) {
+      const double around = error[i], lost_there = std::fabs(stored[i] - want[i]);
+      const bool tells = (16 * around <= storing[i]) & (lost_there > around);
+      const double off = want[i] < 0 ? want[i] - got[i] : got[i] - want[i];
+      ulps[i] = tells ? off / (2 * storing[i]) : 0.0;
+      telling += tells ? 1 : 0;
+      largest = std::max(largest, std::bit_cast<std::uint64_t>(ratio[i]));  // ordered as ratios are
+    }
+    biased = telling;
+    most = std::bit_cast<double>(largest);
   });
   measured_.judged += count;
+  measured_.bias.count += biased;
+  double ratio_squares = ratio_squares_, ratio_fourths = ratio_fourths_, open_squares = open_squares_,
+         expected_squares = expected_squares_, bias_sum = bias_sum_, bias_squares = bias_squares_;
   for (std::size_t i = 0; i < count; ++i) {
-    const double square = ratio[i] * ratio[i];
-    measured_.ratios.add(ratio[i]);
-    if (ratio[i] < infinity) {
-      ratio_squares_ += square;
-      ratio_fourths_ += square * square;
-    }
-    open_squares_ += open[i] * open[i];
-    expected_squares_ += open[i] * open[i] + lost[i] * lost[i];
-    add_bias(got[i], want[i], error[i], storing[i], stored[i]);
+    const double square = ratio[i] < infinity ? ratio[i] * ratio[i] : 0, of_open = open[i] * open[i];
+    ratio_squares += square;
+    ratio_fourths += square * square;
+    open_squares += of_open;
+    expected_squares += of_open + lost[i] * lost[i];
+    bias_sum += ulps[i];
+    bias_squares += ulps[i] * ulps[i];
+  }
+  ratio_squares_ = ratio_squares;
+  ratio_fourths_ = ratio_fourths;
+  open_squares_ = open_squares;
+  expected_squares_ = expected_squares;
+  bias_sum_ = bias_sum;
+  bias_squares_ = bias_squares;
+  for (std::size_t i = 0; i < count; ++i) measured_.ratios.add(ratio[i]);
+  if (measured_.worst && !(most > measured_.worst->ratio) && !(most > 1)) return;
+  for (std::size_t i = 0; i < count; ++i) {
     if (measured_.worst && !(ratio[i] > measured_.worst->ratio) && !(ratio[i] > 1)) continue;
     place.element = first + i;
     place.got = got[i];

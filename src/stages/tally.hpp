@@ -39,7 +39,7 @@ class tally {
   bool wide_;              ///< it holds more than bf16 does
   half_ulps half_ulp_;
   // Of the row at hand:
-  std::vector<double> stored_want_, in_bf16_, storing_, ratio_, open_, lost_;
+  std::vector<double> stored_want_, in_bf16_, storing_, ratio_, open_, lost_, ulps_;
   stage_measurement measured_;
   double ratio_squares_ = 0;
   double ratio_fourths_ = 0;
