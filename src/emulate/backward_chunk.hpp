@@ -56,7 +56,7 @@ void adjoint<Real>::local_values(chunk& c) {
     }
     c.weights = forward_.decayed_products(c.q, row_of, columns, c.k, c.G,
                                           site_.all.channels && site_.all.gated ? plan.A.operand : site_.declared.operand,
-                                          site_.declared.accumulate);
+                                          site_.declared.accumulate, std::nullopt);
     for (std::size_t i = 0; i < c.weights.size(); ++i) c.weights.data()[i] *= site_.all.scale;
     for (std::size_t i = 0; i < c.rows; ++i)
       std::fill(c.weights.row(i).begin() + static_cast<std::ptrdiff_t>(i) + 1, c.weights.row(i).end(), Real(0));

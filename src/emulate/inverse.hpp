@@ -208,7 +208,7 @@ void machine<Real>::invert(chunk_state<Real>& c) {
   for (std::size_t r = 0; r < c.rows; ++r)
     inverse(r, r) = options_.noise_ulps > 1 ? Real(1) : inverse(r, r);  // a sum of one term
   see(formed::inverse, inverse);
-  narrow(std::span<Real>(inverse.data(), inverse.size()), {site_.plan.inverse.store, false});
+  narrow(std::span<Real>(inverse.data(), inverse.size()), {site_.plan.inverse.read.value_or(site_.plan.inverse.store), false});
   c.Ai = matrix<Real>(c.rows, c.full_rows, Real(0));
   for (std::size_t r = 0; r < c.rows; ++r) std::copy(inverse.row(r).begin(), inverse.row(r).end(), c.Ai.row(r).begin());
 }

@@ -161,7 +161,7 @@ class machine {
   /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                 const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
-                                const narrowing& operand, format accumulate);
+                                const narrowing& operand, format accumulate, const std::optional<format>& store);
 
   [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const {
     return rule_for(rule_, operand, accumulate);
@@ -176,6 +176,12 @@ class machine {
   void unit_errors(std::span<Real> y, std::span<const Real> exponents);
   [[nodiscard]] Real exp2_of(Real x);
   void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
+  /// An exponent where the plan clips them; `unit` is what a natural logarithm of 1 is in those of x.
+  [[nodiscard]] Real clipped(Real x, Real unit) const;
+  /// The format of rows of k as they are read.
+  [[nodiscard]] format key_format() const;
+  /// The step times a row of this format, rounded to the wider of the two.
+  void step_row(std::span<Real> row, Real step, const format& of_row) const;
   /// row_c 2^(to_c - from_c), from 0 where it is empty; of a gate without channels its one number for all of the row.
   void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);
   [[nodiscard]] Real exp_of(Real x);

@@ -121,13 +121,26 @@ void see_largest(Real& largest, std::span<const Real> x) {
 
 template <class Real>
 Real machine<Real>::exp2_of(Real x) {
-  if (x == 0) return 1;  // exact in every unit
+  if (x == 0 && !site_.plan.clip) return 1;  // exact in every unit
   exp2_of_all({&x, 1});
   return x;
 }
 
 template <class Real>
+Real machine<Real>::clipped(Real x, Real unit) const {
+  if (!site_.plan.clip) return x;
+  const auto& [low, high] = *site_.plan.clip;
+  return std::clamp(x, static_cast<Real>(low) * unit, static_cast<Real>(high) * unit);  // a NaN stays
+}
+
+template <class Real>
 void machine<Real>::exp2_of_all(std::span<Real> x) {
+  const narrowing to{site_.plan.decay, false};
+  const bool coarse = to.to.precision < fp32.precision;
+  if (coarse) narrow(x, to);
+  if (site_.plan.clip) {
+    for (Real& y : x) y = clipped(y, std::numbers::log2e_v<Real>);
+  }
   const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
   if (inexact) exponents_.assign(x.begin(), x.end());
   see_largest<Real>(largest_exponent_, x);
@@ -140,12 +153,14 @@ void machine<Real>::exp2_of_all(std::span<Real> x) {
   if (site_.plan.flush_to_zero) {
     for (Real& y : x) y = y < std::numeric_limits<float>::min() ? Real(0) : y;
   }
+  if (coarse) narrow(x, to);
   see_largest<Real>(largest_factor_, x);
 }
 
 template <class Real>
 Real machine<Real>::exp_of(Real x) {
-  if (x == 0) return 1;
+  if (x == 0 && !site_.plan.clip) return 1;
+  x = clipped(x, Real(1));
   if (inexact_units_ && site_.plan.exp2_ulps > 0) return exp2_of(x * static_cast<Real>(std::numbers::log2e));
   const Real y = std::exp(x);
   see(formed::gate_exponent, x > 0 ? x * static_cast<Real>(std::numbers::log2e) : Real(0));
@@ -169,20 +184,26 @@ void machine<Real>::load() {
     const auto drawn = [&] { return 2 * noise_.uniform() - 1; };
     for (Real& g : all.g.entries()) g += static_cast<Real>(static_cast<double>(g) * units * drawn() + *in.gate_slack * drawn());
   }
+  if (site_.plan.decay.precision < fp32.precision) narrow(std::span<Real>(all.g.data(), all.g.size()), {site_.plan.decay, false});
   all.scale = static_cast<Real>(in.scale);
+  if (site_.plan.o.scale_format) all.scale = narrowed(all.scale, {*site_.plan.o.scale_format, false});
+  const narrowing norm{site_.plan.l2norm_compute, false};
+  const bool coarse_norm = norm.to.precision < fp32.precision;
+  const auto in_norm = [&](Real x) { return coarse_norm ? narrowed(x, norm) : x; };
   if (in.qk_l2norm) {
     for (matrix<Real>* rows : {&all.q, &all.k}) {
       for (std::size_t i = 0; i < rows->rows(); ++i) {
         const auto row = rows->row(i);
         Real sum = 0;
-        for (const Real x : row) sum += x * x;
-        Real inverse = Real(1) / std::sqrt(sum + static_cast<Real>(site_.plan.l2norm_epsilon));
+        for (const Real x : row) sum += in_norm(x * x);
+        Real inverse = Real(1) / std::sqrt(in_norm(sum + static_cast<Real>(site_.plan.l2norm_epsilon)));
         if (inexact_units_ && site_.plan.rsqrt_ulps > 0) {
           using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
           const Real ulps = static_cast<Real>(site_.plan.rsqrt_ulps) * rsqrt_unit_.of(std::bit_cast<bits>(sum));
           inverse += ulps * (std::nextafter(inverse, std::numeric_limits<Real>::infinity()) - inverse);
         }
-        for (Real& x : row) x *= inverse;
+        inverse = in_norm(inverse);
+        for (Real& x : row) x = in_norm(x * inverse);
         const bool waits = rows == &all.q && site_.plan.o.scale == read_scale::l2norm;  // for the scale
         if (site_.plan.l2norm_store && !waits) narrow(row, {*site_.plan.l2norm_store, false});
       }
@@ -249,8 +270,19 @@ void machine<Real>::scale_query(std::span<Real> q) {
   if (plan.o.scale == read_scale::l2norm && site_.in.qk_l2norm) {
     if (plan.l2norm_store) narrow(q, {*plan.l2norm_store, false});
   } else {
-    narrow(q, as_stored(plan.o.operand));
+    narrow(q, plan.o.scale_store ? narrowing{*plan.o.scale_store, false} : as_stored(plan.o.operand));
   }
+}
+
+template <class Real>
+format machine<Real>::key_format() const {
+  return !site_.in.qk_l2norm ? site_.in.x : site_.plan.l2norm_store.value_or(site_.plan.l2norm_compute);
+}
+
+template <class Real>
+void machine<Real>::step_row(std::span<Real> row, Real step, const format& of_row) const {
+  for (Real& x : row) x *= step;
+  narrow(row, {wider(site_.plan.beta, of_row), false});
 }
 
 template <class Real>
@@ -273,8 +305,19 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
   for (std::size_t s = 0; s < n; ++s) {
     const std::size_t row = t * n + s;
     std::fill(change.begin(), change.end(), Real(0));
-    accumulate({all.k.row(row).data(), K, state.data(), V, change.data(), V, 1, K, V}, sums(fp32, plan.state.accumulate));
-    for (std::size_t j = 0; j < V; ++j) change[j] = all.step[row] * (all.v(row, j) - change[j]);
+    const auto read = [&](const Real* key) {
+      accumulate({key, K, state.data(), V, change.data(), V, 1, K, V}, sums(fp32, plan.state.accumulate));
+    };
+    if (plan.step == step_factor::rows) {
+      std::vector<Real> key(all.k.row(row).begin(), all.k.row(row).end()), value(all.v.row(row).begin(), all.v.row(row).end());
+      step_row(key, all.step[row], key_format());
+      step_row(value, all.step[row], site_.in.x);
+      read(key.data());
+      for (std::size_t j = 0; j < V; ++j) change[j] = value[j] - change[j];
+    } else {
+      read(all.k.row(row).data());
+      for (std::size_t j = 0; j < V; ++j) change[j] = all.step[row] * (all.v(row, j) - change[j]);
+    }
     for (std::size_t i = 0; i < K; ++i) {
       const Real k = all.k(row, i);
       Real* out = state.data() + i * V;

@@ -75,10 +75,14 @@ void machine<Real>::gate(chunk_state<Real>& c) {
 template <class Real>
 matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                              const std::vector<std::size_t>& columns, const matrix<Real>& k,
-                                             const matrix<Real>& G, const narrowing& operand, format accumulate) {
+                                             const matrix<Real>& G, const narrowing& operand, format accumulate,
+                                             const std::optional<format>& store) {
   const std::size_t rows = x.rows(), cols = k.rows(), channels = x.cols();
   matrix<Real> out(rows, cols, Real(0));
   const bool gated = G.cols() > 0;
+  const auto finish = [&](matrix<Real>& products) {
+    if (store) narrow(std::span<Real>(products.data(), products.size()), {*store, false});
+  };
   const auto place = [&](const matrix<Real>& part, std::size_t first_row, std::size_t first_col) {
     for (std::size_t i = 0; i < part.rows(); ++i) {
       for (std::size_t j = 0; j < part.cols() && first_col + j < columns[first_row + i]; ++j)
@@ -99,9 +103,11 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
       place(
           times(narrow_copy(std::move(left), operand), transpose(narrow_copy(std::move(right), operand)), operand.to, accumulate),
           0, 0);
+      finish(out);
       return out;
     }
     place(times(narrow_copy(x, operand), transpose(narrow_copy(k, operand)), operand.to, accumulate), 0, 0);
+    finish(out);
     if (!gated) return out;
     std::vector<Real> decays;
     for (std::size_t i = 0; i < rows; ++i) {
@@ -174,6 +180,7 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
       }
     }
   }
+  finish(out);
   return out;
 }
 
@@ -183,13 +190,17 @@ void machine<Real>::overlaps(chunk_state<Real>& c) {
   for (std::size_t r = 0; r < c.rows; ++r) row_of[r] = strict[r] = r;
   const matrix<Real> ungated(c.rows, 0);
   const bool gated = site_.plan.v_new.form == change_form::transforms;
-  const matrix<Real> products =
-      decayed_products(c.k, row_of, strict, c.k, gated ? c.G : ungated, site_.plan.A.operand, site_.plan.A.accumulate);
+  const auto& plan = site_.plan;
+  const bool on_rows = plan.step == step_factor::rows;
+  matrix<Real> stepped = on_rows ? c.k : matrix<Real>();
+  for (std::size_t r = 0; r < stepped.rows(); ++r) step_row(stepped.row(r), c.step[r], key_format());
+  const matrix<Real> products = decayed_products(on_rows ? stepped : c.k, row_of, strict, c.k, gated ? c.G : ungated,
+                                                 plan.A.operand, plan.A.accumulate, plan.A.product_store);
   c.A = matrix<Real>(c.rows, c.full_rows, Real(0));
   for (std::size_t r = 0; r < c.rows; ++r) {
-    for (std::size_t j = 0; j < r; ++j) c.A(r, j) = c.step[r] * products(r, j);
+    for (std::size_t j = 0; j < r; ++j) c.A(r, j) = (on_rows ? Real(1) : c.step[r]) * products(r, j);
   }
-  narrow(std::span<Real>(c.A.data(), c.A.size()), {site_.plan.A.store, false});
+  narrow(std::span<Real>(c.A.data(), c.A.size()), {plan.A.read.value_or(plan.A.store), false});
 }
 
 template <class Real>
@@ -209,17 +220,13 @@ void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std
 template <class Real>
 void machine<Real>::transform_keys(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
-  const format row_format = !site_.in.qk_l2norm ? site_.in.x : plan.l2norm_store.value_or(plan.l2norm_compute);
   c.key_operand = c.k;
-  for (std::size_t r = 0; r < c.rows; ++r) {
-    for (Real& x : c.key_operand.row(r)) x *= c.step[r];
-  }
-  narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), {wider(plan.beta, row_format), false});
+  for (std::size_t r = 0; r < c.rows; ++r) step_row(c.key_operand.row(r), c.step[r], key_format());
   for (std::size_t r = 0; r < c.rows && c.G.cols() > 0; ++r) decay_row(c.key_operand.row(r), c.G.row(r), {});
   narrow(std::span<Real>(c.key_operand.data(), c.key_operand.size()), plan.w.operand);
   c.w = narrow_copy(
       times(narrow_copy(square_of(c.Ai, c.rows), plan.w.operand), c.key_operand, plan.w.operand.to, plan.w.accumulate),
-      {plan.w.store, false});
+      {plan.w.read.value_or(plan.w.store), false});
 }
 
 // u = Ai (b v).
@@ -227,14 +234,11 @@ template <class Real>
 void machine<Real>::transform_values(chunk_state<Real>& c) {
   const auto& plan = site_.plan;
   c.value_operand = c.v;
-  for (std::size_t r = 0; r < c.rows; ++r) {
-    for (Real& x : c.value_operand.row(r)) x *= c.step[r];
-  }
-  narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), {wider(plan.beta, site_.in.x), false});
+  for (std::size_t r = 0; r < c.rows; ++r) step_row(c.value_operand.row(r), c.step[r], site_.in.x);
   narrow(std::span<Real>(c.value_operand.data(), c.value_operand.size()), plan.u.operand);
   c.u = narrow_copy(
       times(narrow_copy(square_of(c.Ai, c.rows), plan.u.operand), c.value_operand, plan.u.operand.to, plan.u.accumulate),
-      {plan.u.store, false});
+      {plan.u.read.value_or(plan.u.store), false});
 }
 
 // Ai b_j e^{G_i - G_j}, as it is multiplied where v_new is made of a residual; Ai has no gate then.
@@ -291,7 +295,7 @@ void machine<Real>::weigh(chunk_state<Real>& c) {
   std::vector<std::size_t> columns(tokens);
   for (std::size_t t = 0; t < tokens; ++t) columns[t] = c.last_row[t] + 1;
   c.Aqk = decayed_products(c.q, c.last_row, columns, c.span_k, c.span_G, all.channels ? plan.A.operand : plan.o.operand,
-                           plan.o.accumulate);
+                           plan.o.accumulate, plan.o.product_store);
   if (!all.channels || !all.gated) return;
   for (std::size_t i = 0; i < c.Aqk.size() && !scales_query(); ++i) c.Aqk.data()[i] *= all.scale;
   narrow(std::span<Real>(c.Aqk.data(), c.Aqk.size()), as_stored(plan.o.operand));
@@ -364,11 +368,16 @@ void machine<Real>::keep_stages(const chunk_state<Real>& c) {
   }
   put_rows(out_.g_cumsum_log2, c.first, log2_sums);
   put_rows(out_.v_new, c.first, c.v_new);
-  if (site_.plan.v_new.form == change_form::transforms) {
-    put_rows(out_.A, c.first, c.A);
-    put_rows(out_.Ai, c.first, c.Ai);
-    put_rows(out_.w, c.first, c.w);
-    put_rows(out_.u, c.first, c.u);
+  const auto& plan = site_.plan;
+  // What is read in another format than the stored one is stored after that.
+  const auto put = [&](matrix<double>& to, const matrix<Real>& m, const std::optional<format>& read, const format& store) {
+    put_rows(to, c.first, read ? narrow_copy(m, {store, false}) : m);
+  };
+  if (plan.v_new.form == change_form::transforms) {
+    put(out_.A, c.A, plan.A.read, plan.A.store);
+    put(out_.Ai, c.Ai, plan.inverse.read, plan.inverse.store);
+    put(out_.w, c.w, plan.w.read, plan.w.store);
+    put(out_.u, c.u, plan.u.read, plan.u.store);
   }
   put_rows(out_.h, c.index * c.h.rows(), c.h);
 }

@@ -90,7 +90,7 @@ class reader {
       if (k.section == section && (all.empty() || all.back() != k.name)) all.push_back(k.name);
     });
     if (exception) return all;
-    if (section == "gate") all.insert(all.end(), {"block", "contract"});
+    if (section == "gate") all.insert(all.end(), {"block", "contract", "clip"});
     if (section == "inverse") all.push_back("association");
     if (section == plan_detail::split_section) all.push_back("truncation");
     if (section == "hardware") {
@@ -262,7 +262,7 @@ class reader {
   }
   void read_parts(const toml::node& node, const key& k, choices<std::size_t>& out) const {
     list(node, k.text(), [&](const toml::node& one) {
-      if (one.is_string() && *one.value<std::string>() == one_part) return add(out, std::size_t{0}, k.text(), one);
+      if (says_none(one)) return add(out, std::size_t{0}, k.text(), one);
       if (!one.is_integer()) fail(k.text(), one, "must be a number of chunks, or \"none\" for a sequence in one part");
       const std::size_t chunks = length_of(one, k.text());
       if (chunks == 0) fail(k.text(), one, "must be at least one chunk");
@@ -294,7 +294,8 @@ class reader {
   void read_single(std::string_view section, const toml::table& table, plan& p) const {
     if (section == "gate") {
       if (const toml::node* node = table.get("block")) p.gate.block = lengths(*node, "[gate] block", "").front();
-      if (const toml::node* node = table.get("contract")) p.gate.contract = interval(*node);
+      if (const toml::node* node = table.get("contract")) p.gate.contract = interval(*node, "[gate] contract", ")");
+      if (const toml::node* node = table.get("clip")) p.gate.clip = interval(*node, "[gate] clip", "]");
     }
     if (section == "inverse") {
       if (const toml::node* node = table.get("association")) {
@@ -304,7 +305,7 @@ class reader {
     if (section == plan_detail::split_section) {
       const toml::node* node = table.get("truncation");
       if (node == nullptr) fail("[split] truncation is not stated; a plan must state it");
-      if (!(node->is_string() && *node->value<std::string>() == one_part)) p.split.truncation = log_decay(*node);
+      if (!says_none(*node)) p.split.truncation = log_decay(*node);
     }
     if (section != "hardware") return;
     if (const toml::node* node = table.get("exp2_ulps")) p.hardware.exp2_ulps = ulps(*node, "[hardware] exp2_ulps");
@@ -334,11 +335,11 @@ class reader {
     if (!node.is_boolean()) fail(name, node, "must be true or false");
     return *node.value<bool>();
   }
-  std::pair<double, double> interval(const toml::node& node) const {
+  static bool says_none(const toml::node& node) { return node.is_string() && *node.value<std::string>() == one_part; }
+  std::pair<double, double> interval(const toml::node& node, const std::string& name, const std::string& end) const {
     const toml::array* const array = node.as_array();
-    const std::string name = "[gate] contract";
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number()) {
-      fail(name, node, "must be two numbers, [first, second)");
+      fail(name, node, "must be two numbers, [first, second" + end);
     }
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
     if (!(ends.first < ends.second)) fail(name, node, "is empty: the first number must be below the second");
@@ -439,8 +440,10 @@ class reader {
       fail("[split] truncation is not stated; a plan must state it");
     if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a plan must state it");
     require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
-    if (root.at_path("gate.contract") && !gated)
-      fail("[gate] contract has no effect, so it may not be stated: no op of the plan has a gate");
+    for (const std::string key : {"contract", "clip"}) {
+      if (root.at_path("gate." + key) && !gated)
+        fail("[gate] " + key + " has no effect, so it may not be stated: no op of the plan has a gate");
+    }
     if (root.at_path("inverse.association") && !(on_chunks && merged)) {
       fail("[inverse] association has no effect, so it may not be stated: " + reason(needed::merges));
     }

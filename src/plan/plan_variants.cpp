@@ -110,6 +110,7 @@ std::string worded(const key& k, Kind kind, const detail::kind_names<Kind, N>& n
   return k.text() + " " + std::string(detail::name_in(names, kind));
 }
 std::string word_of(const key& k, change_form form) { return worded(k, form, change_form_names); }
+std::string word_of(const key& k, step_factor factor) { return worded(k, factor, step_factor_names); }
 std::string word_of(const key& k, read_scale factor) { return worded(k, factor, read_scale_names); }
 std::string word_of(const key& k, cotangent_decay factor) { return worded(k, factor, cotangent_decay_names); }
 std::string word_of(const key& k, tile_order order) { return worded(k, order, tile_order_names); }
@@ -170,6 +171,9 @@ class resolver {
     v.o.accumulate = p_.o.accumulate.front().value;
     v.o.store = p_.o.store.front().value;
     if (!p_.o.scale.empty()) v.o.scale = p_.o.scale.front();
+    v.o.scale_format = if_stated(p_.o.scale_format);
+    if (!p_.o.scale_store.empty()) v.o.scale_store = kept(p_.o.scale_store, fp32);
+    if (!p_.beta.into.empty()) v.step = p_.beta.into.front();
     v.exp2_ulps = p_.hardware.exp2_ulps;
     v.rsqrt_ulps = p_.hardware.rsqrt_ulps;
     v.flush_to_zero = p_.hardware.flush_to_zero;
@@ -177,8 +181,10 @@ class resolver {
     v.core_block = p_.hardware.block;
     // Where no op of the plan has a gate there is no decay to compute, and 1 is exact in any format.
     v.cumsum = p_.gate.cumsum.empty() ? v.state.accumulate : p_.gate.cumsum.front().value;
+    if (v.cumsum.precision < fp32.precision) v.decay = v.cumsum;
     v.gate_block = p_.gate.block;
     v.contract = p_.gate.contract;
+    v.clip = p_.gate.clip;
     if (!p_.gate.form.empty()) v.form = p_.gate.form.front();
     if (path == path_kind::chunk) chunk_stages(v);
     if (p_.backward.stated) v.backward = backward_pass(path);
@@ -197,7 +203,9 @@ class resolver {
   void chunk_stages(plan_variant& v) const {
     v.A.operand = narrowed(p_.A.operand, fp32);
     v.A.accumulate = p_.A.accumulate.front().value;
+    v.A.product_store = if_stated(p_.A.product_store);
     v.A.store = kept(p_.A.store, v.A.accumulate);
+    v.A.read = read_of(p_.A.read, v.A.accumulate);
     v.inverse.method = p_.inverse.method.front();
     v.inverse.operand = narrowed(p_.inverse.operand, fp32);
     v.inverse.accumulate = p_.inverse.accumulate.front().value;
@@ -208,6 +216,7 @@ class resolver {
     v.inverse.association = p_.inverse.association.empty() ? merge_order::any : p_.inverse.association.front();
     v.inverse.between = optional(p_.inverse.between);
     v.inverse.store = kept(p_.inverse.store, merged ? v.inverse.merge_accumulate : v.inverse.accumulate);
+    v.inverse.read = read_of(p_.inverse.read, merged ? v.inverse.merge_accumulate : v.inverse.accumulate);
     v.u = transformed(p_.u);
     v.w = transformed(p_.w);
     v.v_new.state_operand = unless_stored(p_.v_new.state_operand, v.state.accumulate);
@@ -218,7 +227,8 @@ class resolver {
     v.o.state_operand = unless_stored(p_.o.state_operand, v.state.accumulate);
     v.o.value_operand = unless_stored(p_.o.value_operand, v.state.accumulate);
     if (!p_.o.decay.empty()) v.o.decay = p_.o.decay.front();
-    if (!p_.o.read_store.empty()) v.o.read_store = optional(p_.o.read_store);
+    v.o.read_store = if_stated(p_.o.read_store);
+    v.o.product_store = if_stated(p_.o.product_store);
   }
 
   backward_variant backward_pass(path_kind path) const {
@@ -273,7 +283,16 @@ class resolver {
 
   plan_variant::transform transformed(const plan::transform& t) const {
     const format accumulate = t.accumulate.front().value;
-    return {narrowed(t.operand_store, fp32), accumulate, kept(t.store, accumulate)};
+    return {narrowed(t.operand_store, fp32), accumulate, kept(t.store, accumulate), read_of(t.read, accumulate)};
+  }
+
+  /// In what a later stage reads a tensor; nothing: as it is stored.
+  static std::optional<format> read_of(const choices<format_choice>& list, format computed) {
+    if (list.empty() || list.front().which == kind::stored) return std::nullopt;
+    return kept(list, computed);
+  }
+  static std::optional<format> if_stated(const choices<format_choice>& list) {
+    return list.empty() ? std::nullopt : optional(list);
   }
 
   static std::optional<format> optional(const choices<format_choice>& list) {
@@ -394,7 +413,8 @@ std::vector<plan_variant> gradient_variants(const plan& stated, const problem& p
 }
 
 format stored_format(const plan_variant& variant, std::string_view tensor) {
-  const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", variant.cumsum},
+  const format sums = variant.cumsum.precision < fp32.precision ? fp32 : variant.cumsum;  // files have none that is narrower
+  const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", sums},
                                                                      {"A", variant.A.store},
                                                                      {"Ai", variant.inverse.store},
                                                                      {"w", variant.w.store},

@@ -30,6 +30,7 @@ names names_in(const detail::kind_names<Kind, N>& table) {
 constexpr const auto& words_of(gate_form) { return gate_form_names; }
 constexpr const auto& words_of(write_decay) { return write_decay_names; }
 constexpr const auto& words_of(read_decay) { return read_decay_names; }
+constexpr const auto& words_of(step_factor) { return step_factor_names; }
 constexpr const auto& words_of(read_scale) { return read_scale_names; }
 constexpr const auto& words_of(change_form) { return change_form_names; }
 constexpr const auto& words_of(cotangent_decay) { return cotangent_decay_names; }
@@ -50,6 +51,29 @@ inline std::string contradiction(const plan& p) {
   const bool scaled = on_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return on_query(e.change); });
   if (scaled && p.backward.stated)
     return "[o] scale other than \"o\" contradicts [backward], whose sums are multiplied by the scale; leave one of them out";
+  const auto without_backward = [](const plan& stated) {
+    const auto rows = std::find(stated.beta.into.begin(), stated.beta.into.end(), step_factor::rows);
+    if (rows != stated.beta.into.end()) return "[beta] into = \"rows\"";
+    if (stated.gate.clip) return "[gate] clip";
+    for (const auto& [list, key] : {std::pair{&stated.A.product_store, "[A] product_store"},
+                                    {&stated.A.read, "[A] read"},
+                                    {&stated.inverse.read, "[inverse] read"},
+                                    {&stated.u.read, "[u] read"},
+                                    {&stated.w.read, "[w] read"},
+                                    {&stated.o.product_store, "[o] product_store"},
+                                    {&stated.o.scale_format, "[o] scale_format"}}) {
+      if (!list->empty()) return key;
+    }
+    return "";
+  };
+  for (std::size_t i = 0; p.backward.stated && i <= p.when.size(); ++i) {
+    const std::string key = without_backward(i == 0 ? p : p.when[i - 1].change);
+    if (!key.empty()) return key + " contradicts [backward], whose formulas do without it; leave one of them out";
+  }
+  const auto keeps_query = [](const plan& stated) { return !stated.o.scale_store.empty(); };
+  if (!scaled &&
+      (keeps_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return keeps_query(e.change); })))
+    return "[o] scale_store has no effect, so it may not be stated: [o] scale is \"o\", which leaves q as it is";
   const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
     return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
   });

@@ -101,7 +101,8 @@ format coarse_operand(const plan_variant& v) {
 }
 format read_format(const plan_variant& v) {
   const format operand = reading_of_inverse(v).to;
-  return operand.precision <= v.inverse.store.precision ? operand : v.inverse.store;
+  const format kept = v.inverse.read.value_or(v.inverse.store);
+  return operand.precision <= kept.precision ? operand : kept;
 }
 
 /// One rounding of what is formed, beside what the result may lose.

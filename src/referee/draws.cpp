@@ -116,14 +116,17 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
   const auto kept = [&](const std::optional<format>& f) { return !f || wide(*f); };
   bool all = !v.state.cache && !v.state.between_calls && wide(v.state.accumulate) && wide(v.state.store.to) &&
              kept(v.state.between_tokens) && wide(v.v_new.store) && wide(v.v_new.update_operand.to) && wide(v.o.operand.to) &&
-             wide(v.o.accumulate) && wide(v.cumsum) && (!p.qk_l2norm || kept(v.l2norm_store));
+             wide(v.o.accumulate) && wide(v.cumsum) && kept(v.o.scale_format) && kept(v.o.scale_store) &&
+             kept(v.o.product_store) && (!p.qk_l2norm || (kept(v.l2norm_store) && wide(v.l2norm_compute)));
+  if (v.step == step_factor::rows)
+    all = all && wide(v.beta.precision >= p.q.element_format().precision ? v.beta : p.q.element_format());
   if (v.path == path_kind::recurrent) return all;
   for (const auto& x : {v.A.operand, v.inverse.operand, v.inverse.merge_operand, v.u.operand, v.w.operand})
     all = all && wide(x.to);
   for (const format& f :
        {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store})
     all = all && wide(f);
-  return all && kept(v.inverse.between);
+  return all && kept(v.inverse.between) && kept(v.A.product_store);
 }
 
 namespace {

@@ -233,6 +233,10 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
       [](plan_variant& x) { return hold(x.v_new.update_operand); },
       [](plan_variant& x) { return hold(x.o.operand); },
       [](plan_variant& x) { return x.o.scale != read_scale::o && (x.o.scale = read_scale::o, true); },
+      [](plan_variant& x) { return drop(x.o.scale_format); },
+      [](plan_variant& x) { return drop(x.o.product_store); },
+      [](plan_variant& x) { return drop(x.A.product_store); },
+      [](plan_variant& x) { return x.step == step_factor::rows && (x.step = step_factor::product, true); },
   };
   std::vector<plan_variant> out;
   for (const leave_out one : all) {

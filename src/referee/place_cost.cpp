@@ -43,7 +43,7 @@ struct log_errors {
 
 plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
   v.name += ", formats alone";
-  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate})
+  for (format* f : {&v.A.accumulate, &v.u.accumulate, &v.w.accumulate, &v.state.accumulate, &v.o.accumulate, &v.cumsum, &v.decay})
     *f = wider(*f, fp32);
   v.inverse.method = inverse_method{diagonal_kind::forward, 0, merge_kind::block};
   v.inverse.accumulate = v.inverse.merge_accumulate = wider(v.inverse.store, fp32);
@@ -53,6 +53,7 @@ plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
   v.state.cache.reset();
   v.state.between_calls.reset();
   v.l2norm_epsilon = l2norm_epsilon;  // another one is no format
+  v.clip.reset();
   v.exp2_ulps = std::min(v.exp2_ulps, usual_ulps);
   v.rsqrt_ulps = std::min(v.rsqrt_ulps, usual_ulps);
   if (v.order == sum_order::tensor_core) v.order = sum_order::sequential;

@@ -53,6 +53,9 @@ std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const st
 }
 
 const std::vector<left_out<gram_rounding>> of_gram{{"operands", [](gram_rounding& r) { return keep(r.operand); }},
+                                                   {"q k^T", [](gram_rounding& r) { return keep(r.query_product_store); }},
+                                                   {"k k^T", [](gram_rounding& r) { return keep(r.product_store); }},
+                                                   {"the step times k", [](gram_rounding& r) { return r.rows && keep(*r.rows); }},
                                                    {"the step", [](gram_rounding& r) { return keep(r.step); }},
                                                    {"A", [](gram_rounding& r) { return keep(r.store); }}};
 const std::vector<left_out<inverse_rounding>> of_inverse{
@@ -147,12 +150,14 @@ stage_roundings finer(const problem& p, const result& given, const stage_roundin
                        [&](const std::string& s) { return std::find(names.begin(), names.end(), s) != names.end(); });
   };
   stage_roundings r = declared;
-  // o forms q k^T from rounded rows as A does; of that rounding alone, as the list of o has the others.
-  const std::vector<left_out<gram_rounding>> operands_alone(of_gram.begin(), of_gram.begin() + 1);
+  // o forms q k^T from rounded rows as A does; of that and its own rounding alone, as the list of o has the others.
+  const std::vector<left_out<gram_rounding>> of_query(of_gram.begin(), of_gram.begin() + 2);
+  const bool rounds_product =
+      std::any_of(r.gram.begin(), r.gram.end(), [](const gram_rounding& g) { return g.query_product_store; });
   if (any({"A", "Aqk"})) {
     r.gram = with_fewer(r.gram, of_gram);
-  } else if (any({"o"}) && rows_hold_more(p)) {
-    r.gram = with_fewer(r.gram, operands_alone);
+  } else if (any({"o"}) && (rows_hold_more(p) || rounds_product)) {
+    r.gram = with_fewer(r.gram, of_query);
   }
   if (any({"Ai"})) r.inverse = with_fewer(r.inverse, of_inverse);
   if (any({"w"})) r.w = with_fewer(r.w, of_scaled);
@@ -186,8 +191,12 @@ constexpr std::array<everywhere, 4> at_once{
         r.rows.store.reset();
         for (row_rounding& other : r.other_rows) other.store.reset();
       }},
-     {"q times the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o; },
-      [](stage_roundings& r) { r.rows.scale = read_scale::o; }},
+     {"q times the scale not rounded",
+      [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o || r.rows.scale_format.has_value(); },
+      [](stage_roundings& r) {
+        r.rows.scale = read_scale::o;
+        r.rows.scale_format.reset();
+      }},
      {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
       [](stage_roundings& r) { r.output_span = 1; }},
      {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },

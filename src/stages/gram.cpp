@@ -25,6 +25,11 @@ struct gram_call {
   [[nodiscard]] std::size_t columns(std::size_t i) const { return row_of[i] + (strict ? 0 : 1); }
 };
 
+/// A sum of n roundings in u, rounded to what the products are stored in.
+ball rounded_sum(const gram_call& call, double value, double terms, double upper, std::size_t n, double u) {
+  return narrow(ball{value, call.errors.bound(terms, upper, 1, 1, n, u)}, narrowing{*call.how.product_store, false});
+}
+
 // K products and their additions, the decay, the multiplier: K + 2 roundings and what the multiplier costs.
 void on_finished_product(const gram_call& call, balls& out) {
   const product dot = multiply(narrow(call.x, call.how.operand), narrow(call.k.transposed(), call.how.operand));
@@ -34,11 +39,25 @@ void on_finished_product(const gram_call& call, balls& out) {
       const ball e = call.decays.between(call.row_of[i], j, 0);
       const std::size_t at = i * dot.cols + j;
       const double factor = std::fabs(m.value) * e.value;
+      if (call.how.product_store) {
+        const ball sum = rounded_sum(call, dot.value[at], dot.terms[at], dot.upper[at], call.x.cols, call.roundoff());
+        out.set(
+            i, j,
+            {m.value * e.value * sum.value, call.errors.bound(std::fabs(sum.value), sum.upper(), factor, m.upper() * e.upper(),
+                                                              2 + call.extra, call.errors.elementwise)});
+        continue;
+      }
       const double error = call.errors.bound(dot.terms[at], dot.upper[at], factor, m.upper() * e.upper(),
                                              call.x.cols + 2 + call.extra, call.roundoff());
       out.set(i, j, {m.value * e.value * dot.value[at], error});
     }
   }
+}
+
+/// A finished sum times the multiplier of its row.
+ball multiplied(const gram_call& call, ball sum, ball m) {
+  return {m.value * sum.value, call.errors.bound(std::fabs(sum.value), sum.upper(), std::fabs(m.value), m.upper(), 1 + call.extra,
+                                                 call.errors.elementwise)};
 }
 
 // In each term the decay, the multiplier (before or after the sum), the product; K - 1 additions: K + 3 at most.
@@ -56,8 +75,12 @@ void term_by_term(const gram_call& call, std::size_t i, std::size_t j, balls& ou
     terms += std::fabs(x.value * k.value) * e.value;
     upper += x.upper() * k.upper() * e.upper();
   }
-  const double error =
-      call.errors.bound(terms, upper, std::fabs(m.value), m.upper(), call.x.cols + 3 + call.extra, call.errors.elementwise);
+  const double u = call.errors.elementwise;
+  if (call.how.product_store) {
+    out.set(i, j, multiplied(call, rounded_sum(call, value, terms, upper, call.x.cols + 3, u), m));
+    return;
+  }
+  const double error = call.errors.bound(terms, upper, std::fabs(m.value), m.upper(), call.x.cols + 3 + call.extra, u);
   out.set(i, j, {m.value * value, error});
 }
 
@@ -99,6 +122,12 @@ bool by_reference(const gram_call& call, const block_range& at, balls& out) {
     const ball m = call.multiplier.at(i, 0);
     for (std::size_t j = at.first; j < std::min(at.last, call.columns(i)); ++j) {
       const std::size_t cell = (i - at.begin) * columns + j - at.first;
+      if (call.how.product_store) {
+        out.set(
+            i, j,
+            multiplied(call, rounded_sum(call, dot.value[cell], dot.terms[cell], dot.upper[cell], channels, call.roundoff()), m));
+        continue;
+      }
       const double error = call.errors.bound(dot.terms[cell], dot.upper[cell], std::fabs(m.value), m.upper(),
                                              channels + 1 + call.extra, call.roundoff());
       out.set(i, j, {m.value * dot.value[cell], error});
@@ -150,9 +179,8 @@ balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const ba
   return out;
 }
 
-// beta x is rounded once to its format, exactly as declared where both are given; the decay is one more rounding.
-balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,
-                  const arithmetic_errors& errors) {
+// Rounded exactly as declared where both are given.
+balls stepped_rows(const balls& x, const balls& step, const format& to) {
   balls out(x.rows, x.cols);
   for (std::size_t i = 0; i < x.rows; ++i) {
     const ball b = step.at(i, 0);
@@ -162,7 +190,13 @@ balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays,
       out.set(i, c, {value, b.radius == 0 && from.radius == 0 ? 0 : b.upper() * from.upper() - std::fabs(value)});
     }
   }
-  out = narrow(std::move(out), narrowing{how.beta_product, false});
+  return narrow(std::move(out), narrowing{to, false});
+}
+
+// The decay is one more rounding.
+balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,
+                  const arithmetic_errors& errors) {
+  balls out = stepped_rows(x, step, how.beta_product);
   const std::size_t channels = decays != nullptr ? decays->channels() : 0;
   for (std::size_t i = 0; i < x.rows && channels > 0; ++i) {
     for (std::size_t c = 0; c < x.cols; ++c) {

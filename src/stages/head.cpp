@@ -59,8 +59,9 @@ ball effective_step(const problem& p, double beta, const balls& k, std::size_t r
 void normalise(balls& rows, const stage_roundings& r, const std::optional<format>& store) {
   const double sum_error = gamma(rows.cols + 2, r.elementwise);
   const double root_error = r.rsqrt_ulps * 2 * r.elementwise + r.elementwise + 0x1p-50;
+  const double u = r.rows.norm_roundoff, sums = (1 + sum_error) * (1 + u) * (1 + u) - 1;  // the squares and their sum
   const double conversion = rows.exact() ? 0 : 2 * r.elementwise / (1 - r.elementwise);
-  const double relative = (1 + sum_error / 2 / (1 - sum_error)) * (1 + root_error) * (1 + conversion) - 1;
+  const double relative = (1 + sums / 2 / (1 - sums)) * (1 + root_error) * (1 + u) * (1 + u) * (1 + conversion) - 1;
   for (std::size_t i = 0; i < rows.rows; ++i) {
     double sum = r.rows.epsilon;
     for (std::size_t c = 0; c < rows.cols; ++c) sum += rows.at(i, c).value * rows.at(i, c).value;
@@ -121,7 +122,7 @@ head_inputs load_head(const problem& p, const sequence_range& sequence, std::siz
   if (how.scale != read_scale::o) {
     std::optional<narrowing> to = how.scaled_query;
     if (stored_scaled) to = how.store ? std::optional(narrowing{*how.store, false}) : std::nullopt;
-    scale_rows(in.q, p.scale, to, roundings);
+    scale_rows(in.q, scale_as_read(p, how), to, roundings);
   }
   const balls beta = load_rows(p.beta, first, in.rows, heads, head, 1);
   in.step = balls(in.rows, 1);

@@ -118,13 +118,20 @@ balls head_measurement::rounded_step(const std::optional<format>& to) const { re
 balls head_measurement::key_gram(chunk_decays& decays, const gram_rounding& how) const {
   std::vector<std::size_t> all(rows_);
   for (std::size_t i = 0; i < rows_; ++i) all[i] = i;
-  return decayed_gram(k_, all, k_, decays, p_.gate_per_channel(), rounded_step(how.step), 1, true, how, errors_);
+  const bool channels = p_.gate_per_channel();
+  if (!how.rows) return decayed_gram(k_, all, k_, decays, channels, rounded_step(how.step), 1, true, how, errors_);
+  balls ones(rows_, 1);
+  ones.value.assign(rows_, 1);
+  return decayed_gram(stepped_rows(k_, rounded_step(how.step), *how.rows), all, k_, decays, channels, ones, 1, true, how,
+                      errors_);
 }
 
 balls head_measurement::query_gram(const reading& at, chunk_decays& decays, const gram_rounding& how, bool scaled) const {
   balls multiplier(at.row_of.size(), 1);
   for (double& m : multiplier.value) m = scaled ? scale_of_sums() : 1;
-  return decayed_gram(at.q, at.row_of, at.k, decays, p_.gate_per_channel(), multiplier, 1, false, how, errors_);
+  gram_rounding of_query = how;
+  of_query.product_store = how.query_product_store;
+  return decayed_gram(at.q, at.row_of, at.k, decays, p_.gate_per_channel(), multiplier, 1, false, of_query, errors_);
 }
 
 void head_measurement::judge_gram(chunk_decays& decays) {
@@ -151,9 +158,14 @@ void head_measurement::judge_inverse(chunk_decays& decays) {
   const balls got = lower_of(*stored_.ai, false);
   std::size_t alternative = 0;
   for (std::size_t g = 0; g < gram_choices(stored_.a != nullptr, r_); ++g) {
-    balls l = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[g]);
-    if (stored_.a == nullptr && r_.gram[g].store) l = narrow(std::move(l), narrowing{*r_.gram[g].store, false});
+    const balls stored = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[g]);
     for (const inverse_rounding& how : r_.inverse) {
+      balls l = stored;
+      if (stored_.a != nullptr) {
+        l = as_read(stored, stored_.a->element_format(), how.reads);
+      } else if (const std::optional<format> to = how.reads ? how.reads : r_.gram[g].store) {
+        l = narrow(std::move(l), narrowing{*to, false});
+      }
       const balls want = inverse_of(l, how, errors_);
       for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", alternative, at(i), got, i, want, i, i + 1);
       ++alternative;
@@ -173,7 +185,9 @@ void head_measurement::judge_scaled(const chunk_decays& decays) {
     if (t == nullptr) return;
     const balls got = rows_of(*t, x.cols, x.cols);
     for (std::size_t a = 0; a < list.size(); ++a) {
-      const balls operand = narrow(ai, list[a].inverse_operand.value_or(list[a].operand));
+      balls read = as_read(ai, stored_.ai->element_format(), list[a].reads);
+      for (std::size_t i = 0; i < rows_ && !read.exact(); ++i) read.set(i, i, ai.at(i, i));  // 1, which every format holds
+      const balls operand = narrow(std::move(read), list[a].inverse_operand.value_or(list[a].operand));
       const product sum = multiply(operand, scaled_rows(x, rounded_step(list[a].step), gate, list[a], errors_), limits_);
       balls want(rows_, x.cols);
       want.radius.assign(want.value.size(), 0);

@@ -53,7 +53,7 @@ class head_measurement {
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
 
   /// What the sums are still to be multiplied by.
-  [[nodiscard]] double scale_of_sums() const { return r_.rows.scale == read_scale::o ? p_.scale : 1; }
+  [[nodiscard]] double scale_of_sums() const { return r_.rows.scale == read_scale::o ? scale_as_read(p_, r_.rows) : 1; }
 
   [[nodiscard]] balls initial_state() const;
 
@@ -115,8 +115,10 @@ class head_measurement {
   /// The state of an alternative on its way through the caches of the plan, if this chunk is followed by one.
   void pass_caches(std::size_t alternative);
 
-  /// What its stored copy says of the state itself: it is within an ulp, however it was rounded.
-  [[nodiscard]] balls state_near(const balls& h) const;
+  /// What its stored copy says of a value: it is within an ulp, however it was rounded.
+  [[nodiscard]] static balls near(balls stored, const format& f);
+  /// The same, rounded to what reads it; nothing: as stored.
+  [[nodiscard]] static balls as_read(const balls& stored, const format& f, const std::optional<format>& by);
   /// What every alternative of the state allows.
   [[nodiscard]] balls any_state() const;
   /// Whether the stored h is the state itself, in all its bits, under this unit roundoff of its accumulation.

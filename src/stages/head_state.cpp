@@ -43,11 +43,14 @@ bool head_measurement::holds_state(double accumulate) const {
   return stored_.h != nullptr && unit_roundoff(stored_.h->element_format()) <= accumulate;
 }
 
-balls head_measurement::state_near(const balls& h) const {
-  balls near = h;
-  near.radius.assign(near.value.size(), 0);
-  for (std::size_t i = 0; i < near.value.size(); ++i) near.radius[i] = 2 * half_ulp(near.value[i], stored_.h->element_format());
-  return near;
+balls head_measurement::near(balls stored, const format& f) {
+  stored.radius.assign(stored.value.size(), 0);
+  for (std::size_t i = 0; i < stored.value.size(); ++i) stored.radius[i] = 2 * half_ulp(stored.value[i], f);
+  return stored;
+}
+
+balls head_measurement::as_read(const balls& stored, const format& f, const std::optional<format>& by) {
+  return by ? narrow(near(stored, f), narrowing{*by, false}) : stored;
 }
 
 balls head_measurement::any_state() const {
@@ -79,8 +82,8 @@ void head_measurement::run_states(chunk_decays& decays) {
   if (!stored_.has_state()) {
     if (v_new) judge_unknown("v_new", *v_new);
     if (h && v_new) {
-      const balls near = state_near(*h);
-      add_output(0, *h, o_reads_computed ? &near : nullptr, *v_new);
+      const balls itself = near(*h, stored_.h->element_format());
+      add_output(0, *h, o_reads_computed ? &itself : nullptr, *v_new);
       finish_output(decays);
       return;
     }
@@ -100,7 +103,9 @@ void head_measurement::run_states(chunk_decays& decays) {
     const state_rounding& how = r_.state[a];
     const balls copy = h ? *h : narrow(states_[a], how.copy.value_or(how.operand));
     const bool computed = how.reads == state_source::computed && !holds_state(how.accumulate);
-    const balls fresh = new_values(u, w, narrow(computed ? states_[a] : copy, how.operand), how);
+    const balls fresh =
+        new_values(as_read(u, stored_.u->element_format(), how.reads_u), as_read(w, stored_.w->element_format(), how.reads_w),
+                   narrow(computed ? states_[a] : copy, how.operand), how);
     if (v_new) {
       for (std::size_t i = 0; i < rows_; ++i) judge_row("v_new", a, at(i), *v_new, i, fresh, i, values());
     }
@@ -125,8 +130,9 @@ balls head_measurement::new_values(const balls& u, const balls& w, const balls& 
   for (std::size_t i = 0; i < fresh.value.size(); ++i) {
     const double size = std::fabs(u.value[i]);
     fresh.value[i] = u.value[i] - sum.value[i];
+    const double upper = u.at(i / values(), i % values()).upper();
     fresh.radius[i] =
-        errors_.bound(size + sum.terms[i], size + sum.upper[i], 1, 1, keys() + 1, std::max(how.accumulate, errors_.elementwise));
+        errors_.bound(size + sum.terms[i], upper + sum.upper[i], 1, 1, keys() + 1, std::max(how.accumulate, errors_.elementwise));
   }
   return fresh;
 }

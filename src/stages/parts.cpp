@@ -3,6 +3,7 @@
 #include "stages/parts.hpp"
 
 #include <algorithm>
+#include <numbers>
 
 #include "emulate/products.hpp"
 
@@ -128,9 +129,12 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
 
 arithmetic_errors::arithmetic_errors(const stage_roundings& r)
     : elementwise(r.elementwise),
-      exp2_relative(r.exp2_ulps * 2 * r.elementwise + 0x1p-51),
-      gate(r.other_gate_sums ? gamma(3, r.elementwise) : 0),
-      underflow(r.elementwise > 0x1p-40 ? smallest_normal(fp32) : smallest_normal(fp64)) {}
+      gates(r.gates),
+      exp2_relative(r.exp2_ulps * 2 * r.gates + 0x1p-51),
+      gate(r.other_gate_sums ? gamma(3, r.gates) : 0),
+      underflow(r.elementwise > 0x1p-40 ? smallest_normal(fp32) : smallest_normal(fp64)) {
+  if (r.clip) clip = std::pair{r.clip->first * std::numbers::log2e, r.clip->second * std::numbers::log2e};
+}
 
 chunk_decays::chunk_decays(const balls& log_gates, const balls* stored, const arithmetic_errors& errors)
     : errors_(errors), channels_(log_gates.cols), g_(log_gates.rows, log_gates.cols) {
@@ -162,11 +166,13 @@ chunk_decays::chunk_decays(const balls& log_gates, const balls* stored, const ar
 ball chunk_decays::cumulative(std::size_t row, std::size_t channel) const {
   const std::size_t at = index(row, channel);
   if (reset_[at] != 0) return {-std::numeric_limits<double>::infinity(), 0};
-  return {sum_[at], magnitude_[at] * (gamma(row + 3, errors_.elementwise) + gamma(row + 3, own_roundoff))};
+  return {sum_[at], magnitude_[at] * (gamma(row + 3, errors_.gates) + gamma(row + 3, own_roundoff))};
 }
 
 // 2^(x + d) = 2^x e^(d ln 2), and e^y - 1 <= y + y^2 (y <= 1) bounds the relative error; the exponential's own comes on top.
+// Clipping moves two exponents no further apart.
 ball chunk_decays::power(double exponent, double argument_error) const {
+  if (errors_.clip) exponent = std::clamp(exponent, errors_.clip->first, errors_.clip->second);
   if (exponent == 0 && argument_error == 0) return {1, 0};
   const double value = std::exp2(exponent);
   const double y = 0.6931471805599454 * argument_error;
@@ -176,7 +182,8 @@ ball chunk_decays::power(double exponent, double argument_error) const {
 
 ball chunk_decays::since_start(std::size_t i, std::size_t channel) const {
   const ball g = g_.at(i, channel);
-  return std::isinf(g.value) && g.value < 0 ? ball{} : power(g.value, g.radius + errors_.gate * std::fabs(g.value));
+  const bool empty = std::isinf(g.value) && g.value < 0;
+  return empty ? emptied() : power(g.value, g.radius + errors_.gate * std::fabs(g.value));
 }
 
 bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result) const {
@@ -185,7 +192,7 @@ bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t chan
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
   const double difference = a.value - b.value;
   const double sums = a.radius + b.radius + errors_.gate * (std::fabs(a.value) + std::fabs(b.value));
-  result = power(difference, i == j ? 0 : std::fabs(difference) * errors_.elementwise + sums);
+  result = power(difference, i == j ? 0 : std::fabs(difference) * errors_.gates + sums);
   return true;
 }
 
@@ -195,9 +202,9 @@ ball chunk_decays::between(std::size_t i, std::size_t j, std::size_t channel) co
   if (signed_between(i, j, channel, result)) return result;
   const std::size_t here = index(i, channel);
   const std::size_t there = index(j, channel);
-  if (reset_[here] > j + 1) return {0, 0};
+  if (reset_[here] > j + 1) return emptied();
   if (std::isnan(g_.value[here]) || std::isnan(g_.value[there])) return {std::numeric_limits<double>::quiet_NaN(), 0};
-  const double error = (magnitude_[here] + magnitude_[there]) * gamma(i + 3, errors_.elementwise);
+  const double error = (magnitude_[here] + magnitude_[there]) * gamma(i + 3, errors_.gates);
   return power(sum_[here] - sum_[there], error);
 }
 

@@ -16,7 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "deltaproof/algebra/tensor.hpp"
@@ -103,9 +105,11 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
 /// Everything a bound needs to know about elementwise arithmetic.
 struct arithmetic_errors {
   double elementwise;
+  double gates;
   double exp2_relative;
-  double gate;       ///< relative error of a stored G, as the decays formed it
-  double underflow;  ///< what a result below the normal range may lose, flushed or not
+  double gate;                                    ///< relative error of a stored G, as the decays formed it
+  double underflow;                               ///< what a result below the normal range may lose, flushed or not
+  std::optional<std::pair<double, double>> clip;  ///< of exponents of 2
 
   explicit arithmetic_errors(const stage_roundings& r);
   /// `factor` times a sum of `terms`, computed within `factor` (upper) times a sum of `upper` and n roundings in `u`. A flushed
@@ -139,6 +143,8 @@ class chunk_decays {
 
  private:
   [[nodiscard]] ball power(double exponent, double argument_error) const;
+  /// The decay over a gate of -inf.
+  [[nodiscard]] ball emptied() const { return errors_.clip ? power(errors_.clip->first, 0) : ball{}; }
   [[nodiscard]] std::size_t index(std::size_t i, std::size_t c) const { return i * channels_ + c; }
 
   arithmetic_errors errors_;
@@ -156,6 +162,10 @@ struct head_inputs {
   std::size_t tokens = 0;
   balls q, k, v, step, log_gates;
 };
+/// The scale as the kernel has it.
+[[nodiscard]] inline double scale_as_read(const problem& p, const row_rounding& how) {
+  return how.scale_format ? narrow(p.scale, narrowing{*how.scale_format, false}) : p.scale;
+}
 head_inputs load_head(const problem& p, const sequence_range& sequence, std::size_t head, const stage_roundings& roundings);
 
 /// `rows` rows of `width` elements; row r starts at element (first + r) * stride + offset.
@@ -170,6 +180,9 @@ balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const ba
 
 /// (I + L)^-1 for the strictly lower part of L as the declared algorithm gives it, and how far that may be off.
 balls inverse_of(const balls& l, const inverse_rounding& how, const arithmetic_errors& errors);
+
+/// The step times each row, rounded once.
+balls stepped_rows(const balls& x, const balls& step, const format& to);
 
 /// x_i scaled by step and, for channels or one gate, by e^{G_i}; narrowed.
 balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays, const scaled_rounding& how,

@@ -64,7 +64,7 @@ std::vector<Rounding> listed(const std::vector<option<Rounding>>& all, const std
   return out;
 }
 
-option<gram_rounding> gram_of(const plan_variant& v, bool channels, const std::string& step_text) {
+option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, const std::string& step_text) {
   gram_rounding g{"", gram_form::difference, v.A.operand, v.gate_block, unit_roundoff(v.A.accumulate), std::nullopt};
   if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
   if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
@@ -75,6 +75,7 @@ option<gram_rounding> gram_of(const plan_variant& v, bool channels, const std::s
   if (on_factors && (v.form == gate_form::factored || v.A.operand.to.precision < v.A.accumulate.precision))
     g.accumulate = no_bound;
   g.step = v.beta;
+  g.rows = wider(v.beta, x);  // where the step multiplies rows: with_stores_of_products
   return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + step_text, g};
 }
 
@@ -178,6 +179,35 @@ void with_ways_of_state(std::vector<option<state_rounding>>& options, const std:
             });
 }
 
+/// What is rounded of a product before anything is done with it, and which copy of a stage the next one reads.
+void with_stores_of_products(std::vector<option<gram_rounding>>& options, const std::vector<plan_variant>& all) {
+  const auto said = [](const char* what, const std::optional<format>& to) {
+    return to ? what + (" stored in " + std::string(name_of(*to))) : std::string();
+  };
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.step; }), [](gram_rounding& r, step_factor factor) {
+    if (factor == step_factor::product) r.rows.reset();
+    return std::string(factor == step_factor::rows ? "the step on k" : "");
+  });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.A.product_store; }),
+            [&](gram_rounding& r, const std::optional<format>& to) {
+              r.product_store = to;
+              return said("k k^T", to);
+            });
+  with_each(options, values_of(all, [](const plan_variant& v) { return v.o.product_store; }),
+            [&](gram_rounding& r, const std::optional<format>& to) {
+              r.query_product_store = to;
+              return said("q k^T", to);
+            });
+}
+template <class Rounding, class Read>
+void with_readings(std::vector<option<Rounding>>& options, const std::vector<plan_variant>& all, const char* of, const Read& read,
+                   std::optional<format> Rounding::* member) {
+  with_each(options, values_of(all, read), [&](Rounding& r, const std::optional<format>& in) {
+    r.*member = in;
+    return in ? of + (" read in " + std::string(name_of(*in))) : std::string();
+  });
+}
+
 /// Likewise of the read-out.
 void with_ways_of_output(std::vector<option<output_rounding>>& options, const std::vector<plan_variant>& all, const problem& p) {
   const bool channels = p.gate_per_channel();
@@ -211,12 +241,16 @@ void add_rows(const std::vector<plan_variant>& all, const problem& p, stage_roun
     row_rounding one;
     if (p.qk_l2norm) one = {"", v.l2norm_store, v.l2norm_epsilon};
     one.scale = v.o.scale;
+    one.scale_format = v.o.scale_format;
+    if (p.qk_l2norm && v.l2norm_compute.precision < fp32.precision) one.norm_roundoff = unit_roundoff(v.l2norm_compute);
     if (v.o.scale != read_scale::o)
       one.scaled_query = has_dtype(v.o.operand.to) ? v.o.operand : narrowing{stored_as(v.o.operand.to), false};
+    if (v.o.scale_store) one.scaled_query = {*v.o.scale_store, false};
     return one;
   };
   const auto same = [](const row_rounding& a, const row_rounding& b) {
-    return a.store == b.store && a.epsilon == b.epsilon && a.scale == b.scale && a.scaled_query == b.scaled_query;
+    return a.store == b.store && a.epsilon == b.epsilon && a.scale == b.scale && a.scaled_query == b.scaled_query &&
+           a.scale_format == b.scale_format && a.norm_roundoff == b.norm_roundoff;
   };
   r.rows = of(all.front());
   for (const plan_variant& v : all) {
@@ -227,6 +261,10 @@ void add_rows(const std::vector<plan_variant>& all, const problem& p, stage_roun
     if (p.qk_l2norm) one.name = "l2norm " + store + ", epsilon " + detail::general(one.epsilon, 3);
     if (one.scale != r.rows.scale)
       one.name = joined(one.name, "scale on " + std::string(detail::name_in(read_scale_names, one.scale)));
+    if (one.scale_format != r.rows.scale_format)
+      one.name = joined(one.name, "scale in " + std::string(one.scale_format ? name_of(*one.scale_format) : "fp64"));
+    if (one.norm_roundoff != r.rows.norm_roundoff)
+      one.name = joined(one.name, "norm in " + std::string(name_of(v.l2norm_compute)));
     r.other_rows.push_back(std::move(one));
   }
 }
@@ -245,7 +283,13 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   r.rsqrt_ulps = plan.hardware.rsqrt_ulps + 0.5;
   r.output_span = p.num_householder;
   add_rows(all, p, r);
-  r.elementwise = unit_roundoff(all.front().cumsum);
+  r.clip = all.front().clip;
+  // Gates in fewer bits than fp32 are no reason to think so of the rest.
+  const auto of_the_rest = [](const plan_variant& v) {
+    return unit_roundoff(v.cumsum.precision < fp32.precision ? fp32 : v.cumsum);
+  };
+  r.gates = unit_roundoff(all.front().cumsum);
+  r.elementwise = of_the_rest(all.front());
   std::vector<option<gram_rounding>> gram;
   std::vector<option<inverse_rounding>> inverse;
   std::vector<option<scaled_rounding>> u, w;
@@ -254,8 +298,10 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   const bool steps_differ =
       std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
   for (const plan_variant& v : all) {
-    r.elementwise = std::max(r.elementwise, unit_roundoff(v.cumsum));
-    gram.push_back(gram_of(v, channels, steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));
+    r.gates = std::max(r.gates, unit_roundoff(v.cumsum));
+    r.elementwise = std::max(r.elementwise, of_the_rest(v));
+    gram.push_back(gram_of(v, channels, p.qk_l2norm ? v.l2norm_store.value_or(v.l2norm_compute) : x,
+                           steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));
     inverse.push_back(inverse_of(v, chunk));
     u.push_back(scaled_of(v.u, v.beta, x));
     w.push_back(scaled_of(v.w, v.beta, x));
@@ -275,6 +321,14 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   }
   for (auto* options : {&uniform, &mixed}) with_ways_of_state(*options, all, p);
   with_ways_of_output(output, all, p);
+  with_stores_of_products(gram, all);
+  with_readings(inverse, all, "A", [](const plan_variant& v) { return v.A.read; }, &inverse_rounding::reads);
+  for (auto* options : {&u, &w})
+    with_readings(*options, all, "Ai", [](const plan_variant& v) { return v.inverse.read; }, &scaled_rounding::reads);
+  for (auto* options : {&uniform, &mixed}) {
+    with_readings(*options, all, "u", [](const plan_variant& v) { return v.u.read; }, &state_rounding::reads_u);
+    with_readings(*options, all, "w", [](const plan_variant& v) { return v.w.read; }, &state_rounding::reads_w);
+  }
   r.gram = listed(gram);
   for (const inverse_rounding& one : listed(inverse, " merges")) {
     r.inverse.push_back(one);

@@ -334,6 +334,38 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
   expect_refused(t.set("v_new", "state_operand", "\"tf32\""), {"[hardware] tf32 is not stated"});
 }
 
+// What rounds a product, a scale or a row before it is read, and which copy of a stage is read.
+TEST(plan_text, says_what_is_rounded_on_the_way_to_a_stage) {
+  const std::vector<std::array<const char*, 3>> keys{
+      {"beta", "into", "\"rows\""}, {"gate", "clip", "[-20, 20]"},      {"A", "product_store", "\"X\""},
+      {"A", "read", "\"fp32\""},    {"inverse", "read", "\"none\""},    {"u", "read", "\"stored\""},
+      {"w", "read", "\"fp16\""},    {"o", "product_store", "\"none\""}, {"o", "scale_format", "\"X\""}};
+  plan_lines all = plan_lines::full().drop("backward");
+  for (const auto& [section, key, value] : keys) {
+    all.set(section, key, value);
+    expect_refused(plan_lines::full().set(section, key, value), {key, "contradicts [backward]"});
+  }
+  const plan_variant v = variants(all.read(), small(op_kind::kda, bf16, bf16), path_kind::chunk, 64).front();
+  EXPECT_EQ(v.step, step_factor::rows);
+  EXPECT_EQ(*v.clip, (std::pair{-20.0, 20.0}));
+  EXPECT_EQ(v.A.product_store, bf16);
+  EXPECT_EQ(v.A.read, fp32);
+  EXPECT_EQ(v.inverse.read, fp32);
+  EXPECT_FALSE(v.u.read || v.o.product_store || v.o.scale_store);
+  EXPECT_EQ(v.w.read, fp16);
+  EXPECT_EQ(v.o.scale_format, bf16);
+  expect_refused(plan_lines(all).set("o", "scale_store", "\"X\""), {"[o] scale_store has no effect", "[o] scale is \"o\""});
+  all.set("o", "scale", "\"q\"");
+  EXPECT_FALSE(variants(all.read(), small(op_kind::kda, bf16), path_kind::chunk, 64).front().o.scale_store);
+  all.set("o", "scale_store", "\"fp16\"").set("beta", "into", "[\"product\", \"rows\"]");
+  const auto two = variants(all.read(), small(op_kind::kda, bf16), path_kind::chunk, 64);
+  EXPECT_EQ(two[0].o.scale_store, fp16);
+  EXPECT_EQ(two[1].name, "mine ([beta] into rows)");
+  expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"), {"[gate] clip", "is empty"});
+  expect_refused(plan_lines(all).set("gate", "clip", "-20"), {"[gate] clip", "must be two numbers"});
+  expect_refused(plan_lines(all).set("beta", "into", "\"row\""), {"[beta] into = \"row\"", "product, rows"});
+}
+
 TEST(plan_text, words_are_formats_of_the_problem) {
   plan_lines t = plan_lines::full()
                      .set("", "dtypes", "[\"bf16\", \"fp16\"]")

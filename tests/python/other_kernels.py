@@ -256,11 +256,14 @@ class Chunk(Kernel):
     def stored_value(self, fresh):
         return self.X(fresh)
 
+    def stored_state(self, S):
+        return self.X(S)
+
     def states(self, S, k, w, u, G, rows):
         h, v_new = [], []
         for c in range(k.shape[1]):
             S = self.carry(S, c)
-            h.append(self.X(S))
+            h.append(self.stored_state(S))
             fresh = u[:, c] - self.dot(w[:, c], self.state_of_w(S, h[c]))
             v_new.append(self.stored_value(fresh))
             last = min(self.C, rows - c * self.C) - 1
@@ -289,7 +292,7 @@ class Chunk(Kernel):
         if isinstance(self, Channels):
             kept["Aqk"] = Aqk.to(to)
         kept = {name: x.flatten(1, 2)[:, :rows] for name, x in kept.items()}
-        kept["h"] = h.to(to)
+        kept["h"] = h if "h" in self.kept_in_fp32 else h.to(to)
         return o.flatten(1, 2)[:, :rows], S, kept
 
 
@@ -386,7 +389,7 @@ class ForCpus(DecayOnKeys):
 class ByXla(Channels):
     """KDA: fp32 but for what is stored between the steps; a product of two factors in bf16 leaves in bf16."""
 
-    name, kept_in_fp32 = "tokamax xla_chunked", ("Ai", "v_new")
+    name, kept_in_fp32 = "tokamax xla_chunked", ("v_new",)
 
     def state_of_w(self, S, h):
         return S

@@ -3,13 +3,17 @@
 """Every public kernel of deltaproof.adapters that is installed holds under the preset that lists it. `./run gallery test` installs them
 at the versions they were read at; where one is absent, its test is skipped by its name."""
 
+import json
 import os
+import subprocess
+import sys
 import warnings
 
 import deltaproof
 import numpy
 import pytest
 from deltaproof import adapters
+from conftest import ROOT
 from deltaproof.adapters import Kernel
 
 ALL = adapters.kernels()
@@ -34,15 +38,30 @@ def test_a_public_kernel_keeps_its_plan(kernel, dtype, tmp_path):
         verdict = deltaproof.check(file, kernel.record(file), power=False)
         fault = FAULTS.get((kernel.name, dtype))
         assert verdict.word == ("refuted" if fault else "holds"), verdict.text
-        assert verdict.plan == "vllm-cpu-chunk" if kernel.dims else verdict.plan.startswith("public-fp32")
+        assert verdict.plan == preset_of(kernel).name
         assert (not fault or fault in verdict.reason)
+
+
+def preset_of(kernel):
+    [plan] = [plan for plan in deltaproof.plans() if kernel.name in plan.kernels]
+    return plan
 
 
 def test_every_kernel_is_listed_by_one_preset():
     for kernel in ALL:
-        [plan] = [plan for plan in deltaproof.plans() if kernel.name in plan.kernels]
+        plan = preset_of(kernel)
         assert set(kernel.ops) <= set(plan.ops) and kernel.package in plan.source.replace("mlx-lm 0", "mlx-lm")
         assert f"{kernel.package} {kernel.tested}" in plan.source and plan.path == (["chunk"] if kernel.chunk_size else ["recurrent"])
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "reports/gallery/faults").glob("*.py")), ids=lambda path: path.stem)
+def test_a_fault_is_shown_by_its_package_alone(script):
+    package = next(kernel for kernel in ALL if script.stem.startswith(kernel.package.replace("-core", "").replace("-cpu", "")))
+    if package.version is None:
+        pytest.skip(f"{package.package} {package.tested} is not installed")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    printed = json.loads((ROOT / "reports/gallery/faults.json").read_text(encoding="utf-8"))
+    assert done.stdout.strip().splitlines() == printed[script.stem]
 
 
 def loop(p):

@@ -55,7 +55,9 @@ def test_what_is_refuted_a_loop_in_fp64_refuses_too(row, confirm):
 
 
 def test_the_page_is_that_of_its_rows(confirm):
-    assert (GALLERY / "README.md").read_text(encoding="utf-8") == module("make").page(ROWS)
+    printed = json.loads((GALLERY / "faults.json").read_text(encoding="utf-8"))
+    assert (GALLERY / "README.md").read_text(encoding="utf-8") == module("make").page(ROWS, printed)
+    assert set(printed) == {path.stem for path in (GALLERY / "faults").glob("*.py")}
     assert {row["kernel"] for row in ROWS} == {kernel.name for kernel in adapters.kernels()}
     assert len({(row["kernel"], row["op"]) for row in ROWS}) >= 10
     assert {path.name for path in (GALLERY / "recordings").iterdir()} == {name for row in KEPT for name in row["files"]}

@@ -10,6 +10,7 @@ from pathlib import Path
 import deltaproof
 import pytest
 import torch
+from jax_kernels import EasyDeL, MaxText, MaxTextStep, TpuInference
 from other_kernels import LOG2E, OF, ByXla, Channels, DecayOnKeys, ForCpus, Gated, Recurrent, tf32
 
 PLANS = Path(__file__).resolve().parents[1] / "plans"
@@ -138,22 +139,63 @@ def test_a_kernel_whose_w_multiplies_the_fp32_state_holds(op, dtype):
     "kernel,plan,op,public,stage",
     [
         (ForCpus(), "cpu-bf16-chunk", "gated_delta_rule", "fla-chunk-gdn", "Ai"),
-        (ByXla(), "kda-xla-chunked", "kda", "fla-chunk-kda", "o"),
+        (ByXla(), "tokamax-kda-xla", "kda", "fla-chunk-kda", "o"),
+        (MaxText(), "maxtext-chunk", "gated_delta_rule", "fla-chunk-gdn", "A"),
+        (TpuInference(), "tpu-inference-chunk", "gated_delta_rule", "fla-chunk-gdn", "A"),
+        (EasyDeL(), "easydel-chunk", "gated_delta_rule", "fla-chunk-gdn", "g_cumsum_log2"),
         (DecayOnKeys(), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "final_state"),
         (DecayOnKeys(decay_on_q=True), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "o"),
         (DecayOnKeys(decay_on_q=True, w_by_state=True), "bf16-chunk-decay-on-k", "gated_delta_rule", "fla-chunk-gdn", "o"),
     ],
-    ids=["cpu", "xla", "decay on k", "and q", "and w by the state"],
+    ids=["cpu", "xla", "maxtext", "tpu-inference", "easydel", "decay on k", "and q", "and w by the state"],
 )
 def test_a_kernel_holds_under_a_plan_of_its_own(kernel, plan, op, public, stage):
-    """What public kernels do otherwise than fla's, as a user writes it down; under fla's plan their stages say so."""
-    problem = dataclasses.replace(case(op, "typical", cu_seqlens=[0, 64, 150]), qk_l2norm=True)
-    result, own = kernel(problem), str(PLANS / f"{plan}.toml")
+    """What public kernels do otherwise than fla's, as a preset or a user writes it down; under fla's plan their stages say so."""
+    regime = "slow-decay" if plan == "easydel-chunk" else "typical"  # sums of gates in bf16 leave little of strong ones
+    problem = dataclasses.replace(case(op, regime, cu_seqlens=[0, 64, 150]), qk_l2norm=True)
+    presets = [p.name for p in deltaproof.plans()]
+    result, own = kernel(problem), plan if plan in presets else str(PLANS / f"{plan}.toml")
     deltaproof.check(problem, result, plan=own).require()
     deltaproof.check(problem, dataclasses.replace(result, stages={}), plan=own, power=False).require()
     other = deltaproof.check(problem, result, plan=public, power=False)
     assert other.word == "refuted", other.text
     assert other.stages[stage]["verdict"] == "refuted", other.text
+
+
+@pytest.mark.parametrize("K", [64, 48], ids=["a scale that bf16 has", "one that it has not"])
+def test_a_step_with_beta_in_its_rows_holds_under_a_plan_of_its_own(K):
+    problem = dataclasses.replace(case(T=60, K=K), qk_l2norm=True)
+    result = MaxTextStep()(problem)
+    assert deltaproof.check(problem, result, power=False).require().plan == "maxtext-recurrent"
+    assert deltaproof.check(problem, result, plan="decode-fp32", power=False).word == "refuted"
+
+
+class BetaTwice(MaxText):
+    """beta goes into k, and multiplies the product again."""
+
+    def grams(self, q, k, beta, G):
+        A, Aqk = super().grams(q, k, beta, G)
+        return A * beta.unsqueeze(3), Aqk
+
+
+class ScaleOnce(MaxText):
+    """The scale as it is: not what the plan says, but for K = 48 not its format either."""
+
+    def rows_of(self, p, batch, start, end):
+        return (self.X(Gated.rows_of(self, p, batch, start, end)[0] * self.scale), *super().rows_of(p, batch, start, end)[1:])
+
+
+class ClippedAtTwo(EasyDeL):
+    clip = 2
+
+
+@pytest.mark.parametrize(
+    "kernel,stage", [(BetaTwice, "A"), (ScaleOnce, "o"), (ClippedAtTwo, "A")], ids=lambda x: getattr(x, "__name__", x)
+)
+def test_faults_of_kernels_in_jax_are_named(kernel, stage):
+    problem = case("gated_delta_rule", "model-gates", K=48)
+    verdict = deltaproof.check(problem, kernel()(problem), power=False)
+    assert verdict.word == "refuted" and verdict.stages[stage]["verdict"] == "refuted", verdict.text
 
 
 def bf16(x):

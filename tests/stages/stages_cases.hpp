@@ -31,6 +31,16 @@ struct kernel_ways {
   bool scale_in_norm = false;      ///< so, but before the l2norm rounds q
   bool read_rounded = false;       ///< q h is rounded before anything is done with it
   double epsilon = 1e-6;           ///< of the l2norm
+  bool step_on_rows = false;       ///< beta k is rounded before A is formed
+  bool product_rounded = false;    ///< q k^T and k k^T are rounded before their decay
+  bool scale_rounded = false;      ///< the scale itself is
+  bool plain_read = false;         ///< q e^G and q k^T with its decay are not rounded
+  bool a_kept = false;             ///< A is stored in 16 bits and inverted before that
+  bool inverse_kept = false;       ///< Ai, b v and b e^G k are multiplied in fp32, and Ai is stored rounded all the same
+  bool transforms_kept = false;    ///< so are u and w
+  bool norm_rounded = false;       ///< every step of the l2norm is rounded
+  bool gates_rounded = false;      ///< gates, their sums, differences and exponentials are
+  bool clipped = false;            ///< exponents are at least -1/2
   bool added_to_state = false;     ///< the update is added to the decayed state row by row, not summed first
 };
 

@@ -66,15 +66,28 @@ class pipeline {
 
   float inverse_norm(const std::vector<double>& x) const {
     float sum = 0;
-    for (const double value : x) sum += static_cast<float>(value) * static_cast<float>(value);
-    return 1 / std::sqrt(sum + static_cast<float>(c_.ways.epsilon));
+    const auto kept = [&](float value) { return c_.ways.norm_rounded ? rounded(value) : value; };
+    for (const double value : x) sum += kept(static_cast<float>(value) * static_cast<float>(value));
+    return kept(1 / std::sqrt(kept(sum + static_cast<float>(c_.ways.epsilon))));
+  }
+
+  float rounded(float x) const { return static_cast<float>(narrow(x)); }
+  float stated_scale() const {
+    return c_.ways.scale_rounded ? rounded(static_cast<float>(p_.scale)) : static_cast<float>(p_.scale);
+  }
+  /// 2^x for a difference or a sum of gates.
+  float power(float x) const {
+    if (c_.ways.gates_rounded) x = rounded(x);
+    if (c_.ways.clipped) x = std::max(x, -0.5F * 1.44269504F);
+    const float y = c_.exp2(x);
+    return c_.ways.gates_rounded ? rounded(y) : y;
   }
 
   bool scales_query() const { return c_.ways.scale_on_q || c_.ways.scale_in_norm; }
 
   /// q as the products read it.
   std::vector<double> query(std::size_t row, std::size_t head) const {
-    const float scale = is("o: not scaled") ? 1 : static_cast<float>(p_.scale);
+    const float scale = is("o: not scaled") ? 1 : stated_scale();
     std::vector<double> q = normalised(p_.q, row, head);
     if (!scales_query()) return q;
     if (c_.ways.scale_in_norm && c_.l2norm) {
@@ -107,6 +120,7 @@ class pipeline {
         sum += per_channel() ? a * b * decay(i, j, c) : a * b;
       }
     }
+    if (c_.ways.product_rounded) sum = rounded(sum);
     return per_channel() ? sum : sum * decay(i, j, 0);
   }
 
@@ -115,13 +129,13 @@ class pipeline {
     if (channels() == 0) return 1;
     const std::size_t channel = per_channel() ? c : 0;
     const float difference = cumulative_[i][channel] - cumulative_[j][channel];
-    if (!std::isnan(difference)) return c_.exp2(difference);
+    if (!std::isnan(difference)) return power(difference);
     float product = 1;
     for (std::size_t m = j + 1; m <= i; ++m) product *= std::exp(gates_[m][channel]);
     return product;
   }
   float decay_from_start(std::size_t i, std::size_t c) const {
-    return channels() == 0 ? 1 : c_.exp2(cumulative_[i][per_channel() ? c : 0]);
+    return channels() == 0 ? 1 : power(cumulative_[i][per_channel() ? c : 0]);
   }
 
   void run_head(const sequence_range& range, std::size_t sequence, std::size_t head, std::size_t first_chunk) {
@@ -150,6 +164,15 @@ class pipeline {
     }
   }
 
+  /// k as A multiplies it from the left.
+  std::vector<double> stepped(std::vector<double> k, float beta) const {
+    if (!c_.ways.step_on_rows) return k;
+    for (double& x : k) x = narrow(static_cast<float>(x) * beta);
+    return k;
+  }
+  /// An entry of Ai, and of a row that it multiplies, as they enter the product.
+  double entering(double x) const { return c_.ways.inverse_kept ? static_cast<double>(static_cast<float>(x)) : narrow(x); }
+
   void run_chunk(std::size_t first, std::size_t begin, std::size_t m, std::size_t head, std::size_t h_at, bool last_chunk) {
     const std::size_t key_head = p_.key_head(head);
     const auto index = [&](std::size_t i, std::size_t width) { return ((first + begin + i) * c_.value_heads + head) * width; };
@@ -168,9 +191,11 @@ class pipeline {
         const std::size_t row = first + begin + i;
         if (row % c_.steps == 0) {
           gates_[i][c] = static_cast<float>(p_.g->at((row / c_.steps * c_.value_heads + head) * channels() + c));
+          if (c_.ways.gates_rounded) gates_[i][c] = rounded(gates_[i][c]);
         }
         if (i > 0 || !is("cumsum starts one row late")) sum += gates_[i][c];
-        cumulative_[i][c] = sum * 1.44269504F;
+        if (c_.ways.gates_rounded) sum = rounded(sum);
+        cumulative_[i][c] = c_.ways.gates_rounded ? rounded(sum * 1.44269504F) : sum * 1.44269504F;
         g_[index(i, channels()) + c] = static_cast<double>(cumulative_[i][c]);
       }
     }
@@ -179,9 +204,9 @@ class pipeline {
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         const std::size_t gate = is("A: gate of the next row") ? std::min(j + 1, i) : j;
-        const float sum = decayed_dot(k[i], k[j], i, gate, is("A: one channel short") ? 1 : 0);
-        a[i][j] = sum * beta[i] * (is("A: beta twice") ? beta[i] : 1);
-        a_[index(i, c_.chunk) + j] = static_cast<double>(a[i][j]);
+        const float sum = decayed_dot(stepped(k[i], beta[i]), k[j], i, gate, is("A: one channel short") ? 1 : 0);
+        a[i][j] = sum * (c_.ways.step_on_rows ? 1 : beta[i]) * (is("A: beta twice") ? beta[i] : 1);
+        a_[index(i, c_.chunk) + j] = c_.ways.a_kept ? narrow(a[i][j]) : static_cast<double>(a[i][j]);
       }
     }
     const matrix inverse = invert(a, m);
@@ -190,6 +215,7 @@ class pipeline {
       for (std::size_t j = 0; j <= i; ++j) {
         ai[i][j] = is("Ai: truncated") ? chop(inverse[i][j]) : narrow(inverse[i][j]);
         ai_[index(i, c_.chunk) + j] = ai[i][j];
+        if (c_.ways.inverse_kept) ai[i][j] = static_cast<double>(inverse[i][j]);
       }
     }
     // w, u
@@ -202,17 +228,21 @@ class pipeline {
           if (!c_.beta_fp32) scaled = static_cast<float>(narrow(scaled));
           if (is("w: beta twice")) scaled *= beta[j];
           const std::size_t gate = is("w: gate of the row before") && j > 0 ? j - 1 : j;
-          sum += static_cast<float>(ai[i][j] * narrow(scaled * decay_from_start(gate, c)));
+          sum += static_cast<float>(ai[i][j] * entering(scaled * decay_from_start(gate, c)));
         }
         w_[index(i, c_.keys) + c] = w[i][c] = narrow(sum);
+        if (c_.ways.transforms_kept) w[i][c] = static_cast<double>(sum);
       }
       for (std::size_t c = 0; c < c_.values; ++c) {
         float sum = 0;
         for (std::size_t j = 0; j <= i; ++j) {
           const float b = is("u: beta of the row before") && j > 0 ? beta[j - 1] : beta[j];
-          sum += static_cast<float>(ai[i][j] * narrow(static_cast<float>(p_.v.at(index(j, c_.values) + c)) * b));
+          float scaled = static_cast<float>(p_.v.at(index(j, c_.values) + c)) * b;
+          if (!c_.beta_fp32) scaled = rounded(scaled);
+          sum += static_cast<float>(ai[i][j] * entering(scaled));
         }
         u_[index(i, c_.values) + c] = u[i][c] = is("u: truncated") ? chop(sum) : narrow(sum);
+        if (c_.ways.transforms_kept) u[i][c] = static_cast<double>(sum);
       }
     }
     // h, v_new
@@ -281,13 +311,17 @@ class pipeline {
       gates_ = span_gates_;
       cumulative_ = span_gates_;
       for (std::size_t i = 1; i < gates_.size(); ++i) {
-        for (std::size_t c = 0; c < channels(); ++c) cumulative_[i][c] = cumulative_[i - 1][c] + gates_[i][c];
+        for (std::size_t c = 0; c < channels(); ++c) {
+          const float sum = cumulative_[i - 1][c] + gates_[i][c];
+          cumulative_[i][c] = c_.ways.gates_rounded ? rounded(sum) : sum;
+        }
       }
       for (auto& row : cumulative_) {
-        for (float& x : row) x *= 1.44269504F;
+        for (float& x : row) x = c_.ways.gates_rounded ? rounded(x * 1.44269504F) : x * 1.44269504F;
       }
     }
-    const float stated = static_cast<float>(p_.scale), scale = scales_query() ? 1 : stated;
+    const float stated = stated_scale(), scale = scales_query() ? 1 : stated;
+    const auto entering = [&](float x) { return c_.ways.plain_read ? static_cast<double>(x) : narrow(x); };
     const bool on_query = per_channel() || (channels() > 0 && c_.ways.decay_on_q);
     const std::size_t rows = span_k_.size();
     for (std::size_t i = 0; i < rows; ++i) {
@@ -297,7 +331,7 @@ class pipeline {
       std::vector<double> weights(i + 1);
       for (std::size_t j = 0; j <= i; ++j) {
         const float sum = decayed_dot(q, span_k_[j], i, j, 0);
-        weights[j] = per_channel() ? narrow(sum * (is("Aqk: not scaled") ? scale / stated : scale)) : narrow(sum);
+        weights[j] = per_channel() ? entering(sum * (is("Aqk: not scaled") ? scale / stated : scale)) : entering(sum);
         if (per_channel()) aqk_[(row * c_.value_heads + head) * c_.chunk + j] = weights[j];
       }
       if (is("o: diagonal masked")) weights[i] = 0;
@@ -309,13 +343,16 @@ class pipeline {
           const float decayed = static_cast<float>(q[c]) * decay_from_start(gate, c);
           const double gated = !on_query                               ? q[c]
                                : is("o: q with its decay not rounded") ? static_cast<double>(decayed)
-                                                                       : narrow(decayed);
+                                                                       : entering(decayed);
           past += static_cast<float>(gated) * static_cast<float>(span_h_[c][v]);
         }
         if (c_.ways.read_rounded) past = static_cast<float>(narrow(past));
         for (std::size_t j = 0; j <= i; ++j) inside += static_cast<float>(weights[j]) * static_cast<float>(span_v_[j][v]);
         if (!on_query) past *= decay_from_start(gate, 0);
-        const float unscaled = per_channel() ? past * scale + inside : (past + inside) * (is("o: not scaled") ? 1 : scale);
+        const float factor = is("o: not scaled") ? 1 : scale;  // a power of 2, or rounded in each of two products
+        const float unscaled = per_channel()           ? past * scale + inside
+                               : c_.ways.scale_rounded ? past * factor + inside * factor
+                                                       : (past + inside) * factor;
         o_[(row / c_.steps * c_.value_heads + head) * c_.values + v] = is("o: truncated") ? chop(unscaled) : narrow(unscaled);
       }
     }
@@ -389,13 +426,13 @@ class pipeline {
     };
     if (channels() == 1) stage("g_cumsum_log2", fp32, {c_.batch, rows, c_.value_heads}, g_);
     if (channels() > 1) stage("g_cumsum_log2", fp32, {c_.batch, rows, c_.value_heads, c_.keys}, g_);
-    stage("A", fp32, {c_.batch, rows, c_.value_heads, c_.chunk}, a_);
+    stage("A", c_.ways.a_kept ? c_.operands : fp32, {c_.batch, rows, c_.value_heads, c_.chunk}, a_);
     stage("Ai", c_.operands, {c_.batch, rows, c_.value_heads, c_.chunk}, ai_);
     stage("w", c_.operands, {c_.batch, rows, c_.value_heads, c_.keys}, w_);
     stage("u", c_.operands, {c_.batch, rows, c_.value_heads, c_.values}, u_);
     stage("h", c_.operands, {c_.batch, chunk_count(p_, c_.chunk), c_.value_heads, c_.keys, c_.values}, h_);
     stage("v_new", c_.ways.wide_value_in_o ? fp32 : c_.operands, {c_.batch, rows, c_.value_heads, c_.values}, v_new_);
-    if (per_channel()) stage("Aqk", c_.operands, {c_.batch, rows, c_.value_heads, c_.chunk}, aqk_);
+    if (per_channel()) stage("Aqk", c_.ways.plain_read ? fp32 : c_.operands, {c_.batch, rows, c_.value_heads, c_.chunk}, aqk_);
     r.o = tensor::from_doubles(c_.operands, {c_.batch, c_.tokens, c_.value_heads, c_.values}, o_, "o");
     r.state_layout = c_.layout;
     std::vector<double> state = final_;

@@ -3,12 +3,13 @@
 //
 // What sound kernels do with a state, v_new and their decays, as plans say it: the emulation has the bits of a kernel that
 // shares no code with it, the stage checker holds that kernel to its own plan and to no other.
+#include "stages/ways.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,147 +17,21 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"
-#include "emulate/products.hpp"
-#include "stages/stages_pipeline.hpp"
 #include "support/multiplier.hpp"
 
 namespace deltaproof {
 namespace {
 
+using testing::all_ways;
+using testing::cases_of;
 using ::testing::HasSubstr;
-using testing::kernel_ways;
 using testing::pipeline;
 using testing::pipeline_case;
-
-float exp2_of_the_emulator(float x) {
-  if (x == 0) return 1;
-  emulation::exp2_all(std::span<float>(&x, 1));
-  return x;
-}
-
-const format_choice x_format{format_choice::kind::x, fp32}, wide{format_choice::kind::fixed, fp32};
-
-/// One way in which a kernel differs from the public ones: as the kernel does it and as a plan says it.
-struct way {
-  const char* name;
-  std::function<void(pipeline_case&)> kernel;
-  std::function<void(plan&)> said;
-  const char* stage;    ///< that is bad where the plan does not say it; "" where nothing is
-  bool finer = false;   ///< it rounds less than the public kernels, so that it keeps their plans too
-  bool scalar = false;  ///< needs a gate of one number a token: one of channels does so anyway
-};
-
-const std::vector<way>& all_ways() {
-  static const std::vector<way> all{
-      {"as the public kernels", [](pipeline_case&) {}, [](plan&) {}, ""},
-      {"decay on k", [](pipeline_case& c) { c.ways.decay_on_k = true; }, [](plan& p) { p.v_new.decay = {write_decay::k}; },
-       "final_state", false, true},
-      {"decay on q", [](pipeline_case& c) { c.ways.decay_on_q = true; }, [](plan& p) { p.o.decay = {read_decay::q}; }, "o", false,
-       true},
-      {"w by the state", [](pipeline_case& c) { c.ways.w_by_state = true; }, [](plan& p) { p.v_new.state_operand = {wide}; },
-       "v_new", true},
-      {"q by the state", [](pipeline_case& c) { c.ways.q_by_state = true; }, [](plan& p) { p.o.state_operand = {wide}; }, "o",
-       true},
-      {"q h rounded", [](pipeline_case& c) { c.ways.read_rounded = true; }, [](plan& p) { p.o.read_store = {x_format}; }, "o"},
-      {"scale on q", [](pipeline_case& c) { c.ways.scale_on_q = true, c.scale = 0.3125; },
-       [](plan& p) { p.backward = {}, p.o.scale = {read_scale::q}; }, "o"},
-      {"scale in the l2norm", [](pipeline_case& c) { c.ways.scale_in_norm = c.l2norm = true, c.scale = 0.3125; },
-       [](plan& p) { p.backward = {}, p.o.scale = {read_scale::l2norm}; }, "o"},
-      {"v_new kept", [](pipeline_case& c) { c.ways.update_wide_value = c.ways.wide_value_in_o = true; },
-       [](plan& p) {
-         p.v_new.store = p.v_new.update_operand = p.o.value_operand = {wide};
-         p.v_new.key_operand = {x_format};
-       },
-       "v_new", true},
-      {"stored v_new, decay on k", [](pipeline_case& c) { c.ways.update_stored = c.ways.decay_on_k = true; },
-       [](plan& p) {
-         p.v_new.update_operand.clear();
-         p.v_new.update = {update_source::stored};
-         p.v_new.decay = {write_decay::k};
-       },
-       "final_state", false, true},
-      {"as in a CPU kernel",
-       [](pipeline_case& c) {
-         c.ways.decay_on_k = c.ways.decay_on_q = c.ways.update_stored = true;
-         c.ways.epsilon = 1e-5;
-         c.ways.scale_in_norm = c.l2norm = true;
-         c.scale = 0.3125;
-         c.key_size = 1.0 / 64;
-       },
-       [](plan& p) {
-         p.backward = {};
-         p.o.scale = {read_scale::l2norm};
-         p.v_new.update_operand.clear();
-         p.v_new.update = {update_source::stored};
-         p.v_new.decay = {write_decay::k};
-         p.o.decay = {read_decay::q};
-         p.l2norm.epsilon = {1e-5};
-       },
-       "A", false, true},
-      {"as XLA multiplies",
-       [](pipeline_case& c) {
-         c.ways.w_by_state = c.ways.read_rounded = c.ways.update_wide_value = c.ways.wide_value_in_o = true;
-         c.ways.decay_on_k = c.ways.decay_on_q = true;
-       },
-       [](plan& p) {
-         p.v_new.state_operand = {wide};
-         p.v_new.store = p.v_new.update_operand = p.o.value_operand = {wide};
-         p.v_new.key_operand = {x_format};
-         p.o.read_store = {x_format};
-         if (p.ops.front() != op_kind::kda) {
-           p.v_new.decay = {write_decay::k};
-           p.o.decay = {read_decay::q};
-         }
-       },
-       "v_new"},
-  };
-  return all;
-}
-
-const char* public_plan(op_kind op) {
-  return op == op_kind::delta_rule         ? "fla-chunk-delta"
-         : op == op_kind::gated_delta_rule ? "fla-chunk-gdn"
-         : op == op_kind::kda              ? "fla-chunk-kda"
-                                           : "fla-chunk-gdp";
-}
-
-/// The plan of the public kernel of this op, with what the way says; of any chunk length and one order of sums.
-plan plan_of(const way& w, op_kind op) {
-  plan p = plan_named(public_plan(op));
-  p.chunk.clear();
-  p.A.order = {sum_order::sequential};
-  w.said(p);
-  return p;
-}
-
-std::vector<std::pair<std::string, pipeline_case>> cases_of(const way& w) {
-  std::vector<std::pair<std::string, pipeline_case>> all;
-  const auto add = [&](const char* name, op_kind op, auto change) {
-    if (w.scalar && op != op_kind::gated_delta_rule && op != op_kind::gated_delta_product) return;
-    pipeline_case c;
-    c.op = op;
-    c.chunk = 16;
-    c.tokens = 70;
-    c.scale = 0.25;
-    c.exp2 = exp2_of_the_emulator;
-    c.ways.added_to_state = true;
-    change(c);
-    w.kernel(c);
-    all.emplace_back(std::string(w.name) + ", " + name, c);
-  };
-  add("delta", op_kind::delta_rule, [](pipeline_case&) {});
-  add("gated", op_kind::gated_delta_rule, [](pipeline_case&) {});
-  add("gated fp16", op_kind::gated_delta_rule, [](pipeline_case& c) { c.operands = fp16; });
-  add("gated, packed", op_kind::gated_delta_rule, [](pipeline_case& c) { c.cu_seqlens = {0, 1, 1, 33, 70}; });
-  add("gated, GVA, batches, l2norm", op_kind::gated_delta_rule,
-      [](pipeline_case& c) { c.batch = 2, c.key_heads = 2, c.value_heads = 4, c.l2norm = true, c.beta_fp32 = false; });
-  add("kda", op_kind::kda, [](pipeline_case&) {});
-  add("kda fp16, packed", op_kind::kda, [](pipeline_case& c) { c.operands = fp16, c.cu_seqlens = {0, 16, 17, 70}; });
-  add("two steps a token", op_kind::gated_delta_product, [](pipeline_case& c) { c.steps = c.output_span = 2, c.tokens = 45; });
-  add("three steps, packed", op_kind::gated_delta_product,
-      [](pipeline_case& c) { c.steps = c.output_span = 3, c.tokens = 45, c.cu_seqlens = {0, 20, 45}; });
-  return all;
-}
+using testing::plan_of;
+using testing::public_plan;
+using testing::way;
+using testing::wide;
+using testing::x_format;
 
 result emulated(const plan& declared, const problem& p, std::size_t chunk) {
   emulation_options options;
@@ -185,7 +60,9 @@ TEST(ways, of_a_plan_are_emulated_with_the_bits_of_an_independent_kernel) {
       // The way can be seen: a kernel of the public plan has other bits.
       if (std::string(w.name) == "as the public kernels") continue;
       const result other = emulated(plan_of(all_ways().front(), c.op), kernel.given(), c.chunk);
-      EXPECT_GT(different(ours.o, other.o) + different(*ours.final_state, *other.final_state), ours.o.size() / 100);
+      EXPECT_GT(different(ours.o, other.o) + different(*ours.final_state, *other.final_state) +
+                    different(ours.stages.at("A"), other.stages.at("A")),
+                ours.o.size() / 100);
     }
   }
 }
@@ -209,7 +86,7 @@ TEST(ways, of_a_plan_are_what_its_stages_are_held_to) {
         const result r = kernel.run();
         const stage_report own = measure_stages(p, r, roundings_for(plan_of(w, c.op), c, p));
         EXPECT_EQ(own.outcome(), stage_outcome::within) << to_text(own);
-        EXPECT_GT(own.find("o")->worst->ratio, 0.5) << "a bound is no use if nothing comes near it";
+        EXPECT_GT(own.find("o")->worst->ratio, w.nearest) << "a bound is no use if nothing comes near it";
         if (*w.stage == '\0') continue;
         const stage_roundings others = roundings_for(plan_of(all_ways().front(), c.op), c, p);
         const stage_report strict = measure_stages(p, r, others);
@@ -225,8 +102,8 @@ TEST(ways, of_a_plan_are_what_its_stages_are_held_to) {
 TEST(ways, that_a_plan_says_and_a_kernel_does_not_are_seen) {
   for (const way& w : all_ways()) {
     // Rounding less than a plan says is no fault: these plans say less rounding than the public kernels do.
-    if (*w.stage == '\0') continue;
-    pipeline_case c = cases_of(w)[w.scalar ? 0 : 1].second;
+    if (*w.stage == '\0' || w.allows) continue;
+    pipeline_case c = cases_of(w)[w.scalar || w.gated ? 0 : 1].second;
     c.ways = {};
     SCOPED_TRACE(w.name);
     pipeline kernel(c);
@@ -239,7 +116,7 @@ TEST(ways, that_a_plan_says_and_a_kernel_does_not_are_seen) {
 // Faults of the state and the read-out are found under every plan, also where a kernel is allowed to round less.
 TEST(ways, leave_planted_faults_nowhere_to_hide) {
   for (const way& w : all_ways()) {
-    for (const std::size_t which : {std::size_t{0}, w.scalar ? std::size_t{4} : std::size_t{5}}) {
+    for (const std::size_t which : {std::size_t{0}, w.scalar || w.gated ? std::size_t{4} : std::size_t{5}}) {
       pipeline_case c = cases_of(w)[which].second;
       c.tokens = 150;
       c.cu_seqlens.clear();
@@ -248,8 +125,14 @@ TEST(ways, leave_planted_faults_nowhere_to_hide) {
         const bool gated = c.op != op_kind::delta_rule;
         if (!gated && (fault.name.find("gate") != std::string::npos || fault.name.find("decayed") != std::string::npos)) continue;
         if (fault.name == "o: not scaled" && c.op == op_kind::kda) continue;
+        // Clipped decays are alike.
+        if (c.ways.clipped && fault.name.find("row before") != std::string::npos) continue;
         // The last of a token's steps has no decay of its own.
         if (c.steps > 1 && fault.name.find("row before") != std::string::npos) continue;
+        // Where a stage reads what is known within a rounding alone, a fault of that size is not seen after it.
+        const bool of_a_rounding =
+            fault.name.find("bf16") != std::string::npos || fault.name.find("truncated") != std::string::npos;
+        if (of_a_rounding && w.allows) continue;
         // What is not rounded cannot be cut off.
         if (fault.name == "v_new: truncated" && c.ways.wide_value_in_o) continue;
         SCOPED_TRACE(std::string(w.name) + ", " + std::string(name_of(c.op)) + ", " + fault.name);
@@ -273,7 +156,7 @@ TEST(ways, leave_planted_faults_nowhere_to_hide) {
 TEST(ways, are_judged_where_stages_are_missing) {
   for (const way& w : all_ways()) {
     for (const std::vector<std::string>& missing : {std::vector<std::string>{"h"}, {"v_new"}, {"h", "v_new"}, {"u"}}) {
-      pipeline_case c = cases_of(w)[w.scalar ? 0 : 1].second;
+      pipeline_case c = cases_of(w)[w.scalar || w.gated ? 0 : 1].second;
       SCOPED_TRACE(std::string(w.name) + " without " + missing.front() + (missing.size() > 1 ? " and " + missing.back() : ""));
       pipeline kernel(c);
       const auto without = [&](result r) {
@@ -435,9 +318,8 @@ TEST(ways, of_public_kernels_are_plans_that_their_emulations_keep) {
     op_kind op;
     const char* other;
   };
-  for (const row& x :
-       {row{"cpu-bf16-chunk", op_kind::gated_delta_rule, "fla-chunk-gdn"}, row{"kda-xla-chunked", op_kind::kda, "fla-chunk-kda"},
-        row{"bf16-chunk-decay-on-k", op_kind::gated_delta_rule, "fla-chunk-gdn"}}) {
+  for (const row& x : {row{"cpu-bf16-chunk", op_kind::gated_delta_rule, "fla-chunk-gdn"},
+                       row{"bf16-chunk-decay-on-k", op_kind::gated_delta_rule, "fla-chunk-gdn"}}) {
     const plan declared = plan_named((plans_of_users / (std::string(x.name) + ".toml")).string());
     EXPECT_EQ(declared.name, x.name);
     for (const format dtype : declared.dtypes) {

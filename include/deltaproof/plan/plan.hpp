@@ -20,17 +20,23 @@
 //
 // Of the products with a state or v_new on the chunk path these may be left out; each is followed by what it then is:
 //     [l2norm] epsilon = "given"         that of the problem; or a number: x / sqrt(sum x^2 + epsilon)
+//     [gate] clip                        every exponent (a natural logarithm) is brought into [first, second]; without it, not
+//     [A] product_store = "none"         k k^T is rounded to this before its decay and beta
+//     [A] read = "stored"                the inverse reads A as stored; or a format: as computed, rounded to it. Likewise
+//     [inverse] read, [u] read, [w] read
 //     [v_new] state_operand = "stored"   w h multiplies h as stored; or a format: the state itself, narrowed to it, and w too
 //     [v_new] decay = "v_new"            which factor of k^T v_new carries e^{G_C-G_i} and is narrowed with it; or "k"
 //     [v_new] key_operand                of k in k^T v_new: as update_operand
 //     [o] decay = "product"              q h is multiplied by e^G; or "q": q e^G is narrowed to [o] operand, then multiplied
 //     [o] state_operand = "stored"       q h multiplies h as stored, narrowed to [o] operand; or a format: the state itself
 //     [o] value_operand                  of v_new in (q k^T) v_new: as [o] operand
-//     [o] scale = "o"                    the finished sums are multiplied; or "q": q is, and narrowed to [o] operand; or
-//     "l2norm": q
-//                                        is before its l2norm narrows it, and without one as "q"
+//     [o] scale = "o"                    the finished sums are multiplied; or "q": q is, and narrowed to `scale_store`; or
+//                                        "l2norm": q is before its l2norm narrows it, and without one as "q"
+//     [o] product_store = "none"         q k^T is rounded to this before its decay
 //     [o] read_store = "none"            q h is rounded to this as it leaves its product, before decay, scale and sum
-// On either path may be left out [state] between_calls = "none" and [o] scale.
+// On either path may be left out [state] between_calls = "none", [o] scale, [o] scale_format = "none" (the scale itself is not
+// rounded), [o] scale_store (as [o] operand), and [beta] into = "product": beta multiplies the finished product of A, on the
+// recurrent path v - S^T k; or "rows": k before it, on the recurrent path k and v, each rounded as in b k and b v.
 // A gate of channels is always carried by k and q: there "v_new" and "product" are refused.
 //
 // [backward] may be left out: then the plan says nothing of gradients. Where it is there, each of its keys that the path has must
@@ -122,6 +128,12 @@ inline constexpr detail::kind_names<read_decay, 2> read_decay_names{{{read_decay
 enum class read_scale { o, q, l2norm };
 inline constexpr detail::kind_names<read_scale, 3> read_scale_names{
     {{read_scale::o, "o"}, {read_scale::q, "q"}, {read_scale::l2norm, "l2norm"}}};
+
+/// What the step is multiplied into where A is formed: `product`, the finished product k k^T (on the recurrent path v - S^T k),
+/// or `rows`, k before it (there k and v), rounded to the wider of its format and the row's.
+enum class step_factor { product, rows };
+inline constexpr detail::kind_names<step_factor, 2> step_factor_names{
+    {{step_factor::product, "product"}, {step_factor::rows, "rows"}}};
 
 /// In which order a kernel adds the products of two matrices that it holds as one tile. `warps_*`: the tile lies in vectors of 8
 /// entries of a row, dealt to 32 threads a warp in turn; each thread adds what it has, then threads add by halves.
@@ -226,17 +238,22 @@ struct plan_variant {
   std::optional<format> l2norm_store;
   double l2norm_epsilon = reference_l2norm_epsilon;
 
-  format cumsum = fp32;  ///< of G, and of the exponentials taken of it
+  format cumsum = fp32;  ///< of G
+  format decay = fp32;   ///< of differences of G and of exponentials, and what g is rounded to first, where narrower than fp32
   gate_form form = gate_form::difference;
   std::size_t gate_block = 16;
   std::optional<std::pair<double, double>> contract;  ///< each given g lies in [first, second)
+  std::optional<std::pair<double, double>> clip;      ///< exponents, as natural logarithms, are brought into [first, second]
 
   format beta = fp32;  ///< the effective step is rounded to this; beta times a row to the wider of this and the row's format
+  step_factor step = step_factor::product;
 
   struct {
     narrowing operand;
     format accumulate = fp32;
+    std::optional<format> product_store;  ///< k k^T is rounded to this before its decay and the step
     format store = fp32;
+    std::optional<format> read;  ///< what the inverse reads: A rounded to this, and stored after that; nothing: A as stored
   } A;
 
   struct {
@@ -248,12 +265,14 @@ struct plan_variant {
     merge_order association = merge_order::any;
     std::optional<format> between;  ///< each finished row (or power, or block) is rounded to this before it is used on
     format store = bf16;
+    std::optional<format> read;  ///< likewise of Ai in u and w
   } inverse;
 
   struct transform {
     narrowing operand;  ///< beta v, or beta e^G k, as it enters the product
     format accumulate = fp32;
     format store = bf16;
+    std::optional<format> read;  ///< likewise in v_new
   };
   transform u;
   transform w;
@@ -282,6 +301,9 @@ struct plan_variant {
     format store = bf16;
     read_decay decay = read_decay::product;
     read_scale scale = read_scale::o;
+    std::optional<format> scale_format;      ///< the scale itself is rounded to this
+    std::optional<format> scale_store;       ///< q times the scale is, where q is multiplied; nothing: `operand`
+    std::optional<format> product_store;     ///< q k^T is rounded to this before its decay
     std::optional<narrowing> state_operand;  ///< of the state itself in q h; nothing: h as stored, narrowed to `operand`
     std::optional<narrowing> value_operand;  ///< of v_new; nothing: `operand`
     std::optional<format> read_store;        ///< q h is rounded to this before its decay, the scale and the sum
@@ -337,22 +359,23 @@ struct plan {
     choices<format_choice> cumsum;
     choices<gate_form> form;
     std::size_t block = 16;
-    std::optional<std::pair<double, double>> contract;
+    std::optional<std::pair<double, double>> contract, clip;
   } gate;
   struct {
     choices<format_choice> format;
+    choices<step_factor> into;
   } beta;
   struct {
-    choices<format_choice> operand, accumulate, store;
+    choices<format_choice> operand, accumulate, product_store, store, read;
     choices<sum_order> order;  ///< of every product of the plan
   } A;
   struct {
     choices<inverse_method> method;  ///< block 0: of the whole chunk
-    choices<format_choice> operand, accumulate, merge_operand, merge_accumulate, between, store;
+    choices<format_choice> operand, accumulate, merge_operand, merge_accumulate, between, store, read;
     choices<merge_order> association;  ///< runs take the first; stages are compared with each. Empty: any
   } inverse;
   struct transform {
-    choices<format_choice> operand_store, accumulate, store;
+    choices<format_choice> operand_store, accumulate, store, read;
   };
   transform u, w;
   struct {
@@ -365,7 +388,8 @@ struct plan {
     choices<change_form> form;
   } v_new;
   struct {
-    choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store;
+    choices<format_choice> operand, accumulate, store, state_operand, value_operand, read_store, product_store, scale_format,
+        scale_store;
     choices<read_decay> decay;
     choices<read_scale> scale;
   } o;

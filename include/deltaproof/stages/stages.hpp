@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deltaproof/files/exchange.hpp"
@@ -44,6 +45,9 @@ struct gram_rounding {
   double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below; infinite: no bound
   std::optional<format> store = {};         ///< A is rounded to this before it is inverted, where it is not stored
   std::optional<format> step = {};          ///< the effective step is rounded to this; nothing: as given or computed
+  std::optional<format> rows = {};  ///< the step multiplies k and the row is rounded to this; nothing: it multiplies the product
+  std::optional<format> product_store = {};        ///< k k^T is rounded to this before its decay and the step
+  std::optional<format> query_product_store = {};  ///< q k^T is, before its decay
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
@@ -57,8 +61,9 @@ struct inverse_rounding {
   narrowing merge_operand;
   double merge_accumulate = unit_roundoff(fp32);
   merge_order order = merge_order::any;
-  double substitute_operand = 0;  ///< unit roundoff of narrowing an operand of the substitution
-  double between = 0;             ///< likewise of a finished row or block before it is used on
+  double substitute_operand = 0;     ///< unit roundoff of narrowing an operand of the substitution
+  double between = 0;                ///< likewise of a finished row or block before it is used on
+  std::optional<format> reads = {};  ///< A as it was before it was stored, rounded to this; nothing: as stored
 };
 
 /// u = Ai (beta v) and w = Ai (beta e^G k): beta times the row is rounded to `beta_product`, multiplied by e^G in the
@@ -70,6 +75,7 @@ struct scaled_rounding {
   double accumulate = unit_roundoff(fp32);
   std::optional<format> step = {};                ///< as for A
   std::optional<narrowing> inverse_operand = {};  ///< of Ai; nothing: `operand`
+  std::optional<format> reads = {};               ///< Ai as it was before it was stored, rounded to this; nothing: as stored
 };
 
 /// Which factor of k^T v_new carries the decay e^{G_C-G_i} to the end of the chunk, and from which v_new.
@@ -89,13 +95,14 @@ struct state_rounding {
   narrowing operand;
   std::optional<format> between_chunks;  ///< the state is rounded to this after each chunk; nothing: it is not
   double accumulate = unit_roundoff(fp32);
-  std::optional<narrowing> update_operand = {};   ///< of k^T v_new; nothing: `operand`
-  std::optional<narrowing> key_operand = {};      ///< of its k; nothing: as its v_new
-  state_source reads = state_source::stored;      ///< S of w S
-  std::optional<narrowing> copy = {};             ///< of h, for what reads it where it is not stored; nothing: `operand`
-  std::optional<format> value_copy = {};          ///< of v_new, likewise
-  std::optional<state_cache> cache = {};          ///< the state is stored in this between chunks
-  std::optional<state_cache> between_calls = {};  ///< and in this after each call
+  std::optional<narrowing> update_operand = {};      ///< of k^T v_new; nothing: `operand`
+  std::optional<narrowing> key_operand = {};         ///< of its k; nothing: as its v_new
+  state_source reads = state_source::stored;         ///< S of w S
+  std::optional<narrowing> copy = {};                ///< of h, for what reads it where it is not stored; nothing: `operand`
+  std::optional<format> value_copy = {};             ///< of v_new, likewise
+  std::optional<state_cache> cache = {};             ///< the state is stored in this between chunks
+  std::optional<state_cache> between_calls = {};     ///< and in this after each call
+  std::optional<format> reads_u = {}, reads_w = {};  ///< u and w before they were stored, rounded to this; nothing: as stored
 };
 
 /// o = scale (e^G (q S) + (q k^T . e^{G_i-G_j}) v_new). `query_gated`: e^G is multiplied into q, which is then narrowed.
@@ -119,7 +126,9 @@ struct row_rounding {
   std::optional<format> store;  ///< of the normalised rows; nothing: kept as computed
   double epsilon = reference_l2norm_epsilon;
   read_scale scale = read_scale::o;
-  narrowing scaled_query = {fp32, false};  ///< of q times the scale, where no l2norm narrows it
+  narrowing scaled_query = {fp32, false};   ///< of q times the scale, where no l2norm narrows it
+  std::optional<format> scale_format = {};  ///< the scale itself is rounded to this
+  double norm_roundoff = 0;  ///< of the squares, their sum, the root and the quotient, where that is more than fp32's
 };
 
 /// What a kernel declares about its roundings. Each list holds alternatives for the whole stage, any of which is right, the
@@ -127,13 +136,15 @@ struct row_rounding {
 /// share a list share the choice: A and Aqk; h, v_new and final_state, with o where it reads a state or v_new that is not
 /// stored. What a stage is stored in is the format of its tensor.
 struct stage_roundings {
-  double elementwise = unit_roundoff(fp32);  ///< unit roundoff of elementwise operations, gate differences included
-  double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * elementwise of the result
+  double elementwise = unit_roundoff(fp32);  ///< unit roundoff of elementwise operations
+  double gates = unit_roundoff(fp32);        ///< of sums and differences of gates and of exponentials of them
+  double exp2_ulps = 2;                      ///< error of an exponential, in units of 2 * gates of the result
   double activation_ulps = 4;                ///< likewise of the effective step, where the kernel computes it
   double rsqrt_ulps = 2;                     ///< likewise of 1/sqrt under qk_l2norm
   /// Decays may come from another copy of G than the stored one, as of natural logarithms: off by three roundings of |G|
   /// (change of base, its constant, the exponent's own factor).
   bool other_gate_sums = false;
+  std::optional<std::pair<double, double>> clip;  ///< exponents of decays, as natural logarithms, are brought into it
   row_rounding rows;
   /// What else that may be: the one with the fewest elements beyond their bounds is taken, for every stage.
   std::vector<row_rounding> other_rows;
