@@ -11,6 +11,7 @@ changed. Results of the same bits are kept once.
 import json
 import math
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -24,6 +25,7 @@ import deltaproof
 from deltaproof import adapters, recorder
 
 HERE = Path(__file__).resolve().parent
+FAULTS = sorted((HERE / "faults").glob("*.py"))
 RECORDINGS = ROOT / "build/gallery/recordings"  #: all; those of the page are copied beside it
 SHAPE = {"T": 128, "K": 16, "V": 4, "H": 1, "HV": 1, "dtype": "bf16"}
 WIDE = {"T": 80, "K": 64, "V": 64, "initial_state": "none"}
@@ -175,7 +177,25 @@ def said(loop):
     return ", ".join(f"{n} {x}" for n, x in loop.items())
 
 
-def page(rows):
+def output_of(script):
+    """What a script of faults/ prints, with the packages that are installed here."""
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"gallery: {script}: {done.stderr}")
+    return done.stdout.strip().splitlines()
+
+
+def reports(printed):
+    lines = [
+        "## To report", "", "Each fault by the package alone, on the smallest inputs that show it; `./run gallery` runs the scripts.", "",
+    ]  # fmt: skip
+    for script in FAULTS:
+        says = [line[2:] for line in script.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
+        lines += [f"[{script.stem}](faults/{script.name}): {' '.join(says)}", "", "```", *printed[script.stem], "```", ""]
+    return lines
+
+
+def page(rows, printed):
     lines, kernels = table(rows)
     refused = [row for row in rows if row["word"] == "refuted"]
     return "\n".join([
@@ -193,12 +213,13 @@ def page(rows):
         "Each refusal: the verdict, the errors that a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone), what both say when one",
         "thing is changed, and the command that repeats it; with `--witness DIR` it also writes the shortest inputs that show the fault.", "",
         *(line for row in refused if "same_as" not in row for line in refusal(row, rows)),
+        *reports(printed),
         "## Not here", "",
         "- Kernels for a card: Triton kernels run in Triton's interpreter only as [examples/recording-fla](../../examples/recording-fla)",
         "  completes it; [tests/recordings](../../tests/recordings) has fla's.",
         "- SGLang's kernel for CPUs is the source of vLLM's; its own build is not on PyPI.",
-        "- MaxText, tpu-inference, tokamax, EasyDeL and llama.cpp: not installed by `./run gallery`; MaxText and EasyDeL ask for much else, and",
-        "  tokamax 0.0.12 holds no delta rule.",
+        "- MaxText, which is not on PyPI, and tokamax, of which no version there holds a delta rule: their presets are held to kernels that",
+        "  were written from them ([tests/python](../../tests/python/jax_kernels.py)). Kernels for TPUs.",
         "- Speed, memory and gradients. A verdict speaks of these inputs and of this version alone.", "",
     ])  # fmt: skip
 
@@ -214,11 +235,13 @@ def main():
         cases = [(op, name) for op in kernel.ops for name in CASES if takes(kernel, op, name)]
         rows += [row for op, name in cases if (row := judged(kernel, op, name, known)) is not None]
     (HERE / "gallery.json").write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    printed = {script.stem: output_of(script) for script in FAULTS}
+    (HERE / "faults.json").write_text(json.dumps(printed, indent=1) + "\n")
     shutil.rmtree(HERE / "recordings", ignore_errors=True)
     (HERE / "recordings").mkdir()
     for name in {name for row in rows for name in row.get("files", ())}:
         shutil.copyfile(RECORDINGS / name, HERE / "recordings" / name)
-    (HERE / "README.md").write_text(page(rows))
+    (HERE / "README.md").write_text(page(rows, printed))
     print(f"{HERE / 'README.md'}: {len(rows)} results")
 
 

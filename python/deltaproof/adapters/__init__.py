@@ -5,7 +5,7 @@ chunk length. A module for each package, which is imported when a kernel is call
 
     import deltaproof
     from deltaproof.adapters import transformers
-    case = next(deltaproof.cases("gated_delta_rule", "typical", T=128, K=16, V=8))
+    case = next(deltaproof.cases("gated_delta_rule", "typical", T=128, K=16, V=8, to=None))
     for kernel in transformers.KERNELS:
         print(deltaproof.check(case, kernel(case)))
 
@@ -27,7 +27,7 @@ from .._core import format_error
 from ..exchange import Problem, ProblemLike, Result, load, problem_file, problem_of, record_result
 from ..tensors import converted, take, unit_of_gate
 
-PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx", "vllm")
+PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx", "vllm", "ejkernel", "tpu_inference", "ggml")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Kernel:
     grouped: bool = True  #: takes fewer heads of q and k than of v
     whole_chunks: bool = False  #: takes multiples of its chunk length alone
     state: bool = True  #: takes an initial state
+    sigmoid: bool = False  #: makes beta by a sigmoid: it is at most 1
     dtypes: tuple[str, ...] = ("fp32", "bf16", "fp16", "fp64")  #: of q, k and v
     dims: tuple[int, ...] = ()  #: what K and V may be; empty: anything
 
@@ -86,6 +87,10 @@ class Kernel:
                 f"takes multiples of {self.chunk_size} tokens",
             ),
             (p.initial_state is not None and not self.state, "takes no initial state"),
+            (
+                self.sigmoid and not all(0 <= b <= 1 for b in recorder._floats(p.beta.dtype, p.beta.shape, p.beta.tobytes())),
+                "makes beta by a sigmoid, which is never above 1",
+            ),
             (
                 self.scale == "one" and math.frexp(_scale(p))[0] != 0.5,
                 f"has no scale, and q times {_scale(p)} would be rounded: let K be a power of 4",
