@@ -139,7 +139,7 @@ void machine<Real>::exp2_of_all(std::span<Real> x) {
   const bool coarse = to.to.precision < fp32.precision;
   if (coarse) narrow(x, to);
   if (site_.plan.clip) {
-    for (Real& y : x) y = clipped(y, std::numbers::log2e_v<Real>);
+    for (Real& y : x) y = clipped(y, options_.natural_exponents ? Real(1) : std::numbers::log2e_v<Real>);
   }
   const bool inexact = inexact_units_ && site_.plan.exp2_ulps > 0;
   if (inexact) exponents_.assign(x.begin(), x.end());
