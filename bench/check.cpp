@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: MIT
 //
 // How long a verdict takes: `check` without options, and without a search for planted faults, on a head count and length that
-// kernel authors test with, and on each recording that is carried (or of the folder DELTAPROOF_RECORDINGS). Wall time, one
-// check each; `goal_s` beside it, and `errors_s`, what the reference and the measured errors alone take of it. Gradients: a
-// result of a backward pass alone, with `times_forward`, its time over that of the outputs of the same kernel, and `goal_times`.
+// kernel authors test with, on a small problem, and on each recording that is carried (or of the folder DELTAPROOF_RECORDINGS).
+// Wall time, one check each. Beside it processor seconds of all threads, which other work on the machine disturbs less: `cpu_s`;
+// `times_oracle`, over those of the outputs rounded to fp32, just before; `errors_s`, what the reference and the measured errors
+// alone take; and the goal for one of them. Gradients: a result of a backward pass alone, with `times_forward`, its time over
+// that of the outputs of the same kernel, and `goal_times`.
 #include "deltaproof/check/check.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -21,6 +24,7 @@
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/files/exchange.hpp"
+#include "deltaproof/files/golden.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 
 namespace {
@@ -40,18 +44,34 @@ double seconds_of(const pair_to_judge& x, const check_options& options) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
+template <class Work>
+double cpu_seconds_of(const Work& work) {
+  const std::clock_t began = std::clock();
+  work();
+  return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+}
+
+/// `goal`: a counter and what it may be at most.
 template <class Make>
-void time_check(const std::string& name, bool power, double goal, Make make) {
+void time_check(const std::string& name, bool power, const std::pair<std::string, double>& goal, Make make) {
   benchmark::RegisterBenchmark(("check/" + name + (power ? "" : "/no_power")).c_str(),
                                [=](benchmark::State& state) {
                                  const pair_to_judge x = make();
                                  check_options options;
-                                 const double errors = seconds_of(x, options);
+                                 golden_request outputs;
+                                 outputs.round = fp32;
+                                 const double oracle =
+                                     cpu_seconds_of([&] { benchmark::DoNotOptimize(make_golden(x.p, outputs)); });
+                                 const double errors = cpu_seconds_of([&] { seconds_of(x, options); });
                                  options.plans = plans_of(x.r, x.p);
                                  options.judge.power = power;
-                                 for (auto _ : state) state.SetIterationTime(seconds_of(x, options));
-                                 state.counters["goal_s"] = goal;
+                                 double cpu = 0;
+                                 for (auto _ : state)
+                                   cpu = cpu_seconds_of([&] { state.SetIterationTime(seconds_of(x, options)); });
+                                 state.counters["cpu_s"] = cpu;
+                                 state.counters["times_oracle"] = cpu / oracle;
                                  state.counters["errors_s"] = errors;
+                                 state.counters["goal_" + goal.first] = goal.second;
                                })
       ->UseManualTime()
       ->MeasureProcessCPUTime()
@@ -59,16 +79,16 @@ void time_check(const std::string& name, bool power, double goal, Make make) {
       ->Unit(benchmark::kSecond);
 }
 
-pair_to_judge of_the_usual_size(op_kind op, const std::string& plan_name) {
+pair_to_judge of_size(op_kind op, const std::string& plan_name, std::size_t tokens, std::size_t heads, std::size_t dim) {
   generation g;
   g.regime = "regbench";
   g.op = op;
   g.batch = 1;
-  g.tokens = 4096;
-  g.key_dim = 128;
-  g.value_dim = 128;
-  g.key_heads = 4;
-  g.value_heads = 4;
+  g.tokens = tokens;
+  g.key_dim = dim;
+  g.value_dim = dim;
+  g.key_heads = heads;
+  g.value_heads = heads;
   pair_to_judge x{generate(g), {}};
   const plan kept = plan_named(plan_name);
   emulation_options how;
@@ -77,6 +97,8 @@ pair_to_judge of_the_usual_size(op_kind op, const std::string& plan_name) {
   x.r.kernel = kept.kernels.front();
   return x;
 }
+
+pair_to_judge of_the_usual_size(op_kind op, const std::string& plan_name) { return of_size(op, plan_name, 4096, 4, 128); }
 
 void time_gradients(const std::string& name, op_kind op, const std::string& plan_name) {
   benchmark::RegisterBenchmark(("check/" + name + "/gradients/no_power").c_str(),
@@ -118,11 +140,13 @@ pair_to_judge recorded(const fs::path& folder, const std::string& name, const st
 
 int main(int argc, char** argv) {
   for (const bool power : {false, true}) {
-    const double goal = power ? 60 : 15;
+    const std::pair<std::string, double> goal{"times_oracle", power ? 12 : 6};
     time_check("T4096_H4_K128_V128/gdn", power, goal,
                [] { return of_the_usual_size(op_kind::gated_delta_rule, "fla-chunk-gdn"); });
     time_check("T4096_H4_K128_V128/kda", power, goal, [] { return of_the_usual_size(op_kind::kda, "fla-chunk-kda"); });
   }
+  time_check("T256_H2_K64_V64/gdn", true, {"cpu_s", 0.5},
+             [] { return of_size(op_kind::gated_delta_rule, "fla-chunk-gdn", 256, 2, 64); });
   time_gradients("T4096_H4_K128_V128/gdn", op_kind::gated_delta_rule, "fla-chunk-gdn");
   time_gradients("T4096_H4_K128_V128/kda", op_kind::kda, "fla-chunk-kda");
   const char* const other = std::getenv("DELTAPROOF_RECORDINGS");
@@ -131,7 +155,7 @@ int main(int argc, char** argv) {
     const std::string name = entry["case"];
     for (const char* path : {"chunk", "recurrent", "ref64"}) {
       if (!fs::exists(folder / (name + "." + path + ".safetensors"))) continue;
-      time_check(name + "." + path, true, 5, [=] { return recorded(folder, name, path); });
+      time_check(name + "." + path, true, {"cpu_s", 5}, [=] { return recorded(folder, name, path); });
     }
   }
   benchmark::Initialize(&argc, argv);
