@@ -48,10 +48,4 @@ struct chunk_arithmetic {
 /// Throws: domain_error for an unknown name.
 [[nodiscard]] const chunk_arithmetic& arithmetic_named(std::string_view name);
 
-// One for each translation unit that instantiates the forms.
-[[nodiscard]] std::span<const chunk_arithmetic> half_arithmetics();
-[[nodiscard]] std::span<const chunk_arithmetic> wide_arithmetics();
-[[nodiscard]] std::span<const chunk_arithmetic> inverse_arithmetics();
-[[nodiscard]] std::span<const chunk_arithmetic> native_arithmetics();
-
 }  // namespace deltaproof::detail::chunks

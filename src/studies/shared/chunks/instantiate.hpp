@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Makes the table entry of one arithmetic: `entry<A, D, M>(name, what)` instantiates the chunkwise form (inverse: diagonal
-// blocks in D, merges in M) and the recurrence in A's accumulator. Included by a few translation units only.
+// blocks in D, merges in M) and the recurrence in A's accumulator.
 #pragma once
 
 #include <string>
