@@ -34,7 +34,6 @@ struct NumTraits<wide> : GenericNumTraits<wide> {
 }  // namespace Eigen
 
 #include <Eigen/Eigenvalues>
-#include <Eigen/SVD>
 
 namespace deltaproof {
 namespace {
@@ -62,15 +61,10 @@ bool all_finite(std::span<const S> values) {
   return std::all_of(values.begin(), values.end(), [](const S& x) { return isfinite(x); });
 }
 
-template <class S>
-void require_square(const matrix<S>& a, const char* who) {
-  if (a.rows() != a.cols()) throw shape_error(std::string(who) + ": the matrix is " + shape_text(a) + "; it must be square");
-}
-
-/// Q^T A Q with zeros below the first subdiagonal; tridiagonal up to rounding where A is symmetric. Eigen's own
+/// Q^T A Q of a symmetric A, tridiagonal up to rounding. Eigen's own
 /// reduction also accumulates Q, whose blocked products would triple the compile time of this file.
 template <class S>
-dense<S> hessenberg(dense<S> a) {
+dense<S> tridiagonal(dense<S> a) {
   const Eigen::Index d = a.rows();
   Eigen::Matrix<S, Eigen::Dynamic, 1> workspace(d);
   for (Eigen::Index k = 0; k + 2 < d; ++k) {
@@ -87,64 +81,10 @@ dense<S> hessenberg(dense<S> a) {
   return a;
 }
 
-/// Both eigenvalues of the 2 x 2 diagonal block at (i, i) of a real Schur form.
-template <class S>
-std::pair<eigenvalue<S>, eigenvalue<S>> block_eigenvalues(const dense<S>& t, Eigen::Index i) {
-  using std::abs;
-  using std::max;
-  using std::sqrt;
-  const S half_difference = (t(i, i) - t(i + 1, i + 1)) / S(2);
-  const S upper = t(i, i + 1);
-  const S lower = t(i + 1, i);
-  const S centre = t(i + 1, i + 1) + half_difference;
-  const S largest = max(abs(half_difference), max(abs(upper), abs(lower)));
-  const S p = half_difference / largest;
-  const S discriminant = p * p + (upper / largest) * (lower / largest);
-  const S root = largest * sqrt(abs(discriminant));
-  if (discriminant < S(0)) return {{centre, root}, {centre, -root}};
-  return {{centre + root, S(0)}, {centre - root, S(0)}};
-}
-
-template <class S>
-std::vector<eigenvalue<S>> general(const matrix<S>& a) {
-  using std::isfinite;
-  require_square(a, "eigenvalues");
-  const std::size_t d = a.rows();
-  if (d == 0) return {};
-  const std::vector<eigenvalue<S>> unknown(d, {not_a_number<S>(), not_a_number<S>()});
-  if (!all_finite(a.entries())) return unknown;
-  Eigen::RealSchur<dense<S>> schur(static_cast<Eigen::Index>(d));
-  schur.computeFromHessenberg(hessenberg(to_eigen(a)), dense<S>(), false);
-  if (schur.info() != Eigen::Success) return unknown;
-  const dense<S>& t = schur.matrixT();
-  std::vector<eigenvalue<S>> result;
-  result.reserve(d);
-  for (Eigen::Index i = 0; i < t.rows(); ++i) {
-    if (i + 1 < t.rows() && t(i + 1, i) != S(0)) {
-      const auto [first, second] = block_eigenvalues<S>(t, i++);
-      result.push_back(first);
-      result.push_back(second);
-    } else {
-      result.push_back({t(i, i), S(0)});
-    }
-  }
-  for (const eigenvalue<S>& value : result) {
-    if (!isfinite(value.re) || !isfinite(value.im)) return unknown;  // entries near overflow
-  }
-  std::sort(result.begin(), result.end(), [](const eigenvalue<S>& x, const eigenvalue<S>& y) {
-    const S left = x.re * x.re + x.im * x.im;
-    const S right = y.re * y.re + y.im * y.im;
-    if (left != right) return left > right;
-    if (x.re != y.re) return x.re > y.re;
-    return x.im > y.im;
-  });
-  return result;
-}
-
 template <class S>
 std::vector<S> symmetric(const matrix<S>& a) {
-  require_square(a, "symmetric_eigenvalues");
   const std::size_t d = a.rows();
+  if (d != a.cols()) throw shape_error("symmetric_eigenvalues: the matrix is " + shape_text(a) + "; it must be square");
   if (d == 0) return {};
   bool finite = true;
   for (std::size_t i = 0; i < d; ++i) finite = finite && all_finite(a.row(i).first(i + 1));
@@ -152,24 +92,33 @@ std::vector<S> symmetric(const matrix<S>& a) {
   if (!finite) return unknown;
   dense<S> full = to_eigen(a);
   full.template triangularView<Eigen::StrictlyUpper>() = full.transpose();
-  const dense<S> reduced = hessenberg(std::move(full));
+  const dense<S> reduced = tridiagonal(std::move(full));
   Eigen::SelfAdjointEigenSolver<dense<S>> solver(static_cast<Eigen::Index>(d));
   solver.computeFromTridiagonal(reduced.diagonal(), reduced.diagonal(-1), Eigen::EigenvaluesOnly);
   if (solver.info() != Eigen::Success) return unknown;
   return {solver.eigenvalues().data(), solver.eigenvalues().data() + d};
 }
 
+/// The eigenvalues of [0 A; A^T 0] are the singular values of A, their negatives, and zeros.
 template <class S>
 std::vector<S> singular(const matrix<S>& a) {
-  const std::size_t count = std::min(a.rows(), a.cols());
-  if (count == 0) return {};
-  if (!all_finite(a.entries())) return std::vector<S>(count, not_a_number<S>());
-  // Zero rows or columns make it square and add zeros to the end of the spectrum.
-  const auto side = static_cast<Eigen::Index>(std::max(a.rows(), a.cols()));
-  dense<S> square = dense<S>::Zero(side, side);
-  square.topLeftCorner(static_cast<Eigen::Index>(a.rows()), static_cast<Eigen::Index>(a.cols())) = to_eigen(a);
-  const Eigen::JacobiSVD<dense<S>, Eigen::NoQRPreconditioner> svd(square);
-  return {svd.singularValues().data(), svd.singularValues().data() + count};
+  using std::abs;
+  using std::ilogb;
+  using std::ldexp;
+  S largest = 0;
+  for (const S& x : a.entries()) largest = abs(x) > largest ? S(abs(x)) : largest;
+  const bool scaled = largest > S(0) && largest <= (std::numeric_limits<S>::max)();
+  const S scale = scaled ? S(ldexp(S(1), static_cast<int>(ilogb(largest)))) : S(1);  // squares neither overflow nor vanish
+  const std::size_t side = a.rows() + a.cols();
+  matrix<S> both(side, side);
+  for (std::size_t i = 0; i < a.rows(); ++i) {
+    for (std::size_t j = 0; j < a.cols(); ++j) both(a.rows() + j, i) = a(i, j) / scale;
+  }
+  std::vector<S> values = symmetric(both);
+  std::reverse(values.begin(), values.end());
+  values.resize(std::min(a.rows(), a.cols()));
+  for (S& x : values) x = x < S(0) ? S(0) : S(x * scale);  // below 0 by rounding
+  return values;
 }
 
 template <class S>
@@ -180,8 +129,6 @@ S norm(const matrix<S>& a) {
 
 }  // namespace
 
-std::vector<eigenvalue<double>> eigenvalues(const matrix<double>& a) { return general(a); }
-std::vector<eigenvalue<wide>> eigenvalues(const matrix<wide>& a) { return general(a); }
 std::vector<double> symmetric_eigenvalues(const matrix<double>& a) { return symmetric(a); }
 std::vector<wide> symmetric_eigenvalues(const matrix<wide>& a) { return symmetric(a); }
 std::vector<double> singular_values(const matrix<double>& a) { return singular(a); }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,6 +38,11 @@ const inverse_method forward = inverse_named("forward");
 
 std::span<const double> key(const std::vector<double>& keys, std::size_t r, std::size_t dim) {
   return std::span(keys).subspan(r * dim, dim);
+}
+
+double largest_eigenvalue(const matrix<double>& m) {
+  const auto d = static_cast<Eigen::Index>(m.rows());
+  return Eigen::Map<const Eigen::MatrixXd>(m.data(), d, d).eigenvalues().cwiseAbs().maxCoeff();  // those of the transpose
 }
 
 double cosine(std::span<const double> a, std::span<const double> b) {
@@ -150,8 +156,7 @@ TEST(chunk_transition, radius_and_norm_are_those_of_the_eigensolver) {
   for (const std::size_t d : {std::size_t{1}, std::size_t{5}, std::size_t{20}}) {
     matrix<double> m(d, d);
     for (double& x : m.entries()) x = random.normal();
-    const auto largest = eigenvalues(m)[0];
-    EXPECT_NEAR(spectral_radius(m), std::hypot(largest.re, largest.im), 1e-7 * std::hypot(largest.re, largest.im));
+    EXPECT_NEAR(spectral_radius(m), largest_eigenvalue(m), 1e-7 * largest_eigenvalue(m));
     EXPECT_NEAR(spectral_norm_by_squaring(m), spectral_norm(m), 1e-6 * spectral_norm(m));
   }
   EXPECT_EQ(spectral_radius(matrix<double>(2, 2, std::vector<double>{0, 1, 0, 0})), 0);
@@ -164,8 +169,8 @@ TEST(chunk_transition, chunk_radius_is_that_of_the_whole_matrix) {
     for (const key_kind kind : {key_kind::fresh, key_kind::cosine_999, key_kind::repeated}) {
       const auto s = make_sequence(kind, {2, 2}, rows, 16, 1, 0, 1);
       const auto run = arithmetic_named("bf16 native").chunkwise(s, rows, forward);
-      const auto largest = eigenvalues(realised_transition(s, run.w, 0, rows))[0];
-      EXPECT_NEAR(chunk_radius(s, run.w, 0, rows, 30), std::hypot(largest.re, largest.im), 1e-5) << rows << ' ' << name_of(kind);
+      const double largest = largest_eigenvalue(realised_transition(s, run.w, 0, rows));
+      EXPECT_NEAR(chunk_radius(s, run.w, 0, rows, 30), largest, 1e-5) << rows << ' ' << name_of(kind);
     }
   }
 }
