@@ -35,23 +35,22 @@ deltaproof_group(deltaproof_engines faults_of_gradients referee/backward_stages 
   referee/gradients_judge referee/place_cost)
 deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/reach)
 
-# What runs once a verdict.
+# What runs once a verdict. Files that read JSON go together, and so do those that read TOML: a unit that does costs five seconds more.
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
-deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml)
+deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml sweep/campaign_toml)
 deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_law inputs/regime_laws)
 deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
 deltaproof_group(deltaproof_plain exchange files/exchange files/exchange_write files/slice files/state_exchange files/view)
 deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)
-deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_unread check/check_gradients)
-deltaproof_group(deltaproof_plain views check/check_text check/check_views check/invariant_views check/suite_views)
+deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_text check/check_unread check/check_gradients)
+deltaproof_group(deltaproof_plain views check/advise_views check/check_views check/invariant_set check/invariant_views
+  check/record_json check/suite_views check/witness check/witness_files)
 deltaproof_group(deltaproof_plain invariant check/invariant check/invariant_packing check/invariant_parts
   check/invariant_same check/invariant_states)
-deltaproof_group(deltaproof_plain exchanges check/invariant_cp check/invariant_flush check/invariant_set check/state_equations)
+deltaproof_group(deltaproof_plain exchanges check/invariant_cp check/invariant_flush check/state_equations)
 deltaproof_group(deltaproof_plain identities check/gradient_identities check/identity_equations)
-deltaproof_group(deltaproof_plain advise check/advise check/advise_chunks check/advise_states check/advise_views)
-deltaproof_group(deltaproof_plain campaign sweep/campaign sweep/campaign_toml sweep/folder sweep/shard)
-deltaproof_group(deltaproof_plain sweep sweep/merge sweep/merge_views sweep/task sweep/workers)
-deltaproof_group(deltaproof_plain witness check/record_json check/witness check/witness_files)
+deltaproof_group(deltaproof_plain advise check/advise check/advise_chunks check/advise_states)
+deltaproof_group(deltaproof_plain sweep sweep/campaign sweep/folder sweep/merge sweep/merge_views sweep/shard sweep/task sweep/workers)
 deltaproof_group(deltaproof_plain suite support/nearest_name check/request check/suite)
 deltaproof_group(deltaproof_plain inverses inverse/inverse_runs_16_bit inverse/inverse_runs_mixed inverse/inverse_runs_wide)
 deltaproof_group(deltaproof_plain referee referee/epsilon referee/faults referee/judging referee/referee referee/suspects)

@@ -10,6 +10,7 @@
 #include "check/check_parts.hpp"
 #include "check/record_json.hpp"
 #include "deltaproof/check/check.hpp"
+#include "files/text_hash.hpp"
 #include "support/json_number.hpp"
 #include "support/printable.hpp"
 #include "support/text.hpp"
@@ -293,13 +294,11 @@ void conformance_json(const check_report& report, json& j) {
   }
 }
 
-using check_detail::sha256_of;
-
 /// The options, and beside the name of the judged plan its text.
 void record_json(const check_record& record, json& j) {
   for (const plan_source& source : record.plans) {
     if (!j["plan"].is_object() || j["plan"]["name"] != source.name || j["plan"].contains("text")) continue;
-    j["plan"]["sha256"] = sha256_of(source.text);
+    j["plan"]["sha256"] = sha256_hex(source.text);
     j["plan"]["text"] = source.text;
   }
   j["options"] = check_detail::json_of(record);

@@ -3,17 +3,13 @@
 
 #include "check/record_json.hpp"
 
-#include <span>
-
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/errors.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof::check_detail {
 
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
-
-std::string sha256_of(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
 
 json json_of(const check_record& record) {
   const judging& judge = record.judge;
@@ -27,7 +23,7 @@ json json_of(const check_record& record) {
   for (const plan_source& source : record.plans) {
     plans.push_back({{"name", source.name},
                      {"path", source.path.empty() ? json(nullptr) : json(source.path)},
-                     {"sha256", sha256_of(source.text)},
+                     {"sha256", sha256_hex(source.text)},
                      {"text", source.text}});
   }
   return {{"no_plan", record.no_plan},
@@ -72,7 +68,7 @@ check_record record_of(const json& o, const fs::path& file) {
   for (const json& p : key_of(o, "plans", file)) {
     const plan_source source{p.at("name").get<std::string>(), p.at("path").is_null() ? "" : p.at("path").get<std::string>(),
                              p.at("text").get<std::string>()};
-    if (sha256_of(source.text) != p.at("sha256").get<std::string>())
+    if (sha256_hex(source.text) != p.at("sha256").get<std::string>())
       throw format_error(file.string() + ": the text of plan " + in_quotes(source.name) +
                          " does not have its sha256; the file has changed");
     out.plans.push_back(source);

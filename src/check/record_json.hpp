@@ -12,9 +12,6 @@
 
 namespace deltaproof::check_detail {
 
-/// SHA-256 of a text in lower-case hexadecimal.
-[[nodiscard]] std::string sha256_of(const std::string& text);
-
 [[nodiscard]] nlohmann::ordered_json json_of(const check_record& record);
 /// Throws: format_error that names `file` where a key is missing, a bound is none or a plan's text has another hash.
 [[nodiscard]] check_record record_of(const nlohmann::ordered_json& options, const std::filesystem::path& file);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "deltaproof/check/witness.hpp"
+#include "files/text_hash.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 
@@ -176,7 +177,7 @@ void judge_case(const problem& p, const std::string& sha256, const notes_list& n
   if (report.conformance) {
     out.plan = report.conformance->plan;
     const auto judged_by = std::find_if(sources.begin(), sources.end(), [&](const plan_source& x) { return x.name == out.plan; });
-    if (judged_by != sources.end()) out.plan_sha256 = sha256_hex(std::as_bytes(std::span(judged_by->text)));
+    if (judged_by != sources.end()) out.plan_sha256 = sha256_hex(judged_by->text);
     out.first_bad_stage = report.conformance->first_bad_stage;
     out.first_bad_is_stage = report.conformance->first_bad_is_stage;
     out.shares = shares_of(*report.conformance);

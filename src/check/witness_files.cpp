@@ -13,6 +13,7 @@
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
+#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
@@ -23,8 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> witness_files{"problem.safetensors", "result.safetensors", "plan.toml", "verdict.json",
                                                         "README.txt"};
-
-using check_detail::sha256_of;
 
 json json_of(std::string_view text, const fs::path& file) {
   detail::require_shallow_json(text, file.string());
@@ -137,7 +136,7 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
   for (const plan_source& source : v.identity.record->plans) {
     if (!source.path.empty()) {
       const fs::path file = located(source.path, v.file);
-      require_hash(file, sha256_of(read_file(file, plan_limit)), sha256_of(source.text));
+      require_hash(file, sha256_hex(read_file(file, plan_limit)), sha256_hex(source.text));
       continue;
     }
     std::string_view now;
@@ -200,7 +199,7 @@ void write_witness(const fs::path& where, const small_failure& kept, const check
     identity.result_path = "result.safetensors";
     identity.reproduce = "deltaproof replay " + folder.string();
     const std::string given = problem_bytes(kept.given);
-    identity.problem_sha256 = sha256_of(given);
+    identity.problem_sha256 = sha256_hex(given);
     write_file(part / identity.problem_path, given);
     result gave = kept.gave;
     gave.problem_sha256 = identity.problem_sha256;
@@ -237,7 +236,7 @@ recorded_verdict read_verdict(const fs::path& where) {
   recorded_verdict out = parse_verdict(read_file(file, verdict_limit), file);
   if (!out.plan_sha256.empty()) {
     const fs::path plan = file.parent_path() / "plan.toml";
-    require_hash(plan, sha256_of(read_file(plan, plan_limit)), out.plan_sha256);
+    require_hash(plan, sha256_hex(read_file(plan, plan_limit)), out.plan_sha256);
   }
   return out;
 }

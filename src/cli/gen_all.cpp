@@ -10,6 +10,7 @@
 
 #include "cli/gen_folder.hpp"
 #include "deltaproof/files/exchange.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof::cli {
 namespace {
@@ -103,7 +104,7 @@ int run_gen_all(const gen_all_arguments& args, const common_options& common) {
         problem p = generate(completed);
         const std::string note = std::exchange(p.note, "");
         // A regime that is about its gate is another regime under an op without one.
-        const auto [known, fresh] = same.try_emplace(hash_of(problem_bytes(p)), name);
+        const auto [known, fresh] = same.try_emplace(sha256_hex(problem_bytes(p)), name);
         if (!fresh) {
           skipped.push_back({name, "the same tensors as " + known->second});
           continue;

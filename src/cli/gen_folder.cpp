@@ -5,19 +5,16 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof::cli {
 
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
-
-std::string hash_of(std::string_view bytes) { return sha256_hex(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
 std::vector<std::string> earlier_files(const fs::path& folder) {
   const auto refuse = [&](const std::string& why) {
@@ -41,7 +38,7 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
   for (const std::string& name : found) {
     if (name == manifest_name && ours) continue;
     if (!ours || !manifest["files"].contains(name)) throw refuse("holds " + in_quotes(name) + ", which gen did not write");
-    if (!fs::is_regular_file(fs::symlink_status(folder / name)) || manifest["files"][name] != hash_of(contents(name))) {
+    if (!fs::is_regular_file(fs::symlink_status(folder / name)) || manifest["files"][name] != sha256_hex(contents(name))) {
       throw refuse("holds " + in_quotes(name) + ", which was changed since");
     }
   }
@@ -61,7 +58,7 @@ unfinished_folder::~unfinished_folder() {
 
 void unfinished_folder::add(const std::string& name, std::string_view bytes) {
   write_file(path_ / name, bytes);
-  files_[name] = hash_of(bytes);
+  files_[name] = sha256_hex(bytes);
 }
 
 void unfinished_folder::finish(const std::vector<std::string>& earlier, const std::string& more) {

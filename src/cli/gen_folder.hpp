@@ -16,9 +16,6 @@ namespace deltaproof::cli {
 inline constexpr const char* manifest_name = "manifest.json";
 inline constexpr const char* manifest_schema = "deltaproof.manifest/1";
 
-/// SHA-256 in lower-case hexadecimal.
-[[nodiscard]] std::string hash_of(std::string_view bytes);
-
 /// The files of an earlier `gen`. Throws: format_error if the folder holds anything else, or one of them was changed.
 [[nodiscard]] std::vector<std::string> earlier_files(const std::filesystem::path& folder);
 

@@ -16,6 +16,7 @@
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
 #include "deltaproof/sweep/merge.hpp"
+#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::cli {
@@ -36,7 +37,7 @@ struct merge_arguments {
 std::string build_of_this() {
   constexpr size_limit program_limit{"this program", std::size_t{1} << 32};
   const std::string bytes = read_file("/proc/self/exe", program_limit);
-  return DELTAPROOF_VERSION " " + sha256_hex(std::as_bytes(std::span(bytes))).substr(0, 16);
+  return DELTAPROOF_VERSION " " + sha256_hex(bytes).substr(0, 16);
 }
 
 /// "0,5,7-9"

@@ -8,6 +8,7 @@
 
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/write_file.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof {
 namespace {
@@ -106,7 +107,7 @@ std::pair<std::filesystem::path, std::filesystem::path> record(const std::filesy
   }
   const std::string given = problem_bytes(p);
   result stamped = r;
-  stamped.problem_sha256 = sha256_hex(std::as_bytes(std::span(given)));
+  stamped.problem_sha256 = sha256_hex(given);
   const std::string gave = result_bytes(stamped);
   file_batch both;
   both.add(problem_file, given);

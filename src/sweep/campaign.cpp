@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <span>
 
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/read_file.hpp"
+#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
@@ -25,8 +24,6 @@ std::vector<std::pair<std::string, std::string>> parts_of(std::string_view point
   }
   return out;
 }
-
-std::string sha256_of(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))); }
 
 }  // namespace
 
@@ -90,9 +87,9 @@ sweep_task campaign::task(std::uint64_t index) const {
   std::string key = "deltaproof.task/1\n" + build + "\n" + out.line + "\n" + inputs;
   for (const std::string& named : {out.on("plan"), out.on("against").empty() ? out.plan : out.on("against")}) {
     const auto own = plan_texts.find(named);
-    if (own != plan_texts.end()) key += sha256_of(own->second) + "\n";
+    if (own != plan_texts.end()) key += sha256_hex(own->second) + "\n";
   }
-  out.key = sha256_of(key).substr(0, 32);
+  out.key = sha256_hex(key).substr(0, 32);
   return out;
 }
 

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
 #include "deltaproof/sweep/sweep.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof {
 namespace {
@@ -29,8 +28,6 @@ std::string word_in(const json& j, const char* key) {
   return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string hash_of(std::string_view text) { return sha256_hex(std::as_bytes(std::span(text.data(), text.size()))); }
-
 format_error of_another_build(const fs::path& file, const std::string& made, const std::string& ours) {
   return format_error(file.string() + ": made by build " + in_quotes(made) + ", and this is build " + in_quotes(ours) +
                       "; take a new folder for each build");
@@ -39,7 +36,7 @@ format_error of_another_build(const fs::path& file, const std::string& made, con
 }  // namespace
 
 std::string sealed(std::string_view schema, std::string_view payload) {
-  const std::string hash = sha256_hex(std::as_bytes(std::span(payload.data(), payload.size())));
+  const std::string hash = sha256_hex(payload);
   return "{\"schema\":\"" + std::string(schema) + "\",\"bytes\":" + std::to_string(payload.size()) + ",\"sha256\":\"" + hash +
          "\",\"result\":" + std::string(payload) + "}\n";
 }
@@ -99,7 +96,7 @@ void sweep_folder::take_proposals(campaign& c) const {
   if (!payload || !j.is_object() || !j.contains("proposals") || !j["proposals"].is_array())
     throw format_error(file.string() + ": was changed or cut short; remove it, and start the search again: results are kept");
   if (word_in(j, "build") != c.build) throw of_another_build(file, word_in(j, "build"), c.build);
-  if (word_in(j, "campaign") != hash_of(c.text))
+  if (word_in(j, "campaign") != sha256_hex(c.text))
     throw format_error(file.string() + ": the proposals of another text of this campaign; take a new folder for each search");
   for (const json& one : j["proposals"]) c.propose(word_in(one, "by"), word_in(one, "point"));
 }
@@ -107,7 +104,7 @@ void sweep_folder::take_proposals(campaign& c) const {
 void sweep_folder::keep_proposals(const campaign& c) const {
   json list = json::array();
   for (const proposal& p : c.proposals) list.push_back({{"by", p.by}, {"point", p.point}});
-  const json j{{"build", c.build}, {"campaign", hash_of(c.text)}, {"proposals", std::move(list)}};
+  const json j{{"build", c.build}, {"campaign", sha256_hex(c.text)}, {"proposals", std::move(list)}};
   write_file(folder_ / "proposals.json", sealed(proposals_schema, j.dump()));
 }
 

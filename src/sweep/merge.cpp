@@ -10,8 +10,8 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/support/read_file.hpp"
+#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
@@ -59,7 +59,7 @@ class merger {
     out_.build = c_.build;
     std::string all = c_.text;
     for (const auto& [name, text] : c_.plan_texts) all += '\0' + name + '\0' + text;
-    out_.campaign_sha256 = sha256_hex(std::as_bytes(std::span(all)));
+    out_.campaign_sha256 = sha256_hex(all);
     for (const campaign_axis& a : c_.axes) {
       if (a.name == "point") continue;
       out_.axes.emplace_back(a.name, std::vector<std::pair<std::string, sweep_tally>>());

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/emulate/emulate.hpp"
@@ -11,14 +10,13 @@
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/referee/inverse_cost.hpp"
 #include "deltaproof/sweep/sweep.hpp"
+#include "files/text_hash.hpp"
 #include "support/json_number.hpp"
 
 namespace deltaproof {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-std::string hash_of(std::string_view bytes) { return sha256_hex(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
 /// A combination of axes that is no problem, or that the plan does not cover.
 struct no_such_task : error {
@@ -101,7 +99,7 @@ judged_pair drawn_pair(const campaign& c, const sweep_task& t, const std::atomic
   try {
     judged_pair out;
     out.p = generate(generation_of(t));
-    out.problem_sha256 = hash_of(problem_bytes(out.p));
+    out.problem_sha256 = sha256_hex(problem_bytes(out.p));
     const emulated_kernel k = kernel_of(c, t);
     require_fit(k.declared, out.p, k.path, k.chunk);
     out.r = run_kernel(k, out.p, out.problem_sha256, stop);

@@ -9,14 +9,12 @@
 #include <utility>
 
 #include "deltaproof/check/request.hpp"
-#include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
+#include "files/text_hash.hpp"
 
 namespace deltaproof::testing {
 namespace {
-
-std::string hash_of(const std::string& bytes) { return sha256_hex(std::as_bytes(std::span(bytes))); }
 
 trial_answer checked(const problem& p, const result& r, const trial_options& options, check_request asked) {
   const std::vector<tensor_bound> bounds = std::exchange(asked.judge, options.judge).bounds;
@@ -25,8 +23,8 @@ trial_answer checked(const problem& p, const result& r, const trial_options& opt
   asked.witness = options.witness.value_or("");
   asked.replace_witness = true;
   check_identity identity;
-  identity.problem_sha256 = hash_of(problem_bytes(p));
-  identity.result_sha256 = hash_of(result_bytes(r));
+  identity.problem_sha256 = sha256_hex(problem_bytes(p));
+  identity.result_sha256 = sha256_hex(result_bytes(r));
   const answered_check answered = answer(p, r, asked, std::move(identity));
   trial_answer out;
   out.judged = answered.report.judged;
@@ -145,7 +143,7 @@ trial::trial(problem p, trial_options options, std::string expects, std::string 
 
 const trial_answer& trial::operator()(const result& got, const std::filesystem::path& usual_witness) {
   validate(got, given_, "result");
-  const std::string hash = hash_of(result_bytes(got));
+  const std::string hash = sha256_hex(result_bytes(got));
   if (hash == last_) return last_answer_;
   trial_options options = options_;
   if (!options.witness) options.witness = usual_witness;
