@@ -10,7 +10,7 @@
 #include "check/check_parts.hpp"
 #include "check/record_json.hpp"
 #include "deltaproof/check/check.hpp"
-#include "files/text_hash.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "support/json_number.hpp"
 #include "support/printable.hpp"
 #include "support/text.hpp"

@@ -3,8 +3,8 @@
 
 #include "check/record_json.hpp"
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/errors.hpp"
-#include "files/text_hash.hpp"
 
 namespace deltaproof::check_detail {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "deltaproof/check/witness.hpp"
-#include "files/text_hash.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
 

@@ -10,10 +10,10 @@
 #include "check/record_json.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/witness.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
-#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {

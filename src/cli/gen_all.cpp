@@ -10,7 +10,7 @@
 
 #include "cli/gen_folder.hpp"
 #include "deltaproof/files/exchange.hpp"
-#include "files/text_hash.hpp"
+#include "deltaproof/files/text_hash.hpp"
 
 namespace deltaproof::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
-#include "files/text_hash.hpp"
 
 namespace deltaproof::cli {
 

@@ -13,10 +13,10 @@
 #include "cli/progress.hpp"
 #include "cli/sweep_kinds.hpp"
 #include "cli/terminal.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
 #include "deltaproof/sweep/merge.hpp"
-#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::cli {

@@ -6,9 +6,9 @@
 #include <span>
 #include <system_error>
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/write_file.hpp"
-#include "files/text_hash.hpp"
 
 namespace deltaproof {
 namespace {

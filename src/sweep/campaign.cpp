@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/read_file.hpp"
-#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {

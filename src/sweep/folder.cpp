@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
 #include "deltaproof/sweep/sweep.hpp"
-#include "files/text_hash.hpp"
 
 namespace deltaproof {
 namespace {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/read_file.hpp"
-#include "files/text_hash.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {

@@ -7,10 +7,10 @@
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/referee/inverse_cost.hpp"
 #include "deltaproof/sweep/sweep.hpp"
-#include "files/text_hash.hpp"
 #include "support/json_number.hpp"
 
 namespace deltaproof {

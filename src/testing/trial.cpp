@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "deltaproof/check/request.hpp"
+#include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"
-#include "files/text_hash.hpp"
 
 namespace deltaproof::testing {
 namespace {

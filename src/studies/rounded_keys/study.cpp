@@ -11,7 +11,6 @@
 #include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/study/grid.hpp"
-#include "studies/chunk_stability/transition.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
@@ -136,7 +135,9 @@ void add_chunks(const run_options& options, results& r) {
       [&](double beta, std::size_t draw) -> frame_row {
         const auto s = run_of(repetition::repeated, beta, chunk, seed_of(options, draw));
         const auto run = chunks::arithmetic_named("bf16").chunkwise(s, chunk, inverse_named("forward16+block"));
-        return {std::fabs(detail::chunk_stability::eigenvalue_along_key(s, run.w, 0, chunk))};
+        double overlap = 0;
+        for (std::size_t i = 0; i < run.w.size(); ++i) overlap += run.w.data()[i] * s.k[i];
+        return {std::fabs(1 - overlap)};
       },
       betas, draws(1000, 4000));
   all.derive("explodes", [](const auto& row) { return row.number("along") >= explodes_at; });

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
+//
+// After including this you can ask for the SHA-256 of a text as of bytes: sha256_hex("...").
 #pragma once
 
 #include <span>
