@@ -7,6 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "check/check_parts.hpp"
 #include "check/record_json.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/witness.hpp"
@@ -308,7 +309,7 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
   out.options.progress = how.progress;
   out.report = check(out.given, out.gave, out.options);
 
-  const std::string stage = out.report.conformance ? out.report.conformance->first_bad_stage : "";
+  const std::string stage = out.report.conformance ? check_detail::first_bad_of(*out.report.conformance) : "";
   const auto differs = [&](const char* what, const std::string& now, const std::string& was) {
     if (now != was)
       out.differences.push_back(std::string(what) + " is " + (now.empty() ? "none" : now) + " and was " +
