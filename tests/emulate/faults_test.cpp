@@ -115,7 +115,7 @@ plan_variant plan_for(const problem& p, path_kind path) {
   v.A.operand = p.gate_per_channel() ? narrowing{tf32, false} : narrowing{x, false};
   v.inverse.method = {diagonal_kind::forward, 8, merge_kind::block};
   v.inverse.store = x;
-  v.u = v.w = {{x, false}, fp32, x};
+  v.u = v.w = {{x, false}, fp32, x, {}};
   v.state.store = {x, false};
   v.v_new.store = x;
   v.v_new.update_operand = {x, false};
@@ -129,11 +129,11 @@ plan_variant fp64_plan(path_kind path) {
   v.path = path;
   v.chunk = path == path_kind::chunk ? C : 0;
   v.l2norm_compute = v.cumsum = v.beta = fp64;
-  v.A = {{fp64, false}, fp64, fp64};
+  v.A = {{fp64, false}, fp64, {}, fp64, {}};
   v.inverse.method = {diagonal_kind::forward, 8, merge_kind::block};
   v.inverse.operand = v.inverse.merge_operand = {fp64, false};
   v.inverse.accumulate = v.inverse.merge_accumulate = v.inverse.store = fp64;
-  v.u = v.w = {{fp64, false}, fp64, fp64};
+  v.u = v.w = {{fp64, false}, fp64, fp64, {}};
   v.state.accumulate = fp64;
   v.state.store = {fp64, false};
   v.v_new.store = fp64;
