@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/oracle/measure.hpp"
 #include "deltaproof/oracle/reference.hpp"

@@ -387,44 +387,17 @@ std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
   return out;
 }
 
-}  // namespace
+using best_of_stages = std::map<std::string, stage_measurement, std::less<>>;
 
-const stage_measurement* backward_stage_report::find(std::string_view name) const {
-  const auto found = std::find_if(stages.begin(), stages.end(), [&](const stage_measurement& m) { return m.name == name; });
-  return found == stages.end() ? nullptr : &*found;
-}
-
-const stage_measurement* backward_stage_report::first_bad() const {
-  const auto found = std::find_if(stages.begin(), stages.end(), [](const stage_measurement& m) { return m.bad > 0; });
-  return found == stages.end() ? nullptr : &*found;
-}
-
-backward_stage_report measure_backward_stages(const plan& plan, const problem& p, const result& r, unsigned threads) {
-  if (!r.chunk_size) throw domain_error("measure_backward_stages: the result states no chunk_size; write it to the metadata");
-  const std::vector<plan_variant> alternatives = distinct(gradient_variants(plan, p, path_kind::chunk, *r.chunk_size));
-  if (alternatives.empty())
-    throw format_error("plan " + plan.name + " says nothing of gradients; add a section [backward] to it");
-  const stage_roundings roundings = roundings_of(plan, p, path_kind::chunk, *r.chunk_size);
-  const stored_tensors stored(r);
-  backward_stage_report report;
-  tallies_of empty;
-  for (const std::string_view stage : judged_backward_stages) {
-    if (stored.find(stage) == nullptr || (stage == "dg" && !p.g)) continue;
-    const std::string_view missing = missing_input(stage, stored, p), other = not_recomputed(stage, alternatives.front(), p);
-    if (!missing.empty() || !other.empty()) {
-      const std::string why = !other.empty() ? std::string(other) : std::string(missing) + " is not stored";
-      report.unjudged.push_back({std::string(stage), why, other.empty()});
-      continue;
-    }
-    empty.emplace(stage, tally(stored.find(stage)->element_format()));
-  }
+/// Measures the stages of `empty` by each alternative. `best` takes what leaves fewer elements beyond their bounds, and no more
+/// without one.
+void measure_all(const problem& p, const result& r, const stored_tensors& stored, const std::vector<plan_variant>& alternatives,
+                 const stage_roundings& roundings, const tallies_of& empty, unsigned threads, best_of_stages& best) {
   const std::vector<head_place> heads = every_head(p, *r.chunk_size);
-  std::map<std::string, stage_measurement, std::less<>> best;
+  const std::size_t group = p.value_heads() / p.key_heads();  // heads that share q and k follow each other
+  const arithmetic_errors errors(roundings);
   for (const plan_variant& v : alternatives) {
     std::vector<tallies_of> of_heads(heads.size(), empty);
-    // Heads that share q and k follow each other.
-    const std::size_t group = p.value_heads() / p.key_heads();
-    const arithmetic_errors errors(roundings);
     parallel_for(heads.size() / group, threads, [&](std::size_t i) {
       std::vector<std::unique_ptr<backward_head>> members;
       backward_group_rows shared(p, stored, v, errors, heads[i * group], of_heads[i * group]);
@@ -443,8 +416,49 @@ backward_stage_report measure_backward_stages(const plan& plan, const problem& p
       m.dtype = stored.find(stage)->dtype();
       m.rounding = v.name;
       const auto known = best.find(stage);
-      if (known == best.end() || m.bad < known->second.bad) best.insert_or_assign(stage, std::move(m));
+      if (known == best.end() || (m.bad < known->second.bad && m.unbounded <= known->second.unbounded))
+        best.insert_or_assign(stage, std::move(m));
     }
+  }
+}
+
+}  // namespace
+
+const stage_measurement* backward_stage_report::find(std::string_view name) const {
+  const auto found = std::find_if(stages.begin(), stages.end(), [&](const stage_measurement& m) { return m.name == name; });
+  return found == stages.end() ? nullptr : &*found;
+}
+
+const stage_measurement* backward_stage_report::first_bad() const {
+  const auto found = std::find_if(stages.begin(), stages.end(), [](const stage_measurement& m) { return m.bad > 0; });
+  return found == stages.end() ? nullptr : &*found;
+}
+
+backward_stage_report measure_backward_stages(const plan& plan, const problem& p, const result& r, unsigned threads) {
+  if (!r.chunk_size) throw domain_error("measure_backward_stages: the result states no chunk_size; write it to the metadata");
+  const std::vector<plan_variant> alternatives = distinct(gradient_variants(plan, p, path_kind::chunk, *r.chunk_size));
+  if (alternatives.empty())
+    throw format_error("plan " + plan.name + " says nothing of gradients; add a section [backward] to it");
+  stage_roundings roundings = roundings_of(plan, p, path_kind::chunk, *r.chunk_size);
+  const stored_tensors stored(r);
+  backward_stage_report report;
+  tallies_of empty;
+  for (const std::string_view stage : judged_backward_stages) {
+    if (stored.find(stage) == nullptr || (stage == "dg" && !p.g)) continue;
+    const std::string_view missing = missing_input(stage, stored, p), other = not_recomputed(stage, alternatives.front(), p);
+    if (!missing.empty() || !other.empty()) {
+      const std::string why = !other.empty() ? std::string(other) : std::string(missing) + " is not stored";
+      report.unjudged.push_back({std::string(stage), why, other.empty()});
+      continue;
+    }
+    empty.emplace(stage, tally(stored.find(stage)->element_format()));
+  }
+  best_of_stages best;
+  measure_all(p, r, stored, alternatives, roundings, empty, threads, best);
+  // As forward: decays may come from another copy of G than the stored one.
+  if (p.g && std::any_of(best.begin(), best.end(), [](const auto& one) { return one.second.bad > 0; })) {
+    roundings.other_gate_sums = true;
+    measure_all(p, r, stored, alternatives, roundings, empty, threads, best);
   }
   for (const std::string_view stage : judged_backward_stages) {
     if (const auto found = best.find(stage); found != best.end()) report.stages.push_back(found->second);

@@ -134,6 +134,8 @@ TEST(backward_faults, change_the_stage_they_name_and_none_before_it) {
         if ((name == "dh" || name == "dv2" || name == "dw") && place(f.stage) <= place("dw")) continue;
         // Where a rule makes the step, what is wrong in its gradient is wrong in that of k.
         if (name == "dk_hat" && f.stage == "dbeta" && at.p.rule != rule_kind::euler) continue;
+        // Rows that are not written are missing in every gradient at once; check comes to dv first.
+        if (f.name == "tail-gradients-unwritten" && (name == "dq_hat" || name == "dk_hat")) continue;
         EXPECT_EQ(wrong.backward_stages.at(name).to_doubles(), t.to_doubles())
             << f.name << " is said to show in " << f.stage << " and changes " << name << " of " << at.name;
       }

@@ -14,8 +14,13 @@
 
 namespace deltaproof::testing {
 
-/// Whether these kernels can be run on it: they compute no effective steps.
-inline bool is_native(const problem& p) { return p.rule == rule_kind::euler && p.beta_activation == activation_kind::none; }
+/// Whether the native kernel computes this problem, and rounds nowhere that the variant does not: it reads A, Ai, u, w, v_new and
+/// the state as they are stored.
+inline bool is_native(const problem& p, const plan_variant& v) {
+  const bool reads_stored = !v.A.read && !v.inverse.read && !v.u.read && !v.w.read && !v.v_new.state_operand &&
+                            !v.v_new.key_operand && !v.o.value_operand;
+  return p.rule == rule_kind::euler && p.beta_activation == activation_kind::none && reads_stored;
+}
 
 /// The result of such a kernel: the shapes, formats and names are those of an emulated result, every number its own.
 inline result native_run(const problem& p, const plan_variant& v, const native_style& style, bool stages) {

@@ -169,7 +169,7 @@ inline correct_result correct_run(const plan& declared, std::size_t index, build
   if (how == build::finer) leave_one_out(kept, draw);
   if (any && more.below(3) == 0) leave_one_out(kept, more);
   std::string by;
-  if (any && more.below(2) == 0 && is_native(out.p)) {
+  if (any && more.below(2) == 0 && is_native(out.p, all[which])) {
     const native_style style = drawn_style(more);
     out.r = native_run(out.p, kept, style, options.stages);
     by = ", natively: " + style.text();
