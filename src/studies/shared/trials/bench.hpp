@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 //
 // A case made ready to judge many results in: `make_bench(c)` generates its problem, runs the plan once and solves the truth
-// once; `emulated` makes further results of it. Checks through `options` share the draws of the plan.
+// once; `emulated` makes further results of it, with gradients where the case has cotangents. Checks through `options` share the
+// draws of the plan.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "deltaproof/check/check.hpp"
@@ -22,6 +25,7 @@ struct bench {
   reference truth;
   double o_error = 0;  ///< rms, of the correct run
   double state_error = 0;
+  std::map<std::string, double> gradient_errors;  ///< likewise, by name; empty where the case has no cotangents
   check_options options;
 };
 

@@ -88,6 +88,9 @@ std::string describe(const trial_case& c) {
   if (g.rule) text += " --rule " + std::string(name_of(*g.rule));
   if (g.beta) text += " --beta " + *g.beta;
   if (g.gate) text += " --gate " + *g.gate;
+  if (g.dtype) text += " --dtype " + std::string(name_of(*g.dtype));
+  if (g.initial_state) text += " --initial-state " + *g.initial_state;
+  if (g.cotangents) text += " --cotangents";
   return text + " --seed " + std::to_string(g.seed);
 }
 
