@@ -94,13 +94,13 @@ class worker {
     }
     return out;
   }
-  /// Waits for the process, which has ended or is about to.
-  std::string end() {
+  /// Waits for the process, which has ended or is about to: its status, as waitpid has it.
+  int end() {
     int status = 0;
     while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
     }
     process_ = -1;
-    return how_it_ended(status);
+    return status;
   }
 
   std::optional<sweep_task> at;
@@ -208,6 +208,7 @@ class driver {
   void hear(std::unique_ptr<worker>& w) {
     bool ended = false;
     const auto line = w->line(ended);
+    if (w->ready()) starts_lost_ = 0;
     if (line && w->at && line->starts_with(w->at->key)) {
       ++out_.ran;
       if (line->ends_with(" failed")) ++out_.failed;
@@ -223,7 +224,8 @@ class driver {
 
   /// A process that ended in a task: the task is tried again, last, or lost.
   void bury(std::unique_ptr<worker>& w) {
-    const std::string how = w->end();
+    const int status = w->end();
+    const std::string how = how_it_ended(status);
     const std::optional<sweep_task> at = w->at;
     const bool was_ready = w->ready();
     w.reset();
@@ -231,7 +233,9 @@ class driver {
       if (at) waiting_.push_back(at->index);
       return;
     }
-    if (!was_ready) throw format_error("sweep: a worker ended before its first task: " + how);
+    // A worker may be killed at any time, also while it starts. One that exits by itself then cannot work.
+    if (!was_ready && (!WIFSIGNALED(status) || ++starts_lost_ == most_tries))
+      throw format_error("sweep: a worker ended before its first task: " + how);
     if (!at) return;
     folder_.add_try(c_, *at, how);
     if (folder_.tries(at->key).size() >= most_tries) {
@@ -247,6 +251,7 @@ class driver {
   const sweep_options& options_;
   std::deque<std::uint64_t> waiting_;
   std::vector<std::unique_ptr<worker>> workers_;
+  std::size_t starts_lost_ = 0;  // workers in a row that were killed while they started
   sweep_outcome out_;
 };
 

@@ -238,14 +238,19 @@ std::vector<std::string> script(const std::filesystem::path& at, const std::stri
   return {"sh", at.string(), (at.parent_path() / "made").string(), (at.parent_path() / "results").string()};
 }
 
-TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
-  const campaign c = parsed(small);
-  std::filesystem::create_directories(path() / "made");
+/// What a `script` of `c` keeps: the judgement of every task, and the folders of its results.
+void make_results(const campaign& c, const std::filesystem::path& made, const sweep_folder& results) {
+  std::filesystem::create_directories(made);
   for (std::uint64_t i = 0; i < c.count(); ++i) {
     const sweep_task t = c.task(i);
-    write_file(path() / "made" / std::to_string(i), sealed(task_schema, run_task(c, t).value()));
-    std::filesystem::create_directories(folder().file_of(t.key).parent_path());
+    write_file(made / std::to_string(i), sealed(task_schema, run_task(c, t).value()));
+    std::filesystem::create_directories(results.file_of(t.key).parent_path());
   }
+}
+
+TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
+  const campaign c = parsed(small);
+  make_results(c, path() / "made", folder());
   sweep_options options;
   options.threads = 2;
   options.worker = script(path() / "worker.sh", "4");
@@ -266,10 +271,27 @@ TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
   EXPECT_EQ(merge_sweep(folder(), "a").exit_code(), 0);
 }
 
+TEST_F(sweep_tests, a_worker_that_is_killed_while_it_starts_is_started_again) {
+  const campaign c = parsed(small);
+  make_results(c, path() / "made", folder());
+  // The first two workers are killed before they say that they are ready.
+  const std::vector<std::string> works = script(path() / "worker.sh", "none");
+  std::ofstream(path() / "starts.sh")
+      << "mkdir \"$3/first\" 2>/dev/null && kill -9 $$\nmkdir \"$3/second\" 2>/dev/null && kill -9 $$\n. " << works[1] << "\n";
+  sweep_options options;
+  options.threads = 2;
+  options.worker = {"sh", (path() / "starts.sh").string(), works[2], works[3], path().string()};
+  EXPECT_EQ(run_sweep(c, folder(), options).ran, 20U);
+  EXPECT_FALSE(std::filesystem::exists(folder().path() / "tries"));
+  EXPECT_EQ(merge_sweep(folder(), "a").exit_code(), 0);
+}
+
 TEST_F(sweep_tests, workers_that_do_not_start_lose_nothing) {
   const campaign c = parsed(small);
   sweep_options options;
   options.worker = {"false"};
+  EXPECT_THROW((void)run_sweep(c, folder(), options), format_error);
+  options.worker = {"sh", "-c", "kill -9 $$"};  // every one, which ends after some tries
   EXPECT_THROW((void)run_sweep(c, folder(), options), format_error);
   options.worker = {"/there/is/no/such/program"};
   EXPECT_THROW((void)run_sweep(c, folder(), options), format_error);
