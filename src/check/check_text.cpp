@@ -93,16 +93,14 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                     : plan.conforms == verdict::holds ? "conforms"
                                                       : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", !plan.adequacy.judged ? "not known: the check was stopped first"
+  line("adequate", !plan.adequacy.judged
+                       ? "not known: " + (plan.adequacy.reason.empty() ? "the check was stopped first" : plan.adequacy.reason)
                    : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0
                        ? "not measured: no head could be judged up to its last token"
-                   : plan.adequacy.adequate ? "yes: its error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
-                                                  " times that of its formats alone" +
-                                                  (plan.adequacy.worst_ratio > allowed_ratio && !plan.adequacy.accuracy
-                                                       ? " (8 are allowed; these runs scatter too much to say that it is more)"
-                                                       : "") +
-                                                  "; relative error " + detail::general(plan.adequacy.worst_error, 3)
-                                            : "no: " + plan.adequacy.reason);
+                   : plan.adequacy.adequate
+                       ? "yes: its error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                             " times that of its formats alone; relative error " + detail::general(plan.adequacy.worst_error, 3)
+                       : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }

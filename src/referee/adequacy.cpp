@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <numbers>
+#include <span>
 
 #include "deltaproof/inverse/inverse_trial.hpp"
 #include "deltaproof/referee/inverse_cost.hpp"
@@ -310,11 +311,38 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
       cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
       if (place.tensor == "final_state") cost.least[i] = std::max(cost.least[i], one_store);
     }
-    cost.runs = &runs.statistics[first_place + 2 * b];
+    cost.runs = runs.statistics[first_place + 2 * b].samples;
     cost.first = place.first_token;
     cost.tensor = place.tensor;
     places.push_back(cost);
   }
+}
+
+/// Twice as many runs of one head on moved inputs as its places have, of the plan and of its formats alone.
+void draw_more(const trial& t, std::size_t lane_index, const plan_variant& alone, std::size_t look,
+               std::span<place_cost> places) {
+  const lane& at = t.lanes[lane_index];
+  const head_input in = take_head(t.p, at.sequence, at.head);
+  const auto where = buckets(at.judged, t.unit);
+  const auto add = [&](const plan_variant& v, std::uint64_t what, std::size_t law, std::size_t count, auto into) {
+    std::vector<lane_norms> made(count);
+    parallel_for(count, t.options.threads, [&](std::size_t run) {
+      if (t.stopped()) return;
+      lane_errors e = errors_of_draw(in, v, t.seed(what, lane_index, (look << 12) + (law << 8) + run));
+      if (!at.state) e.state = matrix<double>();
+      made[run] = norms(e, where, at.judged);
+    });
+    if (t.stopped()) return;
+    for (std::size_t b = 0; b < places.size(); ++b) {
+      for (const lane_norms& one : made) into(places[b]).push_back(one.rms[b]);
+    }
+  };
+  const place_cost before = places.front();
+  for (std::size_t law = 1; law < before.runs.size(); law += 2) {
+    add(t.variants[law / 2], 5, law, before.runs[law].size(),
+        [law](place_cost& c) -> std::vector<double>& { return c.runs[law]; });
+  }
+  add(alone, 6, 1, before.alone[1].size(), [](place_cost& c) -> std::vector<double>& { return c.alone[1]; });
 }
 
 /// A range that is left is the reason, whatever else was found.
@@ -347,16 +375,27 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     return out;
   }
   std::vector<place_cost> places;
+  std::vector<std::size_t> first_place;
   for (std::size_t s = 0; s < t.slice.size(); ++s) {
     const lane& at = t.lanes[t.slice[s]];
+    first_place.push_back(places.size());
     // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
     if (at.judged == at.range.tokens) add_places(t, runs, limits, alone, at, samples[s], places);
   }
-  const double each = t.options.judge.false_alarm /
-                      static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  first_place.push_back(places.size());
+  const double each = alpha_of_place(t, places.size());
+  double seconds = 0;
+  const auto draw = [&](std::size_t s, std::size_t look, std::span<place_cost> here) {
+    const lane& at = t.lanes[t.slice[s]];
+    seconds += seconds_of_run(t.p, t.variants.front(), at.judged) * runs_behind(here.front());
+    if (seconds > t.options.judge.seconds / 4 || t.stopped()) return false;
+    draw_more(t, t.slice[s], alone, look, here);
+    return true;
+  };
+  if (!out.accuracy) close_places(each, first_place, places, draw);
   for (const place_cost& c : places) judge_place(c, each, out);
   judge_violations(out);
-  out.judged = true;
+  out.judged = !out.adequate || out.reason.empty();
   keep(t.options, key, out);
   return out;
 }

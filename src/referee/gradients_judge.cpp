@@ -4,7 +4,6 @@
 // What limits say of the gradients of a result, and what the plan's backward pass costs by itself.
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -118,23 +117,21 @@ double largest_term_of_dg(const gradient_trial& t, const gradient_lane& at, std:
 /// The gradients of one lane, `samples` those of its runs in the formats alone. Whoever uses a gradient adds it up over tokens:
 /// each is looked at as a whole, for a few tokens that lose more than others lose nothing in the sum.
 void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_variant& alone, std::size_t i,
-               const std::vector<std::vector<lane_norms>>& samples, std::deque<statistic>& kept, std::vector<place_cost>& out) {
+               const std::vector<std::vector<lane_norms>>& samples, std::vector<place_cost>& out,
+               std::vector<std::size_t>& part_of) {
   const gradient_lane& at = t.lanes[i];
   std::size_t next = runs.first_place[i];
   for (std::size_t k = 0; k < at.parts.size(); ++k) {
     const gradient_part& part = at.parts[k];
     if (!part.judged) continue;
-    statistic& whole = kept.emplace_back();
-    whole.tensor = part.name();
     const std::vector<std::vector<double>>& first = runs.statistics[next].samples;
     place_cost cost;
     for (std::size_t law = 0; law < first.size(); ++law) {
       double mean = 0;
-      whole.samples.emplace_back();
+      std::vector<double>& whole = cost.runs.emplace_back();
       for (std::size_t r = 0; r < first[law].size(); ++r) {
-        whole.samples.back().push_back(
-            over_all(part, [&](std::size_t b) { return runs.statistics[next + 2 * b].samples[law][r]; }));
-        mean += whole.samples.back().back() / static_cast<double>(first[law].size());
+        whole.push_back(over_all(part, [&](std::size_t b) { return runs.statistics[next + 2 * b].samples[law][r]; }));
+        mean += whole.back() / static_cast<double>(first[law].size());
       }
       cost.plan = std::max(cost.plan, mean);
     }
@@ -148,12 +145,40 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
       cost.magnitude = largest_term_of_dg(t, at, part.head, part.width);
       cost.least.fill(unit * cost.magnitude);
     }
-    cost.runs = &whole;
     cost.tensor = part.name();
     next += 2 * part.where.size();
     // Of what cancels to less than the floor of the reference nothing can be said.
-    if (cost.plan > runs.statistics[next - 1].floor) out.push_back(std::move(cost));
+    if (!(cost.plan > runs.statistics[next - 1].floor)) continue;
+    out.push_back(std::move(cost));
+    part_of.push_back(k);
   }
+}
+
+/// Twice as many runs of one lane on moved inputs as its places have. `part_of`: the part that each place is.
+void draw_more(const gradient_trial& t, std::size_t lane_index, const plan_variant& alone, std::size_t look,
+               std::span<place_cost> places, std::span<const std::size_t> part_of) {
+  const gradient_lane& at = t.lanes[lane_index];
+  const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
+  const auto add = [&](const plan_variant& v, std::uint64_t what, std::size_t law, std::size_t count, auto into) {
+    std::vector<std::vector<double>> made(count);  // of each place
+    parallel_for(count, t.options.threads, [&](std::size_t run) {
+      if (t.stopped()) return;
+      const auto errors = gradient_errors_of_draw(at, group, v, t.seed(what, lane_index, (look << 12) + (law << 8) + run));
+      for (const std::size_t k : part_of) {
+        const lane_norms norms = norms_of(at.parts[k], errors[k]);
+        made[run].push_back(over_all(at.parts[k], [&](std::size_t b) { return norms.rms[b]; }));
+      }
+    });
+    if (t.stopped()) return;
+    for (const std::vector<double>& one : made) {
+      for (std::size_t i = 0; i < places.size(); ++i) into(places[i]).push_back(one[i]);
+    }
+  };
+  const place_cost before = places.front();
+  for (std::size_t law = 1; law < before.runs.size(); law += 2)
+    add(t.variants[law / 2], 7, law, before.runs[law].size(),
+        [law](place_cost& c) -> std::vector<double>& { return c.runs[law]; });
+  add(alone, 8, 1, before.alone[1].size(), [](place_cost& c) -> std::vector<double>& { return c.alone[1]; });
 }
 
 }  // namespace
@@ -201,15 +226,27 @@ void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& run
     out.judged = !out.adequate;
     return;
   }
-  std::deque<statistic> kept;
   std::vector<place_cost> places;
+  std::vector<std::size_t> first_place, part_of;
   for (std::size_t s = 0; s < t.slice.size(); ++s) {
+    first_place.push_back(places.size());
     // A head that leaves its range is near the end of its formats anyway.
-    if (t.lanes[t.slice[s]].whole) add_costs(t, runs, alone, t.slice[s], samples[s], kept, places);
+    if (t.lanes[t.slice[s]].whole) add_costs(t, runs, alone, t.slice[s], samples[s], places, part_of);
   }
-  const double each = t.options.judge.false_alarm /
-                      static_cast<double>(std::max<std::size_t>(1, places.size() * laws_of_runs(t.variants.size())));
+  first_place.push_back(places.size());
+  const double each = alpha_of_place(t, places.size());
+  double seconds = 0;
+  const auto draw = [&](std::size_t s, std::size_t look, std::span<place_cost> here) {
+    const gradient_lane& at = t.lanes[t.slice[s]];
+    const std::size_t first = first_place[s];
+    seconds += seconds_of_gradient_run(t.p, t.variants.front(), at.range.tokens) * runs_behind(here.front());
+    if (seconds > t.options.judge.seconds / 4 || t.stopped()) return false;
+    draw_more(t, t.slice[s], alone, look, here, std::span(part_of).subspan(first, here.size()));
+    return true;
+  };
+  if (!out.accuracy) close_places(each, first_place, places, draw);
   for (const place_cost& c : places) judge_place(c, each, out);
+  out.judged = !out.adequate || out.reason.empty();
 }
 
 }  // namespace deltaproof::referee_detail

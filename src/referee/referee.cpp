@@ -332,6 +332,9 @@ void conclude(const trial& t, const std::string& says_nothing, plan_report& out)
   } else if (!says_nothing.empty()) {
     out.conforms = verdict::vacuous;
     out.reason = "no limit is exceeded, but " + says_nothing;
+  } else if (!out.adequacy.judged) {
+    out.conforms = verdict::undecided;
+    out.reason = "no limit is exceeded, but it is not known whether the plan is adequate: " + out.adequacy.reason;
   } else {
     out.reason = "every judged tensor and stage is within the plan's error limits on these inputs";
   }
@@ -433,8 +436,8 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   }
   begins(t, "adequacy");
   out.adequacy = judge_adequacy(t, runs.outputs, limits);
-  if (back && out.adequacy.judged) judge_gradient_adequacy(*back, runs.gradients, out.adequacy);
-  out.stopped = !out.adequacy.judged || (t.options.judge.power && !out.power.ran);
+  if (back && !t.stopped()) judge_gradient_adequacy(*back, runs.gradients, out.adequacy);
+  out.stopped = (!out.adequacy.judged && out.adequacy.reason.empty()) || (t.options.judge.power && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
   std::string says_nothing = t.r.has_outputs() ? judge_reach(t, out) : std::string();

@@ -129,9 +129,9 @@ struct range_report {
 };
 
 struct adequacy_report {
-  bool judged = false;  ///< false: time ran out, and what was seen until then is adequate
+  bool judged = false;  ///< false: time ran out, or the runs scatter too much; what was seen until then is adequate
   bool adequate = true;
-  std::string reason;
+  std::string reason;              ///< why it is not adequate, or why that is not known
   std::string stage;               ///< in which the plan is inadequate: "Ai", "o", "final_state"; empty where it is none of these
   std::optional<double> accuracy;  ///< asked for
   double worst_error = 0;          ///< largest relative error of the plan in a bucket

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// Whether a plan costs more than its formats: what runs scatter by chance decides nothing.
+#include "referee/place_cost.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "deltaproof/number/random.hpp"
+
+namespace deltaproof::referee_detail {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Runs of one law on each kind of inputs, of the plan and of its formats: errors `ratio` times as large, logs scattered by
+/// `spread`. With probability `absent` the decisive rounding does not happen.
+place_cost drawn_cost(double ratio, double spread, std::size_t runs, std::uint64_t seed, double absent = 0) {
+  philox draw(seed, 0xc057);
+  const auto error = [&](double typical) {
+    const double missing = draw.uniform() < absent ? 1e-6 : 1;
+    return missing * typical * std::exp(spread * draw.normal());
+  };
+  place_cost c;
+  c.magnitude = 1;
+  c.least = {1e-3 / 64, 1e-3 / 64};
+  c.plan = ratio * 1e-3;
+  c.tensor = "o";
+  const std::size_t of_formats = std::max(runs, alone_draws) / 2;
+  // On the given inputs every run repeats the same roundings.
+  c.runs.emplace_back(runs, error(ratio * 1e-3));
+  c.alone[0].assign(of_formats, error(1e-3));
+  c.runs.emplace_back();
+  for (std::size_t r = 0; r < runs; ++r) c.runs.back().push_back(error(ratio * 1e-3));
+  for (std::size_t r = 0; r < of_formats; ++r) c.alone[1].push_back(error(1e-3));
+  return c;
+}
+
+adequacy_report judged(const place_cost& c, std::optional<double> accuracy = std::nullopt) {
+  adequacy_report out;
+  out.accuracy = accuracy;
+  judge_place(c, 1e-6, out);
+  return out;
+}
+
+TEST(place_cost, of_runs_that_hardly_scatter_is_known) {
+  EXPECT_TRUE(judged(drawn_cost(6, 0.05, 4, 1)).adequate);
+  EXPECT_THAT(judged(drawn_cost(6, 0.05, 4, 1)).reason, IsEmpty());
+  EXPECT_FALSE(judged(drawn_cost(12, 0.01, 4, 1)).adequate);
+}
+
+TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
+  const place_cost c = drawn_cost(35, 1, 4, 2);
+  ASSERT_TRUE(c.is_open(1e-6)) << c.ratio();
+  const adequacy_report out = judged(c);
+  EXPECT_TRUE(out.adequate);
+  EXPECT_THAT(out.reason, HasSubstr("scatter too much"));
+  // More runs decide it.
+  EXPECT_FALSE(judged(drawn_cost(35, 1, 64, 2)).adequate);
+  // An accuracy that was asked for does not compare.
+  EXPECT_THAT(judged(c, 1).reason, IsEmpty());
+  EXPECT_FALSE(judged(c, 1e-3).adequate);
+}
+
+TEST(place_cost, beyond_what_is_allowed_is_claimed_of_a_plan_at_the_limit_no_more_often_than_declared) {
+  constexpr double alpha = 0.01;
+  constexpr std::size_t trials = 20000;
+  for (const double spread : {0.05, 0.3, 1.0}) {
+    for (const double absent : {0.0, 0.25}) {
+      // Where a rounding may be absent from all of the first runs, only the second look keeps what is declared.
+      const std::size_t runs = absent > 0 ? 12 : 6;
+      std::size_t claimed = 0;
+      for (std::size_t i = 0; i < trials; ++i)
+        claimed += drawn_cost(allowed_ratio, spread, runs, 100 + i, absent).surely_above(alpha) ? 1 : 0;
+      const double rate = static_cast<double>(claimed) / trials;
+      std::printf(
+          "spread %.2f, %.0f %% of the roundings absent: claimed in %.3g %% of the trials, declared %.3g %% for two laws\n",
+          spread, 100 * absent, 100 * rate, 200 * alpha);
+      EXPECT_LE(rate, 2 * alpha + 5 * std::sqrt(2 * alpha / trials));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace deltaproof::referee_detail
