@@ -92,7 +92,7 @@ def usual_epsilon(plan):
 
 KEEP_X = ("attn-gym", "ejkernel")  #: packages with a kernel that keeps in the format of q what others keep in fp32
 CHANGES = [
-    Change("With -100 in place of those gates", lambda kernel, case: case in ("reset", "reset-64"), gates_of_hundred),
+    Change("With -100 in place of gates of -inf", lambda kernel, case: case in ("reset", "reset-64"), gates_of_hundred),
     Change("With the same q, k and v in fp32", lambda kernel, case: kernel.package in KEEP_X and case != "reset", in_fp32),
     Change(
         "With both -100 and the same q, k and v in fp32",

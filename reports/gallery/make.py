@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,18 +121,22 @@ def judged(kernel, op, name, known):
     if key in known:
         return {**row, **{n: known[key][n] for n in ("word", "plan", "errors")}, "same_as": known[key]["kernel"]}
     verdict = deltaproof.check(file, result)
-    row |= {"word": verdict.word, "plan": verdict.plan, "errors": {n: t["rel_fro"] for n, t in verdict.tensors.items()}}
+    row |= {"word": verdict.word, "plan": verdict.plan, "errors": {n: rounded(t["rel_fro"]) for n, t in verdict.tensors.items()}}
     first = not any((kernel.name, op) == (r["kernel"], r["op"]) for r in known.values())
     if first or verdict.word == "refuted":
         row["files"] = [file.name, result.name]
     if verdict.word == "refuted":
         row["reason"] = verdict.reason
         row["loop"] = against_the_loop(file, result)
-        row["stage"] = verdict.first_bad_stage
         row["changed"] = changed(kernel, file, name, op)
     known[key] = row
     print(kernel.name, op, name, verdict.word, flush=True)
     return row
+
+
+def rounded(x):
+    """What does not depend on the last bits of a reference."""
+    return x if isinstance(x, str) or x is None else float(f"{x:.3e}")
 
 
 def shown(x):
@@ -155,22 +160,32 @@ def table(rows):
         says = f"refuted on {', '.join(bad)}; holds on {holds}" if bad else f"holds on {holds} of {len(found)}"
         w = worst(found)
         errors = [shown(w["errors"][n]) if n in w["errors"] else "" for n in ("o", "final_state")]
-        lines.append(f"| {kernel} | {op} | {w['version']} | {w['plan']} | {says} | {w['case']} | {errors[0]} | {errors[1]} |")
+        plan = f"[{w['plan']}](../../src/plan/presets/{w['plan']}.toml)"
+        lines.append(f"| {kernel} | {op} | {w['version']} | {plan} | {says} | {w['case']} | {errors[0]} | {errors[1]} |")
     return lines, len(by_kernel)
 
 
-def refusal(row, rows):
-    same = [r["kernel"] for r in rows if r.get("same_as") == row["kernel"] and (r["op"], r["case"]) == (row["op"], row["case"])]
-    lines = [f"### {row['kernel']}: {row['case']}", "", f"{row['reason']}.", ""]
-    if same:
-        lines += [f"The same bits from {', '.join(same)}.", ""]
-    if row["stage"]:
-        lines += [f"First bad: {row['stage']}.", ""]
-    lines.append(f"A token loop in fp64 says of the recording: {said(row['loop'])}.")
-    for change in row["changed"]:
-        lines.append(f"{change['what']}: {change['word']}; the loop says {said(change['loop'])}.")
-    command = " ".join(["deltaproof check", *(f"reports/gallery/recordings/{name}" for name in row["files"])])
-    return [*lines, "", "```sh", command, "```", ""]
+def refusals(rows):
+    """A section for each cause: the first verdict, and the loop's errors of all, before and after the change."""
+    refused = [row for row in rows if row["word"] == "refuted"]
+    causes = {}
+    for row in refused:
+        if "same_as" not in row:
+            causes.setdefault(row["changed"][-1]["what"], []).append(row)
+    lines = []
+    for cause, found in causes.items():
+        first = found[0]
+        lines += [f"### {cause}", "", f"{first['kernel']}, {first['case']}: {first['reason']}.", ""]
+        lines += ["| implementation | case | loop | verdict, changed | loop, changed |", "|---|---|---|---|---|"]
+        for row in found:
+            problem, result = (f"recordings/{name}" for name in row["files"])
+            place = (row["kernel"], row["op"], row["case"])
+            same = [r["kernel"] for r in refused if (r.get("same_as"), r["op"], r["case"]) == place]
+            names = f"[{row['kernel']}]({result})" + (f"; the same bits: {', '.join(same)}" if same else "")
+            after = row["changed"][-1]
+            lines.append(f"| {names} | [{row['case']}]({problem}) | {said(row['loop'])} | {after['word']} | {said(after['loop'])} |")
+        lines.append("")
+    return lines
 
 
 def said(loop):
@@ -195,31 +210,39 @@ def reports(printed):
     return lines
 
 
+def counted(rows):
+    words = Counter("hold" if row["word"] == "holds" else f"are {row['word']}" for row in rows)
+    return ", ".join(f"{n} {word}" for word, n in words.most_common())
+
+
 def page(rows, printed):
     lines, kernels = table(rows)
-    refused = [row for row in rows if row["word"] == "refuted"]
     return "\n".join([
         "# Gallery", "",
         "Public implementations of delta rules that run on a CPU, each judged on the regimes by the preset that lists it.",
         "`./run gallery` makes this page again: it installs the packages from PyPI, runs what is not recorded yet, and judges all of it.",
-        "[recordings](recordings) has one of each implementation and all that are refuted; the commands below judge them without the packages.", "",
-        f"{kernels} implementations, {len(rows)} results: {len(rows) - len(refused)} hold or show nothing, {len(refused)} are refuted.", "",
+        "[recordings](recordings) has one of each implementation and all that are refuted; the program judges them without the packages.", "",
+        f"{kernels} implementations, {len(rows)} results: {counted(rows)}.", "",
+        "A [plan](../../docs/plan-keys.md) states the arithmetic of an implementation, as its source has it. It holds where its outputs are as",
+        "close to the exact ones as that arithmetic is. It is refuted where they are not, or where the arithmetic itself fails on these inputs.", "",
         *lines, "",
-        "The last columns are relative errors on the worst input, in the Frobenius norm. In bf16, o has 1.6e-3 from its own rounding.",
+        "The last columns are relative errors on the worst input, in the Frobenius norm. In bf16, o has 1.6e-3 from its own rounding. On",
+        "another processor torch and XLA may add in another order: then last digits differ.",
         "", "## Inputs", "", "T = 128, K = 16, V = 4, one head, bf16, an initial state, unless a case says otherwise.", "",
         "| case | what it is |", "|---|---|",
         *(f"| {name} | {says} |" for name, (says, _, _) in CASES.items()),
         "", "## What is refuted", "",
-        "Each refusal: the verdict, the errors that a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone), what both say when one",
-        "thing is changed, and the command that repeats it; with `--witness DIR` it also writes the shortest inputs that show the fault.", "",
-        *(line for row in refused if "same_as" not in row for line in refusal(row, rows)),
+        "By cause: the heading is the one thing that was changed, alone, and after it each holds. Below it the first verdict in words, then",
+        "of each what a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone): relative errors, as recorded and changed.",
+        "`deltaproof check PROBLEM RESULT` repeats a verdict on the linked files; `--witness DIR` also writes the shortest inputs that show it.", "",
+        *refusals(rows),
         *reports(printed),
         "## Not here", "",
         "- Kernels for a card: Triton kernels run in Triton's interpreter only as [examples/recording-fla](../../examples/recording-fla)",
-        "  completes it; [tests/recordings](../../tests/recordings) has fla's.",
+        "  completes it; [tests/recordings](../../tests/recordings) has fla's. No plan says the gate reference of `safe_gate` in fla 0.6, so",
+        "  that its stages are refuted although o and the state are right ([limits](../../docs/limits.md#plans)).",
         "- SGLang's kernel for CPUs is the source of vLLM's; its own build is not on PyPI.",
-        "- MaxText, which is not on PyPI, and tokamax, of which no version there holds a delta rule: their presets are held to kernels that",
-        "  were written from them ([tests/python](../../tests/python/jax_kernels.py)). Kernels for TPUs.",
+        "- Kernels for TPUs. Of tokamax the functions beneath the op are judged; how it makes gates from raw ones is not.",
         "- Speed, memory and gradients. A verdict speaks of these inputs and of this version alone.", "",
     ])  # fmt: skip
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The lines of docs/begin.md run as they are printed."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -11,18 +10,9 @@ from pathlib import Path
 import deltaproof
 import deltaproof.adapters
 import pytest
-from conftest import ROOT
+from ecosystems import printed
 
 CHEATS = Path(__file__).with_name("cheats.py")
-
-
-def printed(heading):
-    """The Python block under a heading."""
-    text = (ROOT / "docs/begin.md").read_text(encoding="utf-8")
-    section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    [block] = re.findall(r"```python\n(.*?)```", section, re.S)
-    assert len(block.splitlines()) <= 10
-    return block
 
 
 def run(script, folder):
@@ -31,17 +21,21 @@ def run(script, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_any_library(tmp_path, program, library):
+@pytest.mark.parametrize(
+    "library,back", [("numpy", "o.numpy()"), ("torch", "o"), ("jax", "jax.numpy.asarray(o.numpy())"), ("mlx", "mlx.core.array(o.numpy())")]
+)
+def test_any_library(tmp_path, program, library, back):
+    module = "mlx.core" if library == "mlx" else library
+    pytest.importorskip(module)
     code, _, says = program(
         "gen", "--op", "gated_delta_rule", "--T", 128, "--K", 16, "--V", 8, "--dtype", "fp32", "-o", tmp_path / "case.problem.safetensors"
     )
     assert code == 0, says
     kernel = f"""
 import sys; sys.path.insert(0, {str(CHEATS.parent)!r})
-import numpy, torch, cheats
+import {module}, numpy, torch, cheats
 def my_kernel(*given):
-    return cheats.honest(*(torch.from_numpy(x) if isinstance(x, numpy.ndarray) else x for x in given))
+    return [{back} for o in cheats.honest(*(torch.from_numpy(numpy.array(x)) if hasattr(x, "shape") else x for x in given))]
 """
     block = printed("Any library").replace('to="numpy"', f'to="{library}"')
     assert run(kernel + block, tmp_path).startswith("verdict      holds")

@@ -41,7 +41,7 @@ def test_a_recording_is_judged_as_the_page_says(row):
     assert row["word"] == "holds" or verdict.reason == row["reason"]
     for name, t in verdict.tensors.items():
         due = row["errors"][name]
-        assert t["rel_fro"] == (due if isinstance(due, str) else pytest.approx(due, rel=1e-6)), name
+        assert t["rel_fro"] == (due if isinstance(due, str) else pytest.approx(due, rel=1e-3)), name
 
 
 @pytest.mark.parametrize("row", REFUTED, ids=name_of)

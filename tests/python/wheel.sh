@@ -1,10 +1,12 @@
 #!/bin/sh
-# wheel.sh PYTHON SOURCE: builds a wheel, installs it into a fresh environment and judges a recording there with nothing else in
-# reach: no compiler, no torch, no numpy. A witness of it is judged by the program that came along. The build backend comes from a
-# package index, exit 77 with a word without one; nothing else is asked for.
+# wheel.sh PYTHON SOURCE [ADAPTER...]: builds a wheel, installs it into a fresh environment and judges a recording there with nothing
+# else in reach: no compiler, no torch, no numpy. A witness of it is judged by the program that came along. Then the ten lines of the
+# docs run with it in an environment for each public package (ecosystems.py). What is not of this project comes from a package index,
+# exit 77 with a word without one.
 set -eu
 python=$1
 source=$2
+shift 2
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 "$python" -m venv "$place/venv" || { echo "wheel: skipped, $python cannot make an environment (python3-venv)"; exit 77; }
@@ -46,3 +48,4 @@ for words in "report -o x" "study eigenvalues" "list studies"; do
 done
 "$program" list plans | grep -q fla-chunk-gdn
 "$program" completion bash | bash -n
+"$place/venv/bin/python" "$source/tests/python/ecosystems.py" "$place"/wheel/deltaproof-*.whl "$@"

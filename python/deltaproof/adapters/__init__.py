@@ -18,6 +18,8 @@ import importlib
 import importlib.metadata
 import math
 import os
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +29,7 @@ from .._core import format_error
 from ..exchange import Problem, ProblemLike, Result, load, problem_file, problem_of, record_result
 from ..tensors import converted, take, unit_of_gate
 
-PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx", "vllm", "ejkernel", "tpu_inference", "ggml")
+PACKAGES = ("transformers", "fla", "attn_gym", "jax", "mlx", "vllm", "ejkernel", "tpu_inference", "maxtext", "tokamax", "ggml")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Kernel:
     grouped: bool = True  #: takes fewer heads of q and k than of v
     whole_chunks: bool = False  #: takes multiples of its chunk length alone
     state: bool = True  #: takes an initial state
-    sigmoid: bool = False  #: makes beta by a sigmoid: it is at most 1
+    unit_beta: bool = False  #: takes beta from 0 to 1 alone
+    least_gate: float = -math.inf  #: takes no log decay below this
     dtypes: tuple[str, ...] = ("fp32", "bf16", "fp16", "fp64")  #: of q, k and v
     dims: tuple[int, ...] = ()  #: what K and V may be; empty: anything
 
@@ -87,9 +90,10 @@ class Kernel:
                 f"takes multiples of {self.chunk_size} tokens",
             ),
             (p.initial_state is not None and not self.state, "takes no initial state"),
+            (self.unit_beta and not all(0 <= b <= 1 for b in _numbers(p.beta)), "takes beta from 0 to 1 alone"),
             (
-                self.sigmoid and not all(0 <= b <= 1 for b in recorder._floats(p.beta.dtype, p.beta.shape, p.beta.tobytes())),
-                "makes beta by a sigmoid, which is never above 1",
+                p.g is not None and self.least_gate > -math.inf and not min(_numbers(p.g)) >= self.least_gate,
+                f"takes no log decay below {self.least_gate}",
             ),
             (
                 self.scale == "one" and math.frexp(_scale(p))[0] != 0.5,
@@ -131,6 +135,19 @@ class Kernel:
     def _producer(self) -> str:
         said = f"{self.package} {self.version}, {recorder.environment()}"
         return said + (f", gate given as {self.gate}" if self.gate != "log" else "")
+
+
+def bare(distribution: str, package: str) -> None:
+    """Makes a package and those above it importable without running what their __init__ does, which may need a TPU."""
+    names = package.split(".")
+    for n in range(len(names)):
+        name = ".".join(names[: n + 1])
+        folder = importlib.metadata.distribution(distribution).locate_file(name.replace(".", "/"))
+        sys.modules.setdefault(name, types.ModuleType(name)).__path__ = [str(folder)]
+
+
+def _numbers(x: Any) -> list[float]:
+    return recorder._floats(x.dtype, x.shape, x.tobytes())
 
 
 def _scale(p: Problem) -> float:

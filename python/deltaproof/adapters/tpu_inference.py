@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
-import sys
-import types
 from typing import Any
 
 from ..exchange import Problem
-from . import Kernel
+from . import Kernel, bare
 
 TESTED = "0.32.0"
 
@@ -22,10 +19,7 @@ TESTED = "0.32.0"
 @functools.lru_cache
 def _module() -> Any:
     package = "tpu_inference.kernels.gdn.reference"
-    names = [".".join(package.split(".")[: n + 1]) for n in range(package.count(".") + 1)]
-    for name in names:
-        folder = importlib.metadata.distribution("tpu-inference").locate_file(name.replace(".", "/"))
-        sys.modules.setdefault(name, types.ModuleType(name)).__path__ = [str(folder)]
+    bare("tpu-inference", package)
     return importlib.import_module(f"{package}.ragged_gated_delta_rule_chunked")
 
 
@@ -66,10 +60,10 @@ def step(p: Problem) -> Any:
     return jnp.stack(out, 1), state
 
 
-def _kernel(name: str, call: Any, chunk_size: int | None, sigmoid: bool) -> Kernel:
+def _kernel(name: str, call: Any, chunk_size: int | None, unit_beta: bool) -> Kernel:
     return Kernel(
         f"tpu-inference {name}", "tpu-inference", TESTED, ("gated_delta_rule",), call, library="jax", chunk_size=chunk_size,
-        scale="default", l2norm=True, grouped=False, dtypes=("bf16", "fp32"), sigmoid=sigmoid,
+        scale="default", l2norm=True, grouped=False, dtypes=("bf16", "fp32"), unit_beta=unit_beta,
     )  # fmt: skip
 
 
