@@ -106,7 +106,7 @@ def test_a_kernel_of_one_s_own_is_called_in_its_units(case, tmp_path):
         ({}, {"qk_l2norm": True}, "does not normalise"),
         ({"l2norm": True}, {"qk_l2norm": True, "l2norm_eps": 1e-5}, "normalises with l2norm_eps = 1e-06, not 1e-05"),
         ({}, {"rule": "exact"}, "has no rule exact"),
-        ({}, {"gate_activation": "softplus"}, "no gate_activation softplus"),
+        ({}, {"gate_activation": "softplus", "A_log": numpy.zeros(2, "f4")}, "no gate_activation softplus"),
         ({}, {"beta_activation": "sigmoid"}, "no beta_activation sigmoid"),
         ({"scale": "default"}, {"scale": 1.0}, "has the scale 16 \\*\\* -0.5 alone, not 1.0"),
         ({"scale": "one"}, {"scale": 0.3}, "q times 0.3 would be rounded"),
