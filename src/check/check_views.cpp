@@ -86,10 +86,9 @@ json tensor_json(const tensor_report& t) {
 /// What stands behind a decision, by its name in the index of proofs/README.md. Limits from emulated runs have no theorem: their
 /// provenance says how they were measured.
 constexpr std::string_view stage_because =
-    "derived (src/stages); the sums in it, of two numbers at a time rounded to nearest, in any order and with underflow, are "
-    "machine-checked: float.sum_trees.dot_error_gamma, where results are flushed float.sum_trees.flushed_tree_error; their "
-    "composition is "
-    "proved on paper; sums of whole blocks, as tensor cores make them, are not covered by either";
+    "Derived in src/stages. Machine-checked: the error of each sum of pairwise additions rounded to nearest, in any order, with "
+    "underflow (float.sum_trees.dot_error_gamma; where results are flushed to 0, float.sum_trees.flushed_tree_error). Proved on "
+    "paper: how these sums are composed. Covered by neither: sums of whole blocks, as tensor cores make them.";
 
 // Text from files goes on one line: a control character could fake a line of ours.
 std::string tier_text(const check_report& report) {
@@ -104,26 +103,26 @@ std::string radius_because(const check_report& report) {
   const auto any = [&](std::string_view name) {
     return std::any_of(report.tiers.begin(), report.tiers.end(), [&](const auto& tier) { return tier.first.starts_with(name); });
   };
-  std::string text = "proofs/notes/oracle-radius.md, proved on paper";
+  std::string text = "Proved on paper: proofs/notes/oracle-radius.md.";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
     text +=
-        "; of tier fp64 the error of steps, decays and read-outs of rows in vectors is machine-checked, with underflow: "
-        "float.tier_run.tier_output_radius; its lowered inputs, its norms, its factors, what is exact and adds nothing, "
-        "the arithmetic of its radius, and heads run whole are not";
+        " Machine-checked of tier fp64, with underflow: the error of steps, decays and read-outs of rows in vectors "
+        "(float.tier_run.tier_output_radius). Not machine-checked: its lowered inputs, norms and factors, terms that are exact "
+        "and "
+        "add no error, the arithmetic of the radius itself, and heads that are run whole.";
   }
   if (any("mpfr"))
     text +=
-        "; of tier mpfr the error of tokens with a decay is machine-checked, without underflow: "
-        "float.oracle_radius.output_radius";
+        " Machine-checked of tier mpfr, without underflow: the error of tokens with a decay (float.oracle_radius.output_radius).";
   const bool gradients = std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) {
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });
   if (gradients)
     text +=
-        "; that gradients are the derivative is machine-checked: of the recurrence algebra.adjoint.run_transposed, through the "
-        "rule algebra.gradient_chain.rule_run_transposed, through the normalisation algebra.gradient_chain.norm_transposed; of "
-        "their radius that of cotangents is, norms and factors supposed: float.cotangent_run.cotangent_radius; of what is made "
-        "of cotangents and states single lines are";
+        " Machine-checked of gradients: they are the derivative of the recurrence (algebra.adjoint.run_transposed), through the "
+        "rule (algebra.gradient_chain.rule_run_transposed) and the normalisation (algebra.gradient_chain.norm_transposed); the "
+        "radius of cotangents, given norms and factors (float.cotangent_run.cotangent_radius); single lines of what is computed "
+        "from cotangents and states.";
   return text;
 }
 

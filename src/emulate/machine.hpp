@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The emulator proper, compiled for float and double: `machine<Real>` runs one head through the stages of a variant on the
-// chunk or the recurrent path. Every stage reads and writes a site and nothing else, so that a planted fault can stand
-// between any two of them.
+// The emulator's core, compiled for float and double: `machine<Real>` runs one head through the stages of a plan's variant, on
+// the chunk or the recurrent path. Each stage reads and writes a site and nothing else, so a planted fault can act between any
+// two.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class adjoint;
   return out;
 }
 
-/// c + a b, its terms from `start` on first. A sum of one term stays what it is, whatever the start.
+/// c + a b. The sum begins at term `start` and wraps around.
 template <class Real>
 void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   if (start > 0) {
@@ -40,7 +40,7 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   multiply(p, rule);
 }
 
-/// Where another build may start a sum of `inner` terms: blocks of tensor cores stay whole.
+/// The term at which another build may begin a sum of `inner` terms. Blocks of tensor cores are not split.
 [[nodiscard]] inline std::size_t drawn_start(std::size_t inner, const sum_rule& rule, philox& draw) {
   if (inner < 2) return 0;
   if (rule.order == sum_order::tensor_core)
@@ -48,7 +48,7 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   return static_cast<std::size_t>(draw.below(inner));
 }
 
-/// Tensor cores multiply operands of at most 11 bits; wider ones go one after the other.
+/// Tensor cores multiply operands of at most 11 bits. Sums of wider operands are sequential.
 [[nodiscard]] inline sum_rule rule_for(sum_rule rule, const format& operand, const format& accumulate) {
   rule.accumulate = accumulate;
   rule.operand = operand;
@@ -57,10 +57,10 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
   return rule;
 }
 
-/// What an approximate unit errs, as a share of what its plan allows. A unit is a function: equal arguments have equal errors,
-/// which add up over the tokens of a constant gate. Nor need its errors have a mean of 0: those that a plan allows have one sign
-/// in a run, and at least half of their size, as the plan does not forbid it. Those of a unit worse than promised have both
-/// signs.
+/// The error of an approximate unit (exp2, rsqrt), as a share of the error that the plan allows. A unit is a function: equal
+/// arguments have equal errors, which add up over the tokens of a constant gate. Its errors need not have a mean of 0. So where a
+/// unit keeps its promise, all errors of a run have one sign and at least half of the allowed size: the worst case that the plan
+/// permits. Where a unit is worse than promised, its errors have both signs.
 class approximate_unit {
  public:
   approximate_unit(std::uint64_t seed, std::uint64_t stream, bool one_sign) : one_sign_{one_sign} {
@@ -86,13 +86,13 @@ class approximate_unit {
   bool one_sign_;
 };
 
-/// One chunk of a pass. Where a plan splits sequences, chunks before a part are run once more to warm up its first state.
+/// One visit of a chunk. Where a plan splits a sequence into parts, the chunks before a part are run again, for its first state.
 struct chunk_visit {
   std::size_t chunk = 0;
-  bool kept = true;        ///< what it gives is part of the result
+  bool kept = true;        ///< its outputs are part of the result
   bool from_zero = false;  ///< the state (the cotangent of the state) before it is 0
 };
-/// In their order; `backward`: from the last chunk to the first.
+/// The visits of a run in order; `backward`: from the last chunk to the first.
 [[nodiscard]] std::vector<chunk_visit> visits_of(const head_input& in, const plan_variant& plan, bool backward);
 
 template <class Real>
@@ -113,7 +113,7 @@ class machine {
       scans_gates_ = (bits & 1) != 0;
       scales_gates_first_ = (bits & 2) != 0;
     }
-    // Another build draws other numbers.
+    // Another build draws other random numbers for stochastic rounding.
     const std::uint64_t stream = options.cache_stream ^ (options.noise_ulps > 0 ? philox(options.seed, 0xcac4)() : 0);
     const auto open = [&](const state_cache& c) { return block_store<Real>(c.format, c.rounding, c.residual, c.seed, stream); };
     if (plan.state.cache) cache_.emplace(open(*plan.state.cache));
@@ -121,7 +121,7 @@ class machine {
   }
 
   head_output run();
-  /// From now on, what a backward pass reads of each chunk is appended to `to`.
+  /// Appends what a backward pass reads of each chunk to `to`, from now on.
   void keep_chunks(std::vector<saved_chunk<Real>>& to) { kept_ = &to; }
 
  private:
@@ -130,12 +130,12 @@ class machine {
 
   void load();
   void run_chunks();
-  /// One chunk from the state that is there; `kept`: what it gives is part of the result.
+  /// Runs one chunk from the current state; `kept`: its outputs are part of the result.
   void run_chunk(std::size_t first, std::size_t rows, bool kept);
   void run_tokens();
   void step_token(std::size_t t, matrix<Real>& state);
-  /// The state on its way through the caches of the plan after so many steps of the path (tokens, or chunks) and so many tokens;
-  /// 0 inside a token.
+  /// Stores the state in the plan's caches and reads it back, where the plan does so after `steps` steps of the path (tokens or
+  /// chunks) or `tokens` tokens; `tokens` is 0 inside a token.
   void store_state(std::size_t steps, std::size_t tokens);
   void finish();
 
@@ -150,7 +150,7 @@ class machine {
   matrix<Real> gated_inverse(const matrix<Real>& Ai, std::span<const Real> step, const matrix<Real>& G);
   matrix<Real> residual(const matrix<Real>& v, matrix<Real> read, const matrix<Real>& G);
   void weigh(chunk_state<Real>& c);
-  /// q as the products read it, in place: times the scale and narrowed where the plan says so.
+  /// Makes q what the products read, in place: multiplied by the scale and narrowed, where the plan says so.
   void scale_query(std::span<Real> q);
   [[nodiscard]] bool scales_query() const { return site_.plan.o.scale != read_scale::o; }
   void read_out(chunk_state<Real>& c);
@@ -158,7 +158,7 @@ class machine {
   void keep_stages(const chunk_state<Real>& c);
   void keep_for_backward(const chunk_state<Real>& c);
 
-  /// x_i . k_j with the decay between them, for rows i of x that sit at rows `row_of` of k: `columns[i]` of them.
+  /// x_i . k_j times the decay between the rows: row i of x belongs to row `row_of[i]` of k, and j runs below `columns[i]`.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
                                 const std::vector<std::size_t>& columns, const matrix<Real>& k, const matrix<Real>& G,
                                 const narrowing& operand, format accumulate, const std::optional<format>& store);
@@ -166,23 +166,24 @@ class machine {
   [[nodiscard]] sum_rule sums(const format& operand, const format& accumulate) const {
     return rule_for(rule_, operand, accumulate);
   }
-  /// c + a b as another build makes it: the terms in turn from a place of its own on, and moved as options_.noise_ulps says.
+  /// c + a b as another build computes it: the sum begins at a drawn term, and is disturbed as options_.noise_ulps says.
   void accumulate(product<Real> p, const sum_rule& rule);
-  /// a b, both of values of `operand`.
+  /// a b; every entry of both is a value of `operand`.
   matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const format& operand, const format& accumulate);
-  /// Moves each sum by what options_.noise_ulps is beyond 1.
+  /// Where options_.noise_ulps is above 1: changes each sum by up to that many ulps.
   void disturb(std::span<Real> sums);
-  /// Adds what an approximate unit errs on y = 2^exponents, within the variant's exp2_ulps.
+  /// Adds the errors of an approximate unit to y = 2^exponents, within the variant's exp2_ulps.
   void unit_errors(std::span<Real> y, std::span<const Real> exponents);
   [[nodiscard]] Real exp2_of(Real x);
   void exp2_of_all(std::span<Real> x);  ///< each entry of x by exp2_of
-  /// An exponent where the plan clips them; `unit` is what a natural logarithm of 1 is in those of x.
+  /// x, clipped if the plan clips exponents; `unit` is a natural logarithm of 1 in the units of x.
   [[nodiscard]] Real clipped(Real x, Real unit) const;
-  /// The format of rows of k as they are read.
+  /// The format in which rows of k are read.
   [[nodiscard]] format key_format() const;
-  /// The step times a row of this format, rounded to the wider of the two.
+  /// Multiplies a row of format `of_row` by the step, and rounds to the wider of the two formats.
   void step_row(std::span<Real> row, Real step, const format& of_row) const;
-  /// row_c 2^(to_c - from_c), from 0 where it is empty; of a gate without channels its one number for all of the row.
+  /// Multiplies entry c of the row by 2^(to_c - from_c). An empty `from` is 0. A gate without channels has one number for the
+  /// row.
   void decay_row(std::span<Real> row, std::span<const Real> to, std::span<const Real> from);
   [[nodiscard]] Real exp_of(Real x);
   void see(formed what, Real x) {
@@ -194,25 +195,25 @@ class machine {
     for (const Real x : m.entries()) see(what, x);
   }
 
-  /// Runs one stage, with the planted fault before it (what the stage reads; others read the truth) or after it.
+  /// Runs one stage, with the planted fault before it (it changes what this stage reads, and no other) or after it.
   template <class Compute, class Keep>
   void stage(step_kind which, const Compute& compute, const Keep& keep);
   void planted(step_kind which, bool input, chunk_state<Real>& c);
 
   site<Real> site_;
   emulation_options options_;
-  // Without noise, or units worse than promised, a run is a function of its inputs alone, whatever chunk or call they come in.
+  // Without noise, and with units as good as promised, a run depends on its inputs alone, not on how chunks or calls divide them.
   bool inexact_units_;
   philox noise_;
   approximate_unit exp2_unit_, rsqrt_unit_;
-  // What a plan leaves open about sums of gates: row after row or a parallel scan, times 1/ln 2 afterwards or before.
+  // A plan does not say how gates are summed: row by row or by a parallel scan, and multiplied by 1/ln 2 before or after.
   bool scans_gates_ = false;
   bool scales_gates_first_ = false;
   sum_rule rule_;
   std::optional<block_store<Real>> cache_, calls_;
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
-  Real largest_exponent_ = 0;    // of the gates: formed so often that `see` would cost more than the exponential
+  Real largest_exponent_ = 0;    // of the gates; computed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
   head_output out_;
   std::vector<saved_chunk<Real>>* kept_ = nullptr;
