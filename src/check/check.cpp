@@ -480,7 +480,7 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
     out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {
     out.judged = verdict::vacuous;
-    out.reason = "no element is known well enough to be judged by a plan";
+    out.reason = "the reference is not accurate enough to judge any element by a plan";
   }
   count_coverage(pairs, out);
   judge_coverage(out);

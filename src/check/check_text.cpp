@@ -108,8 +108,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });
   if (gradients && !plan.gradients.judged)
-    line("gradients",
-         "measured against the certified adjoint; the plan has no [backward] section, so only --max-error limits them");
+    line("gradients", "compared with the exact gradients; the plan has no [backward] section, so only --max-error limits them");
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {

@@ -337,7 +337,7 @@ void conclude(gradient_identities& out) {
   if (out.judged == verdict::refuted) return;
   if (!holding.empty()) {
     out.judged = verdict::holds;
-    out.reason = holding + ": both sides agree to within what the formats cost";
+    out.reason = holding + ": both sides agree within the rounding errors of the formats";
     std::string unseen;
     for (const auto& [name, error] : out.visible) {
       if (error >= 1) unseen += (unseen.empty() ? "" : ", ") + name;

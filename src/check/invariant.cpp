@@ -336,7 +336,7 @@ void require_outputs(const recorded_run& run) {
 
 void judge_identities(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,
                       invariant_report& out) {
-  if (!parts.empty()) throw format_error("invariant gradients: it looks at one result; give no part");
+  if (!parts.empty()) throw format_error("invariant gradients: it judges one result; leave the parts out");
   try {
     out.gradients =
         check_gradient_identities(whole.given, whole.gave, {options.check.judge, options.check.threads, options.check.stop});

@@ -89,8 +89,8 @@ void measure_summaries(const recorded_run& rank, std::size_t index, const std::o
   for (const bool values : {false, true}) {
     const char* name = values ? "rank_state" : "rank_transition";
     measured_equation e(values ? "summary" : "transition",
-                        values ? "rank_state is what the rank's tokens leave of zeros"
-                               : "rank_transition is what the rank's tokens make of the identity, with no values",
+                        values ? "rank_state is the state after the rank's tokens, started from zeros"
+                               : "rank_transition is the state after the rank's tokens with v = 0, started from the identity",
                         index);
     const tensor* stored = rank.exchanged.find(name);
     if (stored == nullptr) e.lacks(std::string("the result lacks ") + name);
@@ -163,7 +163,9 @@ void measure_fold(std::span<const recorded_run> ranks, std::size_t r, const inva
   const recorded_run& next = ranks[r + 1];
   const problem& p = next.given;
   measured_equation e(
-      "fold", "the state that the rank starts from is rank_transition S + rank_state of the rank before, S its start", r + 1);
+      "fold",
+      "a rank starts from rank_transition S + rank_state of the rank before it, where S is the state that rank started from",
+      r + 1);
   const fold_kind fold = next.exchanged.fold;
   for (std::size_t i = fold == fold_kind::sequential ? r : 0; i <= r; ++i) {
     for (const char* name : {"rank_transition", "rank_state"}) {
@@ -227,7 +229,7 @@ void measure_truncation(const recorded_run& whole, std::span<const recorded_run>
                         std::vector<state_equation>& out) {
   measured_equation truncated("truncated", "o of all ranks is o of the recurrence with the declared histories left out",
                               ranks.size() - 1);
-  measured_equation loss("loss", "leaving out the declared histories costs no more than the one call errs", ranks.size() - 1);
+  measured_equation loss("loss", "leaving out the declared histories adds no more error than the one call has", ranks.size() - 1);
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range here = sequence_at(whole.given, s);

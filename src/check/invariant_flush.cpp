@@ -102,7 +102,7 @@ class ring_equations {
         every_(*part.exchanged.flush_every),
         keys_("keys", "ring_k is the key, rounded once", index),
         gates_("gates", "ring_g is g, rounded once", index),
-        entries_("entries", "ring_u is b (v - k^T S), S made of ring_state and the entries before in the ring", index),
+        entries_("entries", "ring_u is b (v - k^T S), where S is ring_state with the ring's earlier entries replayed", index),
         replay_("replay", "the state after a flush is the state before it with the ring's entries replayed", index) {
     const bool channels = !part.given.g;
     ring_k_ = need("ring_k", keys_);
@@ -219,7 +219,7 @@ ring_cost cost_of(const recorded_run& whole, const recorded_run& part, std::size
   const std::size_t every = *part.exchanged.flush_every, V = p.value_dim(), heads = p.value_heads();
   const ring_formats f = formats_of(part);
   const format& stored = part.gave.o.element_format();
-  measured_equation o("cost", "o is as near to the exact one as a ring of these formats, or as plain decode", index);
+  measured_equation o("cost", "o is as close to the exact o as a ring in these formats allows, or as plain decode is", index);
   ring_cost out;
   for (std::size_t s = 0; s < p.sequence_count(); ++s) {
     const sequence_range here = sequence_at(p, s), there = sequence_at(whole.given, s);

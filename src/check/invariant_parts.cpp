@@ -135,7 +135,7 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
       left = std::string(a);
       right = std::string(b);
     }
-    throw format_error(part.problem_path + ": " + what + " is " + right + " and " + left + " in " + whole.problem_path +
+    throw format_error(part.problem_path + ": " + what + " is " + right + ", and " + left + " in " + whole.problem_path +
                        "; a part must state the same as the whole");
   };
   same("op", name_of(w.op), name_of(p.op));
@@ -202,8 +202,8 @@ void require_same_cotangents(const recorded_run& whole, std::size_t sequence, co
   const auto same = [&](const char* name, const std::optional<tensor>& w, const std::optional<tensor>& p, std::size_t from,
                         std::size_t first, std::size_t count) {
     if (w.has_value() != p.has_value())
-      throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "there" : "absent") + " and " +
-                         (w ? "there" : "absent") + " in " + whole.problem_path +
+      throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "present" : "absent") + ", and " +
+                         (w ? "present" : "absent") + " in " + whole.problem_path +
                          "; gradients are compared for the same cotangents: record both from the same tensors");
     if (!w) return;
     if (w->dtype() != p->dtype())
@@ -261,7 +261,7 @@ void require_handed_back(const recorded_run& whole, std::span<const recorded_run
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const recorded_run& part = parts[i];
     if (part.given.d_o.has_value() != whole.given.d_o.has_value())
-      throw format_error(part.problem_path + ": tensor do is " + (part.given.d_o ? "there" : "absent") + ", and not in " +
+      throw format_error(part.problem_path + ": tensor do is " + (part.given.d_o ? "present" : "absent") + ", and not in " +
                          whole.problem_path +
                          "; gradients are compared for the same cotangents: record both from the same tensors");
     for (std::size_t s = 0; s < w.size(); ++s) {

@@ -168,7 +168,7 @@ std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<co
   }
   if (!elsewhere) {
     out.judged = verdict::vacuous;
-    out.reason = "every part is the whole batch in its own order: nothing could have changed";
+    out.reason = "every part is the whole batch in the same order, so no difference could have shown";
     out.remedy = "give parts with fewer sequences, or the same ones at other indices";
     return matches;
   }

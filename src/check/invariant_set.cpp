@@ -94,8 +94,8 @@ void add_cuts(const problem& p, std::size_t calls, const std::string& name, std:
   const std::vector<std::size_t> lengths = lengths_of(p);
   const std::size_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   if (calls < 2 || calls > longest)
-    throw domain_error("gen: " + std::to_string(calls) + " calls on sequences of at most " + std::to_string(longest) +
-                       " tokens; there are at least 2 calls, and a token for each");
+    throw domain_error("gen: --calls " + std::to_string(calls) + " on sequences of at most " + std::to_string(longest) +
+                       " tokens; give at least 2 calls, and no more than there are tokens");
   for (std::size_t i = 0; i < calls; ++i) {
     std::vector<piece> pieces;
     std::vector<std::size_t> before;
@@ -179,7 +179,7 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
     out.push_back({name, "whole", p});
     return out.back();
   };
-  if (options.calls == 0) throw domain_error("gen: 0 calls; there is at least one to compare with the whole");
+  if (options.calls == 0) throw domain_error("gen: --calls 0; give at least 1, which is compared with the whole");
   switch (kind) {
     case invariant_kind::repeat:
       for (std::size_t i = 1; i <= options.calls; ++i) again(numbered("again", i));
@@ -226,7 +226,8 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
       }
       return out;
     case invariant_kind::gradients:
-      if (!p.d_o && !p.d_final_state) throw domain_error("gen: gradients are of a problem with cotangents; give --cotangents");
+      if (!p.d_o && !p.d_final_state)
+        throw domain_error("gen --for gradients needs a problem with cotangents; give --cotangents");
       return out;
     case invariant_kind::pad:
       break;

@@ -98,9 +98,10 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
     if ((kind != invariant_kind::rollback || last) && count != tokens) {
-      throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
-                         std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
-                         (last ? "the last part ends with the whole" : "where drafted tokens were not accepted ask rollback"));
+      throw domain_error(
+          part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
+          std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
+          (last ? "the last part ends with the whole" : "if drafted tokens were rejected, use invariant rollback"));
     }
     counts.push_back(count);
   }
@@ -225,7 +226,7 @@ std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<c
   if (out.kind == invariant_kind::rollback && dropped == 0) {
     out.judged = verdict::vacuous;
     out.reason = "every token of every part was accepted: nothing was rolled back";
-    out.remedy = "give a part with drafted tokens that differ from the whole's, or ask snapshot";
+    out.remedy = "give a part with drafted tokens that differ from the whole's, or use invariant snapshot";
     return {};
   }
   return questions_of_kept(whole, kept, parts.size(), out);

@@ -18,7 +18,7 @@ std::string_view asks(invariant_kind kind) {
     case invariant_kind::prefix:
       return "o of the first tokens has the same bits whatever follows them";
     case invariant_kind::pad:
-      return "tokens that cannot change the state change no bit of o before them and none of final_state";
+      return "padding tokens, which cannot change the state, change no bit of o before them and none of final_state";
     case invariant_kind::split:
       return "calls that carry the state equal one call: each is within its limits, and all together are within those of the "
              "whole";
@@ -34,15 +34,14 @@ std::string_view asks(invariant_kind kind) {
       return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the limits of the "
              "same reference";
     case invariant_kind::snapshot:
-      return "a state that was stored and restored is the state: within the limits of the tokens before it, and so is all after "
-             "it";
+      return "a state that was stored and restored is within the limits of the tokens before it, and so is everything computed "
+             "from it";
     case invariant_kind::rollback:
-      return "tokens that were drafted and not accepted leave nothing: the state after the accepted ones, and all after it, is "
-             "within the limits";
+      return "drafted tokens that were rejected leave no trace: the state after the accepted ones, and everything computed from "
+             "it, is within the limits";
     case invariant_kind::flush:
-      return "a ring of u, k and g that is replayed every L tokens is plain decode: bit for bit at L = 1, and at any L as near "
-             "to "
-             "the exact outputs as its formats allow";
+      return "a ring of u, k and g that is replayed every L tokens gives what plain decode gives: bit for bit at L = 1, and at "
+             "any L as close to the exact outputs as its formats allow";
     case invariant_kind::cp:
       return "ranks that each take some tokens of a sequence give what one call gives, and their summaries fold to the states "
              "that they start from";
@@ -180,7 +179,7 @@ json equations_json(const std::vector<state_equation>& equations) {
 std::string equations_text(const std::vector<state_equation>& equations) {
   std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
   for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
-  out += "of the size of the right side; cost: of the formats, in a run of the same operation\n";
+  out += "relative to the right side; cost: what the formats alone cost in an emulated run of the same operation\n";
   for (const state_equation& e : equations) {
     out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
     if (!e.missing.empty()) {

@@ -10,7 +10,7 @@ namespace deltaproof {
 namespace {
 
 check_options options_for(const problem& p, const result& r, const check_request& asked, const check_options& how) {
-  if (!asked.plan.empty() && asked.no_plan) throw format_error("check: a plan and no plan together; give one of them");
+  if (!asked.plan.empty() && asked.no_plan) throw format_error("check: both a plan and no_plan are given; give one of them");
   check_options options = how;
   options.judge = asked.judge;
   options.threads = asked.threads;

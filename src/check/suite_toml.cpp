@@ -27,13 +27,13 @@ class suite_reader {
     const toml::node* const list = root.get("case");
     if (list == nullptr) fail("there is no [[case]]; write one for each result");
     const toml::array* const sections = list->as_array();
-    if (sections == nullptr || sections->empty()) fail(*list, "case must be sections [[case]]");
+    if (sections == nullptr || sections->empty()) fail(*list, "case must be a list of sections [[case]]");
     suite s;
     s.file = file_;
     std::unordered_map<std::string, std::size_t> lines;
     for (const toml::node& one : *sections) {
       const toml::table* const table = one.as_table();
-      if (table == nullptr) fail(one, "case must be sections [[case]]");
+      if (table == nullptr) fail(one, "case must be a list of sections [[case]]");
       s.cases.push_back(read_case(*table));
       name_by_plan(s, *table);
       const suite_case& last = s.cases.back();
@@ -65,7 +65,7 @@ class suite_reader {
     std::string value = *node->value<std::string>();
     if (value.empty()) fail(*node, key + " is empty; remove the key, or give a value");
     if (value.find('\0') != std::string::npos)
-      fail(*node, key + " = " + in_quotes(value) + " holds a NUL, which is part of no name");
+      fail(*node, key + " = " + in_quotes(value) + " contains a NUL character, which no name may have");
     return value;
   }
 

@@ -150,8 +150,8 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   const std::size_t heads = p.value_heads() * p.sequence_count();
   const std::string stop = s.stopped() ? "; stopped early" : "";
   if (!s.kept.at) {
-    if (s.single()) return "all of it: no shorter prefix of its one head is refuted the same way" + stop;
-    return "all of it: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
+    if (s.single()) return "the whole problem: no shorter prefix of its only head is refuted the same way" + stop;
+    return "the whole problem: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
            ") is refuted the same way alone" + stop;
   }
   const head_slice& at = *s.kept.at;
@@ -244,7 +244,7 @@ small_failure smallest_failure(const problem& p, const result& r, const check_re
                                std::size_t most_heads, const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   if (is_gradient(s.wanted().first_bad)) {
-    s.kept.says = "all of the problem: " + s.wanted().first_bad + " comes from every token";
+    s.kept.says = "the whole problem: " + s.wanted().first_bad + " depends on every token";
     return std::move(s.kept);
   }
   std::size_t tried = 0;
@@ -270,7 +270,7 @@ small_failure shrunk(const problem& p, const result& r, const check_report& foun
                      const trial_progress& progress) {
   slicer s(p, r, found, options, progress);
   if (is_gradient(s.wanted().first_bad)) {
-    s.kept.says = "all of the problem: " + s.wanted().first_bad + " comes from every token";
+    s.kept.says = "the whole problem: " + s.wanted().first_bad + " depends on every token";
     return std::move(s.kept);
   }
   std::size_t tried = 0;

@@ -148,7 +148,7 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
       continue;
     }
     if (now != source.text)
-      notes.push_back("plan " + source.name + " reads otherwise in this version; the recorded text is used");
+      notes.push_back("plan " + source.name + " has another text in this version; the recorded text is used");
   }
 }
 

@@ -445,7 +445,8 @@ std::string safetensors_header(const safetensors_metadata& metadata, std::span<c
   try {
     text = header.dump();
   } catch (const nlohmann::json::type_error&) {
-    throw format_error("a name or metadata value to write is not UTF-8");
+    throw format_error(
+        "the name of a tensor, or a key or value of the metadata, is not UTF-8; safetensors files hold UTF-8 alone");
   }
   text.append((detail::length_bytes - text.size() % detail::length_bytes) % detail::length_bytes, ' ');
   if (text.size() > detail::largest_header) {

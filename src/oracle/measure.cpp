@@ -136,7 +136,7 @@ metric metric_named(std::string_view name) {
   for (const named_metric& row : metrics) {
     if (row.name == name) return row.which;
   }
-  throw format_error("no metric is named '" + std::string(name) + "'; there are " + metric_list());
+  throw format_error("there is no metric '" + std::string(name) + "'; there are " + metric_list());
 }
 
 double ulp_at(double x, const format& of) {

@@ -56,7 +56,7 @@ std::string reason_of(const tensor_reach& x) {
   return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + x.counts.tensor + ": for " +
          where_text(*x.widest) +
          (x.widest->limit.finite ? " the plan's limit is " + digits(x.widest->limit.value) : " runs of the plan overflow") +
-         ", the exact values are " + digits(x.widest->truth) + " in the rms";
+         ", the exact values have rms " + digits(x.widest->truth);
 }
 
 /// What the formats alone cost in the backward pass of each lane of the slice: [lane][draw][part].

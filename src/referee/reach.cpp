@@ -75,8 +75,8 @@ std::string reason_of(const tensor_reach& x) {
   }
   if (much) {
     return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + ": for " +
-           where_text(*x.widest) + " the plan's limit is " + digits(x.widest->limit.value) + ", the exact values are " +
-           digits(x.widest->truth) + " in the rms";
+           where_text(*x.widest) + " the plan's limit is " + digits(x.widest->limit.value) + ", the exact values have rms " +
+           digits(x.widest->truth);
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
     return "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass";

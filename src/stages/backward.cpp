@@ -40,7 +40,7 @@ std::string_view not_recomputed(std::string_view stage, const plan_variant& v, c
   if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv")) return "the plan has no u and w";
   const bool through_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (stage == "dbeta" && (through_step || v.backward->dbeta_form == step_gradient::divide))
-    return "beta is not what the gradient of the step is taken of";
+    return "an activation or an update rule stands between beta and the step";
   if ((stage == "dk" || stage == "dk_hat") && p.rule != rule_kind::euler && !(p.qk_l2norm && stage == "dk"))
     return "the step depends on k";
   return {};

@@ -170,7 +170,8 @@ TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
   const served s;
   const recorded_run rest = s.rest_from(s.state);
   EXPECT_EQ(judge(invariant_kind::rollback, s.whole, {s.first(), rest}).judged, verdict::vacuous);
-  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {s.draft, rest}); }), HasSubstr("ask rollback"));
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {s.draft, rest}); }),
+              HasSubstr("use invariant rollback"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::rollback, s.whole, {s.draft}); }), HasSubstr("at least two"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {rest, s.first()}); }), HasSubstr("is not token 0"));
 }

@@ -73,7 +73,7 @@ TEST(Invariant, PrefixRefusesWhatIsNoPrefix) {
               HasSubstr("initial_state at [0, 0, 1, 5] is 0x40400000 (3)"));
   part = prefix_of(p, 64);
   part.given.scale = 1;
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("scale is 1 and 0.25"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("scale is 1, and 0.25"));
   part = prefix_of(p, 64);
   part.gave.chunk_size = 32;
   EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("chunk_size"));
