@@ -268,11 +268,11 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
   options.seed = asked.seed;
   if (!asked.fault.empty()) {
     options.planted = &fault_named(asked.fault);
-    if (options.planted->backward && !asked.gradients)
+    if (options.planted->pass == pass_kind::backward && !asked.gradients)
       throw format_error("emulate: the fault " + asked.fault + " is one of the backward pass; add gradients=True");
-    if (!applies(*options.planted, p, path)) {
+    if (const std::string why = why_impossible(*options.planted, p, path); !why.empty()) {
       throw format_error("emulate: the fault " + asked.fault + " cannot happen to this problem on the " +
-                         std::string(name_of(path)) + " path; see deltaproof.faults()");
+                         std::string(name_of(path)) + " path: " + why + "; see deltaproof.faults()");
     }
   }
   const result r = asked.gradients ? emulate_gradients(p, allowed[asked.variant], options, asked.threads)
@@ -379,9 +379,13 @@ py::list regime_list() {
 
 py::list fault_list() {
   py::list out;
-  for (const fault& f : faults()) {
+  for (const fault& f : fault_catalogue()) {
+    py::list needs;
+    for (const fault_need& n : f.needs) needs.append(n.what);
     out.append(py::dict(py::arg("name") = f.name, py::arg("stage") = f.stage, py::arg("what") = f.what,
-                        py::arg("chunk") = f.chunk, py::arg("recurrent") = f.recurrent));
+                        py::arg("chunk") = f.chunk, py::arg("recurrent") = f.recurrent,
+                        py::arg("backward") = f.pass == pass_kind::backward, py::arg("tensors") = py::tuple(py::cast(f.tensors)),
+                        py::arg("acts") = py::tuple(py::cast(f.acts)), py::arg("needs") = py::tuple(needs)));
   }
   return out;
 }

@@ -37,13 +37,18 @@ class Regime(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A mistake that the emulator can make: the first stage that is wrong, and on which paths it can happen."""
+    """A mistake that the emulator can make: the first stage that is wrong, on which paths it can happen, whether it is one of the
+    backward pass, the results that it can change, where it acts, and what the problem must have."""
 
     name: str
     stage: str
     what: str
     chunk: bool
     recurrent: bool
+    backward: bool
+    tensors: tuple[str, ...]
+    acts: tuple[str, ...]
+    needs: tuple[str, ...]
 
 
 def plans() -> list[Plan]:

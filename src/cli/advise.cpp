@@ -8,6 +8,7 @@
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/referee/judging.hpp"
 #include "deltaproof/support/write_file.hpp"
@@ -73,7 +74,7 @@ int run(const advise_arguments& args, const common_options& common) {
   }();
   const auto command = [&](const advised_kind& kind, const advised_choice& c) { return check_of(args, kind, c); };
   std::string text = advice_text(found, command);
-  if (found.stopped) text += "\nadvise: " + why_stopped(common) + "; what was not looked at by then is not named\n";
+  if (found.stopped) text += "\nadvise: " + why_stopped(common) + "; choices that were not examined by then are not listed\n";
   if (!args.output.empty()) {
     common.files.require_apart();
     text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
@@ -87,9 +88,7 @@ int run(const advise_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_advise(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "advise", "Name the cheapest state cache, inverse, chunk length and stored decay that are adequate on a problem's tensors");
+verb add_advise(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<advise_arguments>();
   run_files& files = common.files;
   files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
@@ -104,14 +103,16 @@ registered_verb add_advise(CLI::App& app, common_options& common) {
   command->add_option("--wanted", args->wanted, "Adequate choices of each kind to find (default 3)")
       ->type_name("N")
       ->check(integer_within(1, 1000));
-  command->add_option("-o,--output", args->output, "A folder for the plans of what is adequate, and of what is refused beside it")
+  command
+      ->add_option("-o,--output", args->output,
+                   "Folder for the plans of the adequate choices, and of the refused ones next to them")
       ->type_name("DIR")
       ->check(not_empty());
-  return {command, [args, accuracy, &common] {
-            args->accuracy_given = accuracy->count() > 0;
-            if (!args->output.empty()) common.files.writes_in("--output", args->output, is_ours);
-            return run(*args, common);
-          }};
+  return [args, accuracy, &common] {
+    args->accuracy_given = accuracy->count() > 0;
+    if (!args->output.empty()) common.files.writes_in("--output", args->output, is_ours);
+    return run(*args, common);
+  };
 }
 
 }  // namespace deltaproof::cli

@@ -6,6 +6,7 @@
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
 #include "cli/suite.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/check/request.hpp"
 
 namespace deltaproof::cli {
@@ -48,7 +49,7 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
 int run(const check_arguments& args, const common_options& common) {
   if (args.result.empty() && args.problem.ends_with(".toml")) return run_suite_of(args, common);
   if (args.result.empty())
-    throw format_error("check: " + args.problem + " without RESULT; give what came out, or one suite ending in .toml");
+    throw format_error("check: " + args.problem + " without RESULT; give the kernel's result file, or one suite ending in .toml");
   if (!args.baseline.empty() || args.skip_missing)
     throw format_error("check: --baseline and --skip-missing belong to a suite: deltaproof check SUITE.toml");
   if (!args.limits.empty() && args.reason.empty()) {
@@ -105,8 +106,7 @@ int run(const check_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_check(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("check", "Judge a kernel's result against its precision plan and the certified reference");
+verb add_check(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<check_arguments>();
   run_files& files = common.files;
   files.reads(command
@@ -139,7 +139,7 @@ registered_verb add_check(CLI::App& app, common_options& common) {
                                "With a suite: the --json of an earlier run; reports what changed, without effect on the verdict")
                   ->type_name("FILE"));
   command->add_flag("--skip-missing", args->skip_missing, "With a suite: skip and count cases whose result file does not exist");
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

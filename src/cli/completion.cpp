@@ -4,6 +4,7 @@
 #include "cli/completion.hpp"
 
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::cli {
@@ -81,18 +82,15 @@ std::string bash_script(const CLI::App& app) {
 
 }  // namespace
 
-registered_verb add_completion(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)");
+verb add_completion(CLI::App* command, common_options& common) {
   const auto shell = std::make_shared<std::string>();
   command->add_option("SHELL", *shell, "bash; zsh reads the same after: autoload -U bashcompinit && bashcompinit")->required();
-  return {
-      command, [shell, &app, &common] {
-        if (*shell != "bash")
-          throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
-        say(common, bash_script(app), true);
-        return 0;
-      }};
+  return [shell, command, &common] {
+    if (*shell != "bash")
+      throw format_error("completion: there is none for '" + *shell + "'; there is bash, which zsh reads too (bashcompinit)");
+    say(common, bash_script(*command->get_parent()), true);
+    return 0;
+  };
 }
 
 }  // namespace deltaproof::cli

@@ -6,6 +6,7 @@
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
 #include "cli/progress.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/sweep/campaign.hpp"
@@ -35,12 +36,11 @@ path_kind path_for(const emulate_arguments& args, const plan& declared) {
 const fault* fault_for(const emulate_arguments& args, const problem& p, path_kind path) {
   if (args.fault.empty()) return nullptr;
   const fault& found = fault_named(args.fault);
-  if (found.backward && !args.gradients)
+  if (found.pass == pass_kind::backward && !args.gradients)
     throw format_error("emulate: the fault " + args.fault + " is one of the backward pass; add --gradients");
-  if (!applies(found, p, path)) {
+  if (const std::string why = why_impossible(found, p, path); !why.empty()) {
     throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
-                       std::string(name_of(path)) + " path; see deltaproof list " +
-                       (found.backward ? "gradient-faults" : "faults"));
+                       std::string(name_of(path)) + " path: " + why + "; see deltaproof explain " + args.fault);
   }
   return &found;
 }
@@ -101,16 +101,14 @@ int run(const emulate_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_emulate(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("emulate", "Write a result that a kernel conforming to a plan may give, or one with a planted fault");
+verb add_emulate(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<emulate_arguments>();
   run_files& files = common.files;
   files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
   files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")
                        ->required()
                        ->type_name("PLAN"));
-  command->add_option("--fault", args->fault, "See: deltaproof list faults, and with --gradients: list gradient-faults")
+  command->add_option("--fault", args->fault, "See: deltaproof list faults; one of the backward pass needs --gradients")
       ->type_name("FAULT")
       ->check(not_empty());
   files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
@@ -126,13 +124,13 @@ registered_verb add_emulate(CLI::App& app, common_options& common) {
   command
       ->add_option(
           "--noise", args->noise,
-          "Above 0: emulate another build, which starts its sums at other terms, chosen by --seed; above 1, each sum is also "
-          "changed by up to this many ulps")
+          "0: the plan's arithmetic as it is. Above 0: another build, whose sums start at other terms, drawn from --seed. Above "
+          "1: each sum is also off by up to this many ulps")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--gradients", args->gradients, "Write the gradients of the problem's do and dfinal_state too");
   command->add_flag("--no-stages", args->no_stages, "Write no stages");
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -7,6 +7,7 @@
 #include "cli/gen_all.hpp"
 #include "cli/gen_for.hpp"
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/inputs/regimes.hpp"
 
@@ -49,7 +50,7 @@ int run(const gen_arguments& args, const common_options& common) {
         "--dir DIR for the calls of an invariant");
   }
   if (args.invariant.empty() && (args.calls || args.drafted))
-    throw format_error("gen: --calls and --drafted are of the set that --for makes; leave them out");
+    throw format_error("gen: --calls and --drafted belong to --for; give --for, or leave them out");
   generation g;
   g.regime = args.regime.value_or(g.regime);
   g.seed = common.seed_given ? common.seed : 0;
@@ -87,9 +88,7 @@ int run(const gen_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_gen(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "gen", "Generate a problem of a regime; options not given take the regime's defaults, which are printed");
+verb add_gen(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<gen_arguments>();
   common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE"));
   command
@@ -99,13 +98,12 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
       ->type_name("DIR")
       ->check(not_empty());
   command
-      ->add_option(
-          "--for", args->invariant,
-          "An invariant (see: deltaproof invariant --help): the problems of every call that it compares, in the folder of "
-          "-o, with a manifest for record_set and for deltaproof invariant KIND DIR")
+      ->add_option("--for", args->invariant,
+                   "An invariant (see: deltaproof invariant --help): the problems of every call that it compares, in the folder "
+                   "of --dir, with a manifest for record_set and for deltaproof invariant KIND DIR")
       ->type_name("INVARIANT")
       ->check(not_empty());
-  command->add_option("--dir", args->folder, "With --for: the folder, new or as gen left it")
+  command->add_option("--dir", args->folder, "With --for: the folder to write, new or written by gen")
       ->type_name("DIR")
       ->check(not_empty());
   command->add_option("--calls", args->calls, "With --for: calls of split, snapshot and cp, repetitions (default 3)")
@@ -115,7 +113,7 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
       ->type_name("N")
       ->check(whole_number());
   command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("REGIME");
-  command->add_option("--op", args->op, "delta_rule, gated_delta_rule, kda or gated_delta_product")->type_name("OP");
+  command->add_option("--op", args->op, "See: deltaproof list ops")->type_name("OP");
   command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");
   command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
   command->add_option("--beta", args->beta, "Distribution of beta (deltaproof list beta-laws), or a decimal")
@@ -126,7 +124,7 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
       ->add_option("--initial-state", args->initial_state,
                    "Distribution of the initial state (deltaproof list initial-state-laws)")
       ->type_name("INITIAL-STATE-LAW");
-  command->add_option("--law", args->law, "Of the regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
+  command->add_option("--law", args->law, "Parameters of the regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
       ->type_name("LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
@@ -138,7 +136,7 @@ registered_verb add_gen(CLI::App& app, common_options& common) {
   command->add_option("--num-householder", args->num_householder, "Steps per token")->type_name("N")->check(whole_number());
   command->add_flag("--cotangents", args->cotangents,
                     "Also draw do and dfinal_state (standard normal), the cotangents of a backward pass");
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -18,7 +18,8 @@ using json = nlohmann::ordered_json;
 
 std::vector<std::string> earlier_files(const fs::path& folder) {
   const auto refuse = [&](const std::string& why) {
-    return format_error("gen: " + folder.string() + " " + why + "; give a folder that is new, empty, or as gen left it");
+    return format_error("gen: " + folder.string() + " " + why +
+                        "; give a folder that is new, empty, or unchanged since gen wrote it");
   };
   if (!fs::exists(folder)) return {};
   if (!fs::is_directory(folder)) throw refuse("is no folder");

@@ -43,7 +43,7 @@ int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   const std::vector<std::string> earlier = earlier_files(args.folder);
   generation g = args.wanted;
   if (!g.op) g.op = op_kind::gated_delta_rule;
-  if (!g.gate && *g.op != op_kind::delta_rule && g.regime == "typical") g.gate = slow_gate;
+  if (!g.gate && gates_of(*g.op) != gate_axes::none && g.regime == "typical") g.gate = slow_gate;
   if (!g.tokens && !g.cu_seqlens) g.tokens = tokens_of_set;
   if (!g.initial_state) g.initial_state = "normal";
   if (kind == invariant_kind::batch && !g.batch && !g.cu_seqlens) g.batch = 3;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/files/exchange.hpp"
 #include "support/json_number.hpp"
 #include "support/printable.hpp"
@@ -102,11 +103,10 @@ int run(const std::string& file, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_inspect(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("inspect", "List what a problem's inputs are like and what looks wrong");
+verb add_inspect(CLI::App* command, common_options& common) {
   const auto file = std::make_shared<std::string>();
   common.files.reads(command->add_option("FILE", *file, "A problem (deltaproof.problem/1)")->required()->type_name("FILE"));
-  return {command, [file, &common] { return run(*file, common); }};
+  return [file, &common] { return run(*file, common); };
 }
 
 }  // namespace deltaproof::cli

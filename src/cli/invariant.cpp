@@ -9,6 +9,7 @@
 #include "cli/judging.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/check/invariant_set.hpp"
 
 namespace deltaproof::cli {
@@ -156,12 +157,7 @@ int run(const invariant_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_invariant(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "invariant",
-      "Judge results of one kernel against each other (prefix, split, pad, varlen, chunk-size, path, repeat, batch, "
-      "snapshot, rollback, flush, cp), or the gradients of one "
-      "result against the equations of every correct backward pass (gradients)");
+verb add_invariant(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<invariant_arguments>();
   args->command = command;
   command
@@ -202,7 +198,7 @@ registered_verb add_invariant(CLI::App& app, common_options& common) {
                    "results state)")
       ->type_name("FACTOR");
   add_judging_options(*command, args->judge);
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/inverse/inverse_trial.hpp"
 #include "support/json_number.hpp"
 #include "support/text.hpp"
@@ -174,9 +175,7 @@ int run(const inverse_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_inverse(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "inverse", "Say whether an algorithm for (I + L)^-1 is safe for given keys, beta and formats (exit code 0 safe, 1 unsafe)");
+verb add_inverse(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<inverse_arguments>();
   command->add_option("--keys", args->keys, "gaussian, silu, elu1, cos=C, identical or alternating")
       ->required()
@@ -203,7 +202,7 @@ registered_verb add_inverse(CLI::App& app, common_options& common) {
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
   command->add_flag("--worst-case", args->worst_case,
                     "Decide by the proved bound through |L| for the keys drawn, not by the prediction");
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -7,6 +7,7 @@
 
 #include "cli/completion.hpp"
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/check/invariant.hpp"
 #include "deltaproof/emulate/faults.hpp"
@@ -37,6 +38,17 @@ struct entry {
   json fields = json::object();  ///< of JSON alone
   std::string mark = {};         ///< of the list alone: "[holds] "
 };
+
+std::vector<entry> list_ops() {
+  std::vector<entry> out;
+  for (const op_row& row : op_table) {
+    out.push_back({std::string(row.name),
+                   std::string(row.what),
+                   {{"g", row.gates == gate_axes::none ? "none" : std::string(gate_shape(row.kind))},
+                    {"steps a token", std::to_string(row.usual_steps) + ", unless num_householder says otherwise"}}});
+  }
+  return out;
+}
 
 std::vector<entry> list_rules() {
   std::vector<entry> out;
@@ -124,21 +136,27 @@ std::vector<entry> list_plans() {
   return out;
 }
 
-std::vector<entry> list_faults_of(std::span<const fault> all, const std::string& options) {
+std::vector<entry> list_faults() {
   std::vector<entry> out;
-  for (const fault& f : all) {
-    const std::string paths = f.chunk && f.recurrent ? "chunk, recurrent" : f.chunk ? "chunk" : "recurrent";
-    out.push_back(
-        {std::string(f.name),
-         std::string(f.what),
-         {{"stage", std::string(f.stage)},
-          {"paths", paths},
-          {"plant it", "deltaproof emulate PROBLEM --plan PLAN " + options + "--fault " + std::string(f.name) + " -o RESULT"}}});
+  for (const fault& f : fault_catalogue()) {
+    const bool backward = f.pass == pass_kind::backward;
+    std::vector<std::string> needs;
+    for (const fault_need& n : f.needs) needs.emplace_back(n.what);
+    out.push_back({std::string(f.name),
+                   std::string(f.what),
+                   {{"pass", backward ? "backward" : "forward"},
+                    {"stage", std::string(f.stage)},
+                    {"acts", joined(f.acts)},
+                    {"tensors", joined(std::vector<std::string>(f.tensors.begin(), f.tensors.end()))},
+                    {"paths", f.chunk && f.recurrent ? "chunk, recurrent"
+                              : f.chunk              ? "chunk"
+                                                     : "recurrent"},
+                    {"needs", joined(needs, "nothing")},
+                    {"plant it", std::string("deltaproof emulate PROBLEM --plan PLAN ") + (backward ? "--gradients " : "") +
+                                     "--fault " + std::string(f.name) + " -o RESULT"}}});
   }
   return out;
 }
-std::vector<entry> list_faults() { return list_faults_of(faults(), ""); }
-std::vector<entry> list_gradient_faults() { return list_faults_of(backward_faults(), "--gradients "); }
 
 std::vector<entry> list_regimes() {
   std::vector<entry> out;
@@ -244,12 +262,12 @@ struct axis {
   std::vector<entry> (*entries)();
 };
 constexpr axis axes[] = {
+    {"ops", list_ops},
     {"rules", list_rules},
     {"formats", list_formats},
     {"inverses", list_inverses},
     {"plans", list_plans},
     {"faults", list_faults},
-    {"gradient-faults", list_gradient_faults},
     {"regimes", list_regimes},
     {"beta-laws", [] { return list_laws(beta_laws()); }},
     {"gate-laws", [] { return list_laws(gate_laws()); }},
@@ -363,7 +381,6 @@ std::vector<std::string> names_of_type(const std::string& type) {
   }
   if (type == "SHELL") out.emplace_back("bash");
   if (type == "KIND") add(invariant_names);
-  if (type == "OP") add(op_names);
   if (type == "PATH") add(path_names);
   for (const axis& a : axes) {
     if (type != "ID" && type != type_of(a.name)) continue;
@@ -372,18 +389,16 @@ std::vector<std::string> names_of_type(const std::string& type) {
   return out;
 }
 
-registered_verb add_list(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("list", "List an axis: " + axis_names());
+verb add_list(CLI::App* command, common_options& common) {
   const auto name = std::make_shared<std::string>();
   command->add_option("AXIS", *name, axis_names())->required();
-  return {command, [name, &common] { return run_list(*name, common); }};
+  return [name, &common] { return run_list(*name, common); };
 }
 
-registered_verb add_explain(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("explain", "Explain anything that can be listed, by name");
+verb add_explain(CLI::App* command, common_options& common) {
   const auto name = std::make_shared<std::string>();
   command->add_option("ID", *name, "A name printed by list")->required();
-  return {command, [name, &common] { return run_explain(*name, common); }};
+  return [name, &common] { return run_explain(*name, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -23,6 +23,7 @@
 #include "cli/program.hpp"
 #include "cli/terminal.hpp"
 #include "cli/usage.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "support/mapped_bytes.hpp"
@@ -113,22 +114,6 @@ class clock_guard {
 /// More than any machine has cores; a slip of the finger should not start as many.
 constexpr const char* version = "deltaproof " DELTAPROOF_VERSION;
 
-/// What --max-seconds leaves of a verb's work.
-std::string left_when_stopped(const std::string& verb) {
-  for (const char* const judge : {"check", "invariant", "replay"}) {
-    if (verb == judge) return "whatever is not judged by then is undecided";
-  }
-  if (verb == "study") return "finished studies are written, the others are named";
-  if (verb == "report") return "finished studies are written, the others are named; with PROBLEM, nothing is written";
-  if (verb == "oracle" || verb == "emulate") return "nothing is written then";
-  if (verb == "advise") return "what was found by then is named";
-  if (verb == "gen") return "with --all, nothing is written then";
-  if (verb == "inverse") return "there is no verdict then";
-  if (verb == "sweep") return "what is finished is kept, and the same command runs the rest";
-  if (verb == "shrink") return "the smallest witness found by then is written";
-  return "this verb ignores it";
-}
-
 /// The oracle names the tensors that it refuses, not their file.
 std::string with_file(const CLI::App& verb, const std::string& said) {
   constexpr std::string_view oracle = "lower: ";
@@ -140,7 +125,7 @@ std::string with_file(const CLI::App& verb, const std::string& said) {
   return said;
 }
 
-void add_common(CLI::App* command, common_options& common) {
+void add_common(CLI::App* command, std::string_view when_stopped, common_options& common) {
   command->set_version_flag("--version", version);
   common.files.writes(command->add_option("--json", common.json, "Write JSON to FILE (- for stdout)")->type_name("FILE"));
   common.files.writes(command->add_option("--junit", common.junit, "Write JUnit XML to FILE")->type_name("FILE"));
@@ -148,9 +133,7 @@ void add_common(CLI::App* command, common_options& common) {
   command->add_option("--threads", common.threads, "Threads (0: one for each core)")
       ->type_name("N")
       ->check(integer_within(0, most_threads));
-  command
-      ->add_option("--max-seconds", common.max_seconds,
-                   "Stop after S seconds (0: no limit); " + left_when_stopped(command->get_name()))
+  command->add_option("--max-seconds", common.max_seconds, "Stop after S seconds (0: no limit); " + std::string(when_stopped))
       ->type_name("S")
       ->check(number_within(0, 1e8));
   const auto take_seed = [&common](const std::string& text) {
@@ -178,15 +161,18 @@ int run(int argc, char** argv) {
   common_options common;
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
-  std::vector<registered_verb> verbs;
-  for (const auto add :
-       {add_check, add_inspect, add_oracle, add_gen, add_emulate, add_invariant, add_advise, add_replay, add_shrink, add_inverse,
-        add_sweep, add_merge, add_study, add_report, add_list, add_explain, add_completion}) {
-    verbs.push_back(add(app, common));
-    add_common(verbs.back().command, common);
+  struct added_verb {
+    CLI::App* command;
+    verb run;
+  };
+  std::vector<added_verb> verbs;
+  for (const verb_row& row : verb_table) {
+    CLI::App* const command = app.add_subcommand(std::string(row.name), std::string(row.help));
+    verbs.push_back({command, row.add(command, common)});
+    add_common(command, row.when_stopped, common);
   }
   if (argc > 1 && argv[1][0] != '-' &&
-      std::none_of(verbs.begin(), verbs.end(), [&](const registered_verb& v) { return v.command->get_name() == argv[1]; })) {
+      std::none_of(verb_table.begin(), verb_table.end(), [&](const verb_row& row) { return row.name == argv[1]; })) {
     throw format_error("there is no verb '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));
   }
   try {
@@ -206,7 +192,7 @@ int run(int argc, char** argv) {
   handle_signals();
   common.files.require_apart();
   const clock_guard clock(common.max_seconds);
-  for (const registered_verb& v : verbs) {
+  for (const added_verb& v : verbs) {
     if (!v.command->parsed()) continue;
     const int code = [&v] {
       try {

@@ -5,6 +5,7 @@
 
 #include "cli/numbers.hpp"
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/files/golden.hpp"
 #include "deltaproof/oracle/inspect.hpp"
 #include "support/text.hpp"
@@ -175,9 +176,7 @@ int run(const oracle_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_oracle(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits");
+verb add_oracle(CLI::App* command, common_options& common) {
   command->footer(
       "Precision rises by value row until every element is decided: fp64, double-double, fixed point with 128, 256, 512 and 1024 "
       "bits, and exact\n"
@@ -214,16 +213,17 @@ registered_verb add_oracle(CLI::App& app, common_options& common) {
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")
       ->capture_default_str();
-  command->add_option("--bits", args->bits, "So many bits of every element, as a sum of fp64 tensors (53 to 1024)")
+  command->add_option("--bits", args->bits, "Bits of every element, stored as a sum of fp64 tensors (53 to 1024)")
       ->check(integer_within(53, 1024))
       ->type_name("N");
-  command->add_flag("--gradients", args->gradients,
-                    "Instead: dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state");
+  command->add_flag(
+      "--gradients", args->gradients,
+      "Write dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state, instead of o and final_state");
   command->add_option("--max-bits", args->max_bits, "Highest working precision; exact arithmetic is tried at any value")
       ->check(integer_within(53, 1024))
       ->type_name("N")
       ->capture_default_str();
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the verbs of the program share: the common options, where their output goes, progress on a terminal, and the
-// clock and signals that end long work early. Each verb is one file that adds itself to the command line and hands
+// clock and signals that end long work early. Each verb is a row of verbs.hpp and one file that adds its options and hands
 // back what to run. stdout is data, stderr is messages.
 #pragma once
 
@@ -46,7 +46,7 @@ struct common_options {
 [[nodiscard]] inline CLI::Validator whole_number() {
   return {[](const std::string& word) {
             return word.empty() || word.find_first_not_of("0123456789") != std::string::npos
-                       ? "'" + word + "' is no count; give an integer from 0"
+                       ? "'" + word + "' is not a count; give an integer from 0"
                        : std::string();
           },
           ""};
@@ -102,32 +102,11 @@ void lost_output(const std::string& why);
 /// The verb's exit code; bad_usage where an output was lost, unless the verdict is refuted, which matters more.
 [[nodiscard]] int exit_with_outputs(int code);
 
-/// Adds the verb to `app`; the returned function runs it and gives the exit code.
+/// What a verb does once its options are parsed; gives the exit code.
 using verb = std::function<int()>;
-struct registered_verb {
-  CLI::App* command;
-  verb run;
-};
-registered_verb add_check(CLI::App& app, common_options& common);
-registered_verb add_inspect(CLI::App& app, common_options& common);
-registered_verb add_oracle(CLI::App& app, common_options& common);
-registered_verb add_gen(CLI::App& app, common_options& common);
-registered_verb add_emulate(CLI::App& app, common_options& common);
-registered_verb add_invariant(CLI::App& app, common_options& common);
-registered_verb add_advise(CLI::App& app, common_options& common);
-registered_verb add_replay(CLI::App& app, common_options& common);
-registered_verb add_shrink(CLI::App& app, common_options& common);
-registered_verb add_inverse(CLI::App& app, common_options& common);
-registered_verb add_list(CLI::App& app, common_options& common);
-registered_verb add_explain(CLI::App& app, common_options& common);
-registered_verb add_study(CLI::App& app, common_options& common);
-registered_verb add_report(CLI::App& app, common_options& common);
-registered_verb add_sweep(CLI::App& app, common_options& common);
-registered_verb add_merge(CLI::App& app, common_options& common);
-registered_verb add_completion(CLI::App& app, common_options& common);
 
 /// Why a build has neither `study` nor `report`.
 inline constexpr std::string_view without_studies =
-    "not in this build, which only judges, as the Python package's; build the whole program from the source tree: ./run build";
+    "not in this build: the program of the Python package only judges; build the whole program from the source tree: ./run build";
 
 }  // namespace deltaproof::cli

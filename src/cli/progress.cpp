@@ -92,7 +92,7 @@ class progress_line::ticker {
       text += left < 1 ? ", under a second left of this" : ", about " + duration_text(std::ceil(left)) + " left of this";
     }
     if (stop_requested()) {
-      text = (was_interrupted() ? "interrupted: ends what it is at (" : "time is up: ends what it is at (") + stage_ + ")" +
+      text = (was_interrupted() ? "interrupted: finishing (" : "time is up: finishing (") + stage_ + ")" +
              (was_interrupted() ? "; Ctrl-C again ends it at once" : "");
     }
     if (!terminal_) {

@@ -6,6 +6,7 @@
 #include "cli/judging.hpp"
 #include "cli/program.hpp"
 #include "cli/stopped.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/check/witness.hpp"
 
 namespace deltaproof::cli {
@@ -82,21 +83,19 @@ int run_shrink(const std::string& folder, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_replay(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("replay", "Judge a recorded verdict again and say whether it comes out the same");
+verb add_replay(CLI::App* command, common_options& common) {
   const auto where = std::make_shared<std::string>();
   common.files.reads(command->add_option("WHERE", *where, "A witness folder, or a verdict.json that check wrote")
                          ->required()
                          ->type_name("FILE"));
-  return {command, [where, &common] { return run_replay(*where, common); }};
+  return [where, &common] { return run_replay(*where, common); };
 }
 
-registered_verb add_shrink(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way");
+verb add_shrink(CLI::App* command, common_options& common) {
   const auto folder = std::make_shared<std::string>();
   common.files.reads(
       command->add_option("DIR", *folder, "A witness folder, as check --witness writes it")->required()->type_name("DIR"));
-  return {command, [folder, &common] { return run_shrink(*folder, common); }};
+  return [folder, &common] { return run_shrink(*folder, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -2,24 +2,23 @@
 // SPDX-License-Identifier: MIT
 
 #include "cli/program.hpp"
+#include "cli/verbs.hpp"
 #ifdef DELTAPROOF_WITHOUT_STUDIES
 
 namespace deltaproof::cli {
 namespace {
 
 /// A verb that says why it is not here, whatever stands behind it.
-registered_verb add_absent(CLI::App& app, const std::string& name, const std::string& what) {
-  auto* command = app.add_subcommand(name, what + " (" + std::string(without_studies) + ")");
+verb absent(CLI::App* command) {
+  command->description(command->get_description() + " (" + std::string(without_studies) + ")");
   command->allow_extras();
-  return {command, [name]() -> int { throw format_error(name + ": " + std::string(without_studies)); }};
+  return [command]() -> int { throw format_error(command->get_name() + ": " + std::string(without_studies)); };
 }
 
 }  // namespace
 
-registered_verb add_study(CLI::App& app, common_options&) { return add_absent(app, "study", "Run studies by name"); }
-registered_verb add_report(CLI::App& app, common_options&) {
-  return add_absent(app, "report", "Write the stability report, or a page on your own tensors");
-}
+verb add_study(CLI::App* command, common_options&) { return absent(command); }
+verb add_report(CLI::App* command, common_options&) { return absent(command); }
 
 }  // namespace deltaproof::cli
 
@@ -158,26 +157,22 @@ void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args)
 
 }  // namespace
 
-registered_verb add_study(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("study", "Run studies by name and print their answers");
+verb add_study(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<study_arguments>();
   command->add_option("STUDY", args->names, "See: deltaproof list studies")->required();
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR")->check(not_empty());
   add_shared(command, args);
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
-registered_verb add_report(CLI::App& app, common_options& common) {
-  auto* command =
-      app.add_subcommand("report", "Run every study (" + long_studies() +
-                                       " only with --full) and write the stability report; or, of a PROBLEM and its RESULTs, "
-                                       "the same for your own tensors");
+verb add_report(CLI::App* command, common_options& common) {
+  command->footer("Studies that take part only with --full: " + long_studies() + ".");
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
   common.files.reads(
       command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE"));
   common.files.reads(
-      command->add_option("RESULT", own->results, "What came out (deltaproof.result/1), any number")->type_name("FILE"));
+      command->add_option("RESULT", own->results, "The kernel's results (deltaproof.result/1), any number")->type_name("FILE"));
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")
       ->required()
       ->type_name("DIR")
@@ -185,11 +180,11 @@ registered_verb add_report(CLI::App& app, common_options& common) {
   command->add_flag("--resume", args->resume, "Leave out studies whose whole report this build has already written to DIR");
   add_problem_report_options(*command, *own, common);
   add_shared(command, args);
-  return {command, [args, own, &common] {
-            if (own->problem.empty()) return run(*args, common);
-            own->output = args->output;
-            return run_problem_report(*own, common);
-          }};
+  return [args, own, &common] {
+    if (own->problem.empty()) return run(*args, common);
+    own->output = args->output;
+    return run_problem_report(*own, common);
+  };
 }
 
 }  // namespace deltaproof::cli

@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/sweep_kinds.hpp"
 #include "cli/terminal.hpp"
+#include "cli/verbs.hpp"
 #include "deltaproof/files/text_hash.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
@@ -218,10 +219,7 @@ int run_merge(const merge_arguments& args, const common_options& common) {
 
 }  // namespace
 
-registered_verb add_sweep(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand("sweep",
-                                     "Run the tasks of a campaign, on this machine or one part of them, and keep each result in "
-                                     "a folder; what is there is not run again");
+verb add_sweep(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<sweep_arguments>();
   common.files.reads(command->add_option("CAMPAIGN", args->campaign, "What to run: a TOML file, see docs/sweep.md")
                          ->required()
@@ -243,12 +241,10 @@ registered_verb add_sweep(CLI::App& app, common_options& common) {
   command->add_flag("--propose", args->propose, "Keep the points of a search that stdin names, and say what they are now")
       ->group("");
   command->add_flag("--worker", args->worker, "Run the tasks that stdin names: what a sweep starts for itself")->group("");
-  return {command, [args, &common] { return run(*args, common); }};
+  return [args, &common] { return run(*args, common); };
 }
 
-registered_verb add_merge(CLI::App& app, common_options& common) {
-  auto* command = app.add_subcommand(
-      "merge", "Join the results of a sweep to one report: by axis, the worst cases, what is missing (exit code 3)");
+verb add_merge(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<merge_arguments>();
   common.files.reads(
       command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty()));
@@ -257,9 +253,9 @@ registered_verb add_merge(CLI::App& app, common_options& common) {
   command->add_option("--page", args->page, "Write the same as a page, index.html in this folder")
       ->type_name("DIR")
       ->check(not_empty());
-  common.files.reads(
-      command->add_option("--baseline", args->baseline, "An earlier merge: say what changed since")->type_name("FILE"));
-  return {command, [args, &common] { return run_merge(*args, common); }};
+  common.files.reads(command->add_option("--baseline", args->baseline, "The JSON of an earlier merge: say what changed since")
+                         ->type_name("FILE"));
+  return [args, &common] { return run_merge(*args, common); };
 }
 
 }  // namespace deltaproof::cli

@@ -14,23 +14,13 @@
 
 namespace deltaproof::emulation_detail {
 
-struct backward_fault_row {
-  std::string_view name;
-  std::string_view stage;
-  std::string_view what;
-  paths where;
-  condition needs;
-  backward_fault_code code;
-};
-using backward_fault_table = std::vector<backward_fault_row>;
-
-[[nodiscard]] backward_fault_table cotangent_faults();
-[[nodiscard]] backward_fault_table state_gradient_faults();
-[[nodiscard]] backward_fault_table product_faults();
-[[nodiscard]] backward_fault_table gate_gradient_faults();
-[[nodiscard]] backward_fault_table token_gradient_faults();
-[[nodiscard]] backward_fault_table head_gradient_faults();
-[[nodiscard]] backward_fault_table group_gradient_faults();
+[[nodiscard]] fault_table cotangent_faults();
+[[nodiscard]] fault_table state_gradient_faults();
+[[nodiscard]] fault_table product_faults();
+[[nodiscard]] fault_table gate_gradient_faults();
+[[nodiscard]] fault_table token_gradient_faults();
+[[nodiscard]] fault_table head_gradient_faults();
+[[nodiscard]] fault_table group_gradient_faults();
 
 /// From a generic lambda without captures.
 template <class F>
@@ -60,15 +50,17 @@ template <class F>
   return {nullptr, change, {}, {}};
 }
 
-inline bool gated_by_one_number(const problem& p) { return gated(p) && !p.gate_per_channel(); }
-inline bool with_do(const problem& p) { return p.d_o.has_value(); }
-inline bool with_dfinal_state(const problem& p) { return p.d_final_state.has_value(); }
-inline bool scaled_do(const problem& p) { return with_do(p) && scaled(p); }
-inline bool gated_do(const problem& p) { return with_do(p) && gated(p); }
-inline bool several_heads_with_do(const problem& p) { return with_do(p) && p.value_heads() > 1; }
-inline bool several_with_dfinal_state(const problem& p) { return with_dfinal_state(p) && p.sequence_count() > 1; }
-inline bool grouped(const problem& p) { return p.value_heads() > p.key_heads(); }
-inline bool derived_step(const problem& p) { return p.rule != rule_kind::euler || p.beta_activation != activation_kind::none; }
+inline constexpr condition one_gate_a_head{"one gate a head", [](const problem& p) { return !p.gate_per_channel(); }};
+inline constexpr condition with_do{"do", [](const problem& p) { return p.d_o.has_value(); }};
+inline constexpr condition with_dfinal_state{"dfinal_state", [](const problem& p) { return p.d_final_state.has_value(); }};
+inline constexpr condition scaled_do = with_do & scaled;
+inline constexpr condition gated_do = with_do & gated;
+inline constexpr condition several_heads_with_do = with_do & several_heads;
+inline constexpr condition several_with_dfinal_state = with_dfinal_state & several_sequences;
+inline constexpr condition grouped{"more heads of v than of k", [](const problem& p) { return p.value_heads() > p.key_heads(); }};
+inline constexpr condition derived_step{"an activation of beta or an update rule other than euler", [](const problem& p) {
+                                          return p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
+                                        }};
 
 /// G of all rows but the last is 0: what stands there is not decayed.
 template <class Real>

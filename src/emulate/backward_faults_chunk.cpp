@@ -38,9 +38,7 @@ matrix<Real> overlap_without(const backward_chunk<Real>& c, bool left, bool stri
   return d;
 }
 
-}  // namespace
-
-backward_fault_table product_faults() {
+fault_table weights_and_reads() {
   using enum backward_step;
   return {
       {"ds-strict", "dAqk", "a token's own weight has no gradient", paths::chunk, with_do,
@@ -48,22 +46,42 @@ backward_fault_table product_faults() {
                   [](auto& s) {
                     for (std::size_t r = 0; r < s.now.rows; ++r) s.now.ds(r, r) = 0;
                   })},
-      {"ds-undecayed", "dAqk", "the gradient of the weights lacks their decay", paths::chunk,
-       [](const problem& p) { return gated_do(p) && gated_by_one_number(p); },
+      {"ds-undecayed", "dAqk", "the gradient of the weights lacks their decay", paths::chunk, gated_do & one_gate_a_head,
        before_step(ds, [](auto& s) { zero_all(s.now.G); })},
       {"v-for-v-new", "dAqk", "v stands in for v_new", paths::chunk, always,
        after_step(chunk, [](auto& s) { s.now.v_new = s.now.v; })},
-      {"dq-read-undecayed", "dg_local", "what the state gives q lacks its decay", paths::chunk, gated_do,
+      {"dq-read-undecayed",
+       "dg_local",
+       "what the state gives q lacks its decay",
+       paths::chunk,
+       gated_do,
        after_step(read,
                   [](auto& s) {
                     auto& c = s.now;
                     c.dq_read = plain_product(c.d_o, transpose(c.h));
                     scale_all(c.dq_read, s.all.scale);
-                  })},
-      {"dq-read-missing", "dg_local", "the state before the chunk gives q nothing", paths::chunk, with_do,
-       after_step(read, [](auto& s) { zero_all(s.now.dq_read); })},
-      {"dk-write-missing", "dg_local", "the cotangent of the state gives k nothing", paths::chunk, always,
-       after_step(read, [](auto& s) { zero_all(s.now.dk_write); })},
+                  }),
+       {"dq", "dg"}},
+      {"dq-read-missing",
+       "dg_local",
+       "the state before the chunk gives q nothing",
+       paths::chunk,
+       with_do,
+       after_step(read, [](auto& s) { zero_all(s.now.dq_read); }),
+       {"dq", "dg"}},
+      {"dk-write-missing",
+       "dg_local",
+       "the cotangent of the state gives k nothing",
+       paths::chunk,
+       always,
+       after_step(read, [](auto& s) { zero_all(s.now.dk_write); }),
+       {"dk", "dg"}},
+  };
+}
+
+fault_table overlaps_and_chains() {
+  using enum backward_step;
+  return {
       {"dA-one-Ai", "dAkk", "the gradient of A has one of its two factors Ai^T", paths::chunk, always,
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, false, true); })},
       {"dA-not-negated", "dAkk", "the gradient of A has the other sign", paths::chunk, always,
@@ -72,8 +90,13 @@ backward_fault_table product_faults() {
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, true, false); })},
       {"dA-without-du", "dAkk", "u gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dv2); })},
       {"dA-without-dw", "dAkk", "w gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dw); })},
-      {"Ai-untransposed", "dg_local", "Ai in place of its transpose carries dw and dv2 back", paths::chunk, always,
-       before_step(wy, [](auto& s) { s.now.Ai = transpose(s.now.Ai); })},
+      {"Ai-untransposed",
+       "dg_local",
+       "Ai in place of its transpose carries dw and dv2 back",
+       paths::chunk,
+       always,
+       before_step(wy, [](auto& s) { s.now.Ai = transpose(s.now.Ai); }),
+       {"dk", "dv", "dbeta", "dg"}},
       {"dv-without-beta", "dv", "dv lacks the factor beta", paths::chunk, always,
        after_step(wy,
                   [](auto& s) {
@@ -91,21 +114,40 @@ backward_fault_table product_faults() {
                       for (std::size_t m = 0; m < c.dk.cols(); ++m) c.dk(r, m) += c.dk_overlap(r, m) * (1 - c.step[r]);
                     }
                   })},
-      {"dk-columns-missing", "dg_local", "A gives nothing to the keys of its columns", paths::chunk, always,
-       after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); })},
-      {"db-k-part-missing", "dbeta", "the part of dbeta from A is left out", paths::chunk, always,
+      {"dk-columns-missing",
+       "dg_local",
+       "A gives nothing to the keys of its columns",
+       paths::chunk,
+       always,
+       after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); }),
+       {"dk", "dg"}},
+      {"db-k-part-missing",
+       "dbeta",
+       "the part of dbeta from A is left out",
+       paths::chunk,
+       always,
        after_step(wy,
                   [](auto& s) {
                     for (std::size_t r = 0; r < s.now.rows; ++r) s.now.d_step[r] -= along(s.now.dk_overlap, s.now.k, r);
-                  })},
-      {"db-w-part-missing", "dbeta", "the part of dbeta from w is left out", paths::chunk, always,
+                  }),
+       {"dk", "dbeta"}},
+      {"db-w-part-missing",
+       "dbeta",
+       "the part of dbeta from w is left out",
+       paths::chunk,
+       always,
        after_step(wy,
                   [](auto& s) {
                     const auto keys = decayed_keys(s.now);
                     for (std::size_t r = 0; r < s.now.rows; ++r) s.now.d_step[r] -= along(s.now.dk_transform, keys, r);
-                  })},
+                  }),
+       {"dk", "dbeta"}},
   };
 }
+
+}  // namespace
+
+fault_table product_faults() { return joined({weights_and_reads, overlaps_and_chains}); }
 
 namespace {
 
@@ -127,7 +169,7 @@ void sum_again(backward_site<Real>& s, bool forward, bool own, bool restart) {
 
 }  // namespace
 
-backward_fault_table gate_gradient_faults() {
+fault_table gate_gradient_faults() {
   using enum backward_step;
   return {
       {"hdh-missing", "dg_local", "the decay of the state over the chunk gives the gate nothing", paths::chunk, gated,
@@ -143,13 +185,17 @@ backward_fault_table gate_gradient_faults() {
                    })},
       {"hdh-in-e4m3", "dg_local", "the sum of h dh is made in half the bits of the inputs", paths::chunk, gated,
        backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
-      {"dg-diagonal-in-blocks", "dg_local",
+      {"dg-diagonal-in-blocks",
+       "dg_local",
        "the gates of a diagonal block are products on e^{G-M} and e^{M-G} in tf32, whose terms i = j cancel in part",
-       paths::chunk, gated_by_channel, backward_arithmetic([](backward_variant& b, const head_input&) {
+       paths::chunk,
+       gated_by_channel,
+       backward_arithmetic([](backward_variant& b, const head_input&) {
          b.blocks = gate_form::middle_block;
          b.diagonal = diagonal_terms::numeric;
          b.intra_operand = {tf32, true};
-       })},
+       }),
+       {"dq", "dk", "dbeta", "dg"}},
       {"A-gate-term-missing", "dg_local", "A gives the gate nothing", paths::chunk, gated,
        before_step(backward_step::gate,
                    [](auto& s) {

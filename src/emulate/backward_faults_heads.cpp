@@ -1,29 +1,30 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Faults of what happens to gradients once their chunks are done: chains, tails, groups of heads, the l2norm. And the list of
-// all.
-#include "deltaproof/emulate/faults.hpp"
+// Faults of what happens to gradients once their chunks are done: chains, tails, groups of heads, the l2norm.
 #include "emulate/backward_faults.hpp"
 #include "emulate/step_slopes.hpp"
 
-namespace deltaproof {
-namespace emulation_detail {
+namespace deltaproof::emulation_detail {
 
 namespace {
 
-bool tails(const problem& p) { return p.tokens() > 0; }
+constexpr condition tails{"a token", [](const problem& p) { return p.tokens() > 0; }};
 
 }  // namespace
 
-backward_fault_table head_gradient_faults() {
+fault_table head_gradient_faults() {
   using enum backward_step;
   return {
       {"dh0-of-first-chunk-end", "dinitial_state", "the first chunk is not passed on the way to the initial state", paths::chunk,
        with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
       {"dh0-unwritten", "dinitial_state", "the gradient of the initial state is not written", paths::both, with_initial_state,
        after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
-      {"tail-gradients-unwritten", "dv", "the rows of the last, partial chunk are not written", paths::chunk, tails,
+      {"tail-gradients-unwritten",
+       "dv",
+       "the rows of the last, partial chunk are not written",
+       paths::chunk,
+       tails,
        after_step(head,
                   [](auto& s) {
                     const std::size_t n = s.all.steps_per_token, C = s.plan.chunk, rows = s.dk.rows(), first = rows / C * C;
@@ -33,13 +34,18 @@ backward_fault_table head_gradient_faults() {
                       s.d_beta[row] = 0;
                       if ((row + 1) % n == 0) zero_row(s.dq, row / n);
                     }
-                  })},
-      {"db-divided", "dbeta", "dbeta is that of beta v and beta k, divided by beta + 1e-10", paths::both, always,
-       backward_arithmetic([](backward_variant& b, const head_input&) { b.dbeta_form = step_gradient::divide; })},
+                  }),
+       {"dq", "dk", "dv", "dbeta"}},
+      {"db-divided",
+       "dbeta",
+       "dbeta is that of beta v and beta k, divided by beta + 1e-10",
+       paths::both,
+       always,
+       backward_arithmetic([](backward_variant& b, const head_input&) { b.dbeta_form = step_gradient::divide; }),
+       {"dk", "dbeta"}},
       {"rule-chain-missing", "dbeta", "dbeta is that of the effective step", paths::both, derived_step,
        after_step(head, [](auto& s) { s.d_beta = s.d_step; })},
-      {"rule-chain-missing-in-dk", "dk_hat", "the effective step gives k nothing", paths::both,
-       [](const problem& p) { return p.rule != rule_kind::euler; },
+      {"rule-chain-missing-in-dk", "dk_hat", "the effective step gives k nothing", paths::both, other_rule,
        after_step(head,
                   [](auto& s) {
                     using Real = std::decay_t<decltype(s.all.scale)>;
@@ -53,7 +59,7 @@ backward_fault_table head_gradient_faults() {
   };
 }
 
-backward_fault_table group_gradient_faults() {
+fault_table group_gradient_faults() {
   using enum backward_step;
   return {
       {"gva-not-summed", "dq_hat", "dq and dk are those of the first head of a group", paths::both, grouped,
@@ -90,8 +96,7 @@ backward_fault_table group_gradient_faults() {
                      unprojected(g.dq, g.dq_hat, g.in.q);
                      unprojected(g.dk, g.dk_hat, g.in.k);
                    })},
-      {"l2-bwd-swapped", "dq", "dq is projected on the normalised k, and dk on q", paths::both,
-       [](const problem& p) { return p.qk_l2norm && p.num_householder == 1; },
+      {"l2-bwd-swapped", "dq", "dq is projected on the normalised k, and dk on q", paths::both, normalised & one_step,
        after_group(group, [](auto& g) { std::swap(g.q, g.k); })},
       {"l2-bwd-from-bf16",
        "dq",
@@ -110,38 +115,4 @@ backward_fault_table group_gradient_faults() {
   };
 }
 
-namespace {
-
-struct backward_catalogue {
-  backward_fault_table rows;
-  std::vector<fault_code> codes;
-  std::vector<fault> faults;
-
-  backward_catalogue() {
-    for (const auto table : {cotangent_faults, state_gradient_faults, product_faults, gate_gradient_faults, token_gradient_faults,
-                             head_gradient_faults, group_gradient_faults}) {
-      backward_fault_table part = table();
-      std::move(part.begin(), part.end(), std::back_inserter(rows));
-    }
-    codes.resize(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const backward_fault_row& r = rows[i];
-      codes[i].needs = r.needs;
-      codes[i].backward = &r.code;
-      faults.push_back({r.name, r.stage, r.what, r.where != paths::recurrent, r.where != paths::chunk, &codes[i], true});
-    }
-  }
-  // The faults point into the rows and the codes.
-  backward_catalogue(const backward_catalogue&) = delete;
-  backward_catalogue& operator=(const backward_catalogue&) = delete;
-};
-
-}  // namespace
-}  // namespace emulation_detail
-
-std::span<const fault> backward_faults() {
-  static const emulation_detail::backward_catalogue made;
-  return made.faults;
-}
-
-}  // namespace deltaproof
+}  // namespace deltaproof::emulation_detail

@@ -7,18 +7,28 @@
 
 namespace deltaproof::emulation_detail {
 
-backward_fault_table cotangent_faults() {
+fault_table cotangent_faults() {
   return {
-      {"do-of-next-head", "dv_local", "do of the next head is read", paths::both, several_heads_with_do,
+      {"do-of-next-head",
+       "dv_local",
+       "do of the next head is read",
+       paths::both,
+       several_heads_with_do,
        reads_cotangents([](const problem& p, std::size_t sequence, std::size_t head, const plan_variant&, head_cotangents& d) {
          d.d_o = take_cotangents(p, sequence, (head + 1) % p.value_heads()).d_o;
-       })},
-      {"do-late-by-a-token", "dv_local", "do of the token before is read", paths::both, with_do,
+       }),
+       {"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}},
+      {"do-late-by-a-token",
+       "dv_local",
+       "do of the token before is read",
+       paths::both,
+       with_do,
        reads_cotangents([](const problem&, std::size_t, std::size_t, const plan_variant&, head_cotangents& d) {
          for (std::size_t t = d.d_o.rows(); t-- > 1;)
            std::copy(d.d_o.row(t - 1).begin(), d.d_o.row(t - 1).end(), d.d_o.row(t).begin());
          if (d.d_o.rows() > 0) zero_row(d.d_o, 0);
-       })},
+       }),
+       {"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"dht-ignored", "dh", "dfinal_state is not read", paths::both, with_dfinal_state,
        after_step(backward_step::start, [](auto& s) { zero_all(s.now.d_state); })},
       {"dht-transposed", "dh", "dfinal_state is read as [V, K]", paths::both, with_dfinal_state,
@@ -38,7 +48,7 @@ backward_fault_table cotangent_faults() {
   };
 }
 
-backward_fault_table state_gradient_faults() {
+fault_table state_gradient_faults() {
   using enum backward_step;
   return {
       {"dv-local-unscaled", "dv_local", "the weights of dv_local lack the scale", paths::chunk, scaled_do,
@@ -82,11 +92,16 @@ backward_fault_table state_gradient_faults() {
        after_step(dw, [](auto& s) { scale_all(s.now.dw, decltype(s.all.scale)(-1)); })},
       {"dw-from-local", "dw", "dw is made of dv_local, not of dv2", paths::chunk, always,
        before_step(dw, [](auto& s) { s.now.dv2 = s.now.dv_local; })},
-      {"h-late-by-a-chunk", "dw", "the state after the chunk is read for the one before it", paths::chunk, always,
+      {"h-late-by-a-chunk",
+       "dw",
+       "the state after the chunk is read for the one before it",
+       paths::chunk,
+       always,
        after_step(chunk,
                   [](auto& s) {
                     if (s.after) s.now.h = s.after->h;
-                  })},
+                  }),
+       {"dq", "dk", "dbeta", "dg"}},
   };
 }
 
@@ -104,19 +119,29 @@ void read_again(Site& s, std::size_t row, decltype(s.all.scale) factor) {
 }  // namespace
 
 // Of a backward pass that goes token by token.
-backward_fault_table token_gradient_faults() {
+fault_table token_gradient_faults() {
   using enum backward_step;
   constexpr auto path = paths::recurrent;
   return {
-      {"token-scale-missing", "dv", "the read-out of a token enters the cotangent of the state without the scale", path,
-       scaled_do, before_step(token, [](auto& s) { read_again(s, s.token, 1 - s.all.scale); })},
-      {"token-reads-next-q", "dv", "the read-out of a token enters the cotangent of the state with q of the next", path, with_do,
+      {"token-scale-missing",
+       "dv",
+       "the read-out of a token enters the cotangent of the state without the scale",
+       path,
+       scaled_do,
+       before_step(token, [](auto& s) { read_again(s, s.token, 1 - s.all.scale); }),
+       {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
+      {"token-reads-next-q",
+       "dv",
+       "the read-out of a token enters the cotangent of the state with q of the next",
+       path,
+       with_do,
        before_step(token,
                    [](auto& s) {
                      if (s.token + 1 >= s.all.q.rows()) return;
                      read_again(s, s.token, -s.all.scale);
                      read_again(s, s.token + 1, s.all.scale);
-                   })},
+                   }),
+       {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"token-read-after-step",
        "dv",
        "the read-out of a token enters the cotangent of the state after its step",
@@ -126,8 +151,13 @@ backward_fault_table token_gradient_faults() {
         nullptr,
         {{token, true, make_backward_hook([](auto& s) { read_again(s, s.token, -s.all.scale); })},
          {token, false, make_backward_hook([](auto& s) { read_again(s, s.token, s.all.scale); })}},
-        {}}},
-      {"token-undecayed", "dv", "the cotangent of the state passes a token without its decay", path, gated,
+        {}},
+       {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
+      {"token-undecayed",
+       "dv",
+       "the cotangent of the state passes a token without its decay",
+       path,
+       gated,
        after_step(token,
                   [](auto& s) {
                     auto& d = s.now.d_state;
@@ -135,7 +165,8 @@ backward_fault_table token_gradient_faults() {
                       const auto grown = std::exp(-s.all.g(s.token, s.all.channels ? i : 0));
                       for (auto& x : d.row(i)) x *= std::isfinite(grown) ? grown : 1;
                     }
-                  })},
+                  }),
+       {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"dh0-of-second-token",
        "dinitial_state",
        "the first token is not passed on the way to the initial state",

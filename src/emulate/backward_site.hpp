@@ -37,6 +37,25 @@ enum class backward_step {
   group,
   norm
 };
+/// What each makes, in the words of `list faults`.
+inline constexpr std::string_view backward_step_words[] = {"the loaded cotangents",
+                                                           "a chunk made again",
+                                                           "dv_local",
+                                                           "dv2",
+                                                           "dh",
+                                                           "dw",
+                                                           "dAqk",
+                                                           "the gradients of q and k from the state",
+                                                           "dAkk",
+                                                           "the gradients of q and k inside a chunk",
+                                                           "the gradients through w and u",
+                                                           "dg_local",
+                                                           "dg",
+                                                           "the gradients of a token",
+                                                           "the state before a token",
+                                                           "the gradients of a head",
+                                                           "the sums over a group of heads",
+                                                           "the gradients through l2norm"};
 
 /// One chunk in progress. Matrices have a row for each row of the chunk unless said otherwise.
 template <class Real>

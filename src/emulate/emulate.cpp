@@ -363,7 +363,7 @@ head_output error_of_wide_run(const head_input& in, const head_output& run) {
 result emulate(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
   if (!(options.noise_ulps >= 0 && options.noise_ulps <= 0x1p20))
     throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
-  if (options.planted != nullptr && options.planted->backward) {
+  if (options.planted != nullptr && options.planted->pass == pass_kind::backward) {
     throw format_error("emulate: the fault " + std::string(options.planted->name) +
                        " is one of the backward pass, which leaves the forward pass right; emulate gradients to plant it");
   }

@@ -39,7 +39,7 @@ bool runs_in_floats(const plan_variant& v) {
   return measured_by_fp64(v) && fits(v.backward->accumulate) && fits(v.backward->dg) && fits(v.backward->group_sum);
 }
 
-const backward_fault_code* code_of(const fault* f) { return f == nullptr ? nullptr : f->code->backward; }
+const backward_fault_code* code_of(const fault* f) { return f == nullptr ? nullptr : f->code->backward.get(); }
 
 template <class Real>
 group_gradients run_group(std::span<const gradient_head> group, const plan_variant& variant, const emulation_options& options,

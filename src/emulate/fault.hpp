@@ -5,7 +5,11 @@
 // leaves. A hook before a stage works on a copy that only this stage sees; a hook after it changes what everyone reads.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "deltaproof/emulate/faults.hpp"
@@ -34,13 +38,30 @@ struct planted_hook {
 
 struct backward_fault_code;
 
+/// All that a problem must have for a fault to happen; none: any problem can have it.
+class condition {
+ public:
+  constexpr condition() = default;
+  constexpr condition(std::string_view what, bool (*met)(const problem&)) : needs_{{{what, met}}}, count_{1} {}
+  [[nodiscard]] constexpr condition operator&(const condition& other) const {
+    condition both = *this;
+    for (const fault_need& n : other.needs()) both.needs_.at(both.count_++) = n;
+    return both;
+  }
+  [[nodiscard]] constexpr std::span<const fault_need> needs() const { return {needs_.data(), count_}; }
+
+ private:
+  std::array<fault_need, 3> needs_ = {};
+  std::size_t count_ = 0;
+};
+
 struct fault_code {
   void (*arithmetic)(plan_variant&, const head_input&) = nullptr;
   /// What the kernel reads for (sequence, head) instead. The plan is that of the run.
   void (*reads)(const problem&, std::size_t sequence, std::size_t head, const plan_variant&, head_input&) = nullptr;
   std::vector<planted_hook> hooks;
-  bool (*needs)(const problem&) = nullptr;        ///< nothing: any problem can have it
-  const backward_fault_code* backward = nullptr;  ///< of a fault of the backward pass: then the forward pass is right
+  condition needs;
+  std::shared_ptr<const backward_fault_code> backward = {};  ///< of a fault of the backward pass: then the forward pass is right
 };
 
 }  // namespace deltaproof::emulation_detail

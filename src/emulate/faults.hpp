@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the tables of planted faults are written with: a row, the conditions a problem must meet, and the few things that
-// wrong kernels do to a chunk or a token. A table is a function; faults.cpp joins them. A new fault is one row.
+// wrong kernels do to a chunk or a token. A table is a function; faults.cpp joins them, those of backward_faults.hpp too. A new
+// fault is one row.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +21,19 @@ namespace deltaproof::emulation_detail {
 enum class paths { chunk, recurrent, both };
 
 struct fault_row {
+  fault_row(std::string_view its_name, std::string_view first_stage, std::string_view mistake, paths possible, fault_code made,
+            std::vector<std::string_view> changed = {})
+      : name{its_name}, stage{first_stage}, what{mistake}, where{possible}, code{std::move(made)}, results{std::move(changed)} {}
+  /// Of the backward pass.
+  fault_row(std::string_view its_name, std::string_view first_stage, std::string_view mistake, paths possible, condition needs,
+            backward_fault_code made, std::vector<std::string_view> changed = {});
+
   std::string_view name;
   std::string_view stage;
   std::string_view what;
   paths where;
   fault_code code;
+  std::vector<std::string_view> results;  ///< that it can change; empty: those computed from the stage
 };
 using fault_table = std::vector<fault_row>;
 using table_maker = fault_table (*)();
@@ -40,15 +49,21 @@ using table_maker = fault_table (*)();
 [[nodiscard]] fault_table precision_faults();
 [[nodiscard]] fault_table recurrent_faults();
 
-using condition = bool (*)(const problem&);
-inline constexpr condition always = nullptr;
-inline bool gated(const problem& p) { return p.g.has_value(); }
-inline bool gated_by_channel(const problem& p) { return p.gate_per_channel() && p.key_dim() > 1; }
-inline bool several_steps(const problem& p) { return p.num_householder > 1; }
-inline bool gated_several_steps(const problem& p) { return gated(p) && several_steps(p); }
-inline bool normalised(const problem& p) { return p.qk_l2norm; }
-inline bool scaled(const problem& p) { return p.scale != 1; }
-inline bool with_initial_state(const problem& p) { return p.initial_state.has_value(); }
+inline constexpr condition always;
+inline constexpr condition gated{"gates", [](const problem& p) { return p.g.has_value(); }};
+inline constexpr condition gated_by_channel{"a gate for each of several channels",
+                                            [](const problem& p) { return p.gate_per_channel() && p.key_dim() > 1; }};
+inline constexpr condition one_step{"one step a token", [](const problem& p) { return p.num_householder == 1; }};
+inline constexpr condition several_steps{"several steps a token", [](const problem& p) { return p.num_householder > 1; }};
+inline constexpr condition gated_several_steps = gated & several_steps;
+inline constexpr condition normalised{"q and k that the kernel normalises", [](const problem& p) { return p.qk_l2norm; }};
+inline constexpr condition scaled{"a scale other than 1", [](const problem& p) { return p.scale != 1; }};
+inline constexpr condition other_rule{"an update rule other than euler",
+                                      [](const problem& p) { return p.rule != rule_kind::euler; }};
+inline constexpr condition with_initial_state{"an initial state", [](const problem& p) { return p.initial_state.has_value(); }};
+inline constexpr condition several_sequences{"several sequences", [](const problem& p) { return p.sequence_count() > 1; }};
+inline constexpr condition several_heads{"several heads of v", [](const problem& p) { return p.value_heads() > 1; }};
+inline constexpr condition oblong{"K and V above 1", [](const problem& p) { return p.key_dim() > 1 && p.value_dim() > 1; }};
 
 /// The stage reads a changed copy.
 template <class F>

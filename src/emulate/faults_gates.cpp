@@ -18,7 +18,8 @@ double decay_before(const site<Real>& s, std::size_t end, std::size_t channel) {
   return sum * std::numbers::log2e;
 }
 
-bool wide_gate(const problem& p) { return gated(p) && p.g->element_format().precision > bf16.precision; }
+constexpr condition wide_gate =
+    gated & condition{"gates wider than bf16", [](const problem& p) { return p.g->element_format().precision > bf16.precision; }};
 
 /// Columns move one to the left, the first becomes the last.
 template <class Real>

@@ -7,20 +7,23 @@
 namespace deltaproof::emulation_detail {
 namespace {
 
-bool grouped_heads(const problem& p) { return p.key_heads() > 1 && p.value_heads() > p.key_heads(); }
-bool several_heads(const problem& p) { return p.value_heads() > 1; }
-bool several_key_heads(const problem& p) { return p.key_heads() > 1; }
-bool gated_heads(const problem& p) { return gated(p) && several_heads(p); }
-bool state_of_heads(const problem& p) { return with_initial_state(p) && several_heads(p); }
-bool state_of_sequences(const problem& p) { return with_initial_state(p) && p.sequence_count() > 1; }
-bool packed(const problem& p) {
-  const auto all = p.sequences();
-  return !p.cu_seqlens.empty() && std::count_if(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens > 0; }) > 1;
-}
-bool single_token(const problem& p) {
-  const auto all = p.sequences();
-  return std::any_of(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens == 1; });
-}
+constexpr condition several_key_heads{"several heads of k", [](const problem& p) { return p.key_heads() > 1; }};
+constexpr condition grouped_heads =
+    several_key_heads & condition{"more heads of v than of k", [](const problem& p) { return p.value_heads() > p.key_heads(); }};
+constexpr condition gated_heads = gated & several_heads;
+constexpr condition state_of_heads = with_initial_state & several_heads;
+constexpr condition state_of_sequences = with_initial_state & several_sequences;
+constexpr condition packed{"several packed sequences with tokens", [](const problem& p) {
+                             const auto all = p.sequences();
+                             return !p.cu_seqlens.empty() && std::count_if(all.begin(), all.end(), [](const sequence_range& r) {
+                                                               return r.tokens > 0;
+                                                             }) > 1;
+                           }};
+constexpr condition single_token{"a sequence of one token", [](const problem& p) {
+                                   const auto all = p.sequences();
+                                   return std::any_of(all.begin(), all.end(),
+                                                      [](const sequence_range& r) { return r.tokens == 1; });
+                                 }};
 
 /// The head of v, beta and gates after this one.
 std::size_t neighbour(const problem& p, std::size_t head) { return (head + 1) % p.value_heads(); }
@@ -93,7 +96,9 @@ fault_table head_faults() {
                if (const auto from = sequence_before(p, s)) in.state = emulate_head(take_head(p, *from, head), plan).final_state;
              })},
       {"chunks-not-restarted", "h",
-       "chunks are counted over the pack: tokens of the sequence before, in the first chunk, enter the state", paths::chunk,
+       "chunks are counted from the start of the pack, not of each sequence: the first chunk of a sequence holds tokens of the "
+       "one before",
+       paths::chunk,
        reads(packed,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant& plan, head_input& in) {
                const auto from = sequence_before(p, s);

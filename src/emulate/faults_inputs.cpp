@@ -40,25 +40,44 @@ void normalise_in_x(site<Real>& s) {
   });
 }
 
-bool unnormalised(const problem& p) { return !p.qk_l2norm; }
-bool activation_asked(const problem& p) { return p.beta_activation != activation_kind::none; }
-bool two_sigmoid_asked(const problem& p) { return p.beta_activation == activation_kind::two_sigmoid; }
-bool other_rule(const problem& p) { return p.rule != rule_kind::euler; }
-bool other_rule_normalised(const problem& p) { return other_rule(p) && p.qk_l2norm; }
-bool beta_wider_than_bf16(const problem& p) {
-  return p.beta.element_format().precision > bf16.precision || activation_asked(p) || other_rule(p);
+template <class Real>
+void normalise_unasked(site<Real>& s) {
+  if (s.in.qk_l2norm) return;
+  for (matrix<Real>* m : {&s.all.q, &s.all.k}) {
+    for (std::size_t i = 0; i < m->rows(); ++i) {
+      Real sum = static_cast<Real>(s.plan.l2norm_epsilon);
+      for (const Real x : m->row(i)) sum += x * x;
+      for (Real& x : m->row(i)) x /= std::sqrt(sum);
+      narrow(m->row(i), {s.in.x, false});
+    }
+  }
+  set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
 }
-bool one_step(const problem& p) { return p.num_householder == 1; }
-bool several_columns(const problem& p) { return p.value_dim() > 2; }
-bool scaled_by_another(const problem& p) { return p.scale != default_scale(p.value_dim()); }
-bool oblong_state_given(const problem& p) { return with_initial_state(p) && p.key_dim() > 1 && p.value_dim() > 1; }
-bool state_of_longer_sequence(const problem& p) {
-  const auto all = p.sequences();
-  return with_initial_state(p) && std::any_of(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens > 1; });
-}
-bool wide_initial_state(const problem& p) {
-  return with_initial_state(p) && p.initial_state->element_format().precision > p.q.element_format().precision;
-}
+
+constexpr condition unnormalised{"q and k that the kernel does not normalise", [](const problem& p) { return !p.qk_l2norm; }};
+constexpr condition activation_asked{"an activation of beta",
+                                     [](const problem& p) { return p.beta_activation != activation_kind::none; }};
+constexpr condition two_sigmoid_asked{"the activation 2 sigmoid of beta",
+                                      [](const problem& p) { return p.beta_activation == activation_kind::two_sigmoid; }};
+constexpr condition other_rule_normalised = other_rule & normalised;
+constexpr condition beta_wider_than_bf16{"steps wider than bf16", [](const problem& p) {
+                                           return p.beta.element_format().precision > bf16.precision ||
+                                                  p.beta_activation != activation_kind::none || p.rule != rule_kind::euler;
+                                         }};
+constexpr condition several_columns{"V above 2", [](const problem& p) { return p.value_dim() > 2; }};
+constexpr condition scaled_by_another{"a scale other than 1/sqrt(V)",
+                                      [](const problem& p) { return p.scale != default_scale(p.value_dim()); }};
+constexpr condition oblong_state_given = with_initial_state & oblong;
+constexpr condition state_of_longer_sequence =
+    with_initial_state &
+    condition{"a sequence of several tokens", [](const problem& p) {
+                const auto all = p.sequences();
+                return std::any_of(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens > 1; });
+              }};
+constexpr condition wide_initial_state =
+    with_initial_state & condition{"an initial state wider than q", [](const problem& p) {
+                                     return p.initial_state->element_format().precision > p.q.element_format().precision;
+                                   }};
 
 fault_table norms() {
   return {
@@ -87,11 +106,15 @@ fault_table norms() {
                                 })})},
       {"l2norm-ignored", "inputs", "q and k are not normalised though asked; long keys make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load, [](auto& s) { normalise(s, [](std::span<const double>) { return 1.0; }); })})},
-      {"l2norm-missing-for-q", "inputs", "k is normalised, q is not", paths::both,
+      {"l2norm-missing-for-q",
+       "inputs",
+       "k is normalised, q is not",
+       paths::both,
        hooks(normalised, {after(step_kind::load,
                                 []<class Real>(site<Real>& s) {
                                   if (s.in.qk_l2norm) s.all.q = as<Real>(s.in.q);
-                                })})},
+                                })}),
+       {"o"}},
       {"l2norm-missing-for-k", "inputs", "q is normalised, k is not; long keys make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 []<class Real>(site<Real>& s) {
@@ -100,19 +123,7 @@ fault_table norms() {
                                   set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
                                 })})},
       {"l2norm-unasked", "inputs", "q and k are normalised though the problem does not ask for it", paths::both,
-       hooks(unnormalised, {after(step_kind::load,
-                                  []<class Real>(site<Real>& s) {
-                                    if (s.in.qk_l2norm) return;
-                                    for (matrix<Real>* m : {&s.all.q, &s.all.k}) {
-                                      for (std::size_t i = 0; i < m->rows(); ++i) {
-                                        Real sum = static_cast<Real>(s.plan.l2norm_epsilon);
-                                        for (const Real x : m->row(i)) sum += x * x;
-                                        for (Real& x : m->row(i)) x /= std::sqrt(sum);
-                                        narrow(m->row(i), {s.in.x, false});
-                                      }
-                                    }
-                                    set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); });
-                                  })})},
+       hooks(unnormalised, {after(step_kind::load, [](auto& s) { normalise_unasked(s); })})},
       {"l2norm-in-x", "inputs", "the sum of squares and its root are rounded to the format of q and k at each operation",
        paths::both, hooks(normalised, {after(step_kind::load, [](auto& s) { normalise_in_x(s); })})},
       {"l2norm-epsilon-1e-5", "inputs", "q and k are divided by sqrt(sum x^2 + 1e-5)", paths::both,

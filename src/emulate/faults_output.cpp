@@ -29,12 +29,10 @@ void unmask(site<Real>& s, std::size_t columns) {
   }
 }
 
-/// Whether a gate is a decay of 0.
-bool resets(const problem& p) {
-  if (!p.g) return false;
-  const std::vector<double> g = p.g->to_doubles();
-  return std::any_of(g.begin(), g.end(), [](double x) { return std::isinf(x); });
-}
+constexpr condition resets = gated & condition{"a gate of -inf", [](const problem& p) {
+                                                 const std::vector<double> g = p.g->to_doubles();
+                                                 return std::any_of(g.begin(), g.end(), [](double x) { return std::isinf(x); });
+                                               }};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ void invert_in(plan_variant& v, const format& f) {
 }
 
 fault_code cut_after(step_kind at, void (*widen)(plan_variant&, const head_input&), hook change) {
-  return {widen, nullptr, {{at, false, change}}, nullptr};
+  return {widen, nullptr, {{at, false, change}}, always};
 }
 
 fault_table roundings() {

@@ -115,15 +115,22 @@ fault_table decays_and_reads() {
                }
                x.read();
              })},
-      {"token-reads-before-write", "o", "o is read before the token is written", paths::recurrent,
+      {"token-reads-before-write",
+       "o",
+       "o is read before the token is written",
+       paths::recurrent,
        token(always,
              [](auto& x) {
                x.decay();
                x.read_as_is();
                x.steps();
                if (x.s.plan.state.between_tokens) narrow_all(x.state, {*x.s.plan.state.between_tokens, false});
-             })},
-      {"token-reads-after-first-step", "o", "o is read after the first of a token's steps", paths::recurrent,
+             }),
+       {"o"}},
+      {"token-reads-after-first-step",
+       "o",
+       "o is read after the first of a token's steps",
+       paths::recurrent,
        token(several_steps,
              [](auto& x) {
                x.decay();
@@ -131,7 +138,8 @@ fault_table decays_and_reads() {
                x.read_as_is();
                for (std::size_t row = x.t * x.n + 1; row < (x.t + 1) * x.n; ++row) x.step(row);
                if (x.s.plan.state.between_tokens) narrow_all(x.state, {*x.s.plan.state.between_tokens, false});
-             })},
+             }),
+       {"o"}},
   };
 }
 

@@ -141,8 +141,7 @@ fault_table ends() {
   return {
       {"layout-final-state-transposed", "final_state",
        "the final state is written as (V, K); while K = V only its values show it", paths::both,
-       hooks([](const problem& p) { return p.key_dim() > 1 && p.value_dim() > 1; },
-             {after(step_kind::finish, [](auto& s) { transpose_layout(s.now.state); })})},
+       hooks(oblong, {after(step_kind::finish, [](auto& s) { transpose_layout(s.now.state); })})},
       {"final-state-rounded-to-x", "final_state", "the final state is rounded to the format of q", paths::both,
        hooks(always, {after(step_kind::finish, [](auto& s) { narrow_all(s.now.state, {s.in.x, false}); })})},
       {"final-state-never-written", "final_state", "the state is returned as it came in: it never advances from call to call",

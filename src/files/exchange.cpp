@@ -236,7 +236,7 @@ stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t 
   const std::size_t B = p.batch(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
   switch (row->axes) {
     case stage_axes::gates:
-      if (p.op == op_kind::kda) return {{B, R, HV, K}, "[B, T*n, HV, K]"};
+      if (gates_of(p.op) == gate_axes::channels) return {{B, R, HV, K}, "[B, T*n, HV, K]"};
       return {{B, R, HV}, "[B, T*n, HV]"};
     case stage_axes::keys:
       return {{B, R, HV, K}, "[B, T*n, HV, K]"};
@@ -323,7 +323,7 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
   detail::key_reader keys(file, problem_format, result_format);
   problem p;
   const std::optional<op_kind> op = keys.kind("op", op_named);
-  if (!op) keys.fail("op", "is absent; name the recurrence, one of delta_rule, gated_delta_rule, kda, gated_delta_product");
+  if (!op) keys.fail("op", "is absent; name the recurrence, one of " + op_list());
   p.op = *op;
   p.qk_l2norm = keys.truth("qk_l2norm").value_or(false);
   if (const std::optional<double> epsilon = keys.decimal("l2norm_eps")) p.l2norm_epsilon = *epsilon;

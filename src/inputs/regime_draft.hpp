@@ -76,7 +76,7 @@ struct draft {
     k.resize(batch * rows * key_heads * key_dim);
     v.resize(batch * rows * value_heads * value_dim);
     beta.resize(batch * rows * value_heads);
-    channels = spec.op == op_kind::kda ? key_dim : 1;
+    channels = gates_of(*spec.op) == gate_axes::channels ? key_dim : 1;
   }
 
   philox random(stream s) const { return philox(spec.seed, static_cast<std::uint64_t>(s)); }

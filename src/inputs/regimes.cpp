@@ -68,7 +68,8 @@ constexpr bool not_unit = false;
 
 constexpr auto regime_table = std::to_array<regime>({
     {.info = {"typical", "unit keys of random direction, steps in (0, 1)",
-              "what kernels test themselves with: failing here is failing everywhere, passing shows little", unit, -0.05, 0.05}},
+              "what kernels are usually tested with: a kernel that fails here fails everywhere, and passing shows little", unit,
+              -0.05, 0.05}},
     {.info = {"slow-decay", "random unit keys, log decays of about -0.001",
               "errors live as long as the state: shows a state or a transition rounded between tokens or chunks", unit, -0.05,
               0.05},
@@ -118,8 +119,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "alternating",
      .op = gated},
     {.info = {"beta-two", "random unit keys, steps that round to 2",
-              "half of all rounded unit keys are longer than 1: the step expands, and bounds that assume it does not fail", unit,
-              -0.05, 0.05},
+              "half of all unit keys are longer than 1 once rounded: their steps expand, and bounds that assume otherwise fail",
+              unit, -0.05, 0.05},
      .beta = "saturated"},
     {.info = {"tiny-keys", "rows of norm 0, 1e-4, 1e-3, 1e-2 and 1, normalised by the kernel",
               "tells x / sqrt(sum + eps) from x / max(norm, eps), a mean from a sum, and a flag that is ignored", not_unit, -0.2,
@@ -154,18 +155,19 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info = {"k-ne-v", "K = 64, V = 128", "shows (K, V) read as (V, K), invisible while K = V", unit, -0.05, 0.05},
      .value_dim = 128},
     {.info = {"exact", "Hadamard keys, steps 1/2 and 1, integer values: nothing is ever rounded in fp32",
-              "any bit that differs is an error of logic, none of rounding", unit, -0.1, 0.1},
+              "any bit that differs is an error of logic, not of rounding", unit, -0.1, 0.1},
      .keys = exact_task,
      .beta = beta_of_task},
-    {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
-              "inverses by powers were found wrong in public on such keys: like repeated, with keys that a model could have",
-              unit, 0.99, 1.01},
+    {.info =
+         {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
+          "public kernels whose inverses form powers of L failed on such keys: like repeated, with keys that a model could have",
+          unit, 0.99, 1.01},
      .keys = near_repeated_keys,
      .beta = "0.99966464986953",
      .gate = "-0.001",
      .op = gated},
     {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
-              "what a trained layer gave that broke an inverse: milder than repeated, and enough", not_unit, 0.9, 0.94},
+              "such keys of a trained layer broke an inverse: less extreme than repeated, and still enough", not_unit, 0.9, 0.94},
      .keys = correlated_keys,
      .beta = "1",
      .gate = "narrow",
@@ -176,14 +178,13 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "resets",
      .op = gated},
     {.info = {"large", "random unit keys; v and the initial state are 4096 N(0,1)",
-              "absolute tolerances refuse what is right, sums in fp16 overflow, and a write that is lost shows", unit, -0.05,
-              0.05},
+              "absolute tolerances refuse correct kernels, sums in fp16 overflow, and a lost write shows", unit, -0.05, 0.05},
      .keys = unit_keys_large_values,
      .gate = "typical",
      .op = gated},
     {.info = {"law", "whatever --law states (deltaproof list law-parameters); without it unit keys, steps in (0, 1)",
-              "a space with a number for each property that hurts: searches look in it for the worst inputs of a plan", not_unit,
-              -0.05, 0.05},
+              "each property that makes inputs hard has a number: searches vary them to find the worst inputs of a plan",
+              not_unit, -0.05, 0.05},
      .keys = law_task,
      .beta = beta_of_task,
      .gate = beta_of_task,
@@ -191,8 +192,8 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info =
          {"rewritten",
           "one key throughout, steps 1.5 sigmoid(3 + 1.5 N(0,1)), values of sizes exp(2 N(0,1)), a memory of about 1000 tokens",
-          "found by a search for the worst inputs of a sound plan: each step takes back what was written, and the rounding "
-          "errors of large values stay beside small ones",
+          "found by a search for the worst inputs of a sound plan: each step erases what was written, and rounding errors of "
+          "large values remain beside small ones",
           unit, 0.99, 1.01},
      .keys = law_task,
      .beta = beta_of_task,
@@ -200,7 +201,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated,
      .law = "repeat=1,beta_top=1.5,beta_logit=3,beta_spread=1.5,gate_log=-7,value_spread=2,state_scale=0.01"},
     {.info = {"saturated-gates", "random unit keys, every log decay -5",
-              "what a token gives its own gate is added and taken away again: shows gradients of gates that cancel in few bits",
+              "the share of a token in its own gate's gradient is added and subtracted again: shows gate gradients that cancel "
+              "in few bits",
               unit, -0.05, 0.05},
      .gate = "-5",
      .op = op_kind::kda},
@@ -276,7 +278,7 @@ void complete_shape(generation& w, const regime& row) {
   if (!w.value_heads) w.value_heads = *w.key_heads * row.group;
   if (!w.key_dim) w.key_dim = 64;
   if (!w.value_dim) w.value_dim = row.value_dim;
-  if (!w.num_householder) w.num_householder = w.op == op_kind::gated_delta_product ? 2 : 1;
+  if (!w.num_householder) w.num_householder = row_of(*w.op).usual_steps;
 }
 
 void require_shape(const generation& w) {
@@ -337,12 +339,14 @@ const regime_info& regime_named(std::string_view name) { return detail::row_name
 generation complete(generation w) {
   const detail::regime& row = detail::row_named(w.regime);
   const bool wants_gate = w.gate.has_value() && *w.gate != "none";
-  if (!w.op) w.op = wants_gate && row.op == op_kind::delta_rule ? op_kind::gated_delta_rule : row.op;
-  if (w.op == op_kind::delta_rule && wants_gate) {
-    throw domain_error("op delta_rule has no decay and gate \"" + *w.gate + "\" was asked for; name another op");
+  if (!w.op) w.op = wants_gate && gates_of(row.op) == gate_axes::none ? op_kind::gated_delta_rule : row.op;
+  const bool without_gate = gates_of(*w.op) == gate_axes::none;
+  if (without_gate && wants_gate) {
+    throw domain_error("op " + std::string(name_of(*w.op)) + " has no decay and gate \"" + *w.gate +
+                       "\" was asked for; name another op");
   }
   if (!w.gate) {
-    if (w.op == op_kind::delta_rule)
+    if (without_gate)
       w.gate = "none";
     else if (row.info.name == "exact")
       w.gate = "zero";
@@ -449,7 +453,7 @@ problem generate(const generation& wanted) {
   p.beta = detail::tensor_in(*spec.dtype, {d.batch, d.rows, d.value_heads}, std::move(d.beta), "beta");
   if (*spec.gate != "none") {
     std::vector<std::size_t> shape{d.batch, d.tokens, d.value_heads};
-    if (p.op == op_kind::kda) shape.push_back(d.key_dim);
+    if (gates_of(p.op) == gate_axes::channels) shape.push_back(d.key_dim);
     p.g = detail::tensor_in(wide, std::move(shape), std::move(d.g), "g");
   }
   if (*spec.initial_state != "none") {

@@ -102,16 +102,14 @@ void validate_offsets(const problem& p, std::string_view where) {
 
 void validate_gate(const problem& p, const place& in) {
   if (!p.g) return;
-  if (p.op == op_kind::delta_rule) {
-    throw shape_error(in.at("g") + "op delta_rule has no decay, and g has shape " + shape_text(p.g->shape()) +
-                      "; name the op gated_delta_rule or kda, or drop g");
+  if (gates_of(p.op) == gate_axes::none) {
+    throw shape_error(in.at("g") + "op " + std::string(name_of(p.op)) + " has no decay, and g has shape " +
+                      shape_text(p.g->shape()) + "; name the op gated_delta_rule or kda, or drop g");
   }
   in.floating(*p.g, "g");
-  if (p.op == op_kind::kda) {
-    in.shape(*p.g, "g", {p.batch(), p.tokens(), p.value_heads(), p.key_dim()}, "[B, T, HV, K] for op kda");
-  } else {
-    in.shape(*p.g, "g", {p.batch(), p.tokens(), p.value_heads()}, "[B, T, HV] for op " + std::string(name_of(p.op)));
-  }
+  std::vector<std::size_t> shape{p.batch(), p.tokens(), p.value_heads()};
+  if (gates_of(p.op) == gate_axes::channels) shape.push_back(p.key_dim());
+  in.shape(*p.g, "g", shape, std::string(gate_shape(p.op)) + " for op " + std::string(name_of(p.op)));
   require_finite(*p.g, "g", true, in);
 }
 
@@ -124,8 +122,7 @@ void require_paid_for(const problem& p, const place& in) {
   if (heads > free_heads && heads > 64 * (tokens + real(p.cu_seqlens.size()))) {
     throw shape_error(std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " +
                       std::to_string(p.value_heads()) +
-                      " heads, nearly all without a token; beside those with tokens there may be " +
-                      "2^20 heads of sequences, split the problem");
+                      " heads, nearly all of them empty; at most 2^20 heads of sequences may be empty, split the problem");
   }
   const double states = heads * real(p.key_dim()) * real(p.value_dim());
   const double keys = real(p.batch()) * real(p.steps()) * real(p.key_heads()) * real(p.key_dim());
@@ -226,21 +223,24 @@ void softplus(mpfr_ptr x) {
 
 void validate_raw(const problem& p, const raw_gate& raw, const place& in) {
   const std::size_t heads = p.value_heads(), keys = p.key_dim();
-  if (p.op == op_kind::delta_rule) throw shape_error(in.at("g") + "op delta_rule has no decay; drop gate_activation");
+  const bool channels = gates_of(p.op) == gate_axes::channels;
+  const std::string for_op = " for op " + std::string(name_of(p.op));
+  if (gates_of(p.op) == gate_axes::none)
+    throw shape_error(in.at("g") + "op " + std::string(name_of(p.op)) + " has no decay; drop gate_activation");
   std::vector<std::size_t> shape{p.batch(), p.tokens(), heads}, bias{heads};
-  if (p.op == op_kind::kda) {
+  if (channels) {
     shape.push_back(keys);
     bias.push_back(keys);
   }
   in.floating(raw.x, "g");
-  in.shape(raw.x, "g", shape, p.op == op_kind::kda ? "[B, T, HV, K] for op kda" : "[B, T, HV]");
+  in.shape(raw.x, "g", shape, std::string(gate_shape(p.op)) + for_op);
   in.floating(raw.rate, "A_log");
   in.shape(raw.rate, "A_log", {heads}, "[HV]");
   require_finite(raw.x, "g", false, in);
   require_finite(raw.rate, "A_log", false, in);
   if (raw.bias) {
     in.floating(*raw.bias, "dt_bias");
-    in.shape(*raw.bias, "dt_bias", bias, p.op == op_kind::kda ? "[HV, K] for op kda" : "[HV]");
+    in.shape(*raw.bias, "dt_bias", bias, (channels ? "[HV, K]" : "[HV]") + for_op);
     require_finite(*raw.bias, "dt_bias", false, in);
   }
   if (raw.activation == gate_kind::bounded && !(std::isfinite(raw.lower_bound) && raw.lower_bound < 0)) {
@@ -259,7 +259,7 @@ void validate_raw(const problem& p, const raw_gate& raw, const place& in) {
 
 tensor gate_of(const problem& p, const raw_gate& raw, std::string_view where) {
   detail::validate_raw(p, raw, detail::place{where});
-  const std::size_t channels = p.op == op_kind::kda ? p.key_dim() : 1, width = p.value_heads() * channels;
+  const std::size_t channels = gates_of(p.op) == gate_axes::channels ? p.key_dim() : 1, width = p.value_heads() * channels;
   const std::vector<double> x = raw.x.to_doubles(), rates = raw.rate.to_doubles();
   const std::vector<double> bias = raw.bias ? raw.bias->to_doubles() : std::vector<double>(width, 0.0);
   std::vector<double> g(x.size());

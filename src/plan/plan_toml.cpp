@@ -383,7 +383,7 @@ class reader {
   void require_sense(const plan& p, const toml::table& root) const {
     const bool on_chunks = std::find(p.path.begin(), p.path.end(), path_kind::chunk) != p.path.end();
     const bool by_tokens = std::find(p.path.begin(), p.path.end(), path_kind::recurrent) != p.path.end();
-    const bool gated = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return op != op_kind::delta_rule; });
+    const bool gated = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return gates_of(op) != gate_axes::none; });
     const bool merged =
         std::any_of(p.inverse.method.begin(), p.inverse.method.end(), [](const inverse_method& m) { return m.block > 0; });
     const auto uses = [&](const auto& value) { return any_list_holds(p, value); };

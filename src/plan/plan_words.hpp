@@ -74,13 +74,12 @@ inline std::string contradiction(const plan& p) {
   if (!scaled &&
       (keeps_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return keeps_query(e.change); })))
     return "[o] scale_store has no effect, so it may not be stated: [o] scale is \"o\", which leaves q as it is";
-  const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) {
-    return op == op_kind::gated_delta_rule || op == op_kind::gated_delta_product;
-  });
+  const bool others = std::any_of(p.ops.begin(), p.ops.end(), [](op_kind op) { return gates_of(op) == gate_axes::heads; });
   const auto refuse = [&](const choices<op_kind>& ops, const auto& list, const auto& impossible, const std::string& key,
                           const auto& names, const std::string& only) {
-    const bool only_kda = !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return op == op_kind::kda; });
-    const bool channels_alone = !others || only_kda;
+    const bool only_channels =
+        !ops.empty() && std::all_of(ops.begin(), ops.end(), [](op_kind op) { return gates_of(op) == gate_axes::channels; });
+    const bool channels_alone = !others || only_channels;
     if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
     why = key + " = \"" + std::string(detail::name_in(names, impossible)) +
           "\" contradicts ops = \"kda\": " + "a gate of channels is carried by " + only + "; state \"" + only +

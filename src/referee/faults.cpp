@@ -173,7 +173,7 @@ bool is_beyond(const lane_norms& n, const lane_limits& limits) {
 
 fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits) {
   fault_draws out;
-  for (const fault& f : faults()) {
+  for (const fault& f : faults(pass_kind::forward)) {
     if (applies(f, t.p, t.path)) out.all.push_back(&f);
   }
   const std::size_t V = t.variants.size();

@@ -232,7 +232,7 @@ std::string slice_text(const choice& c, std::size_t tokens) {
 
 std::vector<const fault*> gradient_faults_of(const gradient_trial& t) {
   std::vector<const fault*> out;
-  for (const fault& f : backward_faults()) {
+  for (const fault& f : faults(pass_kind::backward)) {
     if (applies(f, t.p, t.path)) out.push_back(&f);
   }
   return out;

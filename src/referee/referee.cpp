@@ -228,7 +228,8 @@ stage_draws draw_stages_beside(const trial& t, const stage_roundings& roundings,
 /// The number of faults is known before any is run; each is tested in at most two tensors.
 std::size_t fault_tests(const trial& t) {
   if (!t.options.judge.power) return 0;
-  const auto planted = std::count_if(faults().begin(), faults().end(), [&](const fault& f) { return applies(f, t.p, t.path); });
+  const std::span<const fault> all = faults(pass_kind::forward);
+  const auto planted = std::count_if(all.begin(), all.end(), [&](const fault& f) { return applies(f, t.p, t.path); });
   return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
 }
 
@@ -286,10 +287,9 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      const std::string fault =
-          s.is_alike() ? "the fault " + std::string(s.planted->name) + " (" + std::string(s.planted->what) + ")"
-                       : "the shape of the planted fault " + std::string(s.planted->name) + ", which does not explain all of it";
-      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " of " + fault +
+      out.reason = "projected on the error that the planted fault " + std::string(s.planted->name) +
+                   (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") + " would cause, the error of " + s.tensor +
+                   " is " + digits(s.share) + " of it" + (s.is_alike() ? "" : ", and the fault does not explain the rest") +
                    "; a kernel that conforms to the plan stays below " + digits(s.limit);
     }
   }
@@ -301,7 +301,7 @@ std::vector<std::string> stages_missing(const trial& t) {
   if (t.path != path_kind::chunk) return out;
   for (const std::string_view name : stage_names) {
     if (name == "g_cumsum_log2" && !t.p.g) continue;
-    if (name == "Aqk" && t.p.op != op_kind::kda) continue;
+    if (name == "Aqk" && gates_of(t.p.op) != gate_axes::channels) continue;
     if (t.r.stages.count(std::string(name)) == 0) out.emplace_back(name);
   }
   return out;

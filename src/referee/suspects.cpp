@@ -41,7 +41,7 @@ bool is_refuted(const plan_report& report, const std::string& tensor) {
 /// rounding (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
   // What is wrong before the backward pass begins is not made by it.
-  if (planted.backward && (is_refuted(report, "o") || is_refuted(report, "final_state"))) return false;
+  if (planted.pass == pass_kind::backward && (is_refuted(report, "o") || is_refuted(report, "final_state"))) return false;
   bool fitting = false;
   for (std::size_t k = 0; k < draws.sizes.size(); ++k) {
     const std::string& tensor = draws.sizes[k].tensor;

@@ -51,7 +51,7 @@ const std::vector<known_axis>& known_axes() {
   static const std::vector<known_axis> table{
       {"plan", plan, [] { return words_of(plans()); }, recorded | emulated, true},
       {"against", plan, [] { return words_of(plans()); }, emulated},
-      {"fault", word, [] { return words_of(faults()); }, mutated, true},
+      {"fault", word, [] { return words_of(faults(pass_kind::forward)); }, mutated, true},
       {"variant", count, nullptr, emulated},
       {"path", word, [] { return words_of(path_names); }, emulated},
       {"chunk", count, nullptr, emulated},

@@ -77,9 +77,10 @@ result run_kernel(const emulated_kernel& k, const problem& p, const std::string&
     throw no_such_task("variant " + std::to_string(k.variant) + ", but the plan allows " + std::to_string(allowed.size()) +
                        " on this problem (counted from 0)");
   emulation_options how = k.options;
-  if (how.planted != nullptr && !applies(*how.planted, p, k.path))
+  const std::string why = how.planted == nullptr ? "" : why_impossible(*how.planted, p, k.path);
+  if (!why.empty())
     throw no_such_task("the fault " + std::string(how.planted->name) + " cannot happen to this problem on the " +
-                       std::string(name_of(k.path)) + " path");
+                       std::string(name_of(k.path)) + " path: " + why);
   how.stop = stop;
   result out = emulate(p, allowed[k.variant], how, 1);
   if (!k.declared.kernels.empty()) out.kernel = k.declared.kernels.front();

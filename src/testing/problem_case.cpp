@@ -62,7 +62,7 @@ std::string step_text(const std::pair<double, double>& range, int i) {
   return text.data();
 }
 
-bool gated(const generation& w) { return w.op != op_kind::delta_rule; }
+bool gated(const generation& w) { return !w.op || gates_of(*w.op) != gate_axes::none; }
 
 /// Whether there is such a problem; `why` says why not.
 bool exists(const generation& wanted, std::string* why = nullptr) {

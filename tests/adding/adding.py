@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """adding.py PROGRAM LIBRARIES CMAKE COMPILER EIGEN ROOT: each diff of examples/adding applies alone, touches the place that
 CONTRIBUTING names and nothing else, two files and 60 lines at most; with all of them applied every list has what each of them
-adds, and only that; and the rule, the format, the inverse and the metric do what they are there for."""
+adds, and only that; and the rule, the format, the inverse, the metric, the op and the verb do what they are there for."""
 
+import hashlib
 import os
 import pathlib
 import re
@@ -15,8 +16,10 @@ import tempfile
 program, library, cmake, compiler, eigen, root = sys.argv[1:]
 root = pathlib.Path(root)
 
-# diff: (axis of `list`, what it adds, where)
+# diff: (axis of `list`, what it adds, where); a verb is listed by --help
 ADDED = {
+    "op": ("ops", "kda_product", ["include/deltaproof/oracle/problem.hpp"]),
+    "verb": (None, "hash", ["src/cli/hash.cpp", "src/cli/verbs.hpp"]),
     "rule": ("rules", "theta34", ["include/deltaproof/rule/rules.hpp", "tests/rule/truth.hpp"]),
     "format": ("formats", "pxr24", ["include/deltaproof/number/format.hpp", "tests/number/truth.hpp"]),
     "inverse": ("inverses", "forward32+block2", ["include/deltaproof/algebra/triangular.hpp"]),
@@ -73,12 +76,16 @@ with tempfile.TemporaryDirectory() as folder:
     printed = run(build / "metric")
     assert "mean_abs  mean |error|" in printed, printed
     for name, (axis, what, _) in ADDED.items():
-        if name == "metric":
+        if axis is None or name == "metric":
             continue
         before, after = names(program, axis), names(build / "deltaproof", axis)
         assert what not in before and [one for one in after if one != what] == before, f"{name}: {set(before) ^ set(after)}"
         assert after.count(what) == 1, f"{name}: list {axis} lacks {what}"
         assert run(build / "deltaproof", "explain", what).strip(), what
+    # The verb is a row of the table, with its help line, and does what it says.
+    problem = pathlib.Path(folder) / "problem.safetensors"
+    assert run(build / "deltaproof", "hash", problem).strip() == hashlib.sha256(problem.read_bytes()).hexdigest()
+    assert "SHA-256 of a problem" in run(build / "deltaproof", "--help")
     explained = run(build / "deltaproof", "explain", "transition-trace")
     assert "blog-en 16" in explained and "equal is yes: yes: as claimed" in explained, explained
     # A study's page is filled and holds what it expects.

@@ -1,13 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The verbs list and explain alone, and the page of a study: what a changed source costs to compile and no more.
+// The verbs list and explain alone, the added one, and the page of a study: what a changed source costs to compile and no more.
+
+#include <algorithm>
 
 #include "cli/list.cpp"
 #include "cli/program.cpp"
 #include "cli/terminal.cpp"
 
 bool deltaproof::cli::was_interrupted() { return false; }
+
+namespace {
+
+// Looked up by the compiler: a table in memory would need every verb of the program.
+constexpr deltaproof::cli::verb_row added =
+    *std::ranges::find(deltaproof::cli::verb_table, "hash", &deltaproof::cli::verb_row::name);
+
+}  // namespace
 
 int main(int argc, char** argv) try {
   using namespace deltaproof::cli;
@@ -18,11 +28,14 @@ int main(int argc, char** argv) try {
   }
   CLI::App app;
   common_options common;
-  const registered_verb verbs[] = {add_list(app, common), add_explain(app, common)};
+  CLI::App* const list = app.add_subcommand("list");
+  CLI::App* const explain = app.add_subcommand("explain");
+  CLI::App* const other = app.add_subcommand(std::string(added.name), std::string(added.help));
+  const verb lists = add_list(list, common), explains = add_explain(explain, common), adds = added.add(other, common);
   CLI11_PARSE(app, argc, argv);
-  for (const registered_verb& verb : verbs) {
-    if (verb.command->parsed()) return verb.run();
-  }
+  if (list->parsed()) return lists();
+  if (explain->parsed()) return explains();
+  if (other->parsed()) return adds();
   return 2;
 } catch (const std::exception& refused) {
   std::cerr << refused.what() << '\n';

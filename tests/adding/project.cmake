@@ -20,7 +20,7 @@ include(cmake/plans.cmake)
 include(cmake/claims.cmake)
 # What was added is used. The files of the library that read a table which has grown are compiled again.
 add_executable(uses ${ROOT}/tests/adding/uses.cpp src/rule/rules.cpp src/oracle/rule_gain.cpp src/plan/plan_toml.cpp
-  src/plan/plan_variants.cpp)
+  src/plan/plan_variants.cpp src/files/exchange.cpp src/files/exchange_write.cpp src/oracle/problem.cpp src/inputs/regimes.cpp)
 target_link_libraries(uses PRIVATE built)
 add_executable(metric ${ROOT}/tests/adding/metric.cpp ${METRIC}/src/oracle/measure.cpp ${METRIC}/src/referee/judging.cpp)
 target_include_directories(metric BEFORE PRIVATE ${METRIC}/include ${METRIC}/src)

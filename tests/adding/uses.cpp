@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Uses what the diffs of examples/adding added: the rule in a problem that is written, read, solved and emulated; the format in
+// Uses what the diffs of examples/adding added: the op and the rule in problems that are written, read and solved; the format in
 // conversions, in the emulator's loops and in a plan; the inverse in a plan that is emulated and judged. What is wrong is thrown.
 
 #include <cmath>
@@ -52,6 +52,24 @@ void within_radius(const reference_tensor& got, const std::vector<testing::slow_
     radius = std::max(radius, got.radius[i]);
   }
   require(radius > 0 && radius < 1e-9 * largest, "the radius of " + name + " says something");
+}
+
+void use_op(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "op.safetensors";
+  generation g;
+  g.op = op_named("kda_product");
+  g.batch = g.key_heads = g.value_heads = 1;
+  g.tokens = 20;
+  g.key_dim = g.value_dim = 8;
+  write_problem(file, generate(g));
+  notes_list notes;
+  const problem p = read_problem(file, notes);
+  require(name_of(p.op) == "kda_product", "a file names the op");
+  require(p.num_householder == 2 && p.gate_per_channel(), "its row says what a token and a gate are");
+  const auto truth = testing::slow_solve<>(p);
+  const reference got = solve(p);
+  within_radius(got.o, truth.o, "o");
+  within_radius(got.final_state, truth.final_state, "final_state");
 }
 
 void use_rule(const std::filesystem::path& folder) {
@@ -141,6 +159,7 @@ void use_inverse(const std::filesystem::path& folder) {
 }  // namespace deltaproof
 
 int main(int, char** argv) try {
+  deltaproof::use_op(argv[1]);
   deltaproof::use_rule(argv[1]);
   deltaproof::use_format();
   deltaproof::use_inverse(argv[1]);

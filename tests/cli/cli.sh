@@ -284,7 +284,7 @@ for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
   done
   expect 0 "within its plan's limits" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
 done
-expect 2 "give no part" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
+expect 2 "leave the parts out" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 1 "fails in sequence 0, head" invariant gradients slope.safetensors slopes.safetensors --accuracy 1e-6
 # A set of calls: made, refused where it is not recorded yet, judged where it is.
@@ -299,7 +299,7 @@ expect 2 "which gen did not write" gen --for path --dir pathset
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
 expect 2 "there is no set for it" gen --for pad --dir padset
 expect 0 "1 calls for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
-expect 2 "there is at least one" gen --for repeat --calls 0 --dir norepeats
+expect 2 "give at least 1" gen --for repeat --calls 0 --dir norepeats
 mkdir foreign && echo '{"invariant": "sideways", "calls": [{}]}' > foreign/manifest.json
 expect 2 "foreign/manifest.json: unknown invariant" invariant path foreign
 expect 2 "leave them out" gen --calls 3 -o no.safetensors
@@ -319,7 +319,7 @@ expect 2 "" emulate wide.safetensors --plan fp32 --chunk 0 -o no.safetensors
 for noise in nan NaN inf -1; do expect 2 "" emulate wide.safetensors --plan fp32 --noise $noise -o no.safetensors; done
 [ ! -e no.safetensors ] || { echo "FAIL a refused emulation wrote a file"; failures=$((failures + 1)); }
 expect 0 "holds" check wide.safetensors wide64.safetensors --plan fp32 --no-power --strict-padding
-expect 2 "is no count" gen $small --T -1 -o narrow.safetensors
+expect 2 "is not a count" gen $small --T -1 -o narrow.safetensors
 expect 2 "none/x.json: cannot be written" check wide.safetensors wide64.safetensors --json none/x.json
 expect 2 "none/x.safetensors: cannot be written" oracle wide.safetensors -o none/x.safetensors
 expect 0 "" gen $small -o narrow.safetensors

@@ -72,7 +72,7 @@ TEST(diagnosis, a_planted_fault_is_named_by_the_outputs_alone_or_nothing_is) {
                                               {op_kind::delta_rule, "collinear", "fla-recurrent-delta"},
                                               {op_kind::delta_rule, "beta-two", "fla-chunk-delta"}}) {
     const bench b(op, regime, plan_name, 80);
-    for (const fault& f : faults()) {
+    for (const fault& f : faults(pass_kind::forward)) {
       if (!applies(f, b.p, b.path())) continue;
       const check_report report = b.judge(b.run(&f));
       if (report.judged != verdict::refuted) continue;

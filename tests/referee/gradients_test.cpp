@@ -165,7 +165,7 @@ TEST(gradients_by_plan, planted_faults_are_refuted_in_a_gradient) {
     const plan declared = plan_named(preset_of(op));
     const plan_variant variant = gradient_variants(declared, p, path_kind::chunk, 64).front();
     const auto memory = make_referee_memory();
-    for (const fault& f : backward_faults()) {
+    for (const fault& f : faults(pass_kind::backward)) {
       if (!applies(f, p, path_kind::chunk)) continue;
       emulation_options options;
       options.planted = &f;
@@ -195,7 +195,7 @@ TEST(gradients_by_plan, a_fault_is_named_and_its_power_is_stated) {
   ASSERT_TRUE(clean.conformance->power.ran);
   std::vector<const fault*> visible;
   for (const fault* f : clean.conformance->power.visible) {
-    if (f->backward) visible.push_back(f);
+    if (f->pass == pass_kind::backward) visible.push_back(f);
   }
   EXPECT_GE(visible.size(), 15U);
   EXPECT_THAT(clean.conformance->power.slice, HasSubstr("gradients of sequence 0 key head 0"));

@@ -199,7 +199,7 @@ TEST(referee, takes_values_of_the_plans_format_in_a_wider_one_for_what_they_are)
 TEST(referee, refutes_every_visible_fault_and_names_the_stage_it_lies_in) {
   const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
   std::size_t refuted = 0, named = 0, invisible = 0;
-  for (const fault& f : faults()) {
+  for (const fault& f : faults(pass_kind::forward)) {
     if (!applies(f, b.p, b.path)) continue;
     const check_report report = b.judge(b.run(&f));
     const plan_report& plan = *report.conformance;
@@ -241,8 +241,8 @@ TEST(referee, judges_the_weights_of_a_delta_product_where_they_are_stored) {
 // o as a kernel with this fault leaves it, and beside it one write that is off: what went wrong first is not in o.
 TEST(referee, a_fault_of_a_later_stage_is_not_what_went_wrong_first) {
   const bench b(small(op_kind::gated_delta_rule), "fla-chunk-gdn");
-  const fault& misses =
-      *std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "o-misses-state"; });
+  const fault& misses = *std::find_if(faults(pass_kind::forward).begin(), faults(pass_kind::forward).end(),
+                                      [](const fault& f) { return f.name == "o-misses-state"; });
   result r = b.run(&misses);
   std::vector<double> u = r.stages.at("u").to_doubles();
   u[0] += 1;
@@ -389,7 +389,8 @@ TEST(referee, a_step_the_kernel_computes_may_be_rounded_or_kept) {
     how.stages = true;
     const check_report report = b.judge(emulate(b.p, *own, how, 1));
     EXPECT_EQ(report.judged, verdict::holds) << name_of(step) << ": " << report.reason;
-    how.planted = &*std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "A-beta-of-column"; });
+    how.planted = &*std::find_if(faults(pass_kind::forward).begin(), faults(pass_kind::forward).end(),
+                                 [](const fault& f) { return f.name == "A-beta-of-column"; });
     EXPECT_EQ(b.judge(emulate(b.p, *own, how, 1)).conformance->first_bad_stage, "A");
   }
 }

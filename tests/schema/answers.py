@@ -52,7 +52,7 @@ for file in sorted((source / "schemas").glob("*.schema.json")):
 
 with tempfile.TemporaryDirectory() as name:
     box = pathlib.Path(name)
-    for axis in ("rules", "formats", "inverses", "plans", "faults", "gradient-faults", "regimes", "beta-laws", "gate-laws", "initial-state-laws", "law-parameters", "metrics",
+    for axis in ("ops", "rules", "formats", "inverses", "plans", "faults", "regimes", "beta-laws", "gate-laws", "initial-state-laws", "law-parameters", "metrics",
                  "studies", "claims"):
         entries = answer(box, "list", 0, "list", axis)
     if entries:

@@ -94,7 +94,7 @@ TEST(backward_stages, a_planted_fault_shows_first_in_the_stage_it_names) {
     emulation_options without;
     without.stages = true;
     const result right = emulate_gradients(one.p, v, without, 1);
-    for (const fault& f : backward_faults()) {
+    for (const fault& f : faults(pass_kind::backward)) {
       const bool judged =
           std::find(judged_backward_stages.begin(), judged_backward_stages.end(), f.stage) != judged_backward_stages.end();
       if (!judged || !applies(f, one.p, path_kind::chunk)) continue;

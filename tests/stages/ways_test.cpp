@@ -359,8 +359,9 @@ TEST(ways, in_which_k_alone_is_narrowed_show_an_update_that_is_cut_off) {
   const way& kept =
       *std::find_if(all_ways().begin(), all_ways().end(), [](const way& w) { return std::string(w.name) == "v_new kept"; });
   const plan declared = plan_of(kept, op_kind::kda);
-  const auto cut = std::find_if(faults().begin(), faults().end(), [](const fault& f) { return f.name == "update-truncated"; });
-  ASSERT_NE(cut, faults().end());
+  const auto cut = std::find_if(faults(pass_kind::forward).begin(), faults(pass_kind::forward).end(),
+                                [](const fault& f) { return f.name == "update-truncated"; });
+  ASSERT_NE(cut, faults(pass_kind::forward).end());
   const problem p = pipeline(small_case(op_kind::kda, bf16)).given();
   emulation_options options;
   options.stages = true;

@@ -50,19 +50,38 @@ template <class Kind, std::size_t N>
 
 }  // namespace detail
 
-/// Which recurrence: what g means is all that tells them apart.
+/// Which recurrence: what g means, and how many steps a token takes, is all that tells them apart.
 enum class op_kind { delta_rule, gated_delta_rule, kda, gated_delta_product };
 /// beta, sigmoid(beta) or 2 sigmoid(beta), applied by the kernel before the rule.
 enum class activation_kind { none, sigmoid, two_sigmoid };
 /// What a kernel makes of a raw gate; `none`: it is given the log decay.
 enum class gate_kind { none, softplus, bounded };
 
-inline constexpr detail::kind_names<op_kind, 4> op_names{{
-    {op_kind::delta_rule, "delta_rule"},
-    {op_kind::gated_delta_rule, "gated_delta_rule"},
-    {op_kind::kda, "kda"},
-    {op_kind::gated_delta_product, "gated_delta_product"},
-}};
+/// What g is of: nothing, [B, T, HV] or [B, T, HV, K].
+enum class gate_axes { none, heads, channels };
+
+struct op_row {
+  op_kind kind;
+  std::string_view name;
+  gate_axes gates;
+  std::size_t usual_steps;  ///< num_householder where nothing is said
+  std::string_view what;
+};
+
+/// The one table of the recurrences. Files, generators, plans, `list ops` and the checks of shapes go through it; a new op is an
+/// entry of op_kind and a row.
+inline constexpr auto op_table = std::to_array<op_row>({
+    {op_kind::delta_rule, "delta_rule", gate_axes::none, 1, "DeltaNet: no decay"},
+    {op_kind::gated_delta_rule, "gated_delta_rule", gate_axes::heads, 1, "Gated DeltaNet: one gate a head"},
+    {op_kind::kda, "kda", gate_axes::channels, 1, "Kimi Delta Attention: one gate a channel of k"},
+    {op_kind::gated_delta_product, "gated_delta_product", gate_axes::heads, 2,
+     "Gated DeltaProduct: one gate a head, several steps a token"},
+});
+inline constexpr auto op_names = [] {
+  detail::kind_names<op_kind, op_table.size()> names{};
+  for (std::size_t i = 0; i < op_table.size(); ++i) names[i] = {op_table[i].kind, op_table[i].name};
+  return names;
+}();
 inline constexpr detail::kind_names<activation_kind, 3> activation_names{{
     {activation_kind::none, "none"},
     {activation_kind::sigmoid, "sigmoid"},
@@ -77,6 +96,23 @@ inline constexpr detail::kind_names<gate_kind, 3> gate_names{{
 
 [[nodiscard]] inline std::string_view name_of(gate_kind activation) { return detail::name_in(gate_names, activation); }
 [[nodiscard]] inline std::string_view name_of(op_kind op) { return detail::name_in(op_names, op); }
+/// "delta_rule, gated_delta_rule, ...".
+[[nodiscard]] inline std::string op_list() {
+  std::string all;
+  for (const op_row& row : op_table) all += (all.empty() ? "" : ", ") + std::string(row.name);
+  return all;
+}
+[[nodiscard]] constexpr const op_row& row_of(op_kind op) {
+  for (const op_row& row : op_table) {
+    if (row.kind == op) return row;
+  }
+  throw domain_error("a value outside its enumeration has no row");
+}
+[[nodiscard]] constexpr gate_axes gates_of(op_kind op) { return row_of(op).gates; }
+/// "[B, T, HV, K]"; empty where there is no gate.
+[[nodiscard]] constexpr std::string_view gate_shape(op_kind op) {
+  return gates_of(op) == gate_axes::none ? "" : gates_of(op) == gate_axes::heads ? "[B, T, HV]" : "[B, T, HV, K]";
+}
 [[nodiscard]] inline std::string_view name_of(activation_kind activation) {
   return detail::name_in(activation_names, activation);
 }

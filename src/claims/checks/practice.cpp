@@ -99,7 +99,7 @@ claim_values values_doubled() {
     wanted.tokens = 20;
     wanted.key_dim = wanted.value_dim = 16;
     wanted.key_heads = wanted.value_heads = 1;
-    if (wanted.op != op_kind::delta_rule) wanted.gate = "typical";
+    if (gates_of(*wanted.op) != gate_axes::none) wanted.gate = "typical";
     problem given = generate(wanted);
     given.qk_l2norm = true;
     given.initial_state.reset();

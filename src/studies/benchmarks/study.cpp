@@ -95,7 +95,7 @@ problem of_gpu_mode(const shape& s, std::uint64_t seed) {
   p.q = from.normals("q");
   p.k = from.unit_rows("k");
   p.v = from.normals("v");
-  const bool channels = s.op == op_kind::kda;  // there g is normal; elsewhere its logarithm of the sigmoid
+  const bool channels = gates_of(s.op) == gate_axes::channels;  // there g is normal; elsewhere its logarithm of the sigmoid
   p.g = from.filled("g", fp32, channels ? s.dim : 0,
                     [&](std::size_t) { return channels ? from.normal() : -softplus(-from.normal()); });
   p.beta = from.filled("beta", fp32, 0, [&](std::size_t) { return sigmoid(from.normal()); });
@@ -292,7 +292,7 @@ std::vector<frame_row> judged(const task& t, std::uint64_t seed) {
     return std::find(in.by_plan.begin(), in.by_plan.end(), f.name) != in.by_plan.end();
   };
   std::vector<frame_row> rows;
-  for (const fault& f : faults()) {
+  for (const fault& f : faults(pass_kind::forward)) {
     if (!f.chunk) continue;
     std::string elsewhere = no_chance;
     bool plan_elsewhere = false;

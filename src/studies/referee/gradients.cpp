@@ -148,7 +148,7 @@ std::vector<trial_case> cases(const run_options& options) {
 }  // namespace
 
 void add_gradients(const run_options& options, results& r) {
-  const auto all = backward_faults();
+  const auto all = faults(pass_kind::backward);
   add_planted(
       options,
       {"gradient-", judges, {all.begin(), all.end()}, cases(options), &judge, &changed, &size_of_change, &named, &place_of}, r);

@@ -84,10 +84,11 @@ double size_of_change(const bench& b, const result& r) {
 }
 
 void add_faults(const run_options& options, results& r) {
+  const auto planted = faults(pass_kind::forward);
   add_planted(options,
               {"",
                judges,
-               {faults().begin(), faults().end()},
+               {planted.begin(), planted.end()},
                trials::cases(options),
                &judge,
                &changed,

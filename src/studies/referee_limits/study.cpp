@@ -214,12 +214,13 @@ void add_limits(const run_options& options, results& r) {
         return {};
       },
       numbers);
+  const auto planted = faults(pass_kind::forward);
   const frame& all =
       r.table("least-scales",
               grid(
                   options, "faults scaled down", found,
                   [&](const fault& f, std::size_t number) { return limits_of(options, f, cases[number - 1], number - 1); },
-                  grid_axis<fault>{"fault", {faults().begin(), faults().end()}}, numbers));
+                  grid_axis<fault>{"fault", {planted.begin(), planted.end()}}, numbers));
   add_cases(cases, all, r);
 
   const frame visible = all.where("visible", true);

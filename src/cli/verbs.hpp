@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// The one table of the program's verbs: name, help line, what --max-seconds leaves of its work, and the function that adds its
+// options. The command line, --help, completion and suggestions go through it. A new verb is a row here, the declaration of its
+// function above the table, and src/cli/<name>.cpp.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "cli/program.hpp"
+
+namespace deltaproof::cli {
+
+verb add_check(CLI::App* command, common_options& common);
+verb add_inspect(CLI::App* command, common_options& common);
+verb add_oracle(CLI::App* command, common_options& common);
+verb add_gen(CLI::App* command, common_options& common);
+verb add_emulate(CLI::App* command, common_options& common);
+verb add_invariant(CLI::App* command, common_options& common);
+verb add_advise(CLI::App* command, common_options& common);
+verb add_replay(CLI::App* command, common_options& common);
+verb add_shrink(CLI::App* command, common_options& common);
+verb add_inverse(CLI::App* command, common_options& common);
+verb add_sweep(CLI::App* command, common_options& common);
+verb add_merge(CLI::App* command, common_options& common);
+verb add_study(CLI::App* command, common_options& common);
+verb add_report(CLI::App* command, common_options& common);
+verb add_list(CLI::App* command, common_options& common);
+verb add_explain(CLI::App* command, common_options& common);
+verb add_completion(CLI::App* command, common_options& common);
+
+inline constexpr std::string_view not_judged_is_undecided = "whatever is not judged by then is undecided";
+inline constexpr std::string_view never_stopped = "this verb ignores it";
+
+struct verb_row {
+  std::string_view name;
+  std::string_view help;
+  std::string_view when_stopped;  ///< what --max-seconds leaves of its work
+  verb (*add)(CLI::App* command, common_options& common);
+};
+
+inline constexpr auto verb_table = std::to_array<verb_row>({
+    {"check", "Judge a kernel's result against its precision plan and the certified reference", not_judged_is_undecided,
+     add_check},
+    {"inspect", "List what a problem's inputs are like and what looks wrong", never_stopped, add_inspect},
+    {"oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits", "nothing is written then",
+     add_oracle},
+    {"gen", "Generate a problem of a regime; options not given take the regime's defaults, which are printed",
+     "with --all, nothing is written then", add_gen},
+    {"emulate", "Write a result that a kernel conforming to a plan may give, or one with a planted fault",
+     "nothing is written then", add_emulate},
+    {"invariant",
+     "Judge results of one kernel against each other (prefix, split, pad, varlen, chunk-size, path, repeat, batch, snapshot, "
+     "rollback, flush, cp), or the gradients of one result against the equations of every correct backward pass (gradients)",
+     not_judged_is_undecided, add_invariant},
+    {"advise", "Name the cheapest state cache, inverse, chunk length and stored decay that are adequate on a problem's tensors",
+     "what was found by then is named", add_advise},
+    {"replay", "Judge a recorded verdict again and say whether it comes out the same", not_judged_is_undecided, add_replay},
+    {"shrink", "Make a witness smaller, in place: fewer tokens that are refuted the same way",
+     "the smallest witness found by then is written", add_shrink},
+    {"inverse", "Say whether an algorithm for (I + L)^-1 is safe for given keys, beta and formats (exit code 0 safe, 1 unsafe)",
+     "there is no verdict then", add_inverse},
+    {"sweep",
+     "Run the tasks of a campaign, on this machine or one part of them, and keep each result in a folder; what is there is not "
+     "run again",
+     "what is finished is kept, and the same command runs the rest", add_sweep},
+    {"merge", "Join the results of a sweep to one report: by axis, the worst cases, what is missing (exit code 3)", never_stopped,
+     add_merge},
+    {"study", "Run studies by name and print their answers", "finished studies are written, the others are named", add_study},
+    {"report", "Run every study and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors",
+     "finished studies are written, the others are named; with PROBLEM, nothing is written", add_report},
+    {"list", "List what there is to choose from, one axis at a time", never_stopped, add_list},
+    {"explain", "Explain anything that can be listed, by name", never_stopped, add_explain},
+    {"completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)", never_stopped,
+     add_completion},
+});
+
+}  // namespace deltaproof::cli
