@@ -192,7 +192,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     if (m.elements == m.unknown) {
       out += detail::padded(t.name, names) + " " +
              printable_line("not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) +
-                            " not enclosed") +
+                            " without a known radius") +
              "\n";
       continue;
     }

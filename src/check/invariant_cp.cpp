@@ -94,7 +94,7 @@ void measure_summaries(const recorded_run& rank, std::size_t index, const std::o
                         index);
     const tensor* stored = rank.exchanged.find(name);
     if (stored == nullptr) e.lacks(std::string("the result lacks ") + name);
-    if (stored != nullptr && !variant) e.lacks("with --no-plan nothing says in which formats it was computed");
+    if (stored != nullptr && !variant) e.lacks("with --no-plan the formats in which the rank computed it are not known");
     for (std::size_t s = 0; s < p.sequence_count() && e.is_complete(); ++s) {
       for (std::size_t h = 0; h < p.value_heads(); ++h) {
         const head_numbers<wide> in(p, s, h);

@@ -159,8 +159,8 @@ std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<co
       std::size_t s = at < sequences && is_sequence(whole, at, parts[i], at) ? at : 0;
       while (s < sequences && !is_sequence(whole, s, parts[i], at)) ++s;
       if (s == sequences)
-        throw domain_error(parts[i].problem_path + ": sequence " + std::to_string(at) + " is none of " + whole.problem_path +
-                           "; record both from the same tensors");
+        throw domain_error(parts[i].problem_path + ": sequence " + std::to_string(at) + " matches no sequence of " +
+                           whole.problem_path + "; record both from the same tensors");
       elsewhere = elsewhere || s != at;
       matches.push_back({i, at, s});
       compare_sequence(out.bits, whole, s, parts[i], at, i);

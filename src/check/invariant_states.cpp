@@ -126,7 +126,7 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
   recorded_run together = whole;
   together.gave = concatenated(whole, kept);
   together.gave.gradients.clear();
-  together.result_path = "what was kept of the parts, one after the other";
+  together.result_path = "the kept tokens of the parts, one after the other";
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range range = sequence_at(whole.given, s);

@@ -115,8 +115,8 @@ void join_equations(invariant_report& out) {
       out.reason = part_name(e.part) + ": " + e.name + " fails in sequence " + std::to_string(e.worst->sequence) + ", head " +
                    std::to_string(e.worst->head) + (e.worst->window ? ", window " + std::to_string(*e.worst->window) : "") +
                    ": " + e.statement + "; off by " + detail::scientific(e.residual, 3) +
-                   " of the size, where the formats cost " + detail::scientific(e.expected, 3) + " and the limit is " +
-                   detail::scientific(e.limit, 3);
+                   " relative to its size; rounding in these formats costs " + detail::scientific(e.expected, 3) +
+                   ", and the limit is " + detail::scientific(e.limit, 3);
       out.remedy.clear();
     }
   }

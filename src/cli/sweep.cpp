@@ -44,7 +44,7 @@ std::string build_of_this() {
 /// "0,5,7-9"
 std::vector<std::uint64_t> indices_in(const std::string& text, std::uint64_t count) {
   const auto refuse = [&] {
-    return format_error("sweep: --tasks " + text + " is no list of numbers below " + std::to_string(count) +
+    return format_error("sweep: --tasks " + text + " is not a list of task numbers below " + std::to_string(count) +
                         "; write for example 0,5,7-9");
   };
   std::vector<std::uint64_t> out;

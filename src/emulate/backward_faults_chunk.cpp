@@ -52,7 +52,7 @@ fault_table weights_and_reads() {
        after_step(chunk, [](auto& s) { s.now.v_new = s.now.v; })},
       {"dq-read-undecayed",
        "dg_local",
-       "what the state gives q lacks its decay",
+       "the part of dq from the state lacks its decay",
        paths::chunk,
        gated_do,
        after_step(read,
@@ -64,14 +64,14 @@ fault_table weights_and_reads() {
        {"dq", "dg"}},
       {"dq-read-missing",
        "dg_local",
-       "the state before the chunk gives q nothing",
+       "dq lacks the part from the state before the chunk",
        paths::chunk,
        with_do,
        after_step(read, [](auto& s) { zero_all(s.now.dq_read); }),
        {"dq", "dg"}},
       {"dk-write-missing",
        "dg_local",
-       "the cotangent of the state gives k nothing",
+       "dk lacks the part from the cotangent of the state",
        paths::chunk,
        always,
        after_step(read, [](auto& s) { zero_all(s.now.dk_write); }),
@@ -88,8 +88,10 @@ fault_table overlaps_and_chains() {
        after_step(dA, [](auto& s) { scale_all(s.now.dA, decltype(s.all.scale)(-1)); })},
       {"dA-nonstrict", "dAkk", "the diagonal of A has a gradient", paths::chunk, always,
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, true, false); })},
-      {"dA-without-du", "dAkk", "u gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dv2); })},
-      {"dA-without-dw", "dAkk", "w gives A nothing", paths::chunk, always, before_step(dA, [](auto& s) { zero_all(s.now.dw); })},
+      {"dA-without-du", "dAkk", "the gradient of A lacks the part from u", paths::chunk, always,
+       before_step(dA, [](auto& s) { zero_all(s.now.dv2); })},
+      {"dA-without-dw", "dAkk", "the gradient of A lacks the part from w", paths::chunk, always,
+       before_step(dA, [](auto& s) { zero_all(s.now.dw); })},
       {"Ai-untransposed",
        "dg_local",
        "Ai in place of its transpose carries dw and dv2 back",
@@ -116,7 +118,7 @@ fault_table overlaps_and_chains() {
                   })},
       {"dk-columns-missing",
        "dg_local",
-       "A gives nothing to the keys of its columns",
+       "dk lacks the part that A gives the keys of its columns",
        paths::chunk,
        always,
        after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); }),
@@ -172,8 +174,8 @@ void sum_again(backward_site<Real>& s, bool forward, bool own, bool restart) {
 fault_table gate_gradient_faults() {
   using enum backward_step;
   return {
-      {"hdh-missing", "dg_local", "the decay of the state over the chunk gives the gate nothing", paths::chunk, gated,
-       before_step(backward_step::gate, [](auto& s) { zero_all(s.now.h); })},
+      {"hdh-missing", "dg_local", "the gate's gradient lacks the part from the decay of the state over the chunk", paths::chunk,
+       gated, before_step(backward_step::gate, [](auto& s) { zero_all(s.now.h); })},
       {"hdh-undecayed", "dg_local", "the sum of h dh lacks the decay of the chunk", paths::chunk, gated,
        before_step(backward_step::gate,
                    [](auto& s) {
@@ -196,17 +198,17 @@ fault_table gate_gradient_faults() {
          b.intra_operand = {tf32, true};
        }),
        {"dq", "dk", "dbeta", "dg"}},
-      {"A-gate-term-missing", "dg_local", "A gives the gate nothing", paths::chunk, gated,
+      {"A-gate-term-missing", "dg_local", "the gate's gradient lacks the part from A", paths::chunk, gated,
        before_step(backward_step::gate,
                    [](auto& s) {
                      zero_all(s.now.dA);
                      zero_all(s.now.dk_overlap);
                      zero_all(s.now.dk_overlapped);
                    })},
-      {"w-gate-term-missing", "dg_local", "w gives the gate nothing", paths::chunk, gated,
+      {"w-gate-term-missing", "dg_local", "the gate's gradient lacks the part from w", paths::chunk, gated,
        before_step(backward_step::gate, [](auto& s) { zero_all(s.now.dk_transform); })},
-      {"dg-last-beyond-the-tail", "dg_local", "what the end of the last chunk gains goes to row C - 1, which is not there",
-       paths::chunk, gated,
+      {"dg-last-beyond-the-tail", "dg_local",
+       "the gradient at the end of a partial last chunk goes to row C - 1, which does not exist", paths::chunk, gated,
        after_step(backward_step::gate,
                   [](auto& s) {
                     auto& c = s.now;
@@ -231,7 +233,7 @@ fault_table gate_gradient_faults() {
                       for (std::size_t m = 0; m < s.dg.cols(); ++m) s.dg(t, m) = s.dg_local(t * s.all.steps_per_token, m);
                     }
                   })},
-      {"dg-times-ln2", "dg", "dg is that of the log2 decay", paths::both, gated,
+      {"dg-times-ln2", "dg", "dg is the gradient of the log2 decay, not of g", paths::both, gated,
        after_step(head, [](auto& s) { scale_all(s.dg, std::numbers::ln2_v<std::decay_t<decltype(s.all.scale)>>); })},
   };
 }

@@ -16,8 +16,8 @@ constexpr condition tails{"a token", [](const problem& p) { return p.tokens() > 
 fault_table head_gradient_faults() {
   using enum backward_step;
   return {
-      {"dh0-of-first-chunk-end", "dinitial_state", "the first chunk is not passed on the way to the initial state", paths::chunk,
-       with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
+      {"dh0-of-first-chunk-end", "dinitial_state", "dinitial_state is the cotangent of the state after the first chunk",
+       paths::chunk, with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
       {"dh0-unwritten", "dinitial_state", "the gradient of the initial state is not written", paths::both, with_initial_state,
        after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
       {"tail-gradients-unwritten",
@@ -43,9 +43,9 @@ fault_table head_gradient_faults() {
        always,
        backward_arithmetic([](backward_variant& b, const head_input&) { b.dbeta_form = step_gradient::divide; }),
        {"dk", "dbeta"}},
-      {"rule-chain-missing", "dbeta", "dbeta is that of the effective step", paths::both, derived_step,
+      {"rule-chain-missing", "dbeta", "dbeta is the gradient of the effective step, not of beta", paths::both, derived_step,
        after_step(head, [](auto& s) { s.d_beta = s.d_step; })},
-      {"rule-chain-missing-in-dk", "dk_hat", "the effective step gives k nothing", paths::both, other_rule,
+      {"rule-chain-missing-in-dk", "dk_hat", "dk lacks the part from the effective step", paths::both, other_rule,
        after_step(head,
                   [](auto& s) {
                     using Real = std::decay_t<decltype(s.all.scale)>;
@@ -75,13 +75,13 @@ fault_table group_gradient_faults() {
                      scale_all(g.dq_hat, 1 / static_cast<Real>(g.dq_heads.size()));
                      scale_all(g.dk_hat, 1 / static_cast<Real>(g.dk_heads.size()));
                    })},
-      {"l2-bwd-skipped", "dq", "dq and dk are those of the normalised rows", paths::both, normalised,
+      {"l2-bwd-skipped", "dq", "dq and dk are the gradients of the normalised rows, not of q and k", paths::both, normalised,
        after_group(norm,
                    [](auto& g) {
                      g.dq = g.dq_hat;
                      g.dk = g.dk_hat;
                    })},
-      {"l2-bwd-without-projection", "dq", "what is along a row is not taken from its gradient", paths::both, normalised,
+      {"l2-bwd-without-projection", "dq", "the part of a gradient along its row is not subtracted", paths::both, normalised,
        after_group(norm,
                    [](auto& g) {
                      const auto unprojected = [&](auto& d, const auto& hat, const matrix<double>& x) {

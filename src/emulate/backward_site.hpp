@@ -39,7 +39,7 @@ enum class backward_step {
 };
 /// What each makes, in the words of `list faults`.
 inline constexpr std::string_view backward_step_words[] = {"the loaded cotangents",
-                                                           "a chunk made again",
+                                                           "the forward pass of a chunk, recomputed",
                                                            "dv_local",
                                                            "dv2",
                                                            "dh",

@@ -94,7 +94,7 @@ result result_about(const golden& from, const golden_request& asked) {
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
   if (part_count(asked) > 1)
-    r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded rest";
+    r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded remainder";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);

@@ -81,10 +81,10 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
                             std::string(name_of(coarse)) + ") is already " + digits(v.decisive_error);
   const bool growth_bad = !(v.decisive_error <= v.smallest_limit);
   if (v.left_format > 0) {
-    v.reason = stage_words(v.observed.stage) + " left " +
+    v.reason = stage_words(v.observed.stage) + " left the range of " +
                (v.observed.stage == "stored result" ? std::string(name_of(plan.store)) : in) + " in " +
-               draws(v.left_format, samples) + ": an entry of the true inverse is at most " + digits(v.largest_entry) +
-               ", its intermediates are not";
+               draws(v.left_format, samples) + ": the true inverse has entries of at most " + digits(v.largest_entry) +
+               ", and the intermediates are larger";
   } else if (v.beyond_limit > 0) {
     v.reason =
         "the error " + digits(v.error) + " is above the limit " + digits(v.limit) + " in " + draws(v.beyond_limit, samples);

@@ -120,9 +120,9 @@ void require_paid_for(const problem& p, const place& in) {
   const double sequences = std::max(real(p.batch()), real(p.sequence_count())), heads = sequences * real(p.value_heads());
   const double tokens = real(p.batch()) * real(p.tokens()) * real(p.value_heads());
   if (heads > free_heads && heads > 64 * (tokens + real(p.cu_seqlens.size()))) {
-    throw shape_error(std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " +
-                      std::to_string(p.value_heads()) +
-                      " heads, nearly all of them empty; at most 2^20 heads of sequences may be empty, split the problem");
+    throw shape_error(
+        std::string(in.where) + ": " + std::to_string(p.sequence_count()) + " sequences of " + std::to_string(p.value_heads()) +
+        " heads, nearly all of them empty; at most 2^20 pairs of sequence and head may be empty, split the problem");
   }
   const double states = heads * real(p.key_dim()) * real(p.value_dim());
   const double keys = real(p.batch()) * real(p.steps()) * real(p.key_heads()) * real(p.key_dim());

@@ -95,11 +95,11 @@ sweep_task campaign::task(std::uint64_t index) const {
 
 void campaign::propose(std::string_view by, std::string_view point) {
   const auto refuse = [&](const std::string& why) {
-    return format_error(file.string() + ": " + in_quotes(point) + " is no point of this search: " + why);
+    return format_error(file.string() + ": " + in_quotes(point) + " is not a point of this search: " + why);
   };
   if (!search) throw refuse("kind is " + std::string(name_of(kind)));
   if (by != "search" && by != "random" && by != "shrink")
-    throw refuse("by " + in_quotes(by) + " is none of search, random, shrink");
+    throw refuse("by " + in_quotes(by) + " must be search, random or shrink");
   const auto parts = parts_of(point);
   if (parts.size() != search->space.size() || point.ends_with(','))
     throw refuse("the space has " + std::to_string(search->space.size()) + " numbers");

@@ -120,7 +120,7 @@ class campaign_reader {
     const names list(known.begin(), known.end());
     if (!word) fail(node, key + " must be text");
     if (std::find(known.begin(), known.end(), *word) == known.end())
-      fail(node, key + " = " + in_quotes(*word) + " is none" + detail::suggestion(*word, list));
+      fail(node, key + " = " + in_quotes(*word) + " is not a valid value" + detail::suggestion(*word, list));
     return *word;
   }
 

@@ -7,6 +7,7 @@
 
 #include "cli/list.cpp"
 #include "cli/program.cpp"
+#include "cli/run_files.cpp"
 #include "cli/terminal.cpp"
 
 bool deltaproof::cli::was_interrupted() { return false; }

@@ -117,14 +117,14 @@ expect 0 "" gen --op kda --T 32 --K 16 --V 8 --seed 3 -o gated.safetensors
 expect 0 "double-double: 512" oracle gated.safetensors -o truth.safetensors
 expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --max-bits 53 --json truth.json
 grep -q '"undecided.o.indices":"0-511"' truth.safetensors && grep -q '"o": "0-511"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
-expect 0 "as sums of fp64 numbers: 4, each the correctly rounded rest" oracle gated.safetensors -o sums.safetensors --bits 200
+expect 0 "as sums of fp64 numbers: 4, each the correctly rounded remainder" oracle gated.safetensors -o sums.safetensors --bits 200
 expect 0 "measured" check gated.safetensors sums.safetensors --no-plan
 case $output in *unknown*) echo "FAIL check does not know the oracle's own file: $output"; failures=$((failures + 1)) ;; esac
 expect 2 "on the reference path" check gated.safetensors sums.safetensors
 expect 2 "leave one of the two out" oracle gated.safetensors -o sums.safetensors --bits 200 --round bf16
 expect 2 "raise --max-bits" oracle gated.safetensors -o sums.safetensors --bits 200 --max-bits 128
 
-expect 1 "left fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
+expect 1 "left the range of fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
 expect 0 "no intermediate left fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32
 expect 1 "decides" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32 --worst-case
 expect 1 "unsafe" inverse --keys cos=0.9 --beta 1 --method neumann16+block --format fp16

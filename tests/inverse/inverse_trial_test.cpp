@@ -185,7 +185,7 @@ TEST(inverse_trial, says_which_intermediate_left_its_format) {
   const inverse_trial t = tried({"neumann", fp16, fp16, fp16, "cos=0.99", "1", 64, false});
   EXPECT_EQ(t.verdict.left_format, 16U);
   EXPECT_EQ(t.verdict.observed.stage, "partial sum");  // I - L + ... - L^15, before L^16 is made
-  EXPECT_THAT(t.verdict.reason, HasSubstr("a partial sum of the powers left fp16 in 16 of 16 draws"));
+  EXPECT_THAT(t.verdict.reason, HasSubstr("a partial sum of the powers left the range of fp16 in 16 of 16 draws"));
 }
 
 TEST(inverse_trial, does_not_depend_on_the_number_of_threads) {
@@ -336,7 +336,7 @@ TEST(judge_inverse, counts_what_is_not_finite_against_the_inverse) {
     const inverse_verdict v = judge_inverse(plan, cases, spoiled, small);
     EXPECT_FALSE(v.safe) << bad;
     EXPECT_EQ(v.left_format, 1U);
-    EXPECT_THAT(v.reason, HasSubstr("stored result left fp16"));
+    EXPECT_THAT(v.reason, HasSubstr("stored result left the range of fp16"));
   }
   runs.results[0](3, 1) += 0.004;  // the limit is 8 u = 0.0039
   EXPECT_FALSE(judge_inverse(plan, cases, runs, small).safe);

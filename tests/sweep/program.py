@@ -321,7 +321,7 @@ def wrong_campaigns(box):
     (box / "right.toml").write_text('kind = "search"\n' + good)
     for point in ("cosine=2", "cosine=nan", "cosine=", "cosin=1", "cosine=1,flip=0", "cosine=0.5,"):
         done = subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input=f"search {point}\n", capture_output=True, text=True, check=False)
-        expect(done.returncode == 2 and "no point of this search" in re.sub(r"\s+", " ", done.stderr), f"{point}: {done.returncode} {done.stderr}")
+        expect(done.returncode == 2 and "not a point of this search" in re.sub(r"\s+", " ", done.stderr), f"{point}: {done.returncode} {done.stderr}")
     said = run(box, 2, "sweep", "right.toml", "-o", "right").stderr
     expect("python -m deltaproof.sweep" in re.sub(r"\s+", " ", said), said)
     subprocess.run([PROGRAM, "sweep", "right.toml", "-o", "right", "--propose"], cwd=box, input="search cosine=0.5\n", text=True, check=True, stdout=subprocess.DEVNULL)

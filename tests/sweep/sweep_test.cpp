@@ -106,7 +106,7 @@ TEST_F(sweep_tests, what_is_wrong_in_a_campaign_is_said_with_its_line) {
   EXPECT_THAT(refusal("[axes]\nplan = \"fp32\"\n"), HasSubstr("it states no kind"));
   EXPECT_THAT(refusal("kind = \"regime\"\n"), HasSubstr("did you mean \"regimes\""));
   EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp33\"\nregime = \"typical\"\n"),
-              HasSubstr("line 3: plan = \"fp33\" is none"));
+              HasSubstr("line 3: plan = \"fp33\" is not a valid value"));
   EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\n"), HasSubstr("[axes] states no regime"));
   EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nfault = \"all\"\n"),
               HasSubstr("line 5: there is no key \"fault\""));

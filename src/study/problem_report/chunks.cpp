@@ -72,7 +72,7 @@ void add_figure(const std::vector<chunk_values>& worst, const chunk_values& all,
   if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
   to.figures.push_back({"chunk-inverses",
                         "What inverting each chunk forms",
-                        "The inverse's entries stay small; what powers of L reach on the way need not.",
+                        "Entries of the inverse stay small; the intermediates of algorithms that form powers of L may not.",
                         "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power "
                         "algorithms, condition number.",
                         {p}});
