@@ -213,7 +213,8 @@ inverse_inputs::inverse_inputs(const inverse_problem& problem, const std::atomic
     }
     drawn_.push_back(std::move(lower));
   }
-  const auto pairs = static_cast<double>(problem.samples * (problem.chunk * (problem.chunk - 1) / 2));
+  const std::size_t pairs_of_a_draw = problem.chunk * (problem.chunk - 1) / 2;
+  const auto pairs = static_cast<double>(problem.samples * pairs_of_a_draw);
   mean_cosine_ = pairs > 0 ? sum / pairs : 0;
 }
 

@@ -298,7 +298,8 @@ std::size_t judged_elements(const gradient_part& part, const bucket& b) {
 
 double seconds_of_gradient_run(const problem& p, const plan_variant& variant, std::size_t tokens) {
   // A backward pass makes each product of the forward pass again and two for each of its transposes; so does its truth.
-  return 3 * seconds_of_run(p, variant, tokens) * static_cast<double>(p.value_heads() / p.key_heads());
+  const std::size_t heads_of_a_key = p.value_heads() / p.key_heads();
+  return 3 * seconds_of_run(p, variant, tokens) * static_cast<double>(heads_of_a_key);
 }
 
 }  // namespace deltaproof::referee_detail

@@ -94,9 +94,10 @@ void forget(const shared_bytes& bytes, const std::byte* first, std::size_t count
   if (owner == nullptr || count == 0) return;
   // Whole pages: what else lies on the outer ones is read again from the file.
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto from = reinterpret_cast<std::uintptr_t>(first) / page * page;
-  const auto to = (reinterpret_cast<std::uintptr_t>(first) + count + page - 1) / page * page;
-  static_cast<void>(::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED));  // a hint: its failure changes nothing
+  const std::size_t before = reinterpret_cast<std::uintptr_t>(first) % page;
+  const std::size_t pages = (before + count + page - 1) / page;
+  static_cast<void>(
+      ::madvise(const_cast<std::byte*>(first) - before, pages * page, MADV_DONTNEED));  // its failure changes nothing
 }
 
 const char* mapped_file_at(const void* address) noexcept {

@@ -22,9 +22,10 @@ void fill_fresh(std::vector<double>& to, std::size_t n, double x) {
   to.reserve(n);
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t large = std::uintptr_t{1} << 21;
-  const auto first = (reinterpret_cast<std::uintptr_t>(to.data()) + large - 1) / large * large;
-  const auto last = reinterpret_cast<std::uintptr_t>(to.data() + n) / large * large;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // advice: its failure changes nothing
+  const std::size_t bytes = n * sizeof(double), before = (large - reinterpret_cast<std::uintptr_t>(to.data()) % large) % large;
+  const std::size_t whole = bytes > before ? (bytes - before) / large * large : 0;
+  // Advice: its failure changes nothing.
+  if (whole > 0) madvise(reinterpret_cast<std::byte*>(to.data()) + before, whole, MADV_HUGEPAGE);
 #endif
   to.assign(n, x);
 }
