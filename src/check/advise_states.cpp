@@ -128,7 +128,8 @@ advised_kind advise_decays(const problem& p, const looked_at& head, const advise
     for (const bool logarithm : {true, false}) {
       candidate c;
       c.choice.name = std::string(logarithm ? "decay-g-" : "decay-exp-g-") + name;
-      c.choice.says = std::string(logarithm ? "g stored in " : "e^g stored in ") + name + (logarithm ? ", exponentiated in fp32" : "");
+      c.choice.says =
+          std::string(logarithm ? "g stored in " : "e^g stored in ") + name + (logarithm ? ", exponentiated in fp32" : "");
       c.choice.bytes = gates * f.storage_bits / 8;
       c.choice.operations = logarithm ? gates : 0;  // an exponential each
       if (logarithm) {
