@@ -33,12 +33,12 @@ class adjoint {
   using chunk = backward_chunk<Real>;
 
   void run_chunks();
-  void run_chunk(const saved_chunk<Real>& saved, bool kept);
+  void run_chunk(saved_chunk<Real> saved, bool kept);
   void run_tokens();
   void finish();
 
   // Stages of a chunk.
-  void take(const saved_chunk<Real>& from);
+  void take(saved_chunk<Real> from);
   void local_values(chunk& c);
   void value_gradients(chunk& c);
   void state_gradient(chunk& c);

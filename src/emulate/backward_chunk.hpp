@@ -9,7 +9,7 @@
 namespace deltaproof::emulation_detail {
 
 template <class Real>
-void adjoint<Real>::take(const saved_chunk<Real>& from) {
+void adjoint<Real>::take(saved_chunk<Real> from) {
   chunk& c = site_.now;
   if (options_.planted != nullptr && from.first + from.rows < site_.all.k.rows()) site_.after = c;
   const backward_variant& b = site_.declared;
@@ -27,14 +27,14 @@ void adjoint<Real>::take(const saved_chunk<Real>& from) {
     std::copy(site_.all.q.row(token).begin(), site_.all.q.row(token).end(), c.q.row(r).begin());
     std::copy(site_.d_o.row(token).begin(), site_.d_o.row(token).end(), c.d_o.row(r).begin());
   }
-  c.k = from.k;
-  c.v = from.v;
-  c.step = from.step;
-  c.G = from.G;
+  c.k = std::move(from.k);
+  c.v = std::move(from.v);
+  c.step = std::move(from.step);
+  c.G = std::move(from.G);
   c.Ai = square_of(from.Ai, c.rows);
-  c.w = from.w;
-  c.h = b.h ? narrow_copy(from.state, *b.h) : from.h;
-  c.v_new = b.v_new ? narrow_copy(from.change, *b.v_new) : from.v_new;
+  c.w = std::move(from.w);
+  c.h = b.h ? narrow_copy(std::move(from.state), *b.h) : std::move(from.h);
+  c.v_new = b.v_new ? narrow_copy(std::move(from.change), *b.v_new) : std::move(from.v_new);
   c.weights = from.weights.empty() ? matrix<Real>() : square_of(from.weights, c.rows);
   if (!by_residual()) return;
   c.read = forward_.times(narrow_copy(c.k, b.operand), narrow_copy(c.h, b.operand), b.operand.to, b.accumulate);
@@ -414,7 +414,8 @@ void adjoint<Real>::run_chunks() {
   }
   for (const chunk_visit& visit : visits_of(site_.in, site_.plan, true)) {
     if (visit.from_zero) c.d_state = matrix<Real>(c.d_state.rows(), c.d_state.cols(), Real(0));
-    run_chunk(saved_[visit.chunk], visit.kept);
+    // Where sequences are split a chunk may be asked for again.
+    run_chunk(site_.plan.split.chunks > 0 ? saved_[visit.chunk] : std::move(saved_[visit.chunk]), visit.kept);
   }
   site_.d_initial_state = c.d_state;
   if (options_.stages && site_.all.gated) stages_["dg_local"] = widened(site_.dg_local);
@@ -425,9 +426,9 @@ void adjoint<Real>::run_chunks() {
 }
 
 template <class Real>
-void adjoint<Real>::run_chunk(const saved_chunk<Real>& saved, bool kept) {
+void adjoint<Real>::run_chunk(saved_chunk<Real> saved, bool kept) {
   chunk& c = site_.now;
-  take(saved);
+  take(std::move(saved));
   planted(backward_step::chunk, false);
   const auto move = [](auto... members) {
     return [=](chunk& to, chunk& from) { ((to.*members = std::move(from.*members)), ...); };

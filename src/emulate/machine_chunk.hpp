@@ -386,7 +386,9 @@ template <class Real>
 void machine<Real>::keep_for_backward(const chunk_state<Real>& c) {
   if (kept_ == nullptr) return;
   const bool reads_weights = site_.all.channels && site_.all.gated && site_.all.steps_per_token == 1;
-  kept_->push_back({c.index, c.first, c.rows, c.k, c.v, c.step, c.G, c.Ai, c.w, c.h, c.state, c.v_new, c.change,
+  const backward_variant& b = *site_.plan.backward;
+  kept_->push_back({c.index, c.first, c.rows, c.k, c.v, c.step, c.G, c.Ai, c.w, b.h ? matrix<Real>() : c.h,
+                    b.h ? c.state : matrix<Real>(), b.v_new ? matrix<Real>() : c.v_new, b.v_new ? c.change : matrix<Real>(),
                     reads_weights ? c.Aqk : matrix<Real>()});
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "deltaproof/emulate/emulate_gradients.hpp"
@@ -24,35 +25,6 @@ namespace {
 using emulation_detail::head_rows;
 using emulation_detail::move_all;
 using emulation_detail::step_slopes;
-
-/// One head in the recurrence's own terms: q and k normalised, effective steps, decays.
-template <class S>
-struct plain_head {
-  const gradient_head& given;
-  matrix<double> q, k, decay;
-  std::vector<double> step;
-  std::vector<step_slopes> slopes;
-
-  explicit plain_head(const gradient_head& of) : given{of}, q{of.in.q}, k{of.in.k}, decay{of.in.g}, step(of.in.rows()) {
-    const head_input& in = of.in;
-    if (in.qk_l2norm) {
-      for (matrix<double>* m : {&q, &k}) {
-        for (std::size_t i = 0; i < m->rows(); ++i) {
-          double sum = in.l2norm_epsilon;
-          for (const double x : m->row(i)) sum += x * x;
-          for (double& x : m->row(i)) x /= std::sqrt(sum);
-        }
-      }
-    }
-    for (double& g : decay.entries()) g = std::exp(g);
-    for (std::size_t r = 0; r < in.rows(); ++r) {
-      double norm = 0;
-      for (const double x : k.row(r)) norm += x * x;
-      slopes.push_back(emulation_detail::slopes_of_step(in, in.beta[r], norm));
-      step[r] = emulation_detail::reference_step(in, in.beta[r], norm);
-    }
-  }
-};
 
 /// Columns of a state are independent of each other: a few at a time stay in the nearest cache.
 constexpr std::size_t columns = 4;
@@ -96,8 +68,47 @@ matrix<double> padded(const matrix<double>& m) {
   for (std::size_t i = 0; i < m.rows(); ++i) std::copy(m.row(i).begin(), m.row(i).end(), out.row(i).begin());
   return out;
 }
+
+/// One head in the recurrence's own terms: q and k normalised, effective steps, decays. Rows of keys are padded.
 template <class S>
-matrix<S> unpadded(const matrix<S>& m, std::size_t cols) {
+struct plain_head {
+  const gradient_head& given;
+  matrix<double> q, k, decay;
+  std::vector<double> step;
+  std::vector<step_slopes> slopes;
+
+  explicit plain_head(const gradient_head& of)
+      : given{of},
+        q{padded<S>(of.in.q)},
+        k{padded<S>(of.in.k)},
+        decay(of.in.gated() ? of.in.tokens() : 0, padded<S>(of.in.key_dim()), 1.0),
+        step(of.in.rows()) {
+    const head_input& in = of.in;
+    if (in.qk_l2norm) {
+      for (matrix<double>* m : {&q, &k}) {
+        for (std::size_t i = 0; i < m->rows(); ++i) {
+          double sum = in.l2norm_epsilon;
+          for (const double x : m->row(i)) sum += x * x;
+          for (double& x : m->row(i)) x /= std::sqrt(sum);
+        }
+      }
+    }
+    for (std::size_t t = 0; t < decay.rows(); ++t) {
+      const auto gates = in.g.row(t);
+      for (std::size_t i = 0; i < in.key_dim(); ++i) decay(t, i) = i < gates.size() ? std::exp(gates[i]) : decay(t, 0);
+    }
+    for (std::size_t r = 0; r < in.rows(); ++r) {
+      double norm = 0;
+      for (const double x : k.row(r)) norm += x * x;
+      slopes.push_back(emulation_detail::slopes_of_step(in, in.beta[r], norm));
+      step[r] = emulation_detail::reference_step(in, in.beta[r], norm);
+    }
+  }
+};
+
+template <class S>
+matrix<S> unpadded(matrix<S> m, std::size_t cols) {
+  if (m.cols() == cols) return m;
   matrix<S> out(m.rows(), cols);
   for (std::size_t i = 0; i < m.rows(); ++i) std::copy_n(m.row(i).begin(), cols, out.row(i).begin());
   return out;
@@ -201,23 +212,14 @@ class token_adjoint {
         in_{h.given.in},
         keys_{padded<S>(in_.key_dim())},
         block_{columns * keys_},
-        q_{padded<S>(h.q)},
-        k_{padded<S>(h.k)},
-        decay_(in_.gated() ? in_.tokens() : 0, keys_, 1.0),
+        q_{h.q},
+        k_{h.k},
+        decay_{h.decay},
         ones_(keys_, 1.0),
         zeros_(keys_, 0.0),
         gate_(keys_),
         unread_(keys_),
-        nowhere_(keys_) {
-    for (std::size_t t = 0; t < decay_.rows(); ++t) {
-      const auto row = decay_.row(t);
-      if (h.decay.cols() == 1) {
-        std::fill(row.begin(), row.end(), h.decay(t, 0));
-      } else {
-        std::copy(h.decay.row(t).begin(), h.decay.row(t).end(), row.begin());
-      }
-    }
-  }
+        nowhere_(keys_) {}
 
   plain_gradients<S> run() {
     const std::size_t T = in_.tokens(), K = in_.key_dim(), V = in_.value_dim();
@@ -244,8 +246,8 @@ class token_adjoint {
     for (std::size_t j = 0; j < V; ++j) {
       for (std::size_t i = 0; i < K; ++i) out_.d_state(i, j) = cotangents[j * keys_ + i];
     }
-    out_.dq = unpadded(out_.dq, K);
-    out_.dk = unpadded(out_.dk, K);
+    out_.dq = unpadded(std::move(out_.dq), K);
+    out_.dk = unpadded(std::move(out_.dk), K);
     return std::move(out_);
   }
 
@@ -357,7 +359,7 @@ class token_adjoint {
   const plain_head<S>& h_;
   const head_input& in_;
   std::size_t keys_, block_, first_ = 0, segment_ = 1;
-  matrix<double> q_, k_, decay_;
+  const matrix<double>&q_, &k_, &decay_;
   std::vector<double> ones_, zeros_;
   S *state_ = nullptr, *G_ = nullptr;  ///< of the columns at work
   std::vector<S> gate_, unread_, nowhere_, before_;
@@ -383,7 +385,10 @@ double part_of(const double_double& x, double minus) { return (double_double(min
 
 /// `d` itself or, where there is a run, the run less it.
 template <class S>
-matrix<double> given_back(const matrix<S>& d, const matrix<double>* run) {
+matrix<double> given_back(matrix<S> d, const matrix<double>* run) {
+  if constexpr (std::is_same_v<S, double>) {
+    if (run == nullptr) return d;
+  }
   matrix<double> out(d.rows(), d.cols());
   for (std::size_t i = 0; i < d.size(); ++i) {
     const double difference = part_of(d.data()[i], run == nullptr ? 0.0 : run->data()[i]);
@@ -397,8 +402,10 @@ group_gradients run_reference(std::span<const gradient_head> group, const group_
   if (group.empty()) throw domain_error("reference_group_gradients: a group of no heads; give at least one");
   group_gradients out;
   matrix<S> dq, dk;
+  std::optional<plain_head<S>> first;
   for (std::size_t head = 0; head < group.size(); ++head) {
-    const plain_head<S> plain(group[head]);
+    std::optional<plain_head<S>> other;
+    const plain_head<S>& plain = (head == 0 ? first : other).emplace(group[head]);
     const head_input& in = group[head].in;
     plain_gradients<S> d = token_adjoint<S>(plain).run();
     matrix<S> d_beta(in.rows(), 1, S(0));
@@ -409,12 +416,12 @@ group_gradients run_reference(std::span<const gradient_head> group, const group_
     }
     const head_gradients* const of = run == nullptr ? nullptr : &run->heads[head];
     head_gradients one;
-    one.dv = given_back(d.dv, of == nullptr ? nullptr : &of->dv);
+    one.dv = given_back(std::move(d.dv), of == nullptr ? nullptr : &of->dv);
     const matrix<double> run_beta = of == nullptr ? matrix<double>() : matrix<double>(in.rows(), 1, of->dbeta);
-    const matrix<double> beta = given_back(d_beta, of == nullptr ? nullptr : &run_beta);
+    const matrix<double> beta = given_back(std::move(d_beta), of == nullptr ? nullptr : &run_beta);
     one.dbeta.assign(beta.entries().begin(), beta.entries().end());
-    one.dg = given_back(d.dg, of == nullptr ? nullptr : &of->dg);
-    one.dinitial_state = given_back(d.d_state, of == nullptr ? nullptr : &of->dinitial_state);
+    one.dg = given_back(std::move(d.dg), of == nullptr ? nullptr : &of->dg);
+    one.dinitial_state = given_back(std::move(d.d_state), of == nullptr ? nullptr : &of->dinitial_state);
     out.heads.push_back(std::move(one));
     if (head == 0) {
       dq = std::move(d.dq);
@@ -424,14 +431,13 @@ group_gradients run_reference(std::span<const gradient_head> group, const group_
     for (std::size_t i = 0; i < dq.size(); ++i) dq.data()[i] = dq.data()[i] + d.dq.data()[i];
     for (std::size_t i = 0; i < dk.size(); ++i) dk.data()[i] = dk.data()[i] + d.dk.data()[i];
   }
-  const head_input& first = group.front().in;
-  if (first.qk_l2norm) {
-    const plain_head<S> plain(group.front());
-    through_norm(dq, first.q, plain.q, first.l2norm_epsilon);
-    through_norm(dk, first.k, plain.k, first.l2norm_epsilon);
+  const head_input& in = group.front().in;
+  if (in.qk_l2norm) {
+    through_norm(dq, in.q, first->q, in.l2norm_epsilon);
+    through_norm(dk, in.k, first->k, in.l2norm_epsilon);
   }
-  out.dq = given_back(dq, run == nullptr ? nullptr : &run->dq);
-  out.dk = given_back(dk, run == nullptr ? nullptr : &run->dk);
+  out.dq = given_back(std::move(dq), run == nullptr ? nullptr : &run->dq);
+  out.dk = given_back(std::move(dk), run == nullptr ? nullptr : &run->dk);
   return out;
 }
 
@@ -464,12 +470,14 @@ std::vector<gradient_head> take_group(const problem& p, std::size_t sequence, st
 }
 
 std::vector<gradient_head> perturbed(std::span<const gradient_head> group, std::uint64_t seed, const format& read) {
-  std::vector<gradient_head> out(group.begin(), group.end());
-  for (std::size_t head = 0; head < out.size(); ++head) {
+  std::vector<gradient_head> out;
+  for (std::size_t head = 0; head < group.size(); ++head) {
     const std::uint64_t own = seed + head * 0x9e3779b97f4a7c15U;
-    out[head].in = perturbed(group[head].in, own, read);
-    out[head].in.q = out.front().in.q;
-    out[head].in.k = out.front().in.k;
+    out.push_back({perturbed(group[head].in, own, read), group[head].d});
+    if (head > 0) {
+      out[head].in.q = out.front().in.q;
+      out[head].in.k = out.front().in.k;
+    }
     philox draw(own, 0xd0e4);
     const auto unit = [&](const format& f) {
       const format fine = f.precision < fp32.precision ? f : fp32;

@@ -256,24 +256,26 @@ kept_runs draw_samples(const gradient_trial& t) {
   };
   kept_runs out;
   std::vector<job> jobs;
+  std::vector<std::size_t> jobs_of_lane(t.lanes.size(), 0);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::size_t runs = often ? t.runs : 1;
     out.samples.push_back(room_for(t, t.lanes[i], runs));
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws_of_runs(t.own); law += often ? 1 : 2) {
-      for (std::size_t r = 0; r < runs; ++r) jobs.push_back({i, law, r});
+      for (std::size_t r = 0; r < runs; ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
   std::vector<tile_order> other_orders;
   for (std::size_t v = t.own; v < t.variants.size(); ++v) other_orders.push_back(t.variants[v].backward->state_sum_order);
+  read_by_jobs<std::vector<gradient_head>> groups(jobs_of_lane);
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(jobs.size(), t.options.threads, [&](std::size_t j) {
     if (t.stopped()) return;
     const auto [i, law, r] = jobs[j];
     const gradient_lane& at = t.lanes[i];
-    const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
+    const auto group = groups.take(i, [&] { return take_group(t.p, at.sequence, at.key_head); });
     const plan_variant& variant = t.variants[law / 2];
     const auto same = forward_of(t, at, variant);
     const std::size_t forward_law = same ? 2 * same->variant + law % 2 : 0;
@@ -282,8 +284,8 @@ kept_runs draw_samples(const gradient_trial& t) {
     forward.errs = same ? &t.forward.lanes[same->lane] : nullptr;
     other_sums others;
     if (law < 2) others.orders = other_orders;
-    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, group, variant, seed, &forward, &others)
-                                            : gradient_errors_of_draw(at, group, variant, seed, &forward, &others);
+    const part_values errors = law % 2 == 0 ? gradient_errors_on_given(t, at, *group, variant, seed, &forward, &others)
+                                            : gradient_errors_of_draw(at, *group, variant, seed, &forward, &others);
     const norms_by_law norms = norms_of_run(t, at, law, errors, others);
     forward_sample outputs;
     if (same) outputs = sample_of(t.forward, *forward.errs, std::move(forward.errors), forward.range);

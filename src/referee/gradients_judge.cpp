@@ -67,14 +67,15 @@ samples_of_formats runs_of_formats(const gradient_trial& t, const plan_variant& 
   std::mutex lock;
   std::size_t done = 0;
   const std::size_t jobs = t.slice.size() * alone_draws;
+  read_by_jobs<std::vector<gradient_head>> groups(std::vector<std::size_t>(t.slice.size(), alone_draws));
   parallel_for(jobs, t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
     const std::size_t i = t.slice[job / alone_draws], draw = job % alone_draws;
     const gradient_lane& at = t.lanes[i];
-    const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
+    const auto group = groups.take(job / alone_draws, [&] { return take_group(t.p, at.sequence, at.key_head); });
     const std::uint64_t seed = t.seed(6, i, draw);
     const part_values errors =
-        draw % 2 == 0 ? gradient_errors_on_given(t, at, group, alone, seed) : gradient_errors_of_draw(at, group, alone, seed);
+        draw % 2 == 0 ? gradient_errors_on_given(t, at, *group, alone, seed) : gradient_errors_of_draw(at, *group, alone, seed);
     std::vector<lane_norms> norms;
     for (std::size_t k = 0; k < at.parts.size(); ++k) norms.push_back(norms_of(at.parts[k], errors[k]));
     out[job / alone_draws][draw] = std::move(norms);

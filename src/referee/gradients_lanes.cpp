@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "referee/gradients.hpp"
 
@@ -159,32 +161,26 @@ part_values exact_values(const gradient_trial& t, const gradient_lane& at) {
   return out;
 }
 
+namespace {
+
+/// visit(k, what a run says of part k).
+template <class Visit>
+void for_each_part(const group_gradients& run, const gradient_lane& at, const Visit& visit) {
+  const std::size_t first_head = at.parts[2].head;
+  for (std::size_t k = 0; k < at.parts.size(); ++k) {
+    const gradient_part& part = at.parts[k];
+    const head_gradients& head = run.heads[part.tensor < 2 ? 0 : part.head - first_head];
+    const std::array<std::span<const double>, 6> all{run.dq.entries(), run.dk.entries(),  head.dv.entries(),
+                                                     head.dbeta,       head.dg.entries(), head.dinitial_state.entries()};
+    visit(k, all[part.tensor]);
+  }
+}
+
+}  // namespace
+
 part_values values_of(const group_gradients& run, const gradient_lane& at) {
   part_values out;
-  const auto flat = [](const matrix<double>& m) { return std::vector<double>(m.entries().begin(), m.entries().end()); };
-  const std::size_t first_head = at.parts[2].head;
-  for (const gradient_part& part : at.parts) {
-    const auto& head = run.heads[part.tensor < 2 ? 0 : part.head - first_head];
-    switch (part.tensor) {
-      case 0:
-        out.push_back(flat(run.dq));
-        break;
-      case 1:
-        out.push_back(flat(run.dk));
-        break;
-      case 2:
-        out.push_back(flat(head.dv));
-        break;
-      case 3:
-        out.push_back(head.dbeta);
-        break;
-      case 4:
-        out.push_back(flat(head.dg));
-        break;
-      default:
-        out.push_back(flat(head.dinitial_state));
-    }
-  }
+  for_each_part(run, at, [&](std::size_t, std::span<const double> x) { out.emplace_back(x.begin(), x.end()); });
   return out;
 }
 
@@ -192,11 +188,16 @@ part_values errors_of_values(const gradient_trial& t, part_values values, const 
   for (std::size_t k = 0; k < at.parts.size(); ++k) {
     std::vector<double>& x = values[k];
     if (x.empty()) continue;
-    const reference_tensor& want = t.exact.truth.tensors.find(at.parts[k].name())->second;
-    for_each_element(at.parts[k], [&](std::size_t i, std::size_t from) {
-      x[i] -= want.value[from];
-      for (const auto& low : want.low) x[i] -= low[from];
-    });
+    const gradient_part& part = at.parts[k];
+    const reference_tensor& want = t.exact.truth.tensors.find(part.name())->second;
+    for (std::size_t row = 0; row < part.rows; ++row) {
+      double* const here = x.data() + row * part.width;
+      const auto minus = [&](const std::vector<double>& all) {
+        for (std::size_t j = 0; j < part.width; ++j) here[j] -= all[part.first + row * part.stride + j];
+      };
+      minus(want.value);
+      for (const auto& low : want.low) minus(low);
+    }
   }
   return values;
 }
@@ -239,51 +240,45 @@ group_gradients run_of(const gradient_lane& at, const std::vector<gradient_head>
 
 part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lane& at, const std::vector<gradient_head>& group,
                                      const plan_variant& variant, std::uint64_t seed, forward_pass* forward, other_sums* others) {
-  const group_gradients run = run_of(at, group, variant, another_build(seed), others);
+  group_gradients run = run_of(at, group, variant, another_build(seed), others);
   if (forward != nullptr) widen(forward->range, run);
   if (forward != nullptr && forward->errs != nullptr)
-    forward->errors = errors_of_run(t.p, run.heads.front().forward, t.forward.truth, *forward->errs);
+    forward->errors = errors_of_run(t.p, std::move(run.heads.front().forward), t.forward.truth, *forward->errs);
   return errors_of_values(t, values_of(run, at), at);
 }
 
 part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
                                     std::uint64_t seed, forward_pass* forward, other_sums* others) {
   const std::vector<gradient_head> moved = perturbed(group, seed, narrowest_operand(variant));
-  const group_gradients run = run_of(at, moved, variant, another_build(seed), others);
+  group_gradients run = run_of(at, moved, variant, another_build(seed), others);
   if (forward != nullptr) widen(forward->range, run);
   if (forward != nullptr && forward->errs != nullptr)
-    forward->errors = errors_of_moved_run(moved.front().in, variant, run.heads.front().forward);
+    forward->errors = errors_of_moved_run(moved.front().in, variant, std::move(run.heads.front().forward));
   if (!measured_by_fp64(variant) || variant.backward->accumulate.precision > fp32.precision)
     return values_of(error_of_wide_gradients(moved, run), at);
   part_values out = values_of(run, at);
-  const part_values truth = values_of(reference_group_gradients(moved), at);
-  for (std::size_t k = 0; k < out.size(); ++k) {
-    for (std::size_t i = 0; i < out[k].size(); ++i) out[k][i] -= truth[k][i];
-  }
+  for_each_part(reference_group_gradients(moved), at, [&](std::size_t k, std::span<const double> truth) {
+    for (std::size_t i = 0; i < truth.size(); ++i) out[k][i] -= truth[i];
+  });
   return out;
 }
 
 lane_norms norms_of(const gradient_part& part, const std::vector<double>& values) {
   lane_norms out;
+  std::vector<double> judged;
   for (const bucket& b : part.where) {
     const bucket rows = part.rows_of(b);
-    double squares = 0, largest = 0;
-    std::size_t count = 0;
-    bool finite = true;
-    const auto for_each = [&](const auto& take) {
-      for (std::size_t i = rows.first * part.width; i < rows.last * part.width && i < values.size(); ++i) {
-        if (part.skip.empty() || !part.skip[i]) take(values[i]);
-      }
-    };
-    for_each([&](double x) {
-      ++count;
-      finite = finite && std::isfinite(x);
-      largest = std::max(largest, std::fabs(x));
-    });
-    // Scaled: squares of errors may leave the range of fp64 where the errors do not.
-    if (finite && largest > 0) for_each([&](double x) { squares += (x / largest) * (x / largest); });
-    out.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
-    out.max.push_back(finite ? largest : infinity);
+    const std::size_t first = std::min(rows.first * part.width, values.size()),
+                      last = std::min(rows.last * part.width, values.size());
+    if (part.skip.empty()) {
+      add_norms(values.data() + first, last - first, out);
+      continue;
+    }
+    judged.clear();
+    for (std::size_t i = first; i < last; ++i) {
+      if (!part.skip[i]) judged.push_back(values[i]);
+    }
+    add_norms(judged.data(), judged.size(), out);
   }
   return out;
 }

@@ -151,29 +151,30 @@ lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& var
   return out;
 }
 
+void add_norms(const double* from, std::size_t count, lane_norms& to) {
+  double squares = 0;
+  // Magnitudes are ordered as their bits are; what is not finite lies above all.
+  std::uint64_t bits = 0;
+  detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < count; ++i) most = std::max(most, std::bit_cast<std::uint64_t>(std::fabs(from[i])));
+    bits = most;
+  });
+  const double largest = std::bit_cast<double>(bits);
+  const bool finite = std::isfinite(largest);
+  // Scaled: squares of errors may leave the range of fp64 where the errors do not.
+  for (std::size_t i = 0; i < count && finite && largest > 0; ++i) squares += (from[i] / largest) * (from[i] / largest);
+  to.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
+  to.max.push_back(finite ? largest : infinity);
+}
+
 lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged) {
   lane_norms out;
-  const auto add = [&](const double* from, std::size_t count) {
-    double squares = 0;
-    // Magnitudes are ordered as their bits are; what is not finite lies above all.
-    std::uint64_t bits = 0;
-    detail::in_widest_vectors([&]() __attribute__((always_inline)) {
-      std::uint64_t most = 0;
-      for (std::size_t i = 0; i < count; ++i) most = std::max(most, std::bit_cast<std::uint64_t>(std::fabs(from[i])));
-      bits = most;
-    });
-    const double largest = std::bit_cast<double>(bits);
-    const bool finite = std::isfinite(largest);
-    // Scaled: squares of errors may leave the range of fp64 where the errors do not.
-    for (std::size_t i = 0; i < count && finite && largest > 0; ++i) squares += (from[i] / largest) * (from[i] / largest);
-    out.rms.push_back(!finite ? infinity : count == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(count)));
-    out.max.push_back(finite ? largest : infinity);
-  };
   for (const bucket& b : at) {
     const std::size_t last = std::min({b.last, judged, e.o.rows()});
-    add(e.o.data() + b.first * e.o.cols(), last > b.first ? (last - b.first) * e.o.cols() : 0);
+    add_norms(e.o.data() + b.first * e.o.cols(), last > b.first ? (last - b.first) * e.o.cols() : 0, out);
   }
-  if (e.state.size() > 0) add(e.state.data(), e.state.size());
+  if (e.state.size() > 0) add_norms(e.state.data(), e.state.size(), out);
   return out;
 }
 
@@ -190,22 +191,11 @@ lane_norms truth_norms(const problem& p, const reference& truth, const lane& at,
   return norms(values, where, at.judged);
 }
 
-heads_read::heads_read(const problem& p, const std::vector<lane>& lanes, const std::vector<std::size_t>& jobs)
-    : p_{p}, lanes_{lanes}, places_(lanes.size()) {
-  for (std::size_t i = 0; i < jobs.size(); ++i) places_[i].jobs = jobs[i];
-}
-
 std::shared_ptr<const head_input> heads_read::take(std::size_t i) {
-  place& here = places_[i];
-  const std::lock_guard guard(here.lock);
-  if (!here.head) {
+  return heads_.take(i, [&] {
     head_input in = take_head(p_, lanes_[i].sequence, lanes_[i].head);
-    here.head =
-        std::make_shared<const head_input>(in.tokens() > lanes_[i].judged ? first_tokens(in, lanes_[i].judged) : std::move(in));
-  }
-  std::shared_ptr<const head_input> out = here.head;
-  if (--here.jobs == 0) here.head.reset();
-  return out;
+    return in.tokens() > lanes_[i].judged ? first_tokens(in, lanes_[i].judged) : in;
+  });
 }
 
 std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {

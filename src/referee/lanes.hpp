@@ -77,27 +77,51 @@ struct lane_norms {
 [[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
 /// The truth in the same places: what the errors of zeros would be.
 [[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+/// Adds the pair of `count` values to `to`.
+void add_norms(const double* from, std::size_t count, lane_norms& to);
 /// Its rms alone.
 [[nodiscard]] std::vector<double> truth_rms(const problem& p, const reference& truth, const lane& at,
                                             const std::vector<bucket>& where);
 
-/// The judged tokens of the heads that jobs are to read, each taken from the problem once: by the first job that asks, until the
-/// last one is done. Jobs may ask from any thread.
-class heads_read {
+/// What jobs read of each lane, made once: by the first job that asks, kept until the last one is done. Jobs may ask from any
+/// thread.
+template <class T>
+class read_by_jobs {
  public:
   /// `jobs`: how often each lane will be asked for.
-  heads_read(const problem& p, const std::vector<lane>& lanes, const std::vector<std::size_t>& jobs);
-  [[nodiscard]] std::shared_ptr<const head_input> take(std::size_t lane);
+  explicit read_by_jobs(const std::vector<std::size_t>& jobs) : places_(jobs.size()) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) places_[i].jobs = jobs[i];
+  }
+  template <class Make>
+  [[nodiscard]] std::shared_ptr<const T> take(std::size_t lane, const Make& make) {
+    place& here = places_[lane];
+    const std::lock_guard guard(here.lock);
+    if (!here.made) here.made = std::make_shared<const T>(make());
+    std::shared_ptr<const T> out = here.made;
+    if (--here.jobs == 0) here.made.reset();
+    return out;
+  }
 
  private:
   struct place {
     std::mutex lock;
     std::size_t jobs = 0;
-    std::shared_ptr<const head_input> head;
+    std::shared_ptr<const T> made;
   };
+  std::vector<place> places_;
+};
+
+/// The judged tokens of the heads that jobs are to read.
+class heads_read {
+ public:
+  heads_read(const problem& p, const std::vector<lane>& lanes, const std::vector<std::size_t>& jobs)
+      : p_{p}, lanes_{lanes}, heads_(jobs) {}
+  [[nodiscard]] std::shared_ptr<const head_input> take(std::size_t lane);
+
+ private:
   const problem& p_;
   const std::vector<lane>& lanes_;
-  std::vector<place> places_;
+  read_by_jobs<head_input> heads_;
 };
 
 /// About how long one run of these tokens takes on one core, in seconds.
