@@ -80,6 +80,7 @@ inline correct_result correct_gradients(const plan& declared, std::size_t index,
 
 struct gradient_alarm_count {
   std::size_t judged = 0, alarms = 0, vacuous = 0, undecided = 0;
+  std::size_t with_outputs = 0;  ///< of those judged; the others are of the backward pass alone
   /// Plans that were called inadequate for their error, and are: measured again, they cost more than 8 times their formats.
   std::size_t costly = 0;
   std::size_t inadequate = 0;  ///< those that are not
@@ -105,6 +106,7 @@ inline void judge_gradients_once(const plan& declared, std::size_t run_number, c
   }
   const plan_report& plan = *report.conformance;
   ++out.judged;
+  out.with_outputs += run.r.has_outputs() ? 1 : 0;
   out.vacuous += plan.conforms == verdict::vacuous ? 1 : 0;
   out.undecided += plan.conforms == verdict::undecided ? 1 : 0;
   if (!plan.adequacy.adequate) {
@@ -139,9 +141,11 @@ inline gradient_alarm_count gradient_alarms(const plan& declared, std::size_t fi
     judge_gradients_once(declared, i, memory, out);
   }
   std::printf(
-      "%s: %zu false alarms in %zu runs with gradients (%zu judged), %zu plans called inadequate for an error that they do not "
+      "%s: %zu false alarms in %zu runs with gradients (%zu judged, %zu of them with outputs), %zu plans called inadequate for "
+      "an error that they do not "
       "have, %zu for one that they have; %zu undecided, %zu vacuous\n",
-      declared.name.c_str(), out.alarms, runs, out.judged, out.inadequate, out.costly, out.undecided, out.vacuous);
+      declared.name.c_str(), out.alarms, runs, out.judged, out.with_outputs, out.inadequate, out.costly, out.undecided,
+      out.vacuous);
   std::fflush(stdout);
   return out;
 }

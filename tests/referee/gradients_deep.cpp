@@ -24,6 +24,8 @@ TEST_P(false_alarm_of_gradients, a_thousand_runs_of_all) {
   const testing::gradient_alarm_count found = testing::gradient_alarms(plan_named(GetParam()), first, scaled(1000));
   EXPECT_EQ(found.alarms, 0U);
   EXPECT_EQ(found.inadequate, 0U);
+  EXPECT_GT(found.with_outputs, 0U);
+  EXPECT_GT(found.judged, found.with_outputs);
 }
 
 INSTANTIATE_TEST_SUITE_P(presets, false_alarm_of_gradients, ::testing::ValuesIn(testing::backward_preset_names()),
