@@ -176,7 +176,7 @@ def refusals(rows):
     for cause, found in causes.items():
         first = found[0]
         lines += [f"### {cause}", "", f"{first['kernel']}, {first['case']}: {first['reason']}.", ""]
-        lines += ["| implementation | case | loop | verdict, changed | loop, changed |", "|---|---|---|---|---|"]
+        lines += ["| implementation | case | loop, before | verdict, after | loop, after |", "|---|---|---|---|---|"]
         for row in found:
             problem, result = (f"recordings/{name}" for name in row["files"])
             place = (row["kernel"], row["op"], row["case"])
@@ -232,8 +232,8 @@ def page(rows, printed):
         "| case | what it is |", "|---|---|",
         *(f"| {name} | {says} |" for name, (says, _, _) in CASES.items()),
         "", "## What is refuted", "",
-        "By cause: the heading is the one thing that was changed, alone, and after it each holds. Below it the first verdict in words, then",
-        "of each what a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone): relative errors, as recorded and changed.",
+        "By cause. A heading names what was changed; nothing else was, and then the verdict holds. Below it stands the first verdict in words,",
+        "then for each the relative errors that a token loop in fp64 finds ([confirm.py](confirm.py), numpy alone), before and after the change.",
         "`deltaproof check PROBLEM RESULT` repeats a verdict on the linked files; `--witness DIR` also writes the shortest inputs that show it.", "",
         *refusals(rows),
         *reports(printed),
