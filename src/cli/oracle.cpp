@@ -89,15 +89,15 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
     asked.progress = [&line](std::size_t done, std::size_t all) {
       line.update(static_cast<double>(done) / static_cast<double>(all));
     };
-    return make_golden_gradients(p, asked);
+    return write_golden_gradients(args.output, p, asked, problem_hash, [&] {
+      if (source.changed())
+        throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+    });
   }();
   if (answer.stopped) {
     say(common, "oracle: " + why_stopped(common) + "; stopped before the gradients were complete; nothing was written\n");
     return 3;
   }
-  if (source.changed())
-    throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
-  write_golden_gradients(args.output, answer, problem_hash);
   json j{{"schema", "deltaproof.oracle/1"},
          {"output", args.output},
          {"round", args.round},
@@ -109,7 +109,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
   std::size_t undecided = 0;
   for (const auto& [name, part] : answer.tensors) {
     const std::string radius = detail::general(part.radius, 17);
-    j["parts"][name] = part.parts.size();
+    j["parts"][name] = args.bits == 0 ? 1 : parts_of(args.bits);
     j["radius"][name] = radius;
     j["undecided"][name] = part.undecided;
     j["undecided_indices"][name] = part.undecided_indices;
@@ -203,8 +203,11 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "tokens that\n"
       "hold an undecided output. Outputs wait on disk beside FILE, as large as they are. Memory grows with T by two\n"
       "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond "
-      "that) or rows entry by entry;\n"
-      "and with --gradients, which holds the gradients of a group of heads for each thread.");
+      "that) or rows entry by entry.\n"
+      "--gradients: for each thread sqrt(T) tokens and a state for every so many. Memory grows with T where --bits is given, "
+      "where "
+      "MPFR runs a group of\n"
+      "heads, and where magnitudes leave the range of fp64: such a group is held whole.");
   const auto args = std::make_shared<oracle_arguments>();
   common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
   common.files.writes(

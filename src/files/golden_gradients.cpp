@@ -1,118 +1,172 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "deltaproof/files/golden.hpp"
+#include "deltaproof/support/write_file.hpp"
+#include "files/golden_parts.hpp"
 #include "oracle/gradients/by_group.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof {
 namespace {
 
-/// One gradient while groups of heads are rounded into it: once, or to the parts of a sum; NaN where that is open. What a float
-/// holds is kept as one.
-struct rounded_gradient {
-  std::vector<std::size_t> shape;
-  std::vector<float> narrow;
-  std::vector<std::vector<double>> values;
-  std::mutex lock;
-  bool any = false;
-  double radius = 0;
+constexpr std::size_t tokens_at_once = 128;
 
-  rounded_gradient(const tensor& like, const golden_request& asked) : shape(like.shape()) {
-    if (asked.bits == 0 && asked.round.precision <= fp32.precision) {
-      narrow.assign(like.size(), std::numeric_limits<float>::quiet_NaN());
-    } else {
-      values.assign(asked.bits == 0 ? 1 : parts_of(asked.bits),
-                    std::vector<double>(like.size(), std::numeric_limits<double>::quiet_NaN()));
+/// Gradients on their way to tensors, each head's elements together, those of both turns of a group: in a file without a name, or
+/// in memory.
+class waiting_gradients {
+ public:
+  waiting_gradients(const problem& p, const golden_request& asked, const std::filesystem::path* beside)
+      : p_{p},
+        asked_{asked},
+        parts_{detail::part_count(asked)},
+        nan_(encoded(std::array{std::nan("")})),
+        sequences_{p.sequences()} {
+    if (beside != nullptr) file_.emplace(*beside);
+    for (std::size_t i = 0; i < gradient_names.size(); ++i) {
+      begin_[i] = size_;
+      if (const tensor* given = given_of(p, i)) size_ += given->size() * parts_;
     }
+    std::size_t tokens = 0;
+    for (const sequence_range& range : sequences_) {
+      first_token_.push_back(tokens);
+      tokens += range.tokens;
+    }
+    groups_.resize(sequences_.size() * p.key_heads());
   }
 
-  void take(const solved_gradient& from, const golden_request& asked) {
-    std::vector<double> sum(values.size());
-    double largest = 0;
-    bool some = false;
-    const std::size_t count = from.part.value.size();
-    if (!narrow.empty()) {
-      for (std::size_t i = 0, at = from.first; i < count; at += from.stride, i += from.width) {
-        const double *one = &from.part.value[i], *left = &from.part.radius[i];
-        for (std::size_t j = 0; j < from.width; ++j) {
-          const bool is_known = !std::isnan(one[j]);
-          narrow[at + j] = static_cast<float>(one[j]);
-          some = some || is_known;
-          largest = std::max(largest, is_known ? left[j] : 0);
-        }
+  [[nodiscard]] std::size_t width() const { return nan_.size(); }
+  [[nodiscard]] std::size_t parts() const { return parts_; }
+
+  /// From any thread, for different groups.
+  void put(const solved_gradient& from) {
+    if (asked_.bits == 0) return write(from, 0, from.part.value);
+    std::vector<double> sum(parts_);
+    std::vector<std::vector<double>> all(parts_, std::vector<double>(from.part.value.size()));
+    double largest = -1;
+    bool known = true;
+    for (std::size_t i = 0; i < from.part.value.size(); ++i) {
+      const double left = decided_parts(from.part, i, sum);
+      for (std::size_t c = 0; c < parts_; ++c) {
+        all[c][i] = c > 0 && std::isnan(all[c - 1][i]) ? std::nan("") : sum[c];
       }
-      return join(some, largest);
+      std::isnan(all.back()[i]) ? void(known = false) : void(largest = std::max(largest, left));
     }
-    for (std::size_t i = 0, at = from.first; i < count; at += from.stride) {
-      for (std::size_t j = 0; j < from.width; ++j, ++i) {
-        double left = from.part.radius[i], one = from.part.value[i];
-        if (asked.bits != 0) {
-          left = decided_parts(from.part, i, sum);
-          for (std::size_t c = 0; c < sum.size() && !std::isnan(sum[c]); ++c) values[c][at + j] = sum[c];
-          one = values.back()[at + j];
-        } else {
-          values[0][at + j] = one;
-        }
-        if (std::isnan(one)) continue;
-        some = true;
-        largest = std::max(largest, left);
-      }
-    }
-    join(some, largest);
+    for (std::size_t c = 0; c < parts_; ++c) write(from, c, all[c]);
+    const std::lock_guard guard(lock_);
+    known_ = known_ && known;
+    radius_[from.tensor] = std::max(radius_[from.tensor], largest);
   }
-  void join(bool some, double largest) {
-    const std::lock_guard guard(lock);
-    any = any || some;
-    radius = std::max(radius, largest);
+  void put(const settled_group& group) {
+    groups_[group.sequence * p_.key_heads() + group.key_head] = static_cast<std::uint8_t>(group.some ? 1 + group.turn : 0);
+    const std::lock_guard guard(lock_);
+    known_ = known_ && group.some && (group.known || asked_.bits != 0);
+    for (std::size_t i = 0; i < radius_.size(); ++i) radius_[i] = std::max(radius_[i], group.radius[i]);
   }
 
-  /// What is kept in floats. fp32 and bf16 are bytes of those as they lie.
-  [[nodiscard]] tensor narrow_tensor(const format& to, const std::string& name) {
-    const std::vector<float> from = std::exchange(narrow, {});
-    if (std::endian::native == std::endian::little && to == fp32)
-      return {to, shape, std::as_bytes(std::span(from)), part_name(name, 0)};
-    if (std::endian::native == std::endian::little && to == bf16) {
-      std::vector<std::uint16_t> upper(from.size());
-      for (std::size_t i = 0; i < from.size(); ++i)
-        upper[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(from[i]) >> 16);
-      return {to, shape, std::as_bytes(std::span(upper)), part_name(name, 0)};
+  /// f(bytes) of a part of a gradient in a file's order.
+  template <class F>
+  void each(std::size_t tensor, std::size_t part, const F& f) const {
+    const gradient_layout at = layout_of(p_, tensor);
+    const std::size_t row = at.rows * at.width * width(), one = at.width * width();
+    for (std::size_t n = 0; n < sequences_.size(); ++n) {
+      const std::size_t all = tensor == 5 ? 1 : sequences_[n].tokens;
+      for (std::size_t first = 0; first < all; first += tokens_at_once) {
+        const std::size_t count = std::min(tokens_at_once, all - first);
+        std::vector<std::byte> own(count * row), together(count * at.heads * row);
+        for (std::size_t h = 0; h < at.heads; ++h) {
+          read(tensor, part, n, h, first * at.rows * at.width, own);
+          for (std::size_t r = 0; r < count * at.rows; ++r)
+            std::memcpy(together.data() + (r * at.heads + h) * one, own.data() + r * one, one);
+        }
+        f(std::span<const std::byte>(together));
+      }
     }
-    return tensor::from_doubles(to, shape, std::vector<double>(from.begin(), from.end()), part_name(name, 0));
   }
-  /// What no group answered is open as well.
-  [[nodiscard]] golden_tensor written(const std::string& name, const golden_request& asked) {
+  /// All that is said about a gradient.
+  [[nodiscard]] golden_tensor about(std::size_t tensor) const {
     golden_tensor out;
-    const auto count_open = [](const auto& list) {
-      return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](double x) { return std::isnan(x); }));
-    };
-    const std::size_t count = values.empty() ? narrow.size() : values[0].size();
-    out.radius = any || count == 0 ? radius : std::numeric_limits<double>::infinity();
-    out.undecided = values.empty() ? count_open(narrow) : count_open(values.back());
-    if (values.empty()) out.parts.push_back(narrow_tensor(asked.round, name));
-    for (std::size_t c = 0; c < values.size(); ++c) {
-      out.parts.push_back(tensor::from_doubles(asked.round, shape, values[c], part_name(name, c)));
-      values[c] = {};
-    }
-    out.undecided_indices = nan_indices(out.parts.back()).text;
+    out.radius = radius_[tensor] >= 0 || given_of(p_, tensor)->size() == 0 ? std::max(radius_[tensor], 0.0)
+                                                                           : std::numeric_limits<double>::infinity();
+    if (known_) return out;
+    detail::nan_list list(most_index_bytes);
+    each(tensor, parts_ - 1, [&](std::span<const std::byte> bytes) {
+      list.add(deltaproof::tensor(asked_.round, {bytes.size() / width()}, bytes).to_doubles());
+    });
+    index_list open = std::move(list).finish();
+    out.undecided = open.count;
+    out.undecided_indices = std::move(open.text);
     return out;
   }
+
+ private:
+  [[nodiscard]] std::vector<std::byte> encoded(std::span<const double> values) const {
+    const tensor t = tensor::from_doubles(asked_.round, {values.size()}, values);
+    return {t.bytes().begin(), t.bytes().end()};
+  }
+  /// Where an element of a head lies, in bytes.
+  [[nodiscard]] std::size_t place(std::size_t tensor, std::size_t part, std::size_t n, std::size_t h, std::size_t first) const {
+    const gradient_layout at = layout_of(p_, tensor);
+    const std::size_t own = at.rows * at.width * (tensor == 5 ? 1 : sequences_[n].tokens),
+                      before = at.rows * at.width * (tensor == 5 ? n : first_token_[n]) * at.heads;
+    return (begin_[tensor] + part * given_of(p_, tensor)->size() + before + h * own + first) * width();
+  }
+  void write(const solved_gradient& to, std::size_t part, std::span<const double> values) {
+    const std::size_t at = place(to.tensor, part, to.sequence, to.head, to.first);
+    const std::vector<std::byte> bytes = encoded(values);
+    if (file_) return file_->write(at + to.turn * size_ * width(), bytes);
+    {
+      const std::lock_guard guard(lock_);
+      memory_[to.turn].resize(size_ * width());
+    }
+    std::copy(bytes.begin(), bytes.end(), memory_[to.turn].begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  void read(std::size_t tensor, std::size_t part, std::size_t n, std::size_t h, std::size_t first,
+            std::span<std::byte> to) const {
+    const std::size_t at = place(tensor, part, n, h, first), key_head = tensor < 2 ? h : p_.key_head(h);
+    const std::uint8_t state = groups_[n * p_.key_heads() + key_head];
+    if (state == 0) {
+      for (std::size_t i = 0; i < to.size(); i += width()) std::memcpy(to.data() + i, nan_.data(), width());
+    } else if (file_) {
+      file_->read(at + (state - 1U) * size_ * width(), to);
+    } else {
+      std::copy_n(memory_[state - 1U].begin() + static_cast<std::ptrdiff_t>(at), to.size(), to.begin());
+    }
+  }
+
+  const problem& p_;
+  const golden_request& asked_;
+  std::size_t parts_;
+  std::vector<std::byte> nan_;
+  std::vector<sequence_range> sequences_;
+  std::optional<scratch_file> file_;
+  std::array<std::vector<std::byte>, 2> memory_;
+  std::array<std::size_t, 6> begin_{};  // elements
+  std::size_t size_ = 0;                // of a turn
+  std::vector<std::size_t> first_token_;
+  std::vector<std::uint8_t> groups_;  // 0: nothing is known, else 1 + the turn that counts
+  std::mutex lock_;
+  bool known_ = true;
+  std::array<double, 6> radius_{-1, -1, -1, -1, -1, -1};
 };
 
-}  // namespace
-
-golden_gradients make_golden_gradients(const problem& p, const golden_request& asked) {
+/// Solves, and says all but the tensors.
+golden_gradients run(const problem& p, const golden_request& asked, waiting_gradients& waiting,
+                     const std::filesystem::path* beside) {
   if (asked.bits != 0 && !(asked.round == fp64))
     throw format_error("make_golden_gradients: bits of fp64 sums with another format");
   question q;
@@ -123,39 +177,76 @@ golden_gradients make_golden_gradients(const problem& p, const golden_request& a
   q.threads = asked.threads;
   q.stop = asked.stop;
   q.progress = asked.progress;
-  std::map<std::string, rounded_gradient, std::less<>> rounded;
-  const auto add = [&](const char* name, const tensor& like) { rounded.try_emplace(name, like, asked); };
-  add("dq", p.q);
-  add("dk", p.k);
-  add("dv", p.v);
-  add("dbeta", p.beta);
-  if (p.g) add("dg", *p.g);
-  if (p.initial_state) add("dinitial_state", *p.initial_state);
+  const gradient_sinks sinks{[&](const solved_gradient& part) { waiting.put(part); },
+                             [&](const settled_group& group) { waiting.put(group); }};
   const reference_gradients from =
-      solve_gradients_by_group(p, q, asked.bits == 0 ? gradient_form::roundings : gradient_form::numbers,
-                               [&](const solved_gradient& part) { rounded.find(part.name)->second.take(part, asked); });
+      solve_gradients_by_group(p, q, asked.bits == 0 ? gradient_form::roundings : gradient_form::numbers, sinks, beside);
   golden_gradients out;
   out.stopped = from.stopped;
   if (out.stopped) return out;
   out.tiers = from.tiers;
-  for (auto& [name, gradient] : rounded) out.tensors.emplace(name, gradient.written(name, asked));
+  for (std::size_t i = 0; i < gradient_names.size(); ++i) {
+    if (given_of(p, i) != nullptr) out.tensors.emplace(gradient_names[i], waiting.about(i));
+  }
   return out;
 }
 
-void write_golden_gradients(const std::filesystem::path& path, const golden_gradients& from, const std::string& problem_sha256) {
+std::size_t tensor_named(const std::string& name) {
+  return static_cast<std::size_t>(std::find(gradient_names.begin(), gradient_names.end(), name) - gradient_names.begin());
+}
+
+}  // namespace
+
+golden_gradients make_golden_gradients(const problem& p, const golden_request& asked) {
+  waiting_gradients waiting(p, asked, nullptr);
+  golden_gradients out = run(p, asked, waiting, nullptr);
+  for (auto& [name, gradient] : out.tensors) {
+    const std::size_t i = tensor_named(name);
+    for (std::size_t c = 0; c < waiting.parts(); ++c) {
+      std::vector<std::byte> all;
+      waiting.each(i, c, [&](std::span<const std::byte> bytes) { all.insert(all.end(), bytes.begin(), bytes.end()); });
+      gradient.parts.emplace_back(asked.round, given_of(p, i)->shape(), std::span<const std::byte>(all), part_name(name, c));
+    }
+  }
+  return out;
+}
+
+golden_gradients write_golden_gradients(const std::filesystem::path& path, const problem& p, const golden_request& asked,
+                                        const std::string& problem_sha256, const std::function<void()>& confirm) {
+  waiting_gradients waiting(p, asked, &path);
+  golden_gradients out = run(p, asked, waiting, &path);
+  if (out.stopped) return out;
   safetensors_metadata metadata{{"format", std::string(result_format)},
                                 {"pass", "backward"},
                                 {"path", "reference"},
                                 {"kernel", "certified adjoint"},
                                 {"problem_sha256", problem_sha256}};
-  std::vector<tensor> tensors;
-  for (const auto& [name, gradient] : from.tensors) {
+  std::vector<safetensors_entry> entries;
+  const std::string dtype = tensor::from_doubles(asked.round, {0}, {}).dtype();
+  std::size_t offset = 0;
+  for (const auto& [name, gradient] : out.tensors) {
     metadata.emplace_back("radius." + name, detail::general(gradient.radius, 17));
     metadata.emplace_back("undecided." + name, std::to_string(gradient.undecided));
     if (gradient.undecided > 0) metadata.emplace_back("undecided." + name + ".indices", gradient.undecided_indices);
-    tensors.insert(tensors.end(), gradient.parts.begin(), gradient.parts.end());
+    const tensor& given = *given_of(p, tensor_named(name));
+    for (std::size_t c = 0; c < waiting.parts(); ++c) {
+      const std::size_t size = given.size() * waiting.width();
+      entries.push_back({part_name(name, c), dtype, given.shape(), offset, offset + size});
+      offset += size;
+    }
   }
-  write_safetensors(path, metadata, tensors);
+  file_writer file(path);
+  file.write(safetensors_header(metadata, entries));
+  for (const auto& [name, gradient] : out.tensors) {
+    for (std::size_t c = 0; c < waiting.parts(); ++c) {
+      waiting.each(tensor_named(name), c, [&](std::span<const std::byte> bytes) {
+        file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      });
+    }
+  }
+  if (confirm) confirm();
+  file.finish();
+  return out;
 }
 
 }  // namespace deltaproof

@@ -174,12 +174,12 @@ std::string place_of(std::size_t sequence_index, std::size_t value_head, std::si
 }
 
 template <class Target>
-lowered<typename Target::value> lower_into(const Target& target, const problem& p, std::size_t sequence_index,
-                                           std::size_t value_head, std::span<const std::size_t> columns = {}) {
+lowered<typename Target::value> lower_into(const Target& target, const head_view& view, std::size_t sequence_index,
+                                           double raw_error, std::span<const std::size_t> columns = {}) {
   using value = typename Target::value;
   constexpr double one_rounding = 1 + 0x1p-20;  // epsilon / u
-  const head_view view{p, sequence_at(p, sequence_index), value_head};
-  const std::size_t tokens = view.range.tokens, n = p.num_householder, rows = tokens * n;
+  const problem& p = view.p;
+  const std::size_t tokens = view.range.tokens, n = p.num_householder, rows = tokens * n, value_head = view.value_head;
   const std::size_t keys = p.key_dim(), cols = columns.empty() ? p.value_dim() : columns.size();
   const auto column = [&](std::size_t i) { return columns.empty() ? i : columns[i]; };
   const std::size_t decays = !p.g ? 0 : p.gate_per_channel() ? tokens * keys : tokens;
@@ -223,7 +223,8 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
     }
   }
 
-  const auto place = [&](std::size_t r) { return place_of(sequence_index, value_head, r); };
+  const std::size_t before = (view.range.first_token - sequence_at(p, sequence_index).first_token) * n;
+  const auto place = [&](std::size_t r) { return place_of(sequence_index, value_head, before + r); };
   const bool derived_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (derived_step) out.error.step = one_rounding;
   if (derived_step && std::is_same_v<Target, mpfr_target>) out.step_floor.resize(rows);
@@ -307,7 +308,7 @@ lowered<typename Target::value> lower_into(const Target& target, const problem& 
 
   if (p.raw) {
     if constexpr (std::is_same_v<value, rational>) irrational("a gate after its activation");
-    out.error.decay += std::ldexp(raw_gate_error(p, sequence_index, value_head), target.bits);
+    out.error.decay += std::ldexp(raw_error, target.bits);
   }
   if (p.initial_state) {
     x.resize(p.value_dim());
@@ -345,21 +346,40 @@ void refuse_poles(const problem& p) {
   }
 }
 
+namespace {
+
+template <class Target>
+lowered<typename Target::value> lower_head(const Target& target, const problem& p, std::size_t sequence_index,
+                                           std::size_t value_head, std::span<const std::size_t> columns = {}) {
+  return lower_into(target, {p, sequence_at(p, sequence_index), value_head}, sequence_index,
+                    raw_gate_error(p, sequence_index, value_head), columns);
+}
+
+}  // namespace
+
 lowered<double> lower(const problem& p, std::size_t sequence_index, std::size_t value_head) {
-  return lower_into(fp64_target{}, p, sequence_index, value_head);
+  return lower_head(fp64_target{}, p, sequence_index, value_head);
 }
 
 lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
                                std::span<const std::size_t> columns) {
-  return lower_into(mpfr_target{bits}, p, sequence_index, value_head, columns);
+  return lower_head(mpfr_target{bits}, p, sequence_index, value_head, columns);
+}
+
+lowered<mpfr_value> lower_mpfr_tokens(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
+                                      std::size_t first, std::size_t count) {
+  sequence_range range = sequence_at(p, sequence_index);
+  range.first_token += first;
+  range.tokens = count;
+  return lower_into(mpfr_target{bits}, {p, range, value_head}, sequence_index, 0);
 }
 
 lowered<double_pair> lower_pair(const problem& p, std::size_t sequence_index, std::size_t value_head) {
-  return lower_into(pair_target{}, p, sequence_index, value_head);
+  return lower_head(pair_target{}, p, sequence_index, value_head);
 }
 
 lowered<rational> lower_exact(const problem& p, std::size_t sequence_index, std::size_t value_head) {
-  return lower_into(exact_target{}, p, sequence_index, value_head);
+  return lower_head(exact_target{}, p, sequence_index, value_head);
 }
 
 }  // namespace deltaproof

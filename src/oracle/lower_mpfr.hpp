@@ -19,6 +19,11 @@ inline constexpr int widest_bits = 16384;
 [[nodiscard]] lowered<mpfr_value> lower_mpfr(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
                                              std::span<const std::size_t> columns = {});
 
+/// The same of tokens [first, first + count) alone, and of all columns; the error constants are of these tokens, and those of the
+/// whole head are the largest of all and, of decays, raw_gate_error beside them.
+[[nodiscard]] lowered<mpfr_value> lower_mpfr_tokens(const problem& p, std::size_t sequence_index, std::size_t value_head,
+                                                    int bits, std::size_t first, std::size_t count);
+
 /// `lower` in double-double numbers. Throws: as lower.
 [[nodiscard]] lowered<double_pair> lower_pair(const problem& p, std::size_t sequence_index, std::size_t value_head);
 

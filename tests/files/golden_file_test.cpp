@@ -12,6 +12,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,6 +24,7 @@
 #include "deltaproof/files/golden.hpp"
 #include "deltaproof/files/safetensors.hpp"
 #include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/write_file.hpp"
 
@@ -64,6 +67,49 @@ class golden_file : public ::testing::Test {
     }
   }
 
+  /// Gradients as they are written slice by slice, against those kept in memory, and against whole gradients with their radii.
+  void expect_same_gradients(const problem& p, golden_request asked) {
+    const golden_gradients want = make_golden_gradients(p, asked);
+    question q;
+    q.round_output = q.round_state = asked.round;
+    q.max_bits = asked.max_bits;
+    q.always_exact = true;
+    if (asked.bits != 0) q.relative_radius = std::ldexp(1.0, -static_cast<int>(53 * parts_of(asked.bits)) - 8);
+    const reference_gradients whole = solve_gradients(p, q);
+    EXPECT_EQ(want.tiers, whole.tiers);
+    for (const unsigned threads : {1U, 3U}) {
+      asked.threads = threads;
+      const golden_gradients got = write_golden_gradients(folder_ / "r", p, asked, "of the problem");
+      EXPECT_EQ(got.tiers, want.tiers);
+      EXPECT_THAT(names(), ::testing::ElementsAre("r"));
+      const safetensors_file file = read_safetensors(folder_ / "r");
+      ASSERT_EQ(got.tensors.size(), whole.tensors.size());
+      for (const auto& [name, t] : whole.tensors) {
+        SCOPED_TRACE(name);
+        const golden_tensor& kept = want.tensors.at(name);
+        EXPECT_EQ(got.tensors.at(name).radius, kept.radius);
+        EXPECT_EQ(got.tensors.at(name).undecided_indices, kept.undecided_indices);
+        for (std::size_t c = 0; c < kept.parts.size(); ++c) EXPECT_TRUE(same_bits(file.load(*file.find(part_name(name, c))), kept.parts[c]));
+        std::vector<double> parts(kept.parts.size());
+        std::size_t undecided = 0, differ = 0;
+        for (std::size_t i = 0; i < t.value.size(); ++i) {
+          const double nan = std::nan("");
+          if (asked.bits != 0)
+            (void)decided_parts(t, i, parts);
+          else
+            parts[0] = decided_rounding(t, i, asked.round).value_or(nan);
+          for (std::size_t c = 0; c < parts.size(); ++c) {
+            const double one = kept.parts[c].at(i), other = c > 0 && std::isnan(parts[c - 1]) ? nan : parts[c];
+            differ += one == other || (std::isnan(one) && std::isnan(other)) ? 0 : 1;
+          }
+          undecided += std::isnan(parts.back()) ? 1 : 0;
+        }
+        EXPECT_EQ(differ, 0U);
+        EXPECT_EQ(kept.undecided, undecided);
+      }
+    }
+  }
+
   std::filesystem::path folder_;
 };
 
@@ -74,7 +120,7 @@ golden_request asked_for(const format& round, std::size_t bits = 0) {
   return asked;
 }
 
-problem of(const char* regime, op_kind op) {
+problem of(const char* regime, op_kind op, bool cotangents = false) {
   generation g;
   g.regime = regime;
   g.op = op;
@@ -85,6 +131,7 @@ problem of(const char* regime, op_kind op) {
   g.value_heads = 2;
   g.batch = g.regime == "varlen" ? 1 : 2;
   if (op == op_kind::gated_delta_product) g.num_householder = 3;
+  g.cotangents = cotangents;
   return generate(g);
 }
 
@@ -98,6 +145,37 @@ TEST_F(golden_file, holds_the_bytes_of_one_written_from_memory) {
       expect_same_file(p, asked_for(fp64, 106));
     }
   }
+}
+
+/// 600 tokens are several segments, and more than are read at once.
+TEST_F(golden_file, holds_gradients_that_were_never_whole) {
+  for (const char* regime : {"typical", "varlen"}) {
+    for (const op_kind op : {op_kind::delta_rule, op_kind::gated_delta_rule, op_kind::kda, op_kind::gated_delta_product}) {
+      SCOPED_TRACE(std::string(regime) + " " + std::string(name_of(op)));
+      problem p = of(regime, op, true);
+      expect_same_gradients(p, asked_for(bf16));
+      expect_same_gradients(p, asked_for(fp64));
+      p.qk_l2norm = true;
+      p.rule = rule_kind::exact;
+      p.beta_activation = activation_kind::sigmoid;
+      expect_same_gradients(p, asked_for(fp32));
+    }
+  }
+}
+
+/// Elements that a tier leaves open go to the next, group by group or by themselves; what none decides is listed.
+TEST_F(golden_file, holds_gradients_of_several_tiers) {
+  problem p = of("typical", op_kind::kda, true);
+  golden_request asked = asked_for(fp64);
+  asked.max_bits = 53;
+  expect_same_gradients(p, asked);
+  EXPECT_GT(make_golden_gradients(p, asked).tensors.at("dk").undecided, 0U);
+  asked.max_bits = 128;
+  expect_same_gradients(p, asked);
+  const std::vector<double> zeros(p.d_o->size(), 0.0);
+  p.d_o = tensor::from_doubles(fp64, p.d_o->shape(), zeros, "do");
+  p.d_final_state = tensor::from_doubles(fp64, p.d_final_state->shape(), std::vector<double>(p.d_final_state->size(), 0x1p900));
+  expect_same_gradients(p, asked);  // beyond the columns' range
 }
 
 TEST_F(golden_file, lists_what_is_open) {
@@ -183,31 +261,48 @@ long peak_of(const Work& work) {
   return use.ru_maxrss;
 }
 
+/// What `solve` takes of a mapped problem of so many tokens, made elsewhere so that that does not count.
+template <class Solve>
+long peak_of_tokens(const std::filesystem::path& at, std::size_t tokens, const Solve& solve) {
+  const auto make = [&] {
+    generation g;
+    g.op = op_kind::gated_delta_rule;
+    g.tokens = tokens;
+    g.key_dim = g.value_dim = 64;
+    g.key_heads = g.value_heads = 1;
+    g.cotangents = true;
+    write_problem(at, generate(g));
+  };
+  EXPECT_GT(peak_of(make), 0);
+  return peak_of([&] {
+    notes_list notes;
+    golden_request asked = asked_for(fp32);
+    asked.threads = 1;
+    solve(parse_problem(map_safetensors(at), notes), asked);
+  });
+}
+
 /// One number a token and column in fp64 is 25 MB more; pages of the mapped file, of 2 MB where the system likes, are not.
 TEST_F(golden_file, takes_memory_that_does_not_grow_with_its_tokens) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's memory is its own";
 #endif
-  const auto peak = [&](std::size_t tokens) {
-    const auto make = [&] {
-      generation g;
-      g.op = op_kind::gated_delta_rule;
-      g.tokens = tokens;
-      g.key_dim = g.value_dim = 64;
-      g.key_heads = g.value_heads = 1;
-      write_problem(folder_ / "p", generate(g));
-    };
-    EXPECT_GT(peak_of(make), 0);  // elsewhere, so that it does not count
-    return peak_of([&] {
-      notes_list notes;
-      golden_request asked = asked_for(fp32);
-      asked.threads = 1;
-      const golden got = write_golden(folder_ / "r", parse_problem(map_safetensors(folder_ / "p"), notes), asked, "");
-      if (got.o.undecided != 0) throw std::runtime_error("open");
-    });
+  const auto outputs = [&](const problem& p, const golden_request& asked) {
+    if (write_golden(folder_ / "r", p, asked, "").o.undecided != 0) throw std::runtime_error("open");
   };
-  const long few = peak(16384), many = peak(65536);
-  EXPECT_LT(many - few, 16000) << few << " and " << many << " kB";
+  // A state in pairs is 64 KiB; every sqrt(T) tokens one is kept: 128 of them more.
+  const auto gradients = [&](const problem& p, const golden_request& asked) {
+    for (const auto& [name, t] : write_golden_gradients(folder_ / "r", p, asked, "").tensors) {
+      if (t.undecided != 0) throw std::runtime_error("open");
+    }
+  };
+  const auto grows = [&](const auto& solve) {
+    const long few = peak_of_tokens(folder_ / "p", 16384, solve), many = peak_of_tokens(folder_ / "p", 65536, solve);
+    std::printf("%ld and %ld kB\n", few, many);
+    return many - few;
+  };
+  EXPECT_LT(grows(outputs), 16000);
+  EXPECT_LT(grows(gradients), 16000 + 128 * 64);
 }
 
 }  // namespace

@@ -50,6 +50,65 @@ backward_case make_case(const head_shape& shape, key_family family, std::uint64_
   return out;
 }
 
+template <class T>
+void join(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.begin(), from.begin(), from.end());
+}
+
+/// The gradients of all segments, put together; with `sliced`, what is read is made anew for each of them.
+bool run_adjoint(const backward_case& in, bool pairs, double range, tiers::column_gradients& out, bool sliced = false) {
+  const auto& s = in.head.high.scan;
+  const std::size_t T = s.tokens, n = s.steps_per_token, K = s.key_dim, V = s.value_dim;
+  backward_case part;
+  const auto slice = [&](std::size_t first, std::size_t count) -> tiers::column_slice {
+    if (!sliced) return {0, in.head, in.with};
+    part.head = in.head;
+    part.with = {};
+    auto& of = part.head.high.scan;
+    of.tokens = count;
+    const auto cut = [&](const std::vector<double>& from, std::size_t width, std::vector<double>& to) {
+      const auto at = from.begin() + static_cast<std::ptrdiff_t>(first * width);
+      if (!from.empty()) to.assign(at, at + static_cast<std::ptrdiff_t>(count * width));
+    };
+    const std::size_t channels = s.decay.size() / std::max<std::size_t>(T, 1);
+    cut(s.q, K, of.q);
+    cut(s.k, n * K, of.k);
+    cut(s.v, n * V, of.v);
+    cut(s.step, n, of.step);
+    cut(s.decay, channels, of.decay);
+    cut(in.head.q_low, K, part.head.q_low);
+    cut(in.head.k_low, n * K, part.head.k_low);
+    cut(in.head.step_low, n, part.head.step_low);
+    cut(in.head.decay_low, channels, part.head.decay_low);
+    cut(in.with.o, V, part.with.o);
+    cut(in.with.o_low, V, part.with.o_low);
+    cut(in.with.o_size, V, part.with.o_size);
+    if (first > 0) of.initial_state = {};
+    if (first + count == T) part.with.state = in.with.state;
+    return {first, part.head, part.with};
+  };
+  out = {};
+  std::size_t last = T;
+  const bool ran = tiers::run_adjoint({T, n, K, V, slice}, pairs, range, nullptr, [&](tiers::column_gradients& found) {
+    EXPECT_EQ(found.first + found.step.error.size() / n, last);  // the last tokens first, without a gap
+    last = found.first;
+    const auto add = [](const tiers::column_numbers& from, tiers::column_numbers& to) {
+      join(to.high, from.high);
+      join(to.low, from.low);
+      join(to.error, from.error);
+      to.by_column = from.by_column;
+    };
+    add(found.q, out.q);
+    add(found.k, out.k);
+    add(found.v, out.v);
+    add(found.step, out.step);
+    add(found.decay, out.decay);
+    add(found.state, out.state);
+  });
+  if (ran) EXPECT_EQ(last, 0U);
+  return ran;
+}
+
 certified_adjoint<mpfr_field> exact_adjoint(const backward_case& in) {
   lowered<mpfr_value> fine = in_mpfr(in.head.high);
   const auto add = [](std::vector<mpfr_value>& to, const std::vector<double>& low) {
@@ -97,7 +156,7 @@ struct backward_ratios {
 
 backward_ratios judge(const backward_case& in, bool pairs, const certified_adjoint<mpfr_field>& want) {
   tiers::column_gradients got;
-  EXPECT_TRUE(tiers::run_adjoint(in.head, in.with, pairs, std::numeric_limits<double>::infinity(), nullptr, got));
+  EXPECT_TRUE(run_adjoint(in, pairs, std::numeric_limits<double>::infinity(), got));
   const double u = pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit;
   return {worst(got.q, u, want.q),
           worst(got.k, u, want.k),
@@ -141,7 +200,7 @@ TEST(adjoint_columns, radii_are_hardly_larger_than_entry_by_entry) {
   for (const decay_kind decays : decay_kinds) {
     const backward_case in = make_case({48, 24, 100, 1, decays}, key_family::unit, 5, false);
     tiers::column_gradients got;
-    ASSERT_TRUE(tiers::run_adjoint(in.head, in.with, false, std::numeric_limits<double>::infinity(), nullptr, got));
+    ASSERT_TRUE(run_adjoint(in, false, std::numeric_limits<double>::infinity(), got));
     const auto want = adjoint_certifier<fp64_field>({}, tiers::fp64_unit, in.head.high, in.with.o, in.with.o_size, in.with.state,
                                                     0, 24, std::numeric_limits<double>::infinity())
                           .run();
@@ -161,21 +220,46 @@ TEST(adjoint_columns, radii_are_hardly_larger_than_entry_by_entry) {
   }
 }
 
+/// What is read a segment at a time gives the bits of what is read as a whole, radii included.
+TEST(adjoint_columns, slices_give_the_bits_of_the_whole) {
+  for (head_shape shape : {head_shape{8, 17, 70, 1}, head_shape{5, 3, 130, 2}, head_shape{1, 1, 65, 1}}) {
+    for (const decay_kind decays : decay_kinds) {
+      shape.decays = decays;
+      for (const bool pairs : {false, true}) {
+        const backward_case in = make_case(shape, key_family::unit, 11, pairs);
+        each_target::run([&] {
+          tiers::column_gradients whole, sliced;
+          const double infinity = std::numeric_limits<double>::infinity();
+          ASSERT_TRUE(run_adjoint(in, pairs, infinity, whole));
+          ASSERT_TRUE(run_adjoint(in, pairs, infinity, sliced, true));
+          for (const auto part :
+               {&tiers::column_gradients::q, &tiers::column_gradients::k, &tiers::column_gradients::v,
+                &tiers::column_gradients::step, &tiers::column_gradients::decay, &tiers::column_gradients::state}) {
+            EXPECT_EQ((whole.*part).high, (sliced.*part).high);
+            EXPECT_EQ((whole.*part).low, (sliced.*part).low);
+            EXPECT_EQ((whole.*part).error, (sliced.*part).error);
+          }
+        });
+      }
+    }
+  }
+}
+
 /// What is exactly 0 has no radius, and what is out of range is refused.
 TEST(adjoint_columns, zeros_are_exact_and_ends_are_refused) {
   backward_case in = make_case({9, 3, 20, 1, decay_kind::per_channel}, key_family::unit, 3, false);
   in.with = {};
   tiers::column_gradients got;
   const double infinity = std::numeric_limits<double>::infinity();
-  ASSERT_TRUE(tiers::run_adjoint(in.head, in.with, false, infinity, nullptr, got));
+  ASSERT_TRUE(run_adjoint(in, false, infinity, got));
   for (const auto* errors : {&got.q.error, &got.k.error, &got.v.error, &got.step.error, &got.decay.error, &got.state.error}) {
     EXPECT_EQ(*std::max_element(errors->begin(), errors->end()), 0);
   }
   in = make_case({9, 3, 20, 1}, key_family::unit, 3, false);
-  EXPECT_FALSE(tiers::run_adjoint(in.head, in.with, false, 1e-3, nullptr, got));  // entries pass the range
+  EXPECT_FALSE(run_adjoint(in, false, 1e-3, got));  // entries pass the range
   in.head.high.scan.k[4] = 0x1p-400;
   for (std::size_t i = 0; i < 9; ++i) in.head.high.scan.k[9 + i] = 0x1p-400;
-  EXPECT_FALSE(tiers::run_adjoint(in.head, in.with, false, infinity, nullptr, got));
+  EXPECT_FALSE(run_adjoint(in, false, infinity, got));
 }
 
 }  // namespace

@@ -80,8 +80,14 @@ struct golden_gradients {
 };
 /// Throws: as solve_gradients; format_error for bits of another format than fp64.
 [[nodiscard]] golden_gradients make_golden_gradients(const problem& p, const golden_request& asked);
-/// A result file of the backward pass (by rename): the gradients, `pass` = backward, path `reference`, radius.* and undecided.*.
-void write_golden_gradients(const std::filesystem::path& path, const golden_gradients& from, const std::string& problem_sha256);
+/// The same as a result file of the backward pass at `path`: the gradients, `pass` = backward, path `reference`, radius.* and
+/// undecided.*; the parts of the answer stay empty. Rounded gradients wait in files without a name beside it; memory, beside the
+/// problem: for each thread a segment of tokens, a state every ceil(sqrt(T)) tokens, and two numbers a step of any rule but
+/// Euler's; all of a group of heads with `bits`, in MPFR, or where magnitudes leave the range of fp64. `confirm`: as
+/// write_golden.
+[[nodiscard]] golden_gradients write_golden_gradients(const std::filesystem::path& path, const problem& p,
+                                                      const golden_request& asked, const std::string& problem_sha256,
+                                                      const std::function<void()>& confirm = {});
 
 /// "exact: 6, fp64: 6"; "none" for no counts.
 [[nodiscard]] std::string counts_text(const std::map<std::string, std::size_t>& counts);

@@ -40,17 +40,18 @@ mpfr_ball square_sum(std::span<const double> x, mpfr_prec_t bits) {
 
 }  // namespace
 
-chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int target_bits) {
+chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int target_bits, std::size_t first,
+                         std::size_t count) {
   const mpfr_prec_t bits = target_bits + guard_bits;
   const sequence_range range = sequence_at(p, sequence_index);
-  const std::size_t keys = p.key_dim(), rows = range.tokens * p.num_householder;
-  const std::size_t first_token = range.batch * p.tokens() + range.first_token;
-  const std::size_t first_row = range.batch * p.steps() + range.first_token * p.num_householder;
+  const std::size_t keys = p.key_dim(), rows = count * p.num_householder;
+  const std::size_t first_token = range.batch * p.tokens() + range.first_token + first;
+  const std::size_t first_row = range.batch * p.steps() + (range.first_token + first) * p.num_householder;
   const mpfr_ball one(bits, 1), two(bits, 2),
       epsilon = p.qk_l2norm ? mpfr_ball::decimal(bits, p.l2norm_epsilon) : mpfr_ball(bits, 0);
   chain_factors out;
   std::vector<double> x(keys);
-  for (std::size_t t = 0; t < range.tokens && p.qk_l2norm; ++t) {
+  for (std::size_t t = 0; t < count && p.qk_l2norm; ++t) {
     p.q.read(((first_token + t) * p.key_heads() + p.key_head(value_head)) * keys, x);
     out.query_scale.push_back(one / sqrt(square_sum(x, bits) + epsilon));
   }

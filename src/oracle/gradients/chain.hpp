@@ -15,7 +15,7 @@
 
 namespace deltaproof {
 
-/// Factors of one head, each within its error. Empty lists: beta is the step itself; nothing is normalised.
+/// Factors of some tokens of one head, each within its error. Empty lists: beta is the step itself; nothing is normalised.
 struct chain_factors {
   std::vector<mpfr_ball> by_beta;      ///< db/dbeta of the given beta, by row
   std::vector<mpfr_ball> by_key;       ///< 2 beta^2 phi'(x), by row; empty for Euler's rule
@@ -23,8 +23,9 @@ struct chain_factors {
   std::vector<mpfr_ball> key_scale;    ///< r, by row
 };
 
-/// The factors of head `value_head`, good to some `bits` bits where the rule lets them be.
-[[nodiscard]] chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits);
+/// Those of tokens [first, first + count) of head `value_head`, good to some `bits` bits where the rule lets them be.
+[[nodiscard]] chain_factors factors_of(const problem& p, std::size_t sequence_index, std::size_t value_head, int bits,
+                                       std::size_t first, std::size_t count);
 
 }  // namespace deltaproof
 

@@ -20,8 +20,7 @@
 #include <vector>
 
 #include "oracle/gradients/chain.hpp"
-#include "oracle/gradients/known.hpp"
-#include "oracle/tiers/lower_double_double.hpp"
+#include "oracle/gradients/head_tokens.hpp"
 
 namespace deltaproof {
 namespace {
@@ -99,19 +98,20 @@ class element_head {
   using numbers = std::vector<number>;
   using kinds = vectors<Field>;
 
-  element_head(const Field& field, int bits, const problem& p, std::size_t sequence_index, std::size_t h, lowered<value> in,
-               head_cotangents<Field> with)
+  element_head(const Field& field, int bits, const problem& p, std::size_t sequence_index, std::size_t h)
       : field_{field},
         bits_{bits},
         u_{unit_of<Field>(bits)},
         arithmetic_(field, u_),
-        in_{std::move(in)},
-        with_{std::move(with)},
-        factors_{factors_of(p, sequence_index, h, bits)},
-        keys_{in_.scan.key_dim},
-        cols_{in_.scan.value_dim},
-        steps_{in_.scan.steps_per_token},
-        per_channel_{in_.scan.decay.size() != in_.scan.tokens} {}
+        head_(field, bits, p, sequence_index, h),
+        keys_{p.key_dim()},
+        cols_{p.value_dim()},
+        steps_{p.num_householder},
+        tokens_{head_.tokens()},
+        per_channel_{p.gate_per_channel() && keys_ > 1} {}
+
+  /// Nothing is known of it.
+  [[nodiscard]] bool underflowed() const { return head_.underflowed(); }
 
   /// Notes the vectors that an element needs.
   void want(const gradient_element& e) {
@@ -148,7 +148,7 @@ class element_head {
     backwards(stop);
   }
 
-  [[nodiscard]] number result(const gradient_element& e) const {
+  [[nodiscard]] number result(const gradient_element& e) {
     const std::size_t i = e.index % keys_, line = e.index / keys_;
     switch (e.tensor) {
       case of_q:
@@ -159,7 +159,9 @@ class element_head {
         return arithmetic_.product(strength(e.index / cols_), future_.at(after(e.index / cols_), kinds::key, 0)[e.index % cols_]);
       case of_beta: {
         const number db = of_step(e.index);
-        return factors_.by_beta.empty() ? db : arithmetic_.product(arithmetic_.from(factors_.by_beta[e.index], bits_), db);
+        const chain_factors factors = head_.factors(e.index / steps_);
+        if (factors.by_beta.empty()) return db;
+        return arithmetic_.product(arithmetic_.from(factors.by_beta[e.index % steps_], bits_), db);
       }
       case of_g: {
         number sum = arithmetic_.zero();
@@ -176,12 +178,8 @@ class element_head {
 
  private:
   [[nodiscard]] std::size_t last_row(std::size_t t) const { return (t + 1) * steps_ - 1; }
-  [[nodiscard]] typename kinds::kind query_kind() const {
-    return factors_.query_scale.empty() ? kinds::unit : kinds::through_query_norm;
-  }
-  [[nodiscard]] typename kinds::kind key_kind() const {
-    return factors_.key_scale.empty() ? kinds::unit : kinds::through_key_norm;
-  }
+  [[nodiscard]] typename kinds::kind query_kind() const { return head_.normalises() ? kinds::through_query_norm : kinds::unit; }
+  [[nodiscard]] typename kinds::kind key_kind() const { return head_.normalises() ? kinds::through_key_norm : kinds::unit; }
   [[nodiscard]] std::size_t token_of_decay(std::size_t index) const { return per_channel_ ? index / keys_ : index; }
   [[nodiscard]] std::vector<std::size_t> channels_of(std::size_t index) const {
     if (per_channel_) return {index % keys_};
@@ -194,25 +192,26 @@ class element_head {
     future_.want(after(row), kinds::key, 0);
   }
 
-  [[nodiscard]] const value* key(std::size_t row) const { return in_.scan.k.data() + row * keys_; }
+  [[nodiscard]] const value* key(std::size_t row) { return head_.key(row); }
   [[nodiscard]] numbers row_of(const value* x, double relative_error) const {
     numbers out;
     for (std::size_t i = 0; i < keys_; ++i) out.push_back({x[i], Field::magnitude(x[i]) * relative_error});
     return out;
   }
   /// What enters under a name.
-  [[nodiscard]] numbers start_of(const typename kinds::name& name) const {
+  [[nodiscard]] numbers start_of(const typename kinds::name& name) {
     const auto& [slot, what, channel] = name;
     const std::size_t row = row_at(slot);
-    if (what == kinds::key) return row_of(key(row), in_.error.key);
+    if (what == kinds::key) return row_of(key(row), head_.error().key);
     numbers x(keys_, arithmetic_.zero());
     x[channel].x = given_to(field_, 1);
+    const std::size_t t = row / steps_;
     if (what == kinds::through_key_norm) {
-      through_norm(arithmetic_, arithmetic_.from(factors_.key_scale[row], bits_), key(row), in_.error.key, x.data(), keys_);
+      const number r = arithmetic_.from(head_.factors(t).key_scale[row % steps_], bits_);
+      through_norm(arithmetic_, r, key(row), head_.error().key, x.data(), keys_);
     } else if (what == kinds::through_query_norm) {
-      const std::size_t t = row / steps_;
-      through_norm(arithmetic_, arithmetic_.from(factors_.query_scale[t], bits_), in_.scan.q.data() + t * keys_, in_.error.query,
-                   x.data(), keys_);
+      const number r = arithmetic_.from(head_.factors(t).query_scale[0], bits_);
+      through_norm(arithmetic_, r, head_.query(t), head_.error().query, x.data(), keys_);
     }
     return x;
   }
@@ -231,7 +230,7 @@ class element_head {
     for (const auto& [name, sum] : wanted.sums) out.names.push_back(&name);
     return out;
   }
-  void enter(running& r, std::size_t slot) const {
+  void enter(running& r, std::size_t slot) {
     auto at = std::lower_bound(r.names.begin(), r.names.end(), slot,
                                [](const typename kinds::name* a, std::size_t b) { return std::get<0>(*a) < b; });
     for (; at != r.names.end() && std::get<0>(**at) == slot; ++at) {
@@ -248,23 +247,22 @@ class element_head {
     std::size_t n = 0;
     for (auto& [name, sum] : wanted.sums) sum = r.sums[n++].numbers();
   }
-  void decay(running& r, std::size_t t) const {
-    if (!in_.scan.decay.empty()) {
-      r.rows.decay(in_.scan.decay.data() + (per_channel_ ? t * keys_ : t), per_channel_, in_.error);
-    }
+  void decay(running& r, std::size_t t) {
+    if (head_.decays()) r.rows.decay(head_.decay(t), per_channel_, head_.error());
   }
-  /// x <- (I - b k k^T) x; with `values`, b k^T x times those joins the sums.
-  void step(running& r, std::size_t row, const value* values) const {
-    const auto s = r.rows.bounds_of(key(row), in_.scan.step[row], detail::norm_bound<Field>(key(row), keys_), in_.error,
-                                    detail::step_floor_of<Field>(in_, row));
+  /// x <- (I - b k k^T) x; with `sums`, b k^T x times the values joins the sums.
+  void step(running& r, std::size_t row, bool sums) {
+    const auto s = r.rows.bounds_of(key(row), head_.step(row), detail::norm_bound<Field>(key(row), keys_), head_.error(),
+                                    head_.step_floor(row));
     if (s.key == radius(0)) return;
     const std::vector<value> zeros(r.names.size(), field_.zero());
     r.rows.predict(key(row));
-    r.rows.innovate(zeros.data(), in_.scan.step[row]);
-    if (values != nullptr) {
+    r.rows.innovate(zeros.data(), head_.step(row));
+    if (sums) {
+      const value* const values = head_.values(row);
       const std::vector<radius> sizes = sizes_of(values);
       const bool acts = !(s.step == radius(0)) || !(s.floor == radius(0));
-      const double gamma = r.rows.gamma(in_.scan.rows() + keys_);
+      const double gamma = r.rows.gamma(tokens_ * steps_ + keys_);
       for (std::size_t v = 0; v < r.names.size(); ++v) {
         const radius &norm = r.rows.norm()[v], &error = r.rows.error()[v];
         if (norm == radius(0) && error == radius(0)) continue;
@@ -276,25 +274,25 @@ class element_head {
     r.rows.update(key(row), s);
   }
   /// q^T x of token t times its cotangent joins the sums.
-  void read(running& r, std::size_t t) const {
-    const value* q = in_.scan.q.data() + t * keys_;
+  void read(running& r, std::size_t t) {
+    const value* q = head_.query(t);
     const radius chi = detail::norm_bound<Field>(q, keys_);
     if (chi == radius(0)) return;
-    const radius chi_plus = chi * (1 + in_.error.query * u_) * detail::radius_slack;
+    const radius chi_plus = chi * (1 + head_.error().query * u_) * detail::radius_slack;
     r.rows.predict(q);
-    const double gamma = r.rows.gamma(in_.scan.tokens + keys_);
+    const double gamma = r.rows.gamma(tokens_ + keys_);
     for (std::size_t v = 0; v < r.names.size(); ++v) {
       const radius &norm = r.rows.norm()[v], &error = r.rows.error()[v];
       if (norm == radius(0) && error == radius(0)) continue;
       const radius e =
-          (r.rows.gamma(keys_) + in_.error.query) * chi * norm + chi_plus * error + Field::underflow_unit * (1 + chi_plus);
-      r.sums[v].add(r.rows.prediction()[v], e * detail::radius_slack, with_.o.data() + t * cols_, with_.o_size.data() + t * cols_,
-                    true, gamma, u_);
+          (r.rows.gamma(keys_) + head_.error().query) * chi * norm + chi_plus * error + Field::underflow_unit * (1 + chi_plus);
+      r.sums[v].add(r.rows.prediction()[v], e * detail::radius_slack, head_.cotangents(t), head_.cotangent_sizes(t), true, gamma,
+                    u_);
     }
   }
   /// x^T times a matrix of K x V given numbers.
   void end(running& r, const value* matrix) const {
-    const double gamma = r.rows.gamma(in_.scan.rows() + keys_);
+    const double gamma = r.rows.gamma(tokens_ * steps_ + keys_);
     for (std::size_t i = 0; i < keys_; ++i) {
       const std::vector<radius> sizes = sizes_of(matrix + i * cols_);
       for (std::size_t v = 0; v < r.names.size(); ++v) {
@@ -312,17 +310,17 @@ class element_head {
     if (future_.sums.empty()) return;
     running r = start(future_);
     enter(r, at_start);
-    for (std::size_t t = row_at(std::get<0>(*r.names.front())) / steps_; t < in_.scan.tokens; ++t) {
+    for (std::size_t t = row_at(std::get<0>(*r.names.front())) / steps_; t < tokens_; ++t) {
       if (stop && stop->load(std::memory_order_relaxed)) return;
       decay(r, t);
       for (std::size_t row = t * steps_; row < (t + 1) * steps_; ++row) {
         enter(r, before(row));
-        step(r, row, nullptr);
+        step(r, row, false);
         enter(r, after(row));
       }
       read(r, t);
     }
-    end(r, with_.state.data());
+    end(r, head_.state_cotangent().data());
     finish(r, future_);
   }
   void backwards(const std::atomic<bool>* stop) {
@@ -332,12 +330,12 @@ class element_head {
       if (stop && stop->load(std::memory_order_relaxed)) return;
       for (std::size_t row = (t + 1) * steps_; row-- > t * steps_;) {
         enter(r, after(row));
-        step(r, row, in_.scan.v.data() + row * cols_);
+        step(r, row, true);
         enter(r, before(row));
       }
       decay(r, t);
     }
-    end(r, in_.scan.start().data());
+    end(r, head_.start().data());
     finish(r, past_);
   }
 
@@ -346,77 +344,49 @@ class element_head {
     for (std::size_t v = 0; v < a.size(); ++v) sum = arithmetic_.sum(sum, arithmetic_.product(a[v], b[v]));
     return sum;
   }
-  [[nodiscard]] number strength(std::size_t row) const {
-    const value& b = in_.scan.step[row];
-    return {b, Field::magnitude(b) * in_.error.step + detail::step_floor_of<Field>(in_, row)};
+  [[nodiscard]] number strength(std::size_t row) {
+    const value& b = head_.step(row);
+    return {b, Field::magnitude(b) * head_.error().step + head_.step_floor(row)};
   }
   /// v - S~^T k.
-  [[nodiscard]] numbers innovation(std::size_t row) const {
+  [[nodiscard]] numbers innovation(std::size_t row) {
     numbers out;
     const numbers& predicted = past_.at(before(row), kinds::key, 0);
+    const value* const values = head_.values(row);
     for (std::size_t v = 0; v < cols_; ++v) {
-      out.push_back(arithmetic_.difference({in_.scan.v[row * cols_ + v], 0}, predicted[v]));
+      out.push_back(arithmetic_.difference({values[v], 0}, predicted[v]));
     }
     return out;
   }
-  [[nodiscard]] number of_step(std::size_t row) const { return dot(future_.at(after(row), kinds::key, 0), innovation(row)); }
-  [[nodiscard]] number of_query(std::size_t t, std::size_t i) const {
+  [[nodiscard]] number of_step(std::size_t row) { return dot(future_.at(after(row), kinds::key, 0), innovation(row)); }
+  [[nodiscard]] number of_query(std::size_t t, std::size_t i) {
     numbers c;
-    for (std::size_t at = t * cols_; at < (t + 1) * cols_; ++at) c.push_back({with_.o[at], with_.o_size[at]});
+    const value* const o = head_.cotangents(t);
+    const radius* const size = head_.cotangent_sizes(t);
+    for (std::size_t v = 0; v < cols_; ++v) c.push_back({o[v], size[v]});
     return dot(past_.at(after(last_row(t)), query_kind(), i), c);
   }
-  [[nodiscard]] number of_key(std::size_t row, std::size_t i) const {
+  [[nodiscard]] number of_key(std::size_t row, std::size_t i) {
     const number b = strength(row);
     number from_write = dot(future_.at(after(row), key_kind(), i), innovation(row));
     number from_state = dot(past_.at(before(row), key_kind(), i), future_.at(after(row), kinds::key, 0));
     number out = arithmetic_.product(b, arithmetic_.difference(from_write, from_state));
-    if (factors_.by_key.empty()) return out;
+    const chain_factors factors = head_.factors(row / steps_);
+    if (factors.by_key.empty()) return out;
     numbers x = start_of({after(row), key_kind(), i});
-    const number along = arithmetic_.product(arithmetic_.from(factors_.by_key[row], bits_), of_step(row));
-    return arithmetic_.sum(out, arithmetic_.product(along, dot(x, row_of(key(row), in_.error.key))));
+    const number along = arithmetic_.product(arithmetic_.from(factors.by_key[row % steps_], bits_), of_step(row));
+    return arithmetic_.sum(out, arithmetic_.product(along, dot(x, row_of(key(row), head_.error().key))));
   }
 
   Field field_;
   int bits_;
   radius u_;
   known_arithmetic<Field> arithmetic_;
-  lowered<value> in_;
-  head_cotangents<Field> with_;
-  chain_factors factors_;
-  std::size_t keys_, cols_, steps_;
+  head_tokens<Field> head_;
+  std::size_t keys_, cols_, steps_, tokens_;
   bool per_channel_;
   vectors<Field> past_, future_;
 };
-
-/// A head of the double-double tiers as numbers of the field.
-lowered<double_pair> joined(tiers::double_double_head head) {
-  lowered<double_pair> out;
-  auto& from = head.high.scan;
-  auto& to = out.scan;
-  to.tokens = from.tokens;
-  to.steps_per_token = from.steps_per_token;
-  to.key_dim = from.key_dim;
-  to.value_dim = from.value_dim;
-  const auto join = [](std::vector<double>& high, std::vector<double>&& low, std::vector<double_pair>& pairs) {
-    pairs.reserve(high.size());
-    for (std::size_t i = 0; i < high.size(); ++i) pairs.push_back({high[i], low.empty() ? 0 : low[i]});
-    high = low = {};
-  };
-  join(from.q, std::move(head.q_low), to.q);
-  join(from.k, std::move(head.k_low), to.k);
-  join(from.v, {}, to.v);
-  join(from.step, std::move(head.step_low), to.step);
-  join(from.decay, std::move(head.decay_low), to.decay);
-  to.initial_state = matrix<double_pair>(from.key_dim, from.value_dim);
-  const auto& state = from.initial_state.entries();
-  for (std::size_t i = 0; i < state.size(); ++i) to.initial_state.data()[i] = {state[i], 0};
-  out.error = head.error;
-  for (double* e :
-       {&out.error.key, &out.error.query, &out.error.step, &out.error.decay, &out.error.step_floor, &out.error.decay_floor}) {
-    *e *= tiers::pair_unit / pair_field::unit_roundoff;
-  }
-  return out;
-}
 
 template <class Field>
 bool run_in(const Field& field, int bits, const problem& p, std::size_t sequence_index, std::size_t key_head,
@@ -430,16 +400,8 @@ bool run_in(const Field& field, int bits, const problem& p, std::size_t sequence
     const auto adds = [&](const gradient_element& e) { return e.tensor == of_q || e.tensor == of_k || e.head == i; };
     if (std::none_of(elements.begin(), elements.end(), adds)) continue;
     const std::size_t h = key_head * group + i;
-    lowered<typename Field::value> in;
-    if constexpr (std::is_same_v<Field, pair_field>) {
-      tiers::double_double_head head = tiers::lower_double_double(p, sequence_index, h);
-      if (head.underflowed) return false;
-      in = joined(std::move(head));
-    } else {
-      in = lower_mpfr(p, sequence_index, h, bits);
-      if (in.underflowed) return false;
-    }
-    element_head<Field> run(field, bits, p, sequence_index, h, std::move(in), cotangents_of(field, p, sequence_index, h));
+    element_head<Field> run(field, bits, p, sequence_index, h);
+    if (run.underflowed()) return false;
     for (const auto& e : elements) {
       if (adds(e)) run.want(e);
     }

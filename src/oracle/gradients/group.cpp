@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "deltaproof/oracle/certify_adjoint.hpp"
+#include "deltaproof/support/write_file.hpp"
 #include "oracle/gradients/chain.hpp"
+#include "oracle/gradients/columns.hpp"
 #include "oracle/gradients/known.hpp"
-#include "oracle/tiers/adjoint_columns.hpp"
-#include "oracle/tiers/lower_double_double.hpp"
 
 namespace deltaproof {
 namespace {
@@ -21,16 +24,62 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class Field>
 certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u,
-                                     const lowered<typename Field::value>& in, const head_cotangents<Field>& with,
-                                     std::size_t from, std::size_t count, double range, const std::atomic<bool>* stop) {
+                                     const lowered<typename Field::value>& in, const token_cotangents<Field>& with,
+                                     const std::vector<typename Field::value>& state, std::size_t from, std::size_t count,
+                                     double range, const std::atomic<bool>* stop) {
   const auto job = [&] {
-    return adjoint_certifier<Field>(field, u, in, with.o, with.o_size, with.state, from, count, range).run(stop);
+    return adjoint_certifier<Field>(field, u, in, with.o, with.o_size, state, from, count, range).run(stop);
   };
   if constexpr (std::is_same_v<typename Field::radius, double>)
     return in_fused_vectors(job);
   else
     return job();
 }
+
+/// Sums over the heads of a group, which come one after the other in the same slices: in a file where there is one, which doubles
+/// take, else in memory.
+template <class Field>
+class sums_over_heads {
+ public:
+  using number = known<Field>;
+  static constexpr bool is_plain = std::is_trivially_copyable_v<number>;
+
+  sums_over_heads(const known_arithmetic<Field>& arithmetic, const std::filesystem::path* beside) : arithmetic_{arithmetic} {
+    if (is_plain && beside != nullptr) file_.emplace(*beside);
+  }
+  /// Numbers from element `first` on of one head join those of the heads before it, which are kept for the next.
+  void add(std::size_t first, std::vector<number>& numbers, bool is_first, bool is_last) {
+    if (!is_first) {
+      std::vector<number> sums = read(first, numbers.size());
+      for (std::size_t i = 0; i < sums.size(); ++i) numbers[i] = arithmetic_.sum(sums[i], numbers[i]);
+    }
+    if (!is_last) write(first, numbers);
+  }
+
+ private:
+  [[nodiscard]] std::vector<number> read(std::size_t first, std::size_t count) const {
+    std::vector<number> out(count, arithmetic_.zero());
+    if constexpr (is_plain) {
+      if (file_) {
+        file_->read(first * sizeof(number), std::as_writable_bytes(std::span(out)));
+        return out;
+      }
+    }
+    std::copy_n(kept_.begin() + static_cast<std::ptrdiff_t>(first), count, out.begin());
+    return out;
+  }
+  void write(std::size_t first, const std::vector<number>& numbers) {
+    if constexpr (is_plain) {
+      if (file_) return file_->write(first * sizeof(number), std::as_bytes(std::span(numbers)));
+    }
+    if (kept_.size() < first + numbers.size()) kept_.resize(first + numbers.size(), arithmetic_.zero());
+    std::copy(numbers.begin(), numbers.end(), kept_.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+
+  const known_arithmetic<Field>& arithmetic_;
+  std::optional<scratch_file> file_;
+  std::vector<number> kept_;
+};
 
 template <class Field>
 class group_run {
@@ -39,53 +88,45 @@ class group_run {
   using radius = typename Field::radius;
   using number = known<Field>;
 
-  group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits, double range)
+  group_run(const problem& p, std::size_t sequence_index, std::size_t key_head, const Field& field, int bits, double range,
+            const std::filesystem::path* beside, const slice_sink& sink)
       : p_{p},
         sequence_{sequence_index},
         range_{sequence_at(p, sequence_index)},
         field_{field},
         bits_{bits},
         limit_{range},
+        beside_{beside},
+        sink_{sink},
         u_{unit_of<Field>(bits)},
         arithmetic_(field, u_) {
     const std::size_t group = p.value_heads() / p.key_heads();
     for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) heads_.push_back(h);
   }
 
-  [[nodiscard]] bool run(const std::atomic<bool>* stop, solved_group& out) {
-    const std::size_t keys = p_.key_dim(), rows = range_.tokens * p_.num_householder;
-    std::vector<number> dq, dk;
-    for (const std::size_t h : heads_) {
-      lowered<value> in;
-      certified_adjoint<Field> raw;
-      solved_group::head parts;
-      const auto factors = factors_of(p_, sequence_, h, bits_);
-      const bool alone = heads_.size() == 1, own_q = alone && factors.query_scale.empty(),
-                 own_k = alone && factors.key_scale.empty() && factors.by_key.empty();
-      if (!by_columns(h, stop, own_q ? &out.q : nullptr, own_k ? &out.k : nullptr, in, raw, parts)) {
-        if (stop && stop->load()) return false;
-        in = lower_head(h);
-        if (in.underflowed) return false;
-        raw = adjoint_of(in, cotangents_of(field_, p_, sequence_, h), stop);
-        parts.v = part_of(std::exchange(raw.v, {}));
-        parts.g = part_of(std::exchange(raw.decay, {}));
-        if (p_.initial_state) parts.initial_state = part_of(std::exchange(raw.initial_state, {}));
-        if (own_q) out.q = part_of(std::exchange(raw.q, {}));
-        if (own_k) out.k = part_of(std::exchange(raw.k, {}));
+  [[nodiscard]] bool run(const std::atomic<bool>* stop, group_outcome& out) {
+    const auto stopped = [&] { return stop && stop->load(); };
+    std::vector<bool> by_columns(heads_.size(), has_columns);
+    for (bool whole = false; !whole;) {
+      sink_.begin();
+      out.heads.clear();
+      sums_.clear();
+      // What one head gives needs no sum over heads.
+      for (std::size_t i = 0; i < 2 && heads_.size() > 1; ++i) sums_.emplace_back(arithmetic_, beside_);
+      until_ = range_.tokens;
+      from_ = 0;
+      whole = true;
+      for (std::size_t i = 0; i < heads_.size() && whole; ++i) {
+        if (by_columns[i]) {
+          // Out of the columns' range: the slices so far are void, and this head is no more tried by columns.
+          whole = by_columns[i] = run_by_columns(i, stop);
+        } else if (!run_by_entries(i, stop)) {
+          return false;
+        }
+        if (stopped()) return false;
+        if (whole) out.heads.push_back(limits_);
       }
-      if (stop && stop->load()) return false;
-      parts.states_until = raw.states_until;
-      parts.cotangents_from = raw.cotangents_from;
-      parts.beta = part_of(through_rule(in, factors, raw));
-      // Nothing is kept twice for long: a head of many tokens is large.
-      if (!own_q) {
-        add_rows(dq, range_.tokens * keys, in.scan.q, in.error.query, factors.query_scale, std::exchange(raw.q, {}));
-      }
-      if (!own_k) add_rows(dk, rows * keys, in.scan.k, in.error.key, factors.key_scale, std::exchange(raw.k, {}));
-      out.heads.push_back(std::move(parts));
     }
-    if (!dq.empty()) out.q = part_of(dq);
-    if (!dk.empty()) out.k = part_of(dk);
     return true;
   }
 
@@ -100,120 +141,158 @@ class group_run {
   }
   static constexpr bool has_columns = std::is_same_v<radius, double>;
   static constexpr bool in_pairs = std::is_same_v<value, double_pair>;
+  static constexpr double column_unit = in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit;
 
-  /// The same cotangents for the columns' tier.
-  [[nodiscard]] tiers::column_cotangents column_cotangents_at(std::size_t h) const {
-    const std::size_t cols = p_.value_dim(), keys = p_.key_dim(), tokens = range_.tokens;
-    tiers::column_cotangents out;
-    std::vector<double> x(cols);
-    if (p_.d_o) {
-      out.o.resize(tokens * cols);
-      if (in_pairs) out.o_low.resize(tokens * cols);
+  /// The rows of a slice that the chain behind the recurrence reads, and what it makes of them.
+  struct chained_rows {
+    std::size_t first = 0;  // token
+    lowered<value> in;      // keys and queries, with their errors in units of u
+    chain_factors factors;
+    certified_adjoint<Field> raw;
+  };
+  void give(std::size_t tensor, std::size_t head, std::size_t first, head_part part) const {
+    if (part.value.empty()) return;
+    const bool shared = tensor < 2;
+    sink_.take({tensor, shared ? 0 : head, first, std::move(part), shared ? until_ : limits_.states_until,
+                shared ? from_ : limits_.cotangents_from});
+  }
+  void set_limits(std::size_t states_until, std::size_t cotangents_from) {
+    limits_ = {states_until, cotangents_from};
+    until_ = std::min(until_, states_until);
+    from_ = std::max(from_, cotangents_from);
+  }
+  [[nodiscard]] bool gives_own_q(const chain_factors& factors) const { return heads_.size() == 1 && factors.query_scale.empty(); }
+  [[nodiscard]] bool gives_own_k(const chain_factors& factors) const {
+    return heads_.size() == 1 && factors.key_scale.empty() && factors.by_key.empty();
+  }
+  /// dbeta, dq and dk of head i, unless those were given as they are.
+  void give_chained(std::size_t i, chained_rows& rows) {
+    const std::size_t keys = p_.key_dim(), n = p_.num_householder;
+    give(3, i, rows.first * n, part_of(through_rule(rows.in, rows.factors, rows.raw)));
+    std::vector<number> dq, dk;
+    if (!gives_own_q(rows.factors)) dq = through_norms(rows.in.scan.q, rows.in.error.query, rows.factors.query_scale, rows.raw.q);
+    if (!gives_own_k(rows.factors)) dk = through_norms(rows.in.scan.k, rows.in.error.key, rows.factors.key_scale, rows.raw.k);
+    const bool is_last = i + 1 == heads_.size();
+    if (!sums_.empty()) {
+      sums_[0].add(rows.first * keys, dq, i == 0, is_last);
+      sums_[1].add(rows.first * n * keys, dk, i == 0, is_last);
     }
-    for (std::size_t t = 0; p_.d_o && t < tokens; ++t) {
-      p_.d_o->read(((range_.batch * p_.tokens() + range_.first_token + t) * p_.value_heads() + h) * cols, x);
-      for (std::size_t v = 0; v < cols; ++v) {
-        const double c = p_.scale * x[v];
-        out.o[t * cols + v] = c;
-        if (in_pairs) out.o_low[t * cols + v] = std::fma(p_.scale, x[v], -c);
-        if (c != 0 || x[v] == 0 || p_.scale == 0) continue;
-        // A product that underflows to 0 is none.
-        out.o_size.resize(tokens * cols);
-        out.o_size[t * cols + v] = std::numeric_limits<double>::denorm_min();
+    if (!is_last) return;
+    give(0, i, rows.first * keys, part_of(dq));
+    give(1, i, rows.first * n * keys, part_of(dk));
+  }
+
+  [[nodiscard]] bool run_by_columns(std::size_t i, const std::atomic<bool>* stop) {
+    if constexpr (has_columns) {
+      set_limits(range_.tokens, 0);
+      column_reader reader(p_, sequence_, heads_[i], in_pairs);
+      return tiers::run_adjoint(reader.source(), in_pairs, limit_, stop,
+                                [&](tiers::column_gradients& found) { take_columns(i, reader, found); });
+    }
+    return false;
+  }
+  void take_columns(std::size_t i, const column_reader& reader, tiers::column_gradients& found) {
+    const std::size_t n = p_.num_householder, keys = p_.key_dim(), first = found.first, count = found.step.error.size() / n;
+    const std::size_t channels = p_.gate_per_channel() ? keys : 1;
+    chained_rows rows{first, {}, factors_of(p_, sequence_, heads_[i], bits_, first, count), {}};
+    const bool own_q = gives_own_q(rows.factors), own_k = gives_own_k(rows.factors);
+    if (!own_q || !own_k) rows.in = given_as_field(reader, first, count);
+    if (own_q)
+      give(0, i, first * keys, as_part(found.q));
+    else
+      rows.raw.q = as_entries(found.q);
+    if (own_k)
+      give(1, i, first * n * keys, as_part(found.k));
+    else
+      rows.raw.k = as_entries(found.k);
+    rows.raw.step = as_entries(found.step);
+    give(2, i, first * n * p_.value_dim(), as_part(found.v));
+    give(4, i, first * channels, as_part(found.decay));
+    if (p_.initial_state) give(5, i, 0, as_part(found.state));
+    give_chained(i, rows);
+  }
+  /// Errors lie side by side as the numbers do, one for so many of them; those of a state one for each column.
+  [[nodiscard]] static std::size_t place_of_error(const tiers::column_numbers& from, std::size_t i) {
+    return from.by_column ? i % from.error.size() : i / (from.high.size() / from.error.size());
+  }
+  [[nodiscard]] certified_entries<Field> as_entries(const tiers::column_numbers& from) const {
+    certified_entries<Field> out;
+    if constexpr (has_columns) {
+      const std::size_t count = from.high.size();
+      out.value.resize(count);
+      out.error.resize(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        if constexpr (in_pairs)
+          out.value[i] = {from.high[i], from.low[i]};
+        else
+          out.value[i] = from.high[i];
+        out.error[i] = from.error[place_of_error(from, i)] * (column_unit / u_);
       }
     }
-    for (std::size_t i = 0; i < out.o_size.size(); ++i) out.o_size[i] = std::max(out.o_size[i], std::fabs(out.o[i]));
-    if (p_.d_final_state) out.state.resize(keys * cols);
-    for (std::size_t i = 0; p_.d_final_state && i < keys; ++i) {
-      p_.d_final_state->read(((sequence_ * p_.value_heads() + h) * keys + i) * cols, x);
-      std::copy(x.begin(), x.end(), out.state.begin() + static_cast<std::ptrdiff_t>(i * cols));
+    return out;
+  }
+  [[nodiscard]] static head_part as_part(tiers::column_numbers& from) {
+    const std::size_t count = from.high.size(), errors = from.error.size();
+    for (double& e : from.error) e = detail::absolute_radius(e, column_unit);
+    std::vector<double> radius(errors == count ? 0 : count);
+    for (std::size_t i = 0; i < radius.size(); ++i) radius[i] = from.error[place_of_error(from, i)];
+    head_part part;
+    part.radius = errors == count ? from.error : std::move(radius);
+    part.value = std::move(from.high);
+    if (in_pairs) part.low = {std::move(from.low)};
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!std::isfinite(part.value[i]) || (in_pairs && !std::isfinite(part.low[0][i]))) part.radius[i] = infinity;
+    }
+    return part;
+  }
+  /// Keys and queries of tokens [first, first + count) of what was read last.
+  [[nodiscard]] lowered<value> given_as_field(const column_reader& reader, std::size_t first, std::size_t count) const {
+    lowered<value> out;
+    const tiers::double_double_head& head = reader.head();
+    const std::size_t n = p_.num_householder, keys = p_.key_dim(), at = first - reader.first();
+    const auto join = [&](const std::vector<double>& high, const std::vector<double>& low, std::size_t rows,
+                          std::vector<value>& to) {
+      for (std::size_t i = at * rows * keys; i < (at + count) * rows * keys; ++i) {
+        if constexpr (in_pairs)
+          to.push_back({high[i], low.empty() ? 0 : low[i]});
+        else if constexpr (has_columns)
+          to.push_back(high[i]);
+      }
+    };
+    join(head.high.scan.q, head.q_low, 1, out.scan.q);
+    join(head.high.scan.k, head.k_low, n, out.scan.k);
+    if constexpr (in_pairs) {
+      out.error.query = head.error.query * (tiers::pair_unit / u_);
+      out.error.key = head.error.key * (tiers::pair_unit / u_);
+    } else {
+      out.error = head.high.error;
     }
     return out;
   }
 
-  /// The head by columns where its numbers are in their range. Parts that nothing is done to are given as such, dq and dk to `q`
-  /// and `k` where those are; what the chain behind the recurrence reads joins `in` and `out`.
-  [[nodiscard]] bool by_columns(std::size_t h, const std::atomic<bool>* stop, head_part* q, head_part* k, lowered<value>& in,
-                                certified_adjoint<Field>& out, solved_group::head& parts) const {
-    if constexpr (has_columns) {
-      tiers::column_gradients found;
-      {
-        auto head = tiers::lower_double_double(p_, sequence_, h);
-        if (!tiers::run_adjoint(head, column_cotangents_at(h), in_pairs, limit_, stop, found)) return false;
-        auto& s = head.high.scan;
-        out.states_until = s.tokens;
-        for (auto* done : {&s.v, &s.decay, &head.decay_low}) *done = {};
-        if (q != nullptr) s.q = head.q_low = {};
-        if (k != nullptr) s.k = head.k_low = {};
-        in = given_as_field(std::move(head));
-      }
-      give(found.q, q, out.q);
-      give(found.k, k, out.k);
-      give(found.step, nullptr, out.step);
-      give(found.v, &parts.v, out.v);
-      give(found.decay, &parts.g, out.decay);
-      if (p_.initial_state) give(found.state, &parts.initial_state, out.initial_state);
-      return true;
-    }
-    return false;
+  /// Entry by entry, as a whole.
+  [[nodiscard]] bool run_by_entries(std::size_t i, const std::atomic<bool>* stop) {
+    const std::size_t h = heads_[i];
+    chained_rows rows{0, lower_head(h), factors_of(p_, sequence_, h, bits_, 0, range_.tokens), {}};
+    if (rows.in.underflowed) return false;
+    auto& raw = rows.raw = adjoint_of(rows.in, h, stop);
+    if (stop && stop->load()) return false;
+    set_limits(raw.states_until, raw.cotangents_from);
+    give(2, i, 0, part_of(std::exchange(raw.v, {})));
+    give(4, i, 0, part_of(std::exchange(raw.decay, {})));
+    if (p_.initial_state) give(5, i, 0, part_of(std::exchange(raw.initial_state, {})));
+    if (gives_own_q(rows.factors)) give(0, i, 0, part_of(std::exchange(raw.q, {})));
+    if (gives_own_k(rows.factors)) give(1, i, 0, part_of(std::exchange(raw.k, {})));
+    give_chained(i, rows);
+    return true;
   }
-  /// One gradient by columns as a part, where there is one, or as entries. Errors lie side by side as the numbers do, one for so
-  /// many of them; those of a state one for each column.
-  void give(tiers::column_numbers& from, head_part* part, certified_entries<Field>& entries) const {
-    if constexpr (has_columns) {
-      const std::size_t count = from.high.size(), errors = from.error.size();
-      const double unit = in_pairs ? tiers::adjoint_pair_unit : tiers::fp64_unit;
-      const auto at = [&, each = errors == 0 ? 1 : count / errors](std::size_t i) {
-        return from.by_column ? i % errors : i / each;
-      };
-      if (part == nullptr) {
-        entries.value.resize(count);
-        entries.error.resize(count);
-        for (std::size_t i = 0; i < count; ++i) {
-          if constexpr (in_pairs)
-            entries.value[i] = {from.high[i], from.low[i]};
-          else
-            entries.value[i] = from.high[i];
-          entries.error[i] = from.error[at(i)] * (unit / u_);
-        }
-      } else {
-        for (double& e : from.error) e = detail::absolute_radius(e, unit);
-        part->value = std::move(from.high);
-        if (in_pairs) part->low = {std::move(from.low)};
-        std::vector<double> radius(errors == count ? 0 : count);
-        for (std::size_t i = 0; i < radius.size(); ++i) radius[i] = from.error[at(i)];
-        part->radius = errors == count ? std::move(from.error) : std::move(radius);
-        for (std::size_t i = 0; i < count; ++i) {
-          if (!std::isfinite(part->value[i]) || (in_pairs && !std::isfinite(part->low[0][i]))) part->radius[i] = infinity;
-        }
-      }
-      from = {};
-    }
-  }
-  /// What the chain behind the recurrence reads of a head: keys and queries, with their errors in units of u.
-  [[nodiscard]] lowered<value> given_as_field(tiers::double_double_head head) const {
-    if constexpr (std::is_same_v<value, double>) {
-      return std::move(head.high);
-    } else if constexpr (in_pairs) {
-      lowered<value> out;
-      const auto join = [](const std::vector<double>& high, const std::vector<double>& low, std::vector<value>& to) {
-        for (std::size_t i = 0; i < high.size(); ++i) to.push_back({high[i], low.empty() ? 0 : low[i]});
-      };
-      join(head.high.scan.q, head.q_low, out.scan.q);
-      join(head.high.scan.k, head.k_low, out.scan.k);
-      out.error.query = head.error.query * (tiers::pair_unit / u_);
-      out.error.key = head.error.key * (tiers::pair_unit / u_);
-      return out;
-    } else {
-      return {};
-    }
-  }
-
   /// Block of columns after block, so that a state stays near; what all columns add to is summed.
-  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, const head_cotangents<Field>& with,
+  [[nodiscard]] certified_adjoint<Field> adjoint_of(const lowered<value>& in, std::size_t h,
                                                     const std::atomic<bool>* stop) const {
     constexpr std::size_t block = 32;
     const std::size_t keys = p_.key_dim(), cols = p_.value_dim(), rows = in.scan.rows();
+    const auto with = cotangents_of(field_, p_, sequence_, h, 0, range_.tokens);
+    const auto state = state_cotangent_of(field_, p_, sequence_, h);
     certified_adjoint<Field> out;
     const auto empty = [&](certified_entries<Field>& to, std::size_t count) {
       to.value.assign(count, field_.zero());
@@ -241,7 +320,7 @@ class group_run {
           to.error[i / count * cols + first + i % count] = from.error[i];
         }
       };
-      const auto part = run_columns(field_, u_, in, with, first, count, limit_, stop);
+      const auto part = run_columns(field_, u_, in, with, state, first, count, limit_, stop);
       if (stop && stop->load()) return out;
       add(out.q, part.q);
       add(out.k, part.k);
@@ -275,20 +354,19 @@ class group_run {
     return dbeta;
   }
 
-  /// The head's part of dq or dk, through the normalisation if there is one, joins those of the other heads.
-  void add_rows(std::vector<number>& sum, std::size_t count, const std::vector<value>& normalised, double relative_error,
-                const std::vector<mpfr_ball>& scale, const certified_entries<Field>& raw) const {
+  /// Rows of dq or dk through the normalisation, if there is one.
+  [[nodiscard]] std::vector<number> through_norms(const std::vector<value>& normalised, double relative_error,
+                                                  const std::vector<mpfr_ball>& scale,
+                                                  const certified_entries<Field>& raw) const {
     const std::size_t keys = p_.key_dim();
-    sum.resize(count, arithmetic_.zero());
-    std::vector<number> row(keys, arithmetic_.zero());
-    for (std::size_t first = 0; first < sum.size(); first += keys) {
-      for (std::size_t i = 0; i < keys; ++i) row[i] = {raw.value[first + i], raw.error[first + i]};
-      if (!scale.empty()) {
-        through_norm(arithmetic_, arithmetic_.from(scale[first / keys], bits_), &normalised[first], relative_error, row.data(),
-                     keys);
-      }
-      for (std::size_t i = 0; i < keys; ++i) sum[first + i] = arithmetic_.sum(sum[first + i], row[i]);
+    std::vector<number> out(raw.value.size(), arithmetic_.zero());
+    for (std::size_t first = 0; first < out.size(); first += keys) {
+      for (std::size_t i = first; i < first + keys; ++i) out[i] = {raw.value[i], raw.error[i]};
+      if (scale.empty()) continue;
+      through_norm(arithmetic_, arithmetic_.from(scale[first / keys], bits_), &normalised[first], relative_error, &out[first],
+                   keys);
     }
+    return out;
   }
 
   [[nodiscard]] head_part part_of(const std::vector<number>& numbers) const {
@@ -311,26 +389,31 @@ class group_run {
   Field field_;
   int bits_;
   double limit_;  // of states and cotangents
+  const std::filesystem::path* beside_;
+  const slice_sink& sink_;
   radius u_;
   known_arithmetic<Field> arithmetic_;
   std::vector<std::size_t> heads_;
+  std::deque<sums_over_heads<Field>> sums_;  // dq and dk, of several heads
+  group_outcome::head limits_;               // of the head at work
+  std::size_t until_ = 0, from_ = 0;         // of the heads so far
 };
 
 }  // namespace
 
 bool run_group(const problem& p, std::size_t sequence_index, std::size_t key_head, int bits, double range,
-               const std::atomic<bool>* stop, solved_group& out) {
+               const std::atomic<bool>* stop, const std::filesystem::path* beside, const slice_sink& sink, group_outcome& out) {
   out = {};
   if (bits <= 53) {
     out.tier = "fp64";
-    return group_run<fp64_field>(p, sequence_index, key_head, {}, 53, range).run(stop, out);
+    return group_run<fp64_field>(p, sequence_index, key_head, {}, 53, range, beside, sink).run(stop, out);
   }
   if (bits <= 106) {
     out.tier = "double-double";
-    return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits, range).run(stop, out);
+    return group_run<pair_field>(p, sequence_index, key_head, {}, pair_field::bits, range, beside, sink).run(stop, out);
   }
   begin_exact_run(p);
-  const bool ran = group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits, range).run(stop, out);
+  const bool ran = group_run<mpfr_field>(p, sequence_index, key_head, mpfr_field{bits}, bits, range, beside, sink).run(stop, out);
   out.tier = nothing_was_rounded() ? "exact" : "mpfr-" + std::to_string(bits);
   return ran;
 }

@@ -169,25 +169,25 @@ auto in_fused_vectors(const Job& job) {
   return job();
 }
 
-/// scale d_o, T x V, each product rounded once, what its magnitude is at least, and d_final_state, K x V.
+/// scale d_o of some tokens, T x V, each product rounded once, and what its magnitude is at least.
 template <class Field>
-struct head_cotangents {
-  std::vector<typename Field::value> o, state;
+struct token_cotangents {
+  std::vector<typename Field::value> o;
   std::vector<typename Field::radius> o_size;
 };
 
 template <class Field>
-[[nodiscard]] head_cotangents<Field> cotangents_of(const Field& field, const problem& p, std::size_t sequence_index,
-                                                   std::size_t h) {
+[[nodiscard]] token_cotangents<Field> cotangents_of(const Field& field, const problem& p, std::size_t sequence_index,
+                                                    std::size_t h, std::size_t first, std::size_t count) {
   using radius = typename Field::radius;
   const sequence_range range = sequence_at(p, sequence_index);
-  const std::size_t cols = p.value_dim(), keys = p.key_dim();
-  head_cotangents<Field> out;
+  const std::size_t cols = p.value_dim();
+  token_cotangents<Field> out;
   std::vector<double> x(cols);
   const auto scale = given_to(field, p.scale);
-  out.o.reserve(range.tokens * cols);
-  out.o_size.reserve(range.tokens * cols);
-  for (std::size_t t = 0; t < range.tokens; ++t) {
+  out.o.reserve(count * cols);
+  out.o_size.reserve(count * cols);
+  for (std::size_t t = first; t < first + count; ++t) {
     const std::size_t row = range.batch * p.tokens() + range.first_token + t;
     if (p.d_o) p.d_o->read((row * p.value_heads() + h) * cols, x);
     for (const double one : x) {
@@ -198,10 +198,18 @@ template <class Field>
       out.o_size.push_back(size);
     }
   }
-  std::fill(x.begin(), x.end(), 0.0);
-  for (std::size_t i = 0; i < keys; ++i) {
-    if (p.d_final_state) p.d_final_state->read(((sequence_index * p.value_heads() + h) * keys + i) * cols, x);
-    for (const double one : x) out.state.push_back(given_to(field, one));
+  return out;
+}
+
+/// d_final_state of a head, K x V.
+template <class Field>
+[[nodiscard]] std::vector<typename Field::value> state_cotangent_of(const Field& field, const problem& p,
+                                                                    std::size_t sequence_index, std::size_t h) {
+  std::vector<typename Field::value> out;
+  std::vector<double> x(p.value_dim());
+  for (std::size_t i = 0; i < p.key_dim(); ++i) {
+    if (p.d_final_state) p.d_final_state->read(((sequence_index * p.value_heads() + h) * p.key_dim() + i) * x.size(), x);
+    for (const double one : x) out.push_back(given_to(field, one));
   }
   return out;
 }
