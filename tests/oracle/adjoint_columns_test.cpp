@@ -67,8 +67,9 @@ bool run_adjoint(const backward_case& in, bool pairs, double range, tiers::colum
     auto& of = part.head.high.scan;
     of.tokens = count;
     const auto cut = [&](const std::vector<double>& from, std::size_t width, std::vector<double>& to) {
+      if (from.empty()) return;
       const auto at = from.begin() + static_cast<std::ptrdiff_t>(first * width);
-      if (!from.empty()) to.assign(at, at + static_cast<std::ptrdiff_t>(count * width));
+      to.assign(at, at + static_cast<std::ptrdiff_t>(count * width));
     };
     const std::size_t channels = s.decay.size() / std::max<std::size_t>(T, 1);
     cut(s.q, K, of.q);

@@ -106,7 +106,7 @@ void expect_as_in_group(const problem& p, const std::string& where) {
       EXPECT_LE(got.radius[i], 0x1p-60 * (1 + std::fabs(got.value[i]))) << where << ", " << gradient_names[tensor];
     }
   };
-  EXPECT_EQ(whole.size(), 2 + 2 * (p.initial_state ? 4U : 3U));
+  EXPECT_EQ(whole.size(), 2 + 2 * (2 + (p.g ? 1U : 0U) + (p.initial_state ? 1U : 0U)));
   for (const auto& [at, part] : whole) compare(part, at.first, at.second);
 }
 

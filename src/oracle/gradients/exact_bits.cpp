@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "oracle/token_passing.hpp"
+
 namespace deltaproof {
 namespace {
 
@@ -58,7 +60,9 @@ std::optional<double> bits_of_exact_run(const problem& p, std::size_t sequence_i
   for (std::size_t h = key_head * group; h < (key_head + 1) * group; ++h) {
     bit_range all_keys, all_values, all_cotangents, all_steps, queries;
     double bits = 0;
+    token_passing passing(p, range);
     for (std::size_t r = 0; r < rows; ++r) {
+      if (r % p.num_householder == 0) passing.through(r / p.num_householder);
       bit_range key, step;
       key.add(p.k, ((row + r) * H + key_head) * K, keys);
       double norm = 0;
@@ -77,6 +81,7 @@ std::optional<double> bits_of_exact_run(const problem& p, std::size_t sequence_i
           std::max(0.0, -(low + 2 * key.lowest)) + std::log2(1 + (p.rule == rule_kind::rk2 ? stretch * (1 + stretch) : stretch));
     }
     for (std::size_t t = 0; t < range.tokens; ++t) {
+      passing.through(t);
       queries.add(p.q, ((token + t) * H + key_head) * K, keys);
       if (p.d_o) all_cotangents.add(*p.d_o, ((token + t) * HV + h) * V, values);
       if (!p.g) continue;
