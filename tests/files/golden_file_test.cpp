@@ -89,7 +89,8 @@ class golden_file : public ::testing::Test {
         const golden_tensor& kept = want.tensors.at(name);
         EXPECT_EQ(got.tensors.at(name).radius, kept.radius);
         EXPECT_EQ(got.tensors.at(name).undecided_indices, kept.undecided_indices);
-        for (std::size_t c = 0; c < kept.parts.size(); ++c) EXPECT_TRUE(same_bits(file.load(*file.find(part_name(name, c))), kept.parts[c]));
+        for (std::size_t c = 0; c < kept.parts.size(); ++c)
+          EXPECT_TRUE(same_bits(file.load(*file.find(part_name(name, c))), kept.parts[c]));
         std::vector<double> parts(kept.parts.size());
         std::size_t undecided = 0, differ = 0;
         for (std::size_t i = 0; i < t.value.size(); ++i) {
