@@ -337,7 +337,7 @@ struct chain_case {
 
 void factors_are_enclosed(rule_kind rule, activation_kind activation, bool normalise) {
   const chain_case one(rule, activation, normalise);
-  const chain_factors got = factors_of(one.p, 0, 0, 53);
+  const chain_factors got = factors_of(one.p, 0, 0, 53, 0, 1);
   const many_bits n = one.squares(), kept = normalise ? many_bits(n / (n + one.epsilon())) : n;
   const jet beta = one.activated();
   if (rule != rule_kind::euler || activation != activation_kind::none) {
@@ -370,7 +370,7 @@ TEST(gradient_theorems, norm_transposed) {
   testing::check_property(60, 3112, [] {
     const chain_case one(rule_kind::euler, activation_kind::none, true);
     const std::size_t keys = one.key.size();
-    const many_bits r(factors_of(one.p, 0, 0, 4000).key_scale.at(0).value());
+    const many_bits r(factors_of(one.p, 0, 0, 4000, 0, 1).key_scale.at(0).value());
     std::vector<many_bits> dy(keys), way(keys), dx(keys);
     many_bits radial(0);
     for (std::size_t i = 0; i < keys; ++i) {
