@@ -142,7 +142,7 @@ bool gradient_is_the_difference_quotient(const I& impl, const sequence_recipe& r
   return got == want;
 }
 
-inline constexpr recipe_limits differentiated{.tokens = 8, .steps_per_token = 2, .key_dim = 4, .value_dim = 3, .chunk = 12};
+inline constexpr recipe_limits differentiated{.tokens = 8, .steps_per_token = 3, .key_dim = 4, .value_dim = 3, .chunk = 12};
 
 template <class I>
 inline constexpr identity<I> gradient_identities[] = {
