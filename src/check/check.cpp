@@ -382,6 +382,8 @@ void add_gradients(judged_gradients& gradients, check_report& out) {
 std::string remedy_for(const check_report& out, int max_bits) {
   if (out.judged == verdict::undecided) {
     if (out.stopped) return "allow more time: a larger --max-seconds, or none";
+    if (out.conformance && !out.conformance->adequacy.judged)
+      return "state the accuracy that you need with --accuracy, or judge by another plan";
     if (out.conformance && out.conformance->conforms == verdict::undecided)
       return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"

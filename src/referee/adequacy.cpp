@@ -6,7 +6,6 @@
 #include <limits>
 #include <mutex>
 #include <numbers>
-#include <span>
 
 #include "deltaproof/inverse/inverse_trial.hpp"
 #include "deltaproof/referee/inverse_cost.hpp"
@@ -318,33 +317,6 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
   }
 }
 
-/// Twice as many runs of one head on moved inputs as its places have, of the plan and of its formats alone.
-void draw_more(const trial& t, std::size_t lane_index, const plan_variant& alone, std::size_t look,
-               std::span<place_cost> places) {
-  const lane& at = t.lanes[lane_index];
-  const head_input in = take_head(t.p, at.sequence, at.head);
-  const auto where = buckets(at.judged, t.unit);
-  const auto add = [&](const plan_variant& v, std::uint64_t what, std::size_t law, std::size_t count, auto into) {
-    std::vector<lane_norms> made(count);
-    parallel_for(count, t.options.threads, [&](std::size_t run) {
-      if (t.stopped()) return;
-      lane_errors e = errors_of_draw(in, v, t.seed(what, lane_index, (look << 12) + (law << 8) + run));
-      if (!at.state) e.state = matrix<double>();
-      made[run] = norms(e, where, at.judged);
-    });
-    if (t.stopped()) return;
-    for (std::size_t b = 0; b < places.size(); ++b) {
-      for (const lane_norms& one : made) into(places[b]).push_back(one.rms[b]);
-    }
-  };
-  const place_cost before = places.front();
-  for (std::size_t law = 1; law < before.runs.size(); law += 2) {
-    add(t.variants[law / 2], 5, law, before.runs[law].size(),
-        [law](place_cost& c) -> std::vector<double>& { return c.runs[law]; });
-  }
-  add(alone, 6, 1, before.alone[1].size(), [](place_cost& c) -> std::vector<double>& { return c.alone[1]; });
-}
-
 /// A range that is left is the reason, whatever else was found.
 void judge_violations(adequacy_report& out) {
   const auto range = std::find_if(out.ranges.begin(), out.ranges.end(), [](const range_report& r) { return r.violated; });
@@ -383,20 +355,20 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     if (at.judged == at.range.tokens) add_places(t, runs, limits, alone, at, samples[s], places);
   }
   first_place.push_back(places.size());
-  const double each = alpha_of_place(t, places.size());
-  double seconds = 0;
-  const auto draw = [&](std::size_t s, std::size_t look, std::span<place_cost> here) {
+  const auto errors = [&](std::size_t s, const plan_variant& v, std::uint64_t number) {
     const lane& at = t.lanes[t.slice[s]];
-    seconds += seconds_of_run(t.p, t.variants.front(), at.judged) * runs_behind(here.front());
-    if (seconds > t.options.judge.seconds / 4 || t.stopped()) return false;
-    draw_more(t, t.slice[s], alone, look, here);
-    return true;
+    lane_errors e = errors_of_draw(take_head(t.p, at.sequence, at.head), v, t.seed(&v == &alone ? 6 : 5, t.slice[s], number));
+    if (!at.state) e.state = matrix<double>();
+    return norms(e, buckets(at.judged, t.unit), at.judged).rms;
   };
-  if (!out.accuracy) close_places(each, first_place, places, draw);
+  const auto seconds = [&](std::size_t s) { return seconds_of_run(t.p, t.variants.front(), t.lanes[t.slice[s]].judged); };
+  const double each = alpha_of_place(t, places.size());
+  const more_runs more{t.variants, alone, t.options, errors, seconds};
+  if (!out.accuracy) draw_until_decided(more, each, first_place, places);
   for (const place_cost& c : places) judge_place(c, each, out);
   judge_violations(out);
   out.judged = !out.adequate || out.reason.empty();
-  keep(t.options, key, out);
+  if (!t.stopped()) keep(t.options, key, out);
   return out;
 }
 

@@ -116,7 +116,8 @@ double largest_term_of_dg(const gradient_trial& t, const gradient_lane& at, std:
 }
 
 /// The gradients of one lane, `samples` those of its runs in the formats alone. Whoever uses a gradient adds it up over tokens:
-/// each is looked at as a whole, for a few tokens that lose more than others lose nothing in the sum.
+/// each is looked at as a whole, for a few tokens that lose more than others lose nothing in the sum. `part_of`: the part that
+/// each place is.
 void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_variant& alone, std::size_t i,
                const std::vector<std::vector<lane_norms>>& samples, std::vector<place_cost>& out,
                std::vector<std::size_t>& part_of) {
@@ -153,33 +154,6 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     out.push_back(std::move(cost));
     part_of.push_back(k);
   }
-}
-
-/// Twice as many runs of one lane on moved inputs as its places have. `part_of`: the part that each place is.
-void draw_more(const gradient_trial& t, std::size_t lane_index, const plan_variant& alone, std::size_t look,
-               std::span<place_cost> places, std::span<const std::size_t> part_of) {
-  const gradient_lane& at = t.lanes[lane_index];
-  const std::vector<gradient_head> group = take_group(t.p, at.sequence, at.key_head);
-  const auto add = [&](const plan_variant& v, std::uint64_t what, std::size_t law, std::size_t count, auto into) {
-    std::vector<std::vector<double>> made(count);  // of each place
-    parallel_for(count, t.options.threads, [&](std::size_t run) {
-      if (t.stopped()) return;
-      const auto errors = gradient_errors_of_draw(at, group, v, t.seed(what, lane_index, (look << 12) + (law << 8) + run));
-      for (const std::size_t k : part_of) {
-        const lane_norms norms = norms_of(at.parts[k], errors[k]);
-        made[run].push_back(over_all(at.parts[k], [&](std::size_t b) { return norms.rms[b]; }));
-      }
-    });
-    if (t.stopped()) return;
-    for (const std::vector<double>& one : made) {
-      for (std::size_t i = 0; i < places.size(); ++i) into(places[i]).push_back(one[i]);
-    }
-  };
-  const place_cost before = places.front();
-  for (std::size_t law = 1; law < before.runs.size(); law += 2)
-    add(t.variants[law / 2], 7, law, before.runs[law].size(),
-        [law](place_cost& c) -> std::vector<double>& { return c.runs[law]; });
-  add(alone, 8, 1, before.alone[1].size(), [](place_cost& c) -> std::vector<double>& { return c.alone[1]; });
 }
 
 }  // namespace
@@ -235,17 +209,24 @@ void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& run
     if (t.lanes[t.slice[s]].whole) add_costs(t, runs, alone, t.slice[s], samples[s], places, part_of);
   }
   first_place.push_back(places.size());
-  const double each = alpha_of_place(t, places.size());
-  double seconds = 0;
-  const auto draw = [&](std::size_t s, std::size_t look, std::span<place_cost> here) {
+  const auto errors = [&](std::size_t s, const plan_variant& v, std::uint64_t number) {
     const gradient_lane& at = t.lanes[t.slice[s]];
-    const std::size_t first = first_place[s];
-    seconds += seconds_of_gradient_run(t.p, t.variants.front(), at.range.tokens) * runs_behind(here.front());
-    if (seconds > t.options.judge.seconds / 4 || t.stopped()) return false;
-    draw_more(t, t.slice[s], alone, look, here, std::span(part_of).subspan(first, here.size()));
-    return true;
+    const part_values run = gradient_errors_of_draw(at, take_group(t.p, at.sequence, at.key_head), v,
+                                                    t.seed(&v == &alone ? 8 : 7, t.slice[s], number));
+    std::vector<double> rms;
+    for (std::size_t i = first_place[s]; i < first_place[s + 1]; ++i) {
+      const gradient_part& part = at.parts[part_of[i]];
+      const lane_norms of_part = norms_of(part, run[part_of[i]]);
+      rms.push_back(over_all(part, [&](std::size_t b) { return of_part.rms[b]; }));
+    }
+    return rms;
   };
-  if (!out.accuracy) close_places(each, first_place, places, draw);
+  const auto seconds = [&](std::size_t s) {
+    return seconds_of_gradient_run(t.p, t.variants.front(), t.lanes[t.slice[s]].range.tokens);
+  };
+  const double each = alpha_of_place(t, places.size());
+  const more_runs more{t.variants, alone, t.options, errors, seconds};
+  if (!out.accuracy) draw_until_decided(more, each, first_place, places);
   for (const place_cost& c : places) judge_place(c, each, out);
   out.judged = !out.adequate || out.reason.empty();
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "support/parallel.hpp"
 #include "support/text.hpp"
 
 namespace deltaproof::referee_detail {
@@ -133,19 +134,48 @@ bool place_cost::is_above() const {
   return most > allowed_ratio && std::isfinite(most);
 }
 
-double runs_behind(const place_cost& c) {
-  std::size_t all = c.alone[1].size();
-  for (std::size_t law = 1; law < c.runs.size(); law += 2) all += c.runs[law].size();
-  return static_cast<double>(all);
+namespace {
+
+/// Twice as many runs of one head on perturbed inputs, of the plan and of its formats alone; false where there is no time for it.
+bool double_runs(const more_runs& from, std::size_t head, std::size_t look, std::span<place_cost> places, double& seconds) {
+  struct batch {
+    const plan_variant* variant;
+    std::size_t law, count;
+    std::vector<double>& (*of)(place_cost&, std::size_t law);
+  };
+  std::vector<batch> batches;
+  for (std::size_t law = 1; law < places.front().runs.size(); law += 2) {
+    batches.push_back({&from.variants[law / 2], law, places.front().runs[law].size(),
+                       [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.runs[l]; }});
+  }
+  batches.push_back({&from.alone, 1, places.front().alone[1].size(),
+                     [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.alone[l]; }});
+  for (const batch& b : batches) seconds += from.seconds(head) * static_cast<double>(b.count);
+  const auto stopped = [&] { return from.options.stop != nullptr && from.options.stop->load(std::memory_order_relaxed); };
+  if (seconds > from.options.judge.seconds / 4 || stopped()) return false;
+  for (const batch& b : batches) {
+    std::vector<std::vector<double>> made(b.count);
+    parallel_for(b.count, from.options.threads, [&](std::size_t run) {
+      if (!stopped()) made[run] = from.errors(head, *b.variant, (look << 12) + (b.law << 8) + run);
+    });
+    if (stopped()) return false;
+    for (const std::vector<double>& errors : made) {
+      for (std::size_t i = 0; i < places.size(); ++i) b.of(places[i], b.law).push_back(errors[i]);
+    }
+  }
+  return true;
 }
 
-void close_places(double alpha, const std::vector<std::size_t>& first_place, std::span<place_cost> places,
-                  const std::function<bool(std::size_t, std::size_t, std::span<place_cost>)>& draw) {
+}  // namespace
+
+void draw_until_decided(const more_runs& from, double alpha, const std::vector<std::size_t>& first_place,
+                        std::span<place_cost> places) {
+  double seconds = 0;
   for (std::size_t look = 1; look < adequacy_looks; ++look) {
     for (std::size_t head = 0; head + 1 < first_place.size(); ++head) {
       const auto here = places.subspan(first_place[head], first_place[head + 1] - first_place[head]);
-      const auto wants_more = [&](const place_cost& c) { return look == 1 ? c.is_above() : c.is_open(alpha); };
-      if (std::any_of(here.begin(), here.end(), wants_more) && !draw(head, look, here)) return;
+      const auto wants_more = [&](const place_cost& c) { return look == 1 ? c.is_above() : c.is_undecided(alpha); };
+      if (std::any_of(here.begin(), here.end(), wants_more) && !double_runs(from, head, look, here, seconds)) return;
     }
   }
 }
@@ -153,7 +183,7 @@ void close_places(double alpha, const std::vector<std::size_t>& first_place, std
 void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   const double error = c.magnitude > 0 ? c.plan / c.magnitude : c.plan > 0 ? infinity : 0;
   const double ratio = c.ratio();
-  const bool bad = out.accuracy ? error > *out.accuracy : ratio > allowed_ratio && !c.is_open(alpha);
+  const bool bad = out.accuracy ? error > *out.accuracy : ratio > allowed_ratio && !c.is_undecided(alpha);
   out.worst_error = std::max(out.worst_error, error);
   if (ratio > out.worst_ratio) {
     out.worst_ratio = ratio;
@@ -162,10 +192,9 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   // A final state says only that the end is inadequate.
   if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
-    out.reason = "in " + std::to_string(c.runs.back().size()) + " emulated runs its error in " + c.tensor + " is typically " +
-                 digits(ratio) +
-                 " times that of its formats alone (8 are allowed), and they scatter too much to say that it is " +
-                 "more than 8; --accuracy judges it by its error instead";
+    out.reason = "its error in " + c.tensor + " is typically " + digits(ratio) +
+                 " times that of its formats alone (8 are allowed), but its " + std::to_string(c.runs.back().size()) +
+                 " emulated runs scatter too much to be sure of it";
     out.stage = c.tensor;
   }
   if (!bad || !out.adequate) return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -40,8 +41,8 @@ struct place_cost {
   [[nodiscard]] double ratio() const;
   /// The ratio is above `allowed_ratio`, and finite.
   [[nodiscard]] bool is_above() const;
-  /// It is, and so few runs may scatter so far by chance.
-  [[nodiscard]] bool is_open(double alpha) const { return is_above() && !surely_above(alpha); }
+  /// It is above, but not surely: more runs may bring it down.
+  [[nodiscard]] bool is_undecided(double alpha) const { return is_above() && !surely_above(alpha); }
   /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log
   /// errors, one spread for all, Student's law.
   [[nodiscard]] bool surely_above(double alpha) const;
@@ -57,7 +58,7 @@ struct place_cost {
   [[nodiscard]] scatter scatter_of_runs() const;
 };
 
-/// How often places are looked at, each time with more runs, before what is still open stays so.
+/// How often the places of a head are judged, each time with twice as many runs, before what is still undecided stays so.
 inline constexpr std::size_t adequacy_looks = 3;
 
 /// The probability of one law of one place at one look. `t`: a trial of outputs or of gradients.
@@ -67,14 +68,20 @@ template <class Trial>
   return t.options.judge.false_alarm / static_cast<double>(adequacy_looks * std::max<std::size_t>(1, laws));
 }
 
-/// The runs on moved inputs that stand behind a place, of the plan and of its formats.
-[[nodiscard]] double runs_behind(const place_cost& c);
-
-/// Draws more runs where a plan would be refused, and again while what decides is what they scatter by chance: a plan's first few
-/// runs may all lack a rounding that the others have. `first_place`: of each head, and the end of the last. `draw(head, look, its
-/// places)` doubles the runs of a head; false where there is no time for it.
-void close_places(double alpha, const std::vector<std::size_t>& first_place, std::span<place_cost> places,
-                  const std::function<bool(std::size_t, std::size_t, std::span<place_cost>)>& draw);
+/// Where more runs of a head come from. Heads are counted in the slice.
+struct more_runs {
+  std::span<const plan_variant> variants;
+  const plan_variant& alone;  ///< the formats alone
+  const referee_options& options;
+  /// The rms error in each place of a head, of one run on perturbed inputs of its own. Called from several threads.
+  std::function<std::vector<double>(std::size_t head, const plan_variant& v, std::uint64_t number)> errors;
+  std::function<double(std::size_t head)> seconds;  ///< of one run
+};
+/// Draws more runs of the heads where a plan would be refused, and again while the runs scatter too much to decide: the first few
+/// may all lack a rounding that the others have. A quarter of the time that judging may take is spent at most. `first_place`: of
+/// each head, and the end of the last.
+void draw_until_decided(const more_runs& from, double alpha, const std::vector<std::size_t>& first_place,
+                        std::span<place_cost> places);
 
 /// Adds what one place says to `out`: that the plan is inadequate, or, as the reason alone, that this is not known.
 void judge_place(const place_cost& c, double alpha, adequacy_report& out);

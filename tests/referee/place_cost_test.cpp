@@ -55,7 +55,7 @@ TEST(place_cost, of_runs_that_hardly_scatter_is_known) {
 
 TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
   const place_cost c = drawn_cost(35, 1, 4, 2);
-  ASSERT_TRUE(c.is_open(1e-6)) << c.ratio();
+  ASSERT_TRUE(c.is_undecided(1e-6)) << c.ratio();
   const adequacy_report out = judged(c);
   EXPECT_TRUE(out.adequate);
   EXPECT_THAT(out.reason, HasSubstr("scatter too much"));
