@@ -192,7 +192,7 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   // A final state says only that the end is inadequate.
   if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
-    out.reason = "its error in " + c.tensor + " is typically " + digits(ratio) +
+    out.reason = "the plan's error in " + c.tensor + " is typically " + digits(ratio) +
                  " times that of its formats alone (8 are allowed), but its " + std::to_string(c.runs.back().size()) +
                  " emulated runs scatter too much to be sure of it";
     out.stage = c.tensor;
