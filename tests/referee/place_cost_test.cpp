@@ -66,6 +66,29 @@ TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
   EXPECT_FALSE(judged(c, 1e-3).adequate);
 }
 
+TEST(place_cost, of_a_head_that_would_be_refused_is_drawn_again_and_of_no_other) {
+  const std::vector<plan_variant> variants(1);
+  const plan_variant alone;
+  referee_options options;
+  philox draw(9, 0xc057);
+  const auto errors = [&](std::size_t, const plan_variant& v, std::uint64_t) {
+    return std::vector<double>{(&v == &alone ? 1e-3 : 35e-3) * std::exp(draw.normal())};
+  };
+  options.threads = 1;
+  const auto after = [&](double seconds_of_a_run) {
+    std::vector<place_cost> places{drawn_cost(2, 0.1, 4, 3), drawn_cost(35, 1, 4, 2)};
+    const more_runs from{variants, alone, options, errors, [&](std::size_t) { return seconds_of_a_run; }};
+    draw_until_decided(from, 1e-6, {0, 1, 2}, places);
+    return places;
+  };
+  const std::vector<place_cost> drawn = after(0);
+  EXPECT_EQ(drawn[0].runs[1].size(), 4U);
+  EXPECT_EQ(drawn[1].runs[1].size(), 16U);  // doubled at each look, as it stays undecided
+  EXPECT_EQ(drawn[1].alone[1].size(), 12U);
+  EXPECT_EQ(drawn[1].runs[0].size(), 4U);       // roundings on the given inputs repeat
+  EXPECT_EQ(after(1e6)[1].runs[1].size(), 4U);  // no time
+}
+
 TEST(place_cost, beyond_what_is_allowed_is_claimed_of_a_plan_at_the_limit_no_more_often_than_declared) {
   constexpr double alpha = 0.01;
   constexpr std::size_t trials = 20000;
