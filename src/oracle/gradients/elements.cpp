@@ -222,7 +222,7 @@ class element_head {
     std::vector<row_sum<Field>> sums;
     std::vector<const typename kinds::name*> names;
   };
-  [[nodiscard]] running start(const vectors<Field>& wanted) const {
+  [[nodiscard, gnu::noinline]] running start(const vectors<Field>& wanted) const {
     const std::size_t n = wanted.sums.size();
     running out{certified_rows<Field>(field_, u_, keys_, n, std::vector<value>(keys_ * n, field_.zero())),
                 std::vector<row_sum<Field>>(n, row_sum<Field>(field_, cols_)),
@@ -230,7 +230,7 @@ class element_head {
     for (const auto& [name, sum] : wanted.sums) out.names.push_back(&name);
     return out;
   }
-  void enter(running& r, std::size_t slot) {
+  [[gnu::noinline]] void enter(running& r, std::size_t slot) {
     auto at = std::lower_bound(r.names.begin(), r.names.end(), slot,
                                [](const typename kinds::name* a, std::size_t b) { return std::get<0>(*a) < b; });
     for (; at != r.names.end() && std::get<0>(**at) == slot; ++at) {
@@ -243,7 +243,7 @@ class element_head {
       r.rows.start_column(static_cast<std::size_t>(at - r.names.begin()), x.data(), error * detail::radius_slack);
     }
   }
-  void finish(running& r, vectors<Field>& wanted) const {
+  [[gnu::noinline]] void finish(running& r, vectors<Field>& wanted) const {
     std::size_t n = 0;
     for (auto& [name, sum] : wanted.sums) sum = r.sums[n++].numbers();
   }

@@ -126,14 +126,16 @@ class head_tokens {
     return in_.scan;
   }
   const sequence<value>& of_row(std::size_t row) { return of_token(row / p_.num_householder); }
-  [[nodiscard]] const token_cotangents<Field>& with(std::size_t t) {
+  [[nodiscard, gnu::noinline]] const token_cotangents<Field>& with(std::size_t t) {
     load(t / block * block);
     if (!with_) with_ = cotangents_of(field_, p_, sequence_, h_, first_, count());
     return *with_;
   }
   [[nodiscard]] std::size_t count() const { return std::min(block, range_.tokens - first_); }
   void load(std::size_t first) {
-    if (loaded_ && first == first_) return;
+    if (!loaded_ || first != first_) make(first);
+  }
+  [[gnu::noinline]] void make(std::size_t first) {
     if (loaded_ && first < first_)
       passing_.back_to(first_);
     else

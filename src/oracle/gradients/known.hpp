@@ -147,7 +147,8 @@ void put_number(head_part& part, std::size_t i, const typename Field::value& x, 
   }
 }
 
-// The same text, compiled for wider vectors with all that it calls: contraction is off, so the bits are the same.
+// The same text, compiled for wider vectors with all that it calls but what is noinline: contraction is off, so the bits are the
+// same. What runs once a block of tokens is noinline: g++ takes minutes to inline all of it.
 #if DELTAPROOF_CHOOSES_VECTORS && defined(__GNUC__) && !defined(__clang__)
 template <class Job>
 [[gnu::target("avx2,fma"), gnu::flatten]] auto compiled_for_fused_vectors(const Job& job) {
