@@ -402,9 +402,9 @@ def emulate(
     """A result that a kernel conforming to the plan may give, rounded exactly as it declares, or one with a planted fault of
     `faults()`. gradients: with those of the problem's do and dfinal_state; then the fault may be one of the backward pass.
 
-    chunk: rows of k; None: 64 or the plan's first. variant: which of the arithmetics that the plan allows. noise_ulps: above
-    0, another build of the same kernel, which starts its sums at other terms, chosen by `seed`; above 1, each finished
-    sum is also changed by up to this many ulps.
+    chunk: rows of k; None: 64 if the plan covers it, else the plan's first. variant: which of the arithmetics that the plan
+    allows. noise_ulps: above 0, as another build of the same kernel may compute it: each sum starts at a random term, drawn
+    with `seed`; above 1, each finished sum is also changed by up to this many ulps.
     """
     if chunk is not None and chunk < 1:
         raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")

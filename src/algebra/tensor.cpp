@@ -233,7 +233,7 @@ std::string tensor::label() const { return name_.empty() ? "tensor" : "tensor '"
 void tensor::require_range(std::size_t offset, std::size_t count) const {
   if (offset > size_ || count > size_ - offset) {
     throw domain_error(label() + ": elements " + std::to_string(offset) + " .. " + std::to_string(offset) + " + " +
-                       std::to_string(count) + " are not all among its " + std::to_string(size_) + ", shape " +
+                       std::to_string(count) + " reach beyond its " + std::to_string(size_) + " elements, shape " +
                        shape_text(shape_));
   }
 }

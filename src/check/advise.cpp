@@ -250,7 +250,8 @@ advice advise(const problem& p, const advise_options& options) {
       out.head = h;
     }
   }
-  if (most < 0) throw domain_error("advise: the problem has no tokens, so nothing says what is adequate on it");
+  if (most < 0)
+    throw domain_error("advise: the problem has no tokens, so no choice can be judged on it; give at least one token");
   out.tokens = sequences[out.sequence].tokens;
   out.memory = most < 1 ? -1 / std::log(most) : std::numeric_limits<double>::infinity();
   const looked_at head(p, out.sequence, out.head);

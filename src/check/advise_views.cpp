@@ -63,7 +63,7 @@ std::string advice_text(const advice& found, const commands& command) {
     text += padded("searched", 13) + std::to_string(kind.grid) + " choices: " + std::to_string(kind.refused_by_bounds) +
             " refused by bounds, " + std::to_string(kind.emulated) + " emulated\n";
     text += padded("", 12) + padded("bytes", 11) + padded("mul-adds", 11) + padded("error", 12) + padded("T*", 8) +
-            "a token and head\n";
+            "choice (bytes and mul-adds: for each token and head)\n";
     text += row_of(kind.unchanged, found.tokens);
     for (const advised_choice* c : worth_showing(kind)) text += row_of(*c, found.tokens);
     if (best != nullptr) text += padded("check", 13) + command(kind, *best) + "\n";

@@ -133,15 +133,17 @@ std::string reason_for(const check_report& c) {
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous)
-      return "no element of " + t.name + " could be judged: the exact recurrence leaves the range of its formats first";
+      return "no element of " + t.name + " could be judged: at each of them the exact recurrence has " +
+             "already left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
-      return "the reference can neither bound nor call divergent " + std::to_string(t.errors.unknown) + " elements of " + t.name +
-             ": magnitudes beyond the range of fp64";
+      return "the reference leaves " + std::to_string(t.errors.unknown) + " elements of " + t.name +
+             " open: it has no error bound for them and cannot tell whether they diverge (magnitudes beyond the range of fp64)";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
-      return "the reference knows no digit of " + t.name + ": with radii of up to " + digits(t.errors.radius) +
-             " its relative error lies between " + digits(t.errors.rel_fro.lower) + " and " + digits(t.errors.rel_fro.upper);
+      return "the reference is too imprecise to measure " + t.name + ": with radii of up to " + digits(t.errors.radius) +
+             " the relative error of the result lies between " + digits(t.errors.rel_fro.lower) + " and " +
+             digits(t.errors.rel_fro.upper);
     }
     return decisive_bound(t);
   }
@@ -387,7 +389,7 @@ std::string remedy_for(const check_report& out, int max_bits) {
     if (out.conformance && out.conformance->conforms == verdict::undecided)
       return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
-                           : "the reference's radius is too wide at 1024 bits: loosen the bound or shorten the horizon";
+                           : "the reference's radius is too wide at 1024 bits: loosen the bound or use fewer tokens";
   }
   if (out.judged != verdict::vacuous) return "";
   if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)

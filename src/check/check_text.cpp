@@ -115,7 +115,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
       const stage_measurement& m = *plan.measured_stages->find(s.name);
       const bool within = s.judged == verdict::refuted && m.worst && m.worst->ratio <= 1;  // refuted by all its errors together
       text += (text.empty() ? "" : ", ") + s.name + " " + (m.worst ? detail::general(m.worst->ratio, 3) : "-") +
-              (within                           ? " BAD by its " + s.reason
+              (within                           ? " BAD (" + s.reason + ")"
                : s.judged == verdict::refuted   ? " BAD"
                : s.judged == verdict::undecided ? " undecided"
                                                 : "");
@@ -175,12 +175,12 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     const gradient_divergence& d = report.gradients_diverge.front();
     line("diverges", "backward, in " + std::to_string(report.gradients_diverge.size()) +
                          (report.gradients_diverge.size() == 1 ? " head" : " heads") +
-                         ": the exact state or its cotangent leaves fp32; of sequence " + std::to_string(d.sequence) + ", head " +
+                         ": the exact state or its cotangent leaves fp32; in sequence " + std::to_string(d.sequence) + ", head " +
                          std::to_string(d.value_head) +
                          (d.cotangents_from < d.states_until
-                              ? ", gradients are judged of tokens " + std::to_string(d.cotangents_from) + " to " +
+                              ? ", gradients are judged for tokens " + std::to_string(d.cotangents_from) + " to " +
                                     std::to_string(d.states_until - 1)
-                              : ", only dq is judged, of the first " + std::to_string(d.states_until) + " tokens"));
+                              : ", only dq is judged, for the first " + std::to_string(d.states_until) + " tokens"));
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   std::size_t names = 12;

@@ -106,10 +106,10 @@ std::string radius_because(const check_report& report) {
   std::string text = "Proved on paper: proofs/notes/oracle-radius.md.";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
     text +=
-        " Machine-checked of tier fp64, with underflow: the error of steps, decays and read-outs of rows in vectors "
-        "(float.tier_run.tier_output_radius). Not machine-checked: its lowered inputs, norms and factors, terms that are exact "
-        "and "
-        "add no error, the arithmetic of the radius itself, and heads that are run whole.";
+        " Machine-checked of tier fp64, with underflow: the error of steps, decays and read-outs, where value rows are run in "
+        "SIMD lanes (float.tier_run.tier_output_radius). Not machine-checked: the tier's lowered inputs, norms and factors, "
+        "terms that are exact and add no error, the arithmetic of the radius itself, and heads that may leave the range of their "
+        "formats, which are run entry by entry.";
   }
   if (any("mpfr"))
     text +=
@@ -121,8 +121,8 @@ std::string radius_because(const check_report& report) {
     text +=
         " Machine-checked of gradients: they are the derivative of the recurrence (algebra.adjoint.run_transposed), through the "
         "rule (algebra.gradient_chain.rule_run_transposed) and the normalisation (algebra.gradient_chain.norm_transposed); the "
-        "radius of cotangents, given norms and factors (float.cotangent_run.cotangent_radius); single lines of what is computed "
-        "from cotangents and states.";
+        "radius of cotangents, given norms and factors (float.cotangent_run.cotangent_radius); single lines of the derivation, "
+        "for what is computed from cotangents and states.";
   return text;
 }
 

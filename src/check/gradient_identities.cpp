@@ -357,8 +357,8 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
   require_valid(options.judge, options.threads);
   if (!p.has_cotangents())
     throw format_error(
-        "invariant gradients: the problem has neither do nor dfinal_state; give one of the two, what the backward pass was "
-        "given");
+        "invariant gradients: the problem has neither do nor dfinal_state; store do, dfinal_state or both, as the "
+        "backward pass was given them");
   if (r.gradients.empty())
     throw format_error("invariant gradients: the result has none of dq, dk, dv, dbeta, dg and dinitial_state; record one");
   gradient_identities out;

@@ -121,9 +121,9 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
     const auto p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       if (done[s] + p[s].tokens > w[s].tokens) {
-        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + " ends at token " +
-                          std::to_string(done[s] + p[s].tokens) + " of the parts together and has " +
-                          std::to_string(w[s].tokens) + " in " + whole.problem_path);
+        throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + ": the parts up to this one hold " +
+                          std::to_string(done[s] + p[s].tokens) + " tokens, and there are only " + std::to_string(w[s].tokens) +
+                          " in " + whole.problem_path + "; give each token in one part alone");
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]),
@@ -166,9 +166,10 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
     require_same_question(whole, parts[s]);
     const auto p = parts[s].given.sequences();
     if (p.size() != 1 || p[0].tokens != w[s].tokens) {
-      throw shape_error(parts[s].problem_path + ": " + std::to_string(p.size()) + " sequences, the first of " +
-                        std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens, where sequence " + std::to_string(s) + " of " +
-                        whole.problem_path + " has " + std::to_string(w[s].tokens) + "; a part is that sequence alone");
+      throw shape_error(parts[s].problem_path + ": holds " + std::to_string(p.size()) + " sequences, with " +
+                        std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens in the first; sequence " + std::to_string(s) +
+                        " of " + whole.problem_path + " has " + std::to_string(w[s].tokens) +
+                        " tokens; a part is that sequence alone");
     }
     require_same_state(whole, s, parts[s], 0);
     require_same_tokens(whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens);

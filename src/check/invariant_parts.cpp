@@ -235,8 +235,8 @@ void require_same_values(const recorded_run& part, const char* name, const std::
   if (first) {
     throw domain_error(part.problem_path + ": " + name + " is not the " + whose + ": " + std::to_string(differing) + " of " +
                        std::to_string(left.size()) + " entries differ, by up to " + detail::general(largest, 4) +
-                       "; the first at " + index_text(left, *first) + ", " + (given ? value_text(*given, *first) : "0 (absent)") +
-                       " after " + value_text(left, *first) + "; " + remedy);
+                       "; the first at " + index_text(left, *first) + ": " + (given ? value_text(*given, *first) : "0 (absent)") +
+                       " in place of " + value_text(left, *first) + "; " + remedy);
   }
   if (narrower)
     notes.push_back(part.problem_path + ": " + name + " is " + given->dtype() + ", the " + left.dtype() + " " + whose +

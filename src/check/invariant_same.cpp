@@ -101,9 +101,9 @@ std::string worse_in_part(const std::string& name, const recorded_run& whole, co
     if (!b.nonfinite && std::sqrt(b.error) <= limit) continue;
     return name + " of sequence " + std::to_string(m.sequence) + ", head " + std::to_string(head) + ", in " + part_name(m.part) +
            (b.nonfinite ? " is not finite where that of the whole is"
-                        : " is " + detail::general(std::sqrt(b.error / a.size), 3) + " off the exact one in " +
-                              "root mean square and that of the whole " + detail::general(std::sqrt(a.error / a.size), 3) +
-                              ": more than " + detail::general(most_times, 2) + " times");
+                        : " has a relative rms error of " + detail::general(std::sqrt(b.error / a.size), 3) + ", against " +
+                              detail::general(std::sqrt(a.error / a.size), 3) + " in the whole: more than " +
+                              detail::general(most_times, 2) + " times as much");
   }
   return {};
 }
@@ -121,7 +121,8 @@ void compare_repeats(const recorded_run& whole, std::span<const recorded_run> pa
     require_same_kernel(whole, part);
     const auto w = whole.given.sequences(), p = part.given.sequences();
     if (w != p)
-      throw shape_error(part.problem_path + ": other sequences than in " + whole.problem_path + "; repeat is one call again");
+      throw shape_error(part.problem_path + ": its sequences are not those of " + whole.problem_path +
+                        "; repeat compares two runs of one call: record both on the same inputs");
     for (std::size_t s = 0; s < w.size(); ++s) {
       require_same_state(whole, s, part, s);
       require_same_tokens(whole, flat_token(whole.given, w[s]), part, flat_token(part.given, p[s]), w[s].tokens);

@@ -128,7 +128,7 @@ void add_draft(const problem& p, const problem& other, std::size_t drafted, std:
     kept.push_back(accepted);
   }
   if (std::all_of(lengths.begin(), lengths.end(), [](std::size_t tokens) { return tokens < 4; }) || drafted == 0)
-    throw domain_error("gen: rollback needs a sequence of at least 4 tokens and at least one drafted token; raise --T");
+    throw domain_error("gen: rollback needs a sequence of at least 4 tokens (--T) and at least one drafted token (--drafted)");
   out.push_back({"draft", {}, gathered(draft, true)});
   set_call next{"rest", {}, gathered(rest, false)};
   next.after = "draft";
@@ -261,7 +261,8 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
       if (!call.is_object() || !call.contains(key) || !call[key].is_string())
         throw format_error(file.string() + ": call " + std::to_string(i + 1) + " has no " + key);
       const std::filesystem::path name = call[key].get<std::string>();
-      if (name != name.filename()) throw format_error(file.string() + ": " + in_quotes(name.string()) + " is not in the folder");
+      if (name != name.filename())
+        throw format_error(file.string() + ": " + in_quotes(name.string()) + " is a path; give the name of a file in the folder");
       if (!std::filesystem::exists(folder / name))
         throw format_error((folder / name).string() +
                            ": there is no such file; record every call of the set first "

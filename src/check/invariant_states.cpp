@@ -98,10 +98,10 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
     if ((kind != invariant_kind::rollback || last) && count != tokens) {
-      throw domain_error(
-          part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
-          std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
-          (last ? "the last part ends with the whole" : "if drafted tokens were rejected, use invariant rollback"));
+      throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
+                         std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
+                         (last ? "the last part must hold the remaining tokens of the whole, and no others"
+                               : "if drafted tokens were rejected, use invariant rollback"));
     }
     counts.push_back(count);
   }
@@ -219,8 +219,8 @@ std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<c
   for (std::size_t s = 0; s < sequences; ++s) {
     const std::size_t all = sequence_at(whole.given, s).tokens;
     if (done[s] == all) continue;
-    throw shape_error(parts.back().problem_path + ": ends at token " + std::to_string(done[s]) + " of the parts together" +
-                      of_sequence(whole.given, s) + " and " + whole.problem_path + " has " + std::to_string(all) +
+    throw shape_error(parts.back().problem_path + ": the parts together hold " + std::to_string(done[s]) + " tokens" +
+                      of_sequence(whole.given, s) + ", and " + whole.problem_path + " has " + std::to_string(all) +
                       "; give every part, in the order of time");
   }
   if (out.kind == invariant_kind::rollback && dropped == 0) {

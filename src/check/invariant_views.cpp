@@ -34,8 +34,8 @@ std::string_view asks(invariant_kind kind) {
       return "a sequence gives the same bits alone, at another index and beside other sequences, or is within the limits of the "
              "same reference";
     case invariant_kind::snapshot:
-      return "a state that was stored and restored is within the limits of the tokens before it, and so is everything computed "
-             "from it";
+      return "a state that was stored and restored is within the limits of the final state of the tokens before it, and "
+             "everything computed from it is within its limits";
     case invariant_kind::rollback:
       return "drafted tokens that were rejected leave no trace: the state after the accepted ones, and everything computed from "
              "it, is within the limits";

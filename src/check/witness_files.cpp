@@ -353,7 +353,7 @@ std::string to_text(const replayed& again) {
   const auto& of = again.recorded.of;
   if (!of) return text + to_text(again.report, again.identity);
   text += detail::padded("witness", 13) + "head " + std::to_string(of->head) + " of sequence " + std::to_string(of->sequence) +
-          " of the original, whose numbers these are; tokens count from the start of the sequence\n";
+          " of the original; sequences and heads are numbered as there, tokens from the start of the sequence\n";
   return text + to_text(renumbered(again.report, *of), again.identity);
 }
 

@@ -105,7 +105,8 @@ verb add_advise(CLI::App* command, common_options& common) {
       ->check(integer_within(1, 1000));
   command
       ->add_option("-o,--output", args->output,
-                   "Folder for the plans of the adequate choices, and of the refused ones next to them")
+                   "Folder for the plans of the adequate choices and, for each kind, of one refused choice "
+                   "that is cheaper than they are")
       ->type_name("DIR")
       ->check(not_empty());
   return [args, accuracy, &common] {

@@ -35,7 +35,8 @@ int run_suite_of(const check_arguments& args, const common_options& common) {
     throw format_error("check: --witness belongs to one result: deltaproof check PROBLEM RESULT --witness DIR");
   if (!args.limits.empty() || !args.reason.empty() || !args.plan.empty() || args.no_plan || args.judge.accuracy) {
     throw format_error("check: " + args.problem +
-                       " is a suite: plan, no_plan and accuracy stand with each case; it has no --max-error");
+                       " is a suite, which takes no --plan, --no-plan, --accuracy, --max-error or --because; write plan, no_plan "
+                       "and accuracy into its [[case]] tables");
   }
   suite_arguments suite;
   suite.file = args.problem;

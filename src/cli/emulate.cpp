@@ -115,7 +115,8 @@ verb add_emulate(CLI::App* command, common_options& common) {
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")
       ->type_name("PATH")
       ->check(not_empty());
-  command->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64, or the plan's first")
+  command
+      ->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64 if the plan covers it, else the plan's first")
       ->type_name("C")
       ->check(integer_within(1, 1 << 20));
   command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")
@@ -124,8 +125,8 @@ verb add_emulate(CLI::App* command, common_options& common) {
   command
       ->add_option(
           "--noise", args->noise,
-          "0: the plan's arithmetic as it is. Above 0: another build, whose sums start at other terms, drawn from --seed. Above "
-          "1: each sum is also off by up to this many ulps")
+          "0: the plan's arithmetic as it is. Above 0: as another build of the same kernel may compute it: each sum starts at a "
+          "random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--gradients", args->gradients, "Write the gradients of the problem's do and dfinal_state too");

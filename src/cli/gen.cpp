@@ -106,7 +106,9 @@ verb add_gen(CLI::App* command, common_options& common) {
   command->add_option("--dir", args->folder, "With --for: the folder to write, new or written by gen")
       ->type_name("DIR")
       ->check(not_empty());
-  command->add_option("--calls", args->calls, "With --for: calls of split, snapshot and cp, repetitions (default 3)")
+  command
+      ->add_option("--calls", args->calls,
+                   "With --for split, snapshot or cp: number of calls; with --for repeat: number of repetitions (default 3)")
       ->type_name("N")
       ->check(whole_number());
   command->add_option("--drafted", args->drafted, "With --for rollback: tokens that are drafted and not accepted (default 5)")
@@ -124,7 +126,7 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->add_option("--initial-state", args->initial_state,
                    "Distribution of the initial state (deltaproof list initial-state-laws)")
       ->type_name("INITIAL-STATE-LAW");
-  command->add_option("--law", args->law, "Parameters of the regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
+  command->add_option("--law", args->law, "Parameters of --regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
       ->type_name("LAW");
   command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());

@@ -24,8 +24,10 @@ In Python, where the kernel runs (recorder.py alone is enough):
     if __name__ == "__main__":             # repeat makes each call in a process of its own
         record_set(FOLDER, kernel)
 By hand: manifest.json lists the calls in their order. Run each on its `problem` and save its `result` (docs/exchange-format.md).
-Where a call has `tokens`, its problem is not there yet: take those tensors, add as initial_state what your server restores after
-the tokens `kept` of the call `after`, and save both as its `problem`. A call with path, chunk_size or flush_every asks for that.
+Where `tokens` of a call names a file, the file `problem` does not exist yet. Read the tensors of `tokens`. Add as initial_state
+what your server restores after the first `kept` tokens of each sequence of the call `after` (both in `state`). Save all of them
+as `problem`.
+Where a call states path, chunk_size or flush_every, run your kernel with that.
 
 deltaproof invariant )" +
          kind + " " + folder + "\n";

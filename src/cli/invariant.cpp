@@ -166,10 +166,11 @@ verb add_invariant(CLI::App* command, common_options& common) {
           "prefix: later tokens change nothing; split: calls that carry the state equal one call; pad: padding changes "
           "nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within the limits; "
           "path: so are the chunk and the recurrent path; repeat: the same call again gives the same bits; batch: a sequence at "
-          "another index or beside others is the same; snapshot: a stored and restored state is the state; rollback: drafted "
-          "tokens that were not accepted change nothing; flush: a decode kernel that replays a ring every L tokens is plain "
-          "decode; "
-          "cp: the ranks of a split sequence are one call; gradients: six equations that correct gradients of any kernel satisfy")
+          "another index or beside others is the same; snapshot: a state that was stored and restored gives what an "
+          "uninterrupted run gives; rollback: drafted tokens that were not accepted change nothing; flush: a decode kernel that "
+          "replays a ring every L tokens gives what plain decode gives; "
+          "cp: the ranks of a split sequence give what one call gives; gradients: six equations that correct gradients of any "
+          "kernel satisfy")
       ->required();
   run_files& files = common.files;
   files.reads(command->add_option("FILES,--whole", args->whole, "PROBLEM RESULT of the whole, or a folder that gen --for made")
@@ -182,13 +183,14 @@ verb add_invariant(CLI::App* command, common_options& common) {
                   ->type_name("FILE"));
   files.reads(command
                   ->add_option("--parts-dir", args->directory,
-                               "Folder of NAME.problem.safetensors and NAME.result.safetensors, taken by name")
+                               "Folder of the parts: NAME.problem.safetensors and NAME.result.safetensors for each, in the "
+                               "order of the names")
                   ->type_name("DIR"));
   files.reads_plan(
       command
           ->add_option("--plan", args->plans,
                        "The plan every result promises: a preset or a .toml file; repeatable where results take different paths "
-                       "(default: what their kernels list)")
+                       "(default: the presets that list their kernels)")
           ->type_name("PLAN")
           ->allow_extra_args(false));
   command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");

@@ -28,8 +28,8 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
   if (args.bits != 0 && args.round != "fp64") {
     throw format_error(
         "oracle: --bits " + std::to_string(args.bits) + " with --round " + args.round +
-        ": many bits are stored as a sum of fp64 numbers; leave one of the two out (the precision worked with rises " +
-        "by itself as far as a format needs, at most to --max-bits)");
+        ": many bits are stored as a sum of fp64 numbers; leave one of the two out (with --round alone, the working " +
+        "precision rises by itself as far as the format needs, at most to --max-bits)");
   }
   if (args.bits > static_cast<std::size_t>(args.max_bits)) {
     throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
@@ -47,8 +47,8 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
 /// What is in the file, in words: "correctly rounded to bf16".
 std::string words_for(const oracle_arguments& args) {
   if (args.bits == 0) return "correctly rounded to " + args.round;
-  return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers: " + std::to_string(parts_of(args.bits)) +
-         ", each the correctly rounded remainder";
+  return "to " + std::to_string(args.bits) + " bits, as sums of fp64 numbers (" + std::to_string(parts_of(args.bits)) +
+         " in each sum, each the correctly rounded remainder after those before it)";
 }
 
 /// Why elements stayed open: the precision that was allowed, the bits that were asked for, or where they lie.
@@ -67,8 +67,8 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
   std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
                      " state entries could not be rounded with certainty " + open_because(args) + "; ";
   text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
-                         : "they are NaN in the file from the first part on that is not certain, and its metadata lists them; "
-                           "fewer --bits leave fewer\n";
+                         : "in the file their first part that is not certain and all parts after it are NaN, and the metadata "
+                           "lists these elements; with a smaller --bits fewer elements stay undecided\n";
   return text;
 }
 
@@ -178,36 +178,43 @@ int run(const oracle_arguments& args, const common_options& common) {
 
 verb add_oracle(CLI::App* command, common_options& common) {
   command->footer(
-      "Precision rises by value row until every element is decided: fp64, double-double, fixed point with 128, 256, 512 and 1024 "
-      "bits, and exact\n"
-      "dyadic numbers (no gate or gates of 0 and -inf, no in-kernel normalisation, dyadic steps; at most 32768 bits a number).\n"
-      "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their unevaluated "
-      "sum, one\n"
-      "tensor for each 53 bits begun, each the correctly rounded remainder after those before it. It needs --round fp64 "
-      "alone;\n"
-      "what is not dyadic has about 950 bits at most.\n"
-      "Rows of which these know no digit are run entry by entry, with exponents of their own and 256, 1024 or, where numbers of "
-      "a row\n"
-      "spread further than that, up to 16384 bits.\n"
-      "What none decides is NaN in the file (of a sum: from the first undecided part on), counted and listed there.\n"
-      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| of what was rounded, with "
-      "--bits\n"
-      "on |exact - sum|; tier.o, elements by what decided them; undecided.o, their number; undecided.o.indices, all of them as "
-      "runs of\n"
-      "flat row-major indices, \"5,17-203\" (a list above 40 MB ends in \",...\": the NaN of the last part are all of them);\n"
-      "fallbacks.\n"
-      "--gradients: groups of heads in fp64, double-double and MPFR of up to 1024 bits, the few elements that are left by "
-      "themselves; exact\n"
-      "where nothing is rounded: dyadic numbers as above, of a whole group up to 2048 bits, of few elements 16384.\n"
-      "Memory: for each thread a head's state and a block of tokens, and one bit for each output of a head's blocks of 128 "
-      "tokens that\n"
-      "hold an undecided output. Outputs wait on disk beside FILE, as large as they are. Memory grows with T by two\n"
-      "numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and magnitudes beyond "
-      "that) or rows entry by entry.\n"
-      "--gradients: for each thread sqrt(T) tokens and a state for every so many. Memory grows with T where --bits is given, "
-      "where "
-      "MPFR runs a group of\n"
-      "heads, and where magnitudes leave the range of fp64: such a group is held whole.");
+      "Each value row (column v of a head's o and state) is computed with more and more precision until all its "
+      "elements are decided:\n"
+      "fp64, double-double, fixed point with 128, 256, 512 and 1024 bits, and exact dyadic numbers (only without gates "
+      "or with gates of 0\n"
+      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). A row of which "
+      "these tiers know no digit\n"
+      "runs again in MPFR, where each number has its own exponent: with 256 bits, with 1024, and with up to 16384 "
+      "where its numbers are\n"
+      "spread further than that.\n"
+      "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their "
+      "unevaluated sum. N bits need\n"
+      "N / 53 tensors, rounded up; each is the correctly rounded remainder after those before it. --bits works with "
+      "--round fp64 only;\n"
+      "numbers that are not dyadic are known to about 950 bits at most.\n"
+      "An element that no tier decides is NaN in the file (in a sum: the first undecided part and all parts after it).\n"
+      "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| before rounding "
+      "(with --bits on\n"
+      "|exact - sum|); tier.o, how many elements each tier decided; undecided.o, how many elements are undecided; "
+      "undecided.o.indices, their\n"
+      "flat row-major indices as runs, \"5,17-203\" (a list above 40 MB is cut and ends in \",...\": the NaN of the "
+      "last part mark all of them);\n"
+      "fallbacks, how often a tier had to do something again or in a slower way.\n"
+      "--gradients: each group of heads that share q and k runs in fp64, double-double and MPFR of up to 1024 bits. "
+      "Where only few elements\n"
+      "are still undecided, these run alone. A run is exact where nothing is rounded: dyadic numbers as above, of up "
+      "to 2048 bits for a\n"
+      "whole group, of up to 16384 for few elements.\n"
+      "Memory: for each thread the state of a head and a block of tokens, and one bit for each output in those blocks "
+      "of 128 tokens of a\n"
+      "head that hold an undecided output. Outputs wait in a temporary file beside FILE, as large as they are. Memory "
+      "grows with T:\n"
+      "by two numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and "
+      "magnitudes out of the\n"
+      "range of fp64 or double-double) or rows run in MPFR.\n"
+      "Memory of --gradients: for each thread about sqrt(T) tokens, and one state for every sqrt(T) tokens. It grows "
+      "with T where --bits is\n"
+      "given, where MPFR runs a group of heads, and where magnitudes leave the range of fp64: such a group is held whole.");
   const auto args = std::make_shared<oracle_arguments>();
   common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
   common.files.writes(

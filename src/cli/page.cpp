@@ -183,7 +183,7 @@ std::string headlines_html(const std::vector<ledger_row>& ledger) {
     out += "<li><p><span class=\"kind v-" + row.verdict + "\">" + spaced(row.verdict) + "</span><em>" + line(row.statement) +
            "</em></p><p class=\"soft\">" + line(row.conditions) + " <a href=\"#ledger\">" + escaped(row.id) + "</a></p></li>\n";
   }
-  return out.empty() ? out : "<h2>Said, and tried</h2>\n<ul class=\"findings\">\n" + out + "</ul>\n<h2>Answers</h2>\n";
+  return out.empty() ? out : "<h2>Claims to read first</h2>\n<ul class=\"findings\">\n" + out + "</ul>\n<h2>Answers</h2>\n";
 }
 
 std::string ledger_html(const std::vector<ledger_row>& ledger) {

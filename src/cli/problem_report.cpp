@@ -64,7 +64,8 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
   add_judging_options(command, args.judge, "With PROBLEM: ");
   command
       .add_option("--chunk", args.chunk,
-                  "With PROBLEM: rows of a chunk for what an inverse forms (default: the result's, else 64)")
+                  "With PROBLEM: chunk length for the intermediates of the inverse (default: the chunk_size of the first "
+                  "RESULT that states one, else 64)")
       ->type_name("C")
       ->check(integer_within(1, 1024));
 }

@@ -143,7 +143,8 @@ sweep_outcome run_watched(const campaign& c, const sweep_folder& folder, sweep_o
 std::string text_of(const sweep_outcome& o, const campaign& c, const std::string& folder) {
   std::string out;
   for (const sweep_task& t : o.lost)
-    out += "lost " + t.line + ": its process ended " + std::to_string(most_tries) + " times; " + command_of(c, t) + "\n";
+    out += "lost " + t.line + ": its process ended without a result " + std::to_string(most_tries) +
+           " times; to run it alone: " + command_of(c, t) + "\n";
   out += folder + ": " + std::to_string(o.tasks) + (o.tasks == 1 ? " task, " : " tasks, ") + std::to_string(o.before) +
          " done before, " + std::to_string(o.ran) + " run";
   const auto add = [&out](std::uint64_t n, const char* what) {

@@ -63,7 +63,7 @@ inline constexpr auto verb_table = std::to_array<verb_row>({
     {"inverse", "Say whether an algorithm for (I + L)^-1 is safe for given keys, beta and formats (exit code 0 safe, 1 unsafe)",
      "there is no verdict then", add_inverse},
     {"sweep",
-     "Run the tasks of a campaign, on this machine or one part of them, and keep each result in a folder; what is there is not "
+     "Run all tasks of a campaign, or one part of them, and keep each result in a folder; a task whose result is there is not "
      "run again",
      "what is finished is kept, and the same command runs the rest", add_sweep},
     {"merge",

@@ -189,7 +189,7 @@ fault_table gate_gradient_faults() {
        backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
       {"dg-diagonal-in-blocks",
        "dg_local",
-       "the gates of a diagonal block are products on e^{G-M} and e^{M-G} in tf32, whose terms i = j cancel in part",
+       "in a diagonal block e^{G_i - G_j} is formed as e^{G_i - M} e^{M - G_j} in tf32; the terms i = j cancel only in part",
        paths::chunk,
        gated_by_channel,
        backward_arithmetic([](backward_variant& b, const head_input&) {

@@ -38,7 +38,7 @@ fault_table head_gradient_faults() {
        {"dq", "dk", "dv", "dbeta"}},
       {"db-divided",
        "dbeta",
-       "dbeta is that of beta v and beta k, divided by beta + 1e-10",
+       "dbeta is multiplied by beta, then divided by beta + 1e-10",
        paths::both,
        always,
        backward_arithmetic([](backward_variant& b, const head_input&) { b.dbeta_form = step_gradient::divide; }),

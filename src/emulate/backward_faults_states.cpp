@@ -169,7 +169,7 @@ fault_table token_gradient_faults() {
        {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"dh0-of-second-token",
        "dinitial_state",
-       "the first token is not passed on the way to the initial state",
+       "dinitial_state lacks the backward step through the first token",
        path,
        with_initial_state,
        {nullptr,

@@ -228,13 +228,14 @@ fault_table gates_on_states() {
                               append_row(s.now, [&](std::size_t ch) { return s.now.G(row, ch); });
                             })})},
       {"gate-end-of-padding", "final_state",
-       "a partial last chunk takes the sum of gates at row C - 1, padding: e^0; strong gates make it infinite", paths::chunk,
+       "a partial last chunk reads its last G from the padding at row C - 1, which is 0; strong gates make the state infinite",
+       paths::chunk,
        hooks(gated, {before(step_kind::update,
                             []<class Real>(site<Real>& s) {
                               if (s.now.rows < s.now.full_rows && s.now.G.cols() > 0)
                                 append_row(s.now, [](std::size_t) { return Real(0); });
                             })})},
-      {"gate-of-neighbouring-column", "h", "state and keys decay by the gate of the next channel where they are written",
+      {"gate-of-neighbouring-column", "h", "in the update of the state, S and k decay by the gate of the next channel",
        paths::both,
        hooks(gated_by_channel, {before(step_kind::update, [](auto& s) { rotate_columns(s.now.G); }),
                                 after(step_kind::load,

@@ -66,7 +66,7 @@ void shift_in(matrix<double>& m, const matrix<double>& ahead) {
 
 fault_table head_faults() {
   return {
-      {"heads-grouped-modulo", "inputs", "value head i reads key head i mod H for i / (HV/H)", paths::both,
+      {"heads-grouped-modulo", "inputs", "value head i reads key head i mod H, not i / (HV/H)", paths::both,
        reads(grouped_heads,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant&, head_input& in) {
                const head_input other = take_head(p, s, reader_of(p, head % p.key_heads()));

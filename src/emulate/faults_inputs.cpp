@@ -90,14 +90,14 @@ fault_table norms() {
                                                      s.plan.l2norm_epsilon);
                                   });
                                 })})},
-      {"l2norm-max-for-sum", "inputs", "q and k are divided by max(|x|, 1e-6) for sqrt(sum x^2 + 1e-6)", paths::both,
+      {"l2norm-max-for-sum", "inputs", "q and k are divided by max(|x|, 1e-6), not by sqrt(sum x^2 + 1e-6)", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
                                     return std::max(std::sqrt(sum_of_squares(row)), s.plan.l2norm_epsilon);
                                   });
                                 })})},
-      {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by |x| + 1e-6 for sqrt(sum x^2 + 1e-6)", paths::both,
+      {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by |x| + 1e-6, not by sqrt(sum x^2 + 1e-6)", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
@@ -226,7 +226,7 @@ fault_table scales_and_layouts() {
                                          for (std::size_t j = 0; j < V; ++j) s.all.v(i, j) = given(i, j % 2 * half + j / 2);
                                        }
                                      })})},
-      {"layout-initial-state-transposed", "h", "the initial state is read as (V, K); while K = V only its values show it",
+      {"layout-initial-state-transposed", "h", "the initial state is read as (V, K); if K = V, the shape does not show it",
        paths::both, hooks(oblong_state_given, {after(step_kind::load, [](auto& s) { transpose_layout(s.now.state); })})},
       {"initial-state-ignored", "h", "sequences of more than one token start from a state of zeros", paths::both,
        hooks(state_of_longer_sequence, {after(step_kind::load,

@@ -202,7 +202,8 @@ fault_table steps_and_roundings() {
                for (std::size_t row = x.t * x.n; row < (x.t + 1) * x.n; ++row) x.write(row, x.correction(start, row));
                x.read();
              })},
-      {"token-cancels-in-x", "o", "v - k^T S is taken of both rounded to the format of q", paths::recurrent,
+      {"token-cancels-in-x", "o", "v - k^T S is formed in the format of q: k^T S and the difference are rounded to it",
+       paths::recurrent,
        token(always,
              [](auto& x) {
                x.decay();

@@ -16,7 +16,7 @@ void write_nothing(chunk_state<Real>& c) {
 
 fault_table corrections() {
   return {
-      {"h-of-previous-chunk", "h", "a chunk corrects and reads with the state before the chunk before", paths::chunk,
+      {"h-of-previous-chunk", "h", "a chunk uses the h of the previous chunk for v_new and o", paths::chunk,
        hooks(always, {before(step_kind::v_new,
                              [](auto& s) {
                                if (s.before) s.now.state = s.before->h;
@@ -140,7 +140,7 @@ fault_table rows_of_updates() {
 fault_table ends() {
   return {
       {"layout-final-state-transposed", "final_state",
-       "the final state is written as (V, K); while K = V only its values show it", paths::both,
+       "the final state is written as (V, K); if K = V, the shape does not show it", paths::both,
        hooks(oblong, {after(step_kind::finish, [](auto& s) { transpose_layout(s.now.state); })})},
       {"final-state-rounded-to-x", "final_state", "the final state is rounded to the format of q", paths::both,
        hooks(always, {after(step_kind::finish, [](auto& s) { narrow_all(s.now.state, {s.in.x, false}); })})},

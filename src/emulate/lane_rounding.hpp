@@ -50,7 +50,7 @@ struct rounding {
     if (to.precision < 2 || dropped < 2 || to.emin < own.emin || to.emax + dropped + 1 > own.emax) {
       throw format_error("no rounding from " + std::string(name_of(own)) + " to a format of " + std::to_string(to.precision) +
                          " bits with exponents " + std::to_string(to.emin) + " to " + std::to_string(to.emax) +
-                         "; take a format of the table");
+                         "; take a format that `deltaproof list formats` names");
     }
     how = method::magic;
     lowest = static_cast<Real>(detail::power_of_two(to.emin));

@@ -23,7 +23,8 @@ std::string text_of(const format& f) {
 
 void require_core(const sum_rule& rule) {
   const auto refuse = [](const std::string& what) { throw format_error("multiply, order tensor-core: " + what); };
-  if (rule.accumulate != fp32) refuse("accumulate is " + text_of(rule.accumulate) + "; the model ends each block in fp32");
+  if (rule.accumulate != fp32)
+    refuse("accumulate is " + text_of(rule.accumulate) + "; the model keeps the sum after each block in fp32; give fp32");
   if (rule.operand.precision > 12) {
     refuse("operands are " + text_of(rule.operand) + "; their products must be exact in fp32, so give at most 12 bits");
   }

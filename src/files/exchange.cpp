@@ -250,7 +250,8 @@ stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t 
       if (name == "dq_hat") return {p.q.shape(), "that of q"};
       if (name == "dk_hat") return {p.k.shape(), "that of k"};
   }
-  throw domain_error("shape_of_stage: " + std::string(name) + " has the shape of what it is the gradient of");
+  throw domain_error("shape_of_stage: " + std::string(name) + " is a gradient; take the shape of the problem's tensor " +
+                     std::string(name.substr(1)));
 }
 
 std::string part_name(std::string_view name, std::size_t c) {
@@ -409,12 +410,12 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   r.problem_sha256 = keys.text("problem_sha256");
   r.chunk_size = detail::chunk_size_of(file, keys, notes);
   if (!keys.take("problem_sha256")) {
-    notes.push_back(where + ": metadata problem_sha256 is absent; that it answers this problem is taken on trust");
+    notes.push_back(where + ": metadata problem_sha256 is absent; whether this result belongs to this problem is not checked");
   } else if (r.problem_sha256 != problem_sha256) {
     keys.fail("problem_sha256", "is " + in_quotes(r.problem_sha256) + " and the problem file's is " +
                                     std::string(problem_sha256) + "; this is a result of another problem");
   }
-  if (!r.path) notes.push_back(where + ": metadata path is absent; chunk or token recurrence is not known");
+  if (!r.path) notes.push_back(where + ": metadata path is absent; chunk is taken if there is a chunk_size, else recurrent");
   if (r.path == path_kind::chunk && !r.chunk_size) {
     notes.push_back(where + ": metadata chunk_size is absent on the chunk path; where its chunks begin is not known");
   }

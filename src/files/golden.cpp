@@ -70,7 +70,7 @@ namespace detail {
 question question_of(const golden_request& asked) {
   if (asked.bits != 0 && !(asked.round == fp64)) {
     throw format_error(std::to_string(asked.bits) + " bits in " + std::string(name_of(asked.round)) +
-                       ": a sum of many bits is one of fp64 numbers; ask for the bits or for the format");
+                       ": a number of bits is stored as a sum of fp64 numbers; ask for bits or for a format, not for both");
   }
   question ask;
   ask.round_output = ask.round_state = asked.round;

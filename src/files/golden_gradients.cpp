@@ -168,7 +168,7 @@ class waiting_gradients {
 golden_gradients run(const problem& p, const golden_request& asked, waiting_gradients& waiting,
                      const std::filesystem::path* beside) {
   if (asked.bits != 0 && !(asked.round == fp64))
-    throw format_error("make_golden_gradients: bits of fp64 sums with another format");
+    throw format_error("make_golden_gradients: bits are stored as a sum of fp64 numbers; ask for bits or for a format");
   question q;
   q.round_output = q.round_state = asked.round;
   if (asked.bits != 0) q.relative_radius = std::ldexp(1.0, -static_cast<int>(53 * parts_of(asked.bits)) - 8);

@@ -37,10 +37,10 @@ sequence_range range_of(const problem& p, const head_slice& at) {
   const auto sequences = p.sequences();
   if (at.sequence >= sequences.size() || at.value_head >= p.value_heads() || at.tokens > sequences[at.sequence].tokens) {
     throw shape_error("slice: sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.value_head) + ", " +
-                      std::to_string(at.tokens) + " tokens of a problem with " + std::to_string(sequences.size()) +
+                      std::to_string(at.tokens) + " tokens were asked for; the problem has " + std::to_string(sequences.size()) +
                       " sequences and " + std::to_string(p.value_heads()) + " heads" +
                       (at.sequence < sequences.size()
-                           ? ", that sequence of " + std::to_string(sequences[at.sequence].tokens) + " tokens"
+                           ? ", and this sequence has " + std::to_string(sequences[at.sequence].tokens) + " tokens"
                            : ""));
   }
   return sequences[at.sequence];

@@ -38,7 +38,7 @@ constexpr std::array<beta_law, 9> beta_table{{
     {{"saturated", "2 sigmoid(8 + N(0,1)), which rounds to 2 in 16-bit formats"}, [](draft& d) { sigmoid_steps<2>(d, 8); }},
     {{"logit", "N(0,1), and the kernel applies sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::sigmoid); }},
     {{"two-logit", "N(0,1), and the kernel applies 2 sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::two_sigmoid); }},
-    {{"regime", "as the task of the regime sets them (mqar, mad-copy, regbench, exact)"}, nullptr},
+    {{"regime", "beta as the task of the regime sets it (mqar, mad-copy, regbench, exact)"}, nullptr},
 }};
 
 // g = -A softplus(N + dt_bias) with A in (0, 16) for each head and dt in [0.001, 0.1], as gated DeltaNet models start.
@@ -71,7 +71,7 @@ void random_gates(draft& d, Law law) {
 
 constexpr std::array<gate_law, 11> gate_table{{
     {{"none", "no tensor g"}, [](draft&) {}},
-    {{"zero", "g = 0 exactly: no decay, through all the code of the decay"},
+    {{"zero", "g = 0 exactly: no decay, but the kernel's code for the decay runs"},
      [](draft& d) { d.fill_gate([](std::size_t, std::size_t, std::size_t) { return 0.0; }); }},
     {{"typical", "log sigmoid(N(0,1)) / 16: a memory of about 20 tokens"},
      [](draft& d) { random_gates(d, [](philox& r, elementary& m) { return m.log_sigmoid(r.normal()) / 16; }); }},

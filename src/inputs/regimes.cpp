@@ -89,7 +89,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = collinear_keys,
      .beta = "near-one"},
     {.info = {"elu1", "keys elu(x) + 1, normalised: all entries positive",
-              "a positive feature map correlates keys: inverses that pass on random signs lose digits", unit, 0.55, 0.8},
+              "a positive feature map correlates keys: inverses that are accurate on random signs lose digits", unit, 0.55, 0.8},
      .keys = elu1_keys},
     {.info = {"silu", "keys silu(x), normalised", "the mild correlation that keys of trained models have", unit, 0.05, 0.25},
      .keys = silu_keys},
@@ -123,8 +123,8 @@ constexpr auto regime_table = std::to_array<regime>({
               unit, -0.05, 0.05},
      .beta = "saturated"},
     {.info = {"tiny-keys", "rows of norm 0, 1e-4, 1e-3, 1e-2 and 1, normalised by the kernel",
-              "tells x / sqrt(sum + eps) from x / max(norm, eps), a mean from a sum, and a flag that is ignored", not_unit, -0.2,
-              0.2},
+              "tells x / sqrt(sum + eps) from x / max(norm, eps) and a mean from a sum, and shows a flag that is ignored",
+              not_unit, -0.2, 0.2},
      .keys = tiny_keys},
     {.info = {"huge-keys", "|k|^2 from 1 to 1024, unnormalised, exact rule",
               "beta |k|^2 is far beyond 2: shows a gain that cancels, squares that overflow, and a rule that is ignored",
@@ -302,7 +302,7 @@ void require_shape(const generation& w) {
       throw domain_error("cu-seqlens must rise from 0 to T = " + std::to_string(*w.tokens) + " without decreasing");
     }
     if (*w.batch != 1) {
-      throw shape_error("cu-seqlens packs all sequences into one batch, and B = " + std::to_string(*w.batch));
+      throw shape_error("cu-seqlens packs all sequences into one batch; B must be 1, not " + std::to_string(*w.batch));
     }
   }
   const std::size_t widest = std::max(*w.key_dim, *w.value_dim);

@@ -126,7 +126,7 @@ void require_possible(const inverse_plan& plan) {
     }
     throw format_error("inverse: operands in " + std::string(name_of(plan.operand)) + " with merges in " +
                        std::string(name_of(merge_of(plan))) + " accumulated in " + std::string(name_of(plan.accumulate)) +
-                       " cannot be tried; there are " + pairs + ", and merges in the format of the operands");
+                       " cannot be tried; take merges in the format of the operands, or " + pairs);
   }
 }
 

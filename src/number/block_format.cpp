@@ -312,7 +312,7 @@ void block_store<Real>::operator()(std::span<Real> x, std::size_t rows, std::siz
                                    std::vector<Real>* scales) {
   if (x.size() != rows * cols || (!residual_.empty() && residual_.size() != x.size())) {
     throw shape_error("block_store: " + std::to_string(x.size()) + " numbers for a matrix of " + std::to_string(rows) + " x " +
-                      std::to_string(cols) + "; a store takes matrices of one shape");
+                      std::to_string(cols) + "; give rows x columns numbers, as many at every call");
   }
   const bool feeds_back = rounding_ == block_rounding::error_feedback;
   if (feeds_back) {

@@ -281,8 +281,10 @@ std::optional<precondition> inspect_gate_sums(const problem& p) {
   if (std::isinf(by_sums))
     return std::move(t).says(remark::warning,
                              chunked + "makes NaN after a decay of 0, where the sums are -inf; the recurrence does not");
-  return std::move(t).says(remark::warning, chunked + "(|G| to " + text(largest) + " in 64 tokens) loses up to " + text(by_sums) +
-                                                " units of roundoff of a weight between neighbours, the recurrence " +
+  return std::move(t).says(remark::warning, chunked + "(|G| to " + text(largest) + " in 64 tokens) errs by up to " +
+                                                text(by_sums) +
+                                                " unit roundoffs in the decay between neighbouring rows, "
+                                                "the recurrence by up to " +
                                                 text(by_products));
 }
 

@@ -245,7 +245,7 @@ void validate_raw(const problem& p, const raw_gate& raw, const place& in) {
   }
   if (raw.activation == gate_kind::bounded && !(std::isfinite(raw.lower_bound) && raw.lower_bound < 0)) {
     throw domain_error(std::string(in.where) + ": gate_lower_bound is " + shortest(raw.lower_bound) +
-                       "; give the log decay, below 0, that gate_activation bounded does not fall below");
+                       "; with gate_activation = bounded it is the least log decay, a finite number below 0");
   }
   if (p.has_cotangents()) {
     throw domain_error(

@@ -93,7 +93,9 @@ std::vector<const plan*> plans_for_kernel(std::string_view kernel, const problem
 }
 
 void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t chunk) {
-  if (path == path_kind::chunk && chunk == 0) throw format_error("plan " + plan.name + ": the chunk length is not known");
+  if (path == path_kind::chunk && chunk == 0) {
+    throw format_error("plan " + plan.name + ": the chunk length is not known; state it (chunk_size in a result's metadata)");
+  }
   const std::string why = misfit(plan, p, path, chunk);
   if (!why.empty()) throw format_error("plan " + plan.name + " does not fit: " + why);
 }

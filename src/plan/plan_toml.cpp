@@ -133,7 +133,7 @@ class reader {
   void list(const toml::node& node, const std::string& name, const Read& read) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return read(node);
-    if (array->empty()) fail(name, node, "is empty; a list says which of its values a kernel may take");
+    if (array->empty()) fail(name, node, "is empty; give at least one value that a kernel may use");
     if (array->size() > longest_list) {
       fail(name, node, "has " + std::to_string(array->size()) + " entries; a list has at most " + std::to_string(longest_list));
     }
@@ -376,7 +376,7 @@ class reader {
   void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, bool any, const std::string& name) const {
     for (const T& value : condition) {
       if (any || std::find(all.begin(), all.end(), value) != all.end()) continue;
-      fail("[[when]] " + name + " can never hold: it is not among those of the plan");
+      fail("[[when]] " + name + " can never hold: it has a value that " + name + " of the plan lacks");
     }
   }
 
@@ -448,7 +448,7 @@ class reader {
       fail("[inverse] association has no effect, so it may not be stated: " + reason(needed::merges));
     }
     if (uses(sum_order::tensor_core)) {
-      if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated, and [A] order is tensor-core");
+      if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
       if (!p.hardware.truncation)
         fail("[hardware] truncation = false: [A] order = \"tensor-core\" truncates; take another order");
     }

@@ -101,7 +101,7 @@ std::string word_of(const key&, write_decay decay) {
   return "update with the decay on " + std::string(detail::name_in(write_decay_names, decay));
 }
 std::string word_of(const key&, read_decay decay) {
-  return decay == read_decay::q ? "q with its decay narrowed" : "decay on the product q h";
+  return decay == read_decay::q ? "decay on q, before q is rounded" : "decay on the product q h";
 }
 std::string word_of(const key&, gate_form form) { return "gate " + std::string(detail::name_in(gate_form_names, form)); }
 std::string word_of(const key&, sum_order order) { return "order " + std::string(detail::name_in(sum_order_names, order)); }

@@ -153,7 +153,7 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
   if (bound.largest <= most) return;
   out.ranges.push_back(
       {"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
-       "proved through |A| for the first 16 chunks of the heads emulated, an intermediate of the inverse may reach " +
+       "by a proved bound from |A| over the first 16 chunks of each emulated head, an intermediate of the inverse may reach " +
            digits(bound.largest) + "; " + std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
 }
 
@@ -217,9 +217,9 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
   }
   if (total > 64) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
-                          "the sum of log decays grows to " + digits(total) +
-                              " in one step: every later ratio in that chunk is off by about " +
-                              digits(total * unit_roundoff(v.cumsum)) + ", which the limit allows for"});
+                          "one log decay has magnitude " + digits(total) +
+                              ": every e^{G_i - G_j} of later rows of its chunk is off by about " +
+                              digits(total * unit_roundoff(v.cumsum)) + ", which the error limits allow for"});
   }
   const auto observed = [&](formed what, const format& in) {
     const double reached = runs.range[static_cast<std::size_t>(what)];

@@ -25,14 +25,14 @@ double false_alarm::each() const {
   if (!(family > 0 && family <= 0.1)) {
     throw domain_error("false_alarm: a family probability of " + detail::general(family, 6) + "; give one in (0, 0.1]");
   }
-  if (statistics == 0) throw domain_error("false_alarm: no statistics; count every one the check tests");
+  if (statistics == 0) throw domain_error("false_alarm: statistics is 0; give the number of statistics that the check tests");
   return family / static_cast<double>(statistics);
 }
 
 std::size_t runs_needed(std::size_t keys, std::size_t variants) {
   if (keys == 0 || variants == 0) {
-    throw domain_error("runs_needed: " + std::to_string(keys) + " keys of " + std::to_string(variants) +
-                       " variants; at least one of each must be run more than once");
+    throw domain_error("runs_needed: " + std::to_string(keys) + " keys (head and bucket pairs that are run more than once) and " +
+                       std::to_string(variants) + " variants; give at least 1 of each");
   }
   const auto ceiling = [](std::size_t a, std::size_t b) { return (a + b - 1) / b; };
   return 1 + std::max(ceiling(wide_pool_degrees, keys * variants), ceiling(near_pool_degrees, variants));
@@ -125,9 +125,8 @@ void require_valid(const statistic& s) {
   }
   require_runs(s.samples, "thresholds", key_text(s));
   if (s.independent == 0 || s.wide_degrees == 0) {
-    throw domain_error(
-        "thresholds: " + std::string(s.independent == 0 ? "no variant with runs of its own" : "a pool of no degrees") + " for " +
-        key_text(s) + "; give at least 1");
+    throw domain_error("thresholds: " + std::string(s.independent == 0 ? "independent" : "wide_degrees") + " is 0 for " +
+                       key_text(s) + "; give at least 1");
   }
   for (const auto& runs : s.samples) {
     for (const double x : runs) {
@@ -250,7 +249,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const widest_reach& widest = found.widest;
     t.pooled = std::min(t.pooled, found.pooled);
     if (widest.from == nullptr) {
-      threshold none = no_budget(s, alpha, v, "no key of this tensor was run twice above its floor");
+      threshold none = no_budget(s, alpha, v, "no head and bucket of this tensor has two runs of one variant above its floor");
       none.enough = false;
       return none;
     }
@@ -401,18 +400,22 @@ std::string budget_argument(const false_alarm& alarm) {
          "does not fix the order of sums, and sums make the error, the error may be " +
          general(open_order, 3) +
          " times as large.\n"
-         "Assumed: the log of an rms error has no heavier right tail than the normal distribution, the log of a max error than "
-         "the\n"
-         "Gumbel distribution, or either than the Gamma distribution with the skewness that the runs show and three standard "
-         "errors of it.\n"
+         "Assumed: the right tail of the log of an rms error is no heavier than that of the normal distribution, and for a max "
+         "error no\n"
+         "heavier than that of the Gumbel distribution. Where the Gamma distribution with the skewness of the runs plus three "
+         "standard\n"
+         "errors has a heavier right tail, the tail may be as heavy as that.\n"
          "Assumed: an error that is small beside the truth is a sum of the effects of many independent roundings, with no "
          "heavier "
          "tails than\n"
          "those of normal roundings, on the linear scale.\n"
-         "Assumed: a head and bucket is no noisier than its runs show (its neighbours' too, until there are " +
-         std::to_string(near_pool_degrees) + " degrees of\nfreedom; again until there are " + std::to_string(wide_pool_degrees) +
-         "; the larger limit counts), times the noise of the variant; a head run once is no\n"
-         "noisier than the noisiest head that was run more often.\n"
+         "Assumed: a head and bucket is no noisier than its runs show, times the noise of the variant. Neighbouring buckets are "
+         "added until\n"
+         "there are " +
+         std::to_string(near_pool_degrees) + " degrees of freedom. A second limit is made with " +
+         std::to_string(wide_pool_degrees) +
+         " degrees, of all heads if the head has too few, and the larger limit\n"
+         "counts. A head run once is no noisier than the noisiest head that was run more often.\n"
          "Assumed: biases of stages and cosines of the error with planted faults are normal.\n"
          "Assumed: what is at or below its floor in every run is so always.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";

@@ -134,7 +134,7 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     }
     const std::lock_guard guard(lock);
     const double all = static_cast<double>(2 * V * per_variant);
-    if (t.options.progress) t.options.progress("runs beside the planted faults", static_cast<double>(++done) / all);
+    if (t.options.progress) t.options.progress("runs without planted faults", static_cast<double>(++done) / all);
   });
   for (tensor_errors& x : out.parts) x.sum_up();
   if (t.options.memory) {

@@ -79,8 +79,8 @@ void require_valid(const judging& judge, unsigned threads) {
   for (const tensor_bound& b : judge.bounds) {
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
     if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state" && !gradient)
-      throw format_error("check: a bound on " + in_quotes(b.tensor) +
-                         "; it is on o, on final_state, on a gradient, or on all where it names none");
+      throw format_error("check: a bound names the tensor " + in_quotes(b.tensor) +
+                         "; name o, final_state or a gradient, or no tensor for a bound on all of them");
     if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
       refuse("a bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6),
              "a finite number >= 0");

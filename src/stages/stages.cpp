@@ -52,7 +52,7 @@ void require_alternatives(std::string_view stage, const stage_roundings& r) {
 void require_sound(const problem& p, const stage_roundings& r, bool has_aqk) {
   if (r.output_span == 0 || (r.output_span > 1 && has_aqk)) {
     throw domain_error("measure_stages: output_span is " + std::to_string(r.output_span) +
-                       "; it is at least 1, and 1 where Aqk, which covers one chunk, is stored");
+                       "; it must be at least 1, and it must be 1 if Aqk is stored, because Aqk covers one chunk");
   }
   for (const gram_rounding& g : r.gram) {
     if (g.block == 0) throw domain_error("measure_stages: a gram_rounding has blocks of 0 rows; 16 is usual");
@@ -270,7 +270,8 @@ std::string describe(const stage_measurement& stage) {
           std::to_string(at.element);
   text += ": " + number(at.got, 9);
   const std::string count = std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements)";
-  if (std::isinf(at.bound)) return text + " where a finite number was expected; it cannot be recomputed (" + count;
+  if (std::isinf(at.bound))
+    return text + " where a finite number was expected; the expected number cannot be recomputed (" + count;
   return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was expected (ratio to the bound " +
          number(at.ratio, 3) + "; " + count;
 }

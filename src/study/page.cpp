@@ -92,7 +92,7 @@ class reader {
       if (starts(text, "- ")) {
         page_.not_claimed.push_back({text.substr(2), line_});
       } else if (page_.not_claimed.empty()) {
-        fail("what is not claimed is a list: begin with `- `");
+        fail("the section What is not claimed must be a list: begin each claim with `- `");
       } else {
         append(page_.not_claimed.back(), text, line_);
       }

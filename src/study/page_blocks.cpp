@@ -88,7 +88,8 @@ page_curve read_curve(section from) {
   c.y_upper = from.name("y_upper");
   c.by = from.names("by");
   c.label = from.text("label");
-  if (c.by.size() > 1 && c.label.empty()) from.fail("curves by several columns need a label that names them");
+  if (c.by.size() > 1 && c.label.empty())
+    from.fail("a curve with several columns in `by` needs a label that names these columns");
   c.x_scale = from.number("x_scale", 1);
   c.y_scale = from.number("y_scale", 1);
   c.where = from.texts("where");

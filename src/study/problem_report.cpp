@@ -51,15 +51,15 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
   }
   if (!r.answer.empty()) r.answer.pop_back();
   r.method =
-      "Inputs are taken exactly as they are in the file, after the problem's own activations and normalisation. What "
-      "describes them is computed in fp64 and is an estimate; whether a step is expansive is decided exactly where the "
-      "inputs are exact. Errors are distances to the certified reference (`proofs/notes/oracle-radius.md`), verdicts those "
-      "of `deltaproof check` with the same options.";
+      "Inputs are read exactly as they are in the file; then the problem's own activations and normalisation are applied. The "
+      "numbers that describe the inputs are computed in fp64 and are estimates; whether a step is expansive is decided "
+      "exactly where the inputs are exact. Errors are distances to the certified reference "
+      "(`proofs/notes/oracle-radius.md`), verdicts those of `deltaproof check` with the same options.";
   r.not_claimed = {
       "Other inputs: this is one file. What planted faults it could not show stands with each verdict.",
-      "What an inverse forms is that of fp64 on these chunks: another format's rounding is not in it (`deltaproof inverse` has "
-      "that).",
-      "The rate of forgetting is that of one random start over this many tokens, not a limit.",
+      "The intermediates of an inverse are those of fp64 on these chunks: the rounding of another format is not included "
+      "(`deltaproof inverse` includes it).",
+      "The rate of forgetting is that of one random start over this many tokens, not the rate for ever more tokens.",
   };
   r.parameters = {{"batch", p.batch()},
                   {"tokens", p.tokens()},

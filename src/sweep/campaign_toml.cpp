@@ -144,7 +144,8 @@ class campaign_reader {
   }
 
   verdict expected(const toml::node& node, campaign_kind kind) const {
-    if (kind == campaign_kind::recordings) fail(node, "expect stands with each [[case]]");
+    if (kind == campaign_kind::recordings)
+      fail(node, "a campaign of recordings has no expect at the top; write expect into its [[case]] sections");
     const std::string word = word_of(node, "expect", {"holds", "vacuous", "undecided", "refuted"});
     for (const verdict v : {verdict::holds, verdict::vacuous, verdict::undecided}) {
       if (name_of(v) == word) return v;
@@ -369,7 +370,8 @@ std::map<std::string, std::string> plan_texts_of(const campaign& c,
   for (const std::string& file : files) {
     if (!file.ends_with(".toml")) continue;
     if (given && !given->contains(file))
-      throw format_error(c.file.string() + ": the text of plan " + in_quotes(file) + " is lost");
+      throw format_error(c.file.string() + ": campaign.json does not hold the text of plan " + in_quotes(file) +
+                         "; run the sweep again");
     out[file] = given ? given->at(file) : read_file(c.file.parent_path() / file, plan_limit);
     (void)parse_plan(out[file], (c.file.parent_path() / file).string());
   }

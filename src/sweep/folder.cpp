@@ -97,7 +97,8 @@ void sweep_folder::take_proposals(campaign& c) const {
     throw format_error(file.string() + ": was changed or cut short; remove it, and start the search again: results are kept");
   if (word_in(j, "build") != c.build) throw of_another_build(file, word_in(j, "build"), c.build);
   if (word_in(j, "campaign") != sha256_hex(c.text))
-    throw format_error(file.string() + ": the proposals of another text of this campaign; take a new folder for each search");
+    throw format_error(file.string() +
+                       ": its proposals are of a campaign file with another text; take a new folder for each search");
   for (const json& one : j["proposals"]) c.propose(word_in(one, "by"), word_in(one, "point"));
 }
 

@@ -179,7 +179,8 @@ struct earlier_case {
 
 std::map<std::string, earlier_case> earlier_cases(std::string_view text, const std::string& file) {
   const auto refuse = [&file](const std::string& why) {
-    return format_error(file + ": no earlier merge: " + why + "; give what `deltaproof merge DIR -o FILE` wrote");
+    return format_error(file + ": is not the report of an earlier merge: " + why +
+                        "; give a file that `deltaproof merge DIR -o FILE` wrote");
   };
   detail::require_shallow_json(text, file);
   const json j = json::parse(text, nullptr, false);

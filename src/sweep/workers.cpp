@@ -216,7 +216,8 @@ class driver {
       w->at.reset();
       report();
     } else if (line) {
-      throw format_error("sweep: a worker said " + in_quotes(*line) + ", which nobody asked");
+      throw format_error("sweep: a worker wrote " + in_quotes(*line) +
+                         " to stdout; it may write only the key and state of its task");
     } else if (ended) {
       bury(w);
     }
@@ -273,7 +274,7 @@ void work_off(const campaign& c, const sweep_folder& folder, std::istream& in, s
     const sweep_task t = c.task(index);
     if (t.key != key)
       throw format_error(c.file.string() + ": task " + std::to_string(index) +
-                         " is another than when the sweep began; start it again");
+                         " has changed since the sweep began; start the sweep again");
     const auto payload = runner(c, t, stop);
     if (!payload) return;
     folder.keep(key, *payload);

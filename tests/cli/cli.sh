@@ -117,7 +117,7 @@ expect 0 "" gen --op kda --T 32 --K 16 --V 8 --seed 3 -o gated.safetensors
 expect 0 "double-double: 512" oracle gated.safetensors -o truth.safetensors
 expect 3 "could not be rounded with certainty" oracle gated.safetensors -o truth.safetensors --max-bits 53 --json truth.json
 grep -q '"undecided.o.indices":"0-511"' truth.safetensors && grep -q '"o": "0-511"' truth.json || { echo "FAIL oracle does not list what it left undecided"; failures=$((failures + 1)); }
-expect 0 "as sums of fp64 numbers: 4, each the correctly rounded remainder" oracle gated.safetensors -o sums.safetensors --bits 200
+expect 0 "as sums of fp64 numbers (4 in each sum, each the correctly rounded remainder" oracle gated.safetensors -o sums.safetensors --bits 200
 expect 0 "measured" check gated.safetensors sums.safetensors --no-plan
 case $output in *unknown*) echo "FAIL check does not know the oracle's own file: $output"; failures=$((failures + 1)) ;; esac
 expect 2 "on the reference path" check gated.safetensors sums.safetensors
@@ -245,7 +245,7 @@ import sys, xml.etree.ElementTree as xml
 assert bad.text.startswith("verdict      refuted: ") and "\nagain        deltaproof check kit/" in bad.text and "--plan fla-recurrent-delta" in bad.text
 assert bad.get("type") == "refuted" and all(float(case.get("time")) >= 0 for case in xml.parse(sys.argv[1]).getroot().iter("testcase"))
 PY
-expect 2 "stand with each case" check kit/mine.toml --plan fp32
+expect 2 "into its [[case]] tables" check kit/mine.toml --plan fp32
 expect 2 "belong to a suite" check $problem $chunk --no-plan --skip-missing
 echo 'plam = 1' >> kit/mine.toml
 expect 2 'did you mean "plan"' check kit/mine.toml

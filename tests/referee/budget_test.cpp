@@ -171,7 +171,7 @@ TEST(one_run, has_no_budget_alone_and_the_noisiest_head_s_beside_others) {
   EXPECT_FALSE(alone.finite);
   EXPECT_FALSE(alone.enough);
   EXPECT_EQ(alone.value, infinity);
-  EXPECT_THAT(alone.provenance, HasSubstr("no key of this tensor was run twice"));
+  EXPECT_THAT(alone.provenance, HasSubstr("no head and bucket of this tensor has two runs of one variant"));
 
   const std::vector<statistic> heads{key({pair_about(1, 0.01)}, norm_kind::rms, 0, 0),
                                      key({pair_about(7, 0.03)}, norm_kind::rms, 0, 4), key({{2}}, norm_kind::rms, 0, 9)};

@@ -120,8 +120,9 @@ struct summation<A, tensor_core<Generation>> {
   static constexpr format layout = core_storage<typename A::storage_type>::layout;
   static constexpr core_parameters model = core_model<Generation, layout>;
   static_assert(model.block > 0, "this generation has no tensor core instruction for this operand format");
-  static_assert(A::fused, "a tensor core does not round its products: Product is exact_product");
-  static_assert(std::is_same_v<sum_type, float> || std::is_same_v<sum_type, rounded<fp32>>, "the accumulator modelled is fp32");
+  static_assert(A::fused, "a tensor core does not round its products: Product must be exact_product");
+  static_assert(std::is_same_v<sum_type, float> || std::is_same_v<sum_type, rounded<fp32>>,
+                "the tensor core model accumulates in fp32: Sum must be float or rounded<fp32>");
 
   static factor prepare(const typename A::storage_type& x) { return take_apart(lift<double>(x), layout.precision, layout.emin); }
 

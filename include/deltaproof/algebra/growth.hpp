@@ -51,12 +51,12 @@ template <class A>
 struct magnitude_arithmetic;
 template <class Storage, class Product, class Sum, class Order>
 struct magnitude_arithmetic<arithmetic<Storage, Product, Sum, Order>> {
-  static_assert(!is_tensor_core_v<Order>, "a tensor core truncates terms: its growth is not bounded here");
+  static_assert(!is_tensor_core_v<Order>, "growth_bound has no bound for tensor cores, which truncate terms; use another Order");
   using type = arithmetic<magnitude<format_of<Storage>>, magnitude<format_of<Product>>, magnitude<format_of<Sum>>, sequential>;
 };
 template <class Storage, class Sum, class Order>
 struct magnitude_arithmetic<arithmetic<Storage, exact_product, Sum, Order>> {
-  static_assert(!is_tensor_core_v<Order>, "a tensor core truncates terms: its growth is not bounded here");
+  static_assert(!is_tensor_core_v<Order>, "growth_bound has no bound for tensor cores, which truncate terms; use another Order");
   using type = arithmetic<magnitude<format_of<Storage>>, exact_product, magnitude<format_of<Sum>>, sequential>;
 };
 

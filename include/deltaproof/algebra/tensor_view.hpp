@@ -69,9 +69,9 @@ class tensor_view {
 template <class Word>
 [[nodiscard]] std::vector<Word> words_of(const tensor& t) {
   if (t.bytes().size() != t.size() * sizeof(Word)) {
-    throw format_error("words_of: tensor " + t.name() + " holds " + t.dtype() + ", and a word was asked for of " +
+    throw format_error("words_of: tensor " + t.name() + " holds " + t.dtype() + ", but words of " +
                        std::to_string(8 * sizeof(Word)) +
-                       " bits; use std::uint16_t for BF16 and F16, float for F32, double for F64");
+                       " bits were asked for; use std::uint16_t for BF16 and F16, float for F32, double for F64");
   }
   std::vector<Word> out(t.size());
   if (!out.empty()) std::memcpy(out.data(), t.bytes().data(), t.bytes().size());

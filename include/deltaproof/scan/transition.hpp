@@ -99,8 +99,8 @@ namespace detail {
 
 inline void require_run(const char* who, std::size_t first_row, std::size_t rows, std::size_t available) {
   if (first_row > available || rows > available - first_row) {
-    throw shape_error(std::string(who) + ": rows " + std::to_string(first_row) + " + " + std::to_string(rows) +
-                      " leave a sequence of " + std::to_string(available) + " rows");
+    throw shape_error(std::string(who) + ": first row " + std::to_string(first_row) + " and " + std::to_string(rows) +
+                      " rows reach beyond the end of a sequence of " + std::to_string(available) + " rows");
   }
 }
 

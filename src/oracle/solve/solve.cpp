@@ -47,11 +47,13 @@ unsigned workers_of(const question& q) { return q.threads == 0 ? std::max(1U, st
 void require_parts(const question& q) {
   if (q.parts == 0) return;
   if (q.parts > most_parts) {
-    throw domain_error("solve: sums of " + std::to_string(q.parts) + " doubles; at most " + std::to_string(most_parts) +
-                       " are known at 1024 bits");
+    throw domain_error("solve: a sum of " + std::to_string(q.parts) + " doubles was asked for; with 1024 bits ask for at most " +
+                       std::to_string(most_parts));
   }
   for (const auto& to : {q.round_output, q.round_state}) {
-    if (to && !(*to == fp64)) throw format_error("solve: sums are of fp64 numbers, not of " + std::string(name_of(*to)));
+    if (to && !(*to == fp64)) {
+      throw format_error("solve: parts are fp64 numbers; round to fp64, not to " + std::string(name_of(*to)));
+    }
   }
 }
 
@@ -179,7 +181,7 @@ reference solve_by_block(const problem& p, const question& q, const stream_sinks
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity ||
       q.range.state < infinity) {
-    throw domain_error("solve_by_block: asked for a radius or a range; it rounds outputs and states");
+    throw domain_error("solve_by_block: it needs formats to round to, and takes no radius and no range; for these use solve");
   }
   const auto sequences = p.sequences();
   token_progress progress(p, q);

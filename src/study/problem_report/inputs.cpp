@@ -161,7 +161,7 @@ void add_gates(const subject& of, report& to) {
                 (whole >= limit ? blocks >= limit ? "overflows fp32 even in blocks of 16."
                                                   : "overflows fp32 over a chunk, not in blocks of 16."
                                 : "stays within fp32.") +
-                (cost > 0x1p-24 ? " In fp32 each later ratio of a chunk is off by up to " + number(cost, 2) + "." : "");
+                (cost > 0x1p-24 ? " In fp32 each e^(G_i − G_j) late in a chunk is off by up to " + number(cost, 2) + "." : "");
   f.values = {{"chunk_bits", whole},
               {"block_bits", blocks},
               {"step_bits", step},

@@ -147,7 +147,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
                   "adequate",
                   "T*",
                   "first bad stage",
-                  "most like",
+                  "diagnosis",
                   "faults it would show"},
                  {},
                  "Errors are relative, in the Frobenius norm. T*: the plan is adequate before this token."};
@@ -161,7 +161,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
   for (std::size_t i = 0; i < results.size(); ++i) {
     const named_result& r = results[i];
     if (of.options.run.stopped()) {
-      to.unfinished.push_back("Results from " + r.path + " on: interrupted.");
+      to.unfinished.push_back("The result " + r.path + " and those after it: interrupted before they were judged.");
       break;
     }
     of.options.run.progress("verdicts", static_cast<double>(i) / static_cast<double>(results.size()));
