@@ -230,7 +230,8 @@ std::vector<plan> plans_for(const recorded_run& run, const invariant_options& op
     try {
       require_fit(options.check.plans.front(), run.given, path, chunk);
     } catch (const error& e) {
-      throw format_error(run.result_path + ": " + e.what() + "; --plan may be given again for results of another path");
+      throw format_error(run.result_path + ": " + e.what() +
+                         "; give a plan that fits; where results take different paths, give one --plan for each");
     }
   }
   return fitting;

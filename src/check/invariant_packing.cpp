@@ -17,8 +17,9 @@ tensor stacked(const std::vector<const tensor*>& list, std::vector<std::size_t> 
   std::size_t bytes = 0;
   for (const tensor* t : list) {
     if (t->dtype() != list.front()->dtype())
-      throw format_error("packed: tensor " + name + " is " + t->dtype() + " and " + list.front()->dtype() +
-                         "; one file holds one format");
+      throw format_error("packed: the parts are judged together, as one packed batch, and tensor " + name + " is " +
+                         list.front()->dtype() + " in one part and " + t->dtype() +
+                         " in another; record it in the same format in every part");
     bytes += t->bytes().size();
   }
   const std::shared_ptr<std::byte[]> buffer(new std::byte[std::max<std::size_t>(1, bytes)]);

@@ -33,7 +33,7 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
   }
   if (args.bits > static_cast<std::size_t>(args.max_bits)) {
     throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
-                       ": the working precision must be larger than --bits; raise --max-bits, or leave it out");
+                       ": the working precision (--max-bits) must be at least --bits; raise --max-bits, or leave it out");
   }
   golden_request asked;
   asked.round = format_named(args.round);

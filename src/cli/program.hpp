@@ -46,7 +46,7 @@ struct common_options {
 [[nodiscard]] inline CLI::Validator whole_number() {
   return {[](const std::string& word) {
             return word.empty() || word.find_first_not_of("0123456789") != std::string::npos
-                       ? "'" + word + "' is not a count; give an integer from 0"
+                       ? "'" + word + "' is not a count; give an integer, 0 or more"
                        : std::string();
           },
           ""};

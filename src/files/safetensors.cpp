@@ -163,7 +163,7 @@ class header_reader {
     }
     if (in_metadata()) fail("has " + what + " for " + in_quotes(field_) + "; metadata values are strings");
     fail("has " + what + " in " + field_ + "; " +
-         (field_ == "dtype" ? "a dtype is a string" : field_ + " is a list of numbers 0, 1, 2, ..."));
+         (field_ == "dtype" ? "a dtype is a string" : field_ + " is a list of integers, each 0 or more"));
   }
 
   const std::string& where_;

@@ -236,7 +236,11 @@ class driver {
     }
     // A worker may be killed at any time, also while it starts. One that exits by itself then cannot work.
     if (!was_ready && (!WIFSIGNALED(status) || ++starts_lost_ == most_tries))
-      throw format_error("sweep: a worker ended before its first task: " + how);
+      throw format_error("sweep: a worker process ended before its first task: " + how +
+                         (WIFSIGNALED(status)
+                              ? ", " + std::to_string(most_tries) + " times in a row; if memory ran out, give fewer --threads"
+                              : std::string("; its own error message is above, if it wrote one")) +
+                         "; finished tasks are kept, and the same command runs the rest");
     if (!at) return;
     folder_.add_try(c_, *at, how);
     if (folder_.tries(at->key).size() >= most_tries) {

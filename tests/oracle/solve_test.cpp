@@ -187,7 +187,7 @@ TEST(solve, counts_its_fallbacks) {
   ask.min_bits = 128;
   ask.max_bits = 128;
   gate(p, 200);
-  EXPECT_GT(solve(p, ask).fallbacks.at("fixed point: changes to a coarser grid"), 0U);
+  EXPECT_GT(solve(p, ask).fallbacks.at("fixed point: low bits dropped to make room for larger numbers"), 0U);
   p.k = tensor::from_doubles(fp64, {1, 200, 1, 1}, std::vector<double>(200, 0.1), "k");
   EXPECT_EQ(solve(p).fallbacks.size(), 0U);
   problem wide = reader(2, 2, 1, {0, 0});

@@ -318,7 +318,7 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
   const auto note = [&](const char* what, std::size_t count) {
     if (count > 0) rows.answer().fallbacks[what] += count;
   };
-  note("fixed point: changes to a coarser grid", outcome.moved);
+  note("fixed point: low bits dropped to make room for larger numbers", outcome.moved);
   if (bits != 0) note("fixed point: keys and queries of several limbs", outcome.wide);
   note("fixed point: keys and queries rounded", outcome.rounded);
   // Where no factor is dyadic the exact tier has answered nothing and is not the one that was needed.
