@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "emulate/backward_fault.hpp"
@@ -74,10 +75,12 @@ class adjoint {
   void step_back_row(std::size_t row, const matrix<Real>& before);
 
   /// a b, both narrowed to [backward] operand.
-  [[nodiscard]] matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b) { return times(a, b, site_.declared.operand); }
-  [[nodiscard]] matrix<Real> times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
+  [[nodiscard]] matrix<Real> times(matrix<Real> a, matrix<Real> b) {
+    return times(std::move(a), std::move(b), site_.declared.operand);
+  }
+  [[nodiscard]] matrix<Real> times(matrix<Real> a, matrix<Real> b, const narrowing& operand);
   /// c + a b.
-  [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand);
+  [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand);
   struct decayed_sum {
     const matrix<Real>* m;
     const matrix<Real>* x;
@@ -96,8 +99,8 @@ class adjoint {
   /// Rows of x times e^{G}, or e^{G_C - G}.
   [[nodiscard]] matrix<Real> decayed_to_row(matrix<Real> x, const matrix<Real>& G);
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
-  /// The sum of a row of x times the row of y.
-  [[nodiscard]] Real row_sum(std::span<const Real> x, std::span<const Real> y);
+  /// The sum of each row of x times the row of y.
+  [[nodiscard]] std::vector<Real> row_sums(const matrix<Real>& x, const matrix<Real>& y);
   /// v_new is made of what is left of v, not of u and w.
   [[nodiscard]] bool by_residual() const { return site_.plan.v_new.form == change_form::residual; }
   [[nodiscard]] narrowing kept() const { return {site_.declared.accumulate, false}; }

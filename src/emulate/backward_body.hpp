@@ -40,24 +40,38 @@ adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> sa
       other_orders_(other_orders.begin(), other_orders.end()) {}
 
 template <class Real>
-matrix<Real> adjoint<Real>::times(const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand) {
-  return forward_.times(narrow_copy(a, operand), narrow_copy(b, operand), operand.to, site_.declared.accumulate);
+matrix<Real> adjoint<Real>::times(matrix<Real> a, matrix<Real> b, const narrowing& operand) {
+  a = narrow_copy(std::move(a), operand);
+  b = narrow_copy(std::move(b), operand);
+  return forward_.times(a, b, operand.to, site_.declared.accumulate);
 }
 
 template <class Real>
-matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, const matrix<Real>& a, const matrix<Real>& b, const narrowing& operand) {
-  const matrix<Real> left = narrow_copy(a, operand), right = narrow_copy(b, operand);
-  forward_.accumulate(
-      {left.data(), left.cols(), right.data(), right.cols(), c.data(), c.cols(), left.rows(), left.cols(), right.cols()},
-      forward_.sums(operand.to, site_.declared.accumulate));
+matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand) {
+  a = narrow_copy(std::move(a), operand);
+  b = narrow_copy(std::move(b), operand);
+  forward_.accumulate({a.data(), a.cols(), b.data(), b.cols(), c.data(), c.cols(), a.rows(), a.cols(), b.cols()},
+                      forward_.sums(operand.to, site_.declared.accumulate));
   return c;
 }
 
+// Each sum waits for its own additions: eight rows go side by side. Beyond the last row it stands in for the others.
 template <class Real>
-Real adjoint<Real>::row_sum(std::span<const Real> x, std::span<const Real> y) {
-  Real sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return narrowed(sum, kept());
+std::vector<Real> adjoint<Real>::row_sums(const matrix<Real>& x, const matrix<Real>& y) {
+  constexpr std::size_t abreast = 8;
+  const std::size_t rows = x.rows(), cols = x.cols();
+  std::vector<Real> out(rows);
+  for (std::size_t first = 0; first < rows; first += abreast) {
+    std::array<Real, abreast> sums{};
+    std::array<std::size_t, abreast> at{};
+    for (std::size_t r = 0; r < abreast; ++r) at[r] = std::min(first + r, rows - 1) * cols;
+    for (std::size_t j = 0; j < cols; ++j) {
+      for (std::size_t r = 0; r < abreast; ++r) sums[r] += x.data()[at[r] + j] * y.data()[at[r] + j];
+    }
+    std::copy_n(sums.begin(), std::min(abreast, rows - first), out.data() + first);
+  }
+  narrow(std::span<Real>(out), kept());
+  return out;
 }
 
 template <class Real>
@@ -111,7 +125,7 @@ void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool r
     for (std::size_t i = to.first; i < to.last; ++i) {
       for (std::size_t j = from.first; j < from.last; ++j) left(i - to.first, j - from.first) = weight(*all[n].m, i, j);
     }
-    sums.push_back(times(left, right[n], site_.declared.intra_operand));
+    sums.push_back(times(std::move(left), std::move(right[n]), site_.declared.intra_operand));
   }
   for (std::size_t i = to.first; i < to.last; ++i) {
     decay(i, rows, {&sums[0], &sums[1]}, i - to.first);

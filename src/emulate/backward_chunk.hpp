@@ -88,7 +88,7 @@ void adjoint<Real>::state_gradient(chunk& c) {
   for (std::size_t i = 0; i < cotangent.size() && on_do; ++i) cotangent.data()[i] *= site_.all.scale;
   if (on_do) cotangent = decayed_to_row(std::move(cotangent), c.G);
   const Real scale = on_do ? Real(1) : site_.all.scale;
-  const matrix<Real> read = times(transpose(on_do ? c.q : decayed_to_row(c.q, c.G)), cotangent, reads);
+  const matrix<Real> read = times(transpose(on_do ? c.q : decayed_to_row(c.q, c.G)), std::move(cotangent), reads);
   matrix<Real> write = by_residual() ? times(transpose(c.k), c.d_read) : times(transpose(c.w), c.d_change);
   for (std::size_t i = 0; i < write.size() && by_residual(); ++i) write.data()[i] = -write.data()[i];
   for (std::size_t i = 0; i < c.d_state.rows(); ++i) {
@@ -157,9 +157,9 @@ void adjoint<Real>::overlap_gradients(chunk& c) {
   for (std::size_t i = 0; i < c.rows; ++i) {
     for (std::size_t j = 0; j < c.rows; ++j) d(i, j) = j >= i ? Real(0) : by_channel ? d(i, j) * c.step[j] : d(i, j);
   }
-  matrix<Real> between = times(d, transpose(c.Ai));
+  matrix<Real> between = times(std::move(d), transpose(c.Ai));
   if (b.dA_between) between = narrow_copy(std::move(between), {*b.dA_between, false});
-  c.dA = times(transpose(c.Ai), between);
+  c.dA = times(transpose(c.Ai), std::move(between));
   std::vector<Real> decays;
   for (std::size_t i = 0; i < c.rows; ++i) {
     decays.assign(i, Real(1));
@@ -205,7 +205,7 @@ void adjoint<Real>::inside(chunk& c) {
   }
   keys = narrow_copy(std::move(keys), {wider(site_.plan.beta, site_.in.x), false});
   c.dk_overlap = times(c.dA, c.k, b.intra_operand);
-  c.dk_overlapped = times(transpose(c.dA), keys, b.intra_operand);
+  c.dk_overlapped = times(transpose(c.dA), std::move(keys), b.intra_operand);
 }
 
 template <class Real>
@@ -242,15 +242,15 @@ void adjoint<Real>::through_transforms(chunk& c) {
     return;
   }
   const backward_variant& b = site_.declared;
-  const matrix<Real> inverse = transpose(c.Ai);
+  matrix<Real> inverse = transpose(c.Ai);
   c.dk_transform = times(inverse, c.dw);
-  c.dv = times(inverse, c.dv2);
+  c.dv = times(std::move(inverse), c.dv2);
   const matrix<Real> keys = decayed_to_row(c.k, c.G);
-  c.d_step.resize(c.rows);
+  c.d_step = row_sums(c.dk_transform, keys);
+  const std::vector<Real> by_value = row_sums(c.dv, c.v), by_overlap = row_sums(c.dk_overlap, c.k);
   for (std::size_t r = 0; r < c.rows; ++r) {
-    c.d_step[r] = row_sum(c.dk_transform.row(r), keys.row(r));
-    c.d_step[r] += row_sum(c.dv.row(r), c.v.row(r));
-    c.d_step[r] += row_sum(c.dk_overlap.row(r), c.k.row(r));
+    c.d_step[r] += by_value[r];
+    c.d_step[r] += by_overlap[r];
     for (Real& x : c.dv.row(r)) x *= c.step[r];
   }
   const narrowing part{b.dk, false};
@@ -317,13 +317,11 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
   const bool rows = b.dg_form == gate_gradient::rows, apart = b.diagonal == diagonal_terms::excluded;
   const matrix<Real> products = rows ? matrix<Real>() : times(c.q, transpose(c.k));
   const matrix<Real> keys = decayed_to_row(c.k, c.G);
+  const std::vector<Real> written = row_sums(c.dk_write, c.k), by_query = row_sums(rows ? c.dq_gated : c.dq_read, c.q),
+                          by_key = rows ? row_sums(c.dk_gated, c.k) : written, by_transform = row_sums(c.dk_transform, keys);
   for (std::size_t r = 0; r < c.rows; ++r) {
-    const Real written = row_sum(c.dk_write.row(r), c.k.row(r));
-    for (std::vector<Real>& end : at_end) end.front() += written;
-    Real sum = rows ? row_sum(c.dq_gated.row(r), c.q.row(r)) - row_sum(c.dk_gated.row(r), c.k.row(r))
-                    : row_sum(c.dq_read.row(r), c.q.row(r)) - row_sum(c.dk_write.row(r), c.k.row(r));
-    sum += row_sum(c.dk_transform.row(r), keys.row(r)) * c.step[r];
-    c.dg(r, 0) += sum;
+    for (std::vector<Real>& end : at_end) end.front() += written[r];
+    c.dg(r, 0) += by_query[r] - by_key[r] + by_transform[r] * c.step[r];
   }
   for (std::size_t i = 0; i < c.rows; ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "emulate/backward.hpp"
 
@@ -132,8 +133,10 @@ void run_hooks(backward_group<Real>& g, const fault* planted, backward_step at) 
 template <class Real>
 void finish_group(backward_group<Real>& g, const fault* planted) {
   const narrowing sum{g.declared.group_sum, false}, store{g.declared.group_store, false}, own{g.in.x, false};
-  const auto joined = [&](const std::vector<matrix<Real>>& heads) {
-    matrix<Real> all = heads.front();
+  // Only a planted fault reads again what was added up.
+  const auto take = [&](matrix<Real>& x) { return planted == nullptr ? std::move(x) : x; };
+  const auto joined = [&](std::vector<matrix<Real>>& heads) {
+    matrix<Real> all = take(heads.front());
     for (std::size_t head = 1; head < heads.size(); ++head) {
       for (std::size_t i = 0; i < all.size(); ++i) all.data()[i] = narrowed(all.data()[i] + heads[head].data()[i], sum);
     }
@@ -144,8 +147,8 @@ void finish_group(backward_group<Real>& g, const fault* planted) {
   g.dk_hat = joined(g.dk_heads);
   run_hooks(g, planted, backward_step::group);
   for (matrix<Real>* m : {&g.dq_hat, &g.dk_hat}) narrow(std::span<Real>(m->data(), m->size()), store);
-  g.dq = g.in.qk_l2norm ? through_norm(g.dq_hat, g.in.q, g.q, g.plan) : g.dq_hat;
-  g.dk = g.in.qk_l2norm ? through_norm(g.dk_hat, g.in.k, g.k, g.plan) : g.dk_hat;
+  g.dq = g.in.qk_l2norm ? through_norm(g.dq_hat, g.in.q, g.q, g.plan) : take(g.dq_hat);
+  g.dk = g.in.qk_l2norm ? through_norm(g.dk_hat, g.in.k, g.k, g.plan) : take(g.dk_hat);
   run_hooks(g, planted, backward_step::norm);
   narrow(std::span<Real>(g.dq.data(), g.dq.size()), own);
   narrow(std::span<Real>(g.dk.data(), g.dk.size()), own);

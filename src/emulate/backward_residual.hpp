@@ -86,10 +86,11 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
     for (std::size_t j = 0; j < c.rows; ++j)
       gained(i, j) = j <= i && !(apart && i == j) ? gained(i, j) * weights(i, j) + c.d_inverse(i, j) : Real(0);
   }
+  const std::vector<Real> written = row_sums(c.dk_write, c.k), by_read = row_sums(c.d_read, read),
+                          by_query = row_sums(c.dq_read, c.q);
   for (std::size_t r = 0; r < c.rows; ++r) {
-    const Real written = row_sum(c.dk_write.row(r), c.k.row(r));
-    for (std::vector<Real>& end : at_end) end.front() += written;
-    c.dg(r, 0) += row_sum(c.d_read.row(r), read.row(r)) - written + row_sum(c.dq_read.row(r), c.q.row(r));
+    for (std::vector<Real>& end : at_end) end.front() += written[r];
+    c.dg(r, 0) += by_read[r] - written[r] + by_query[r];
     Real across = 0, down = 0;
     for (std::size_t j = 0; j < c.rows; ++j) {
       across += gained(r, j);

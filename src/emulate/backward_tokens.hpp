@@ -127,9 +127,10 @@ void adjoint<Real>::step_back(std::size_t t, const replayed& from) {
   }
   for (std::size_t row = (t + 1) * n; row-- > t * n;) step_back_row(row, from.before[row - from.first * n]);
   const matrix<Real>& decayed = from.before[(t - from.first) * n];
-  for (std::size_t i = 0; i < K && all.gated; ++i) {
+  const std::vector<Real> by_row = all.gated ? row_sums(dS, decayed) : std::vector<Real>();
+  for (std::size_t i = 0; i < by_row.size(); ++i) {
     const std::size_t gate = all.channels ? i : 0;
-    site_.dg(t, gate) += row_sum(dS.row(i), decayed.row(i));
+    site_.dg(t, gate) += by_row[i];
     for (Real& x : dS.row(i)) x *= from.decays(t - from.first, gate);
   }
   for (Real& x : site_.dg.row(t)) x = narrowed(x, {b.dg, false});

@@ -382,14 +382,16 @@ void machine<Real>::keep_stages(const chunk_state<Real>& c) {
   put_rows(out_.h, c.index * c.h.rows(), c.h);
 }
 
+// What `update` reads is copied; what only a planted fault would read after this is moved out of the chunk.
 template <class Real>
-void machine<Real>::keep_for_backward(const chunk_state<Real>& c) {
+void machine<Real>::keep_for_backward(chunk_state<Real>& c) {
   if (kept_ == nullptr) return;
   const bool reads_weights = site_.all.channels && site_.all.gated && site_.all.steps_per_token == 1;
   const backward_variant& b = *site_.plan.backward;
-  kept_->push_back({c.index, c.first, c.rows, c.k, c.v, c.step, c.G, c.Ai, c.w, b.h ? matrix<Real>() : c.h,
-                    b.h ? c.state : matrix<Real>(), b.v_new ? matrix<Real>() : c.v_new, b.v_new ? c.change : matrix<Real>(),
-                    reads_weights ? c.Aqk : matrix<Real>()});
+  const auto take = [this](auto& x) { return options_.planted == nullptr ? std::move(x) : x; };
+  kept_->push_back({c.index, c.first, c.rows, c.k, take(c.v), take(c.step), c.G, take(c.Ai), take(c.w),
+                    b.h ? matrix<Real>() : take(c.h), b.h ? c.state : matrix<Real>(), b.v_new ? matrix<Real>() : c.v_new,
+                    b.v_new ? c.change : matrix<Real>(), reads_weights ? take(c.Aqk) : matrix<Real>()});
 }
 
 template <class Real>

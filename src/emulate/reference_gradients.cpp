@@ -4,7 +4,6 @@
 // Groups of heads as a backward pass takes them, and the adjoint of the token recurrence on them: in fp64, and in double-doubles
 // for what is itself in fp64. States are kept at every ~sqrt(T)-th token and formed again between, so memory grows as sqrt(T).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <type_traits>
@@ -16,6 +15,7 @@
 #include "deltaproof/support/errors.hpp"
 #include "emulate/inputs.hpp"
 #include "emulate/step_slopes.hpp"
+#include "emulate/token_passes.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof {
@@ -25,49 +25,6 @@ namespace {
 using emulation_detail::head_rows;
 using emulation_detail::move_all;
 using emulation_detail::step_slopes;
-
-/// Columns of a state are independent of each other: a few at a time stay in the nearest cache.
-constexpr std::size_t columns = 4;
-template <class S>
-using few = std::array<S, columns>;
-
-/// Neighbouring entries of a column at once; rows are filled up with zeros to a multiple of them.
-template <class S>
-struct lanes {
-  using type = S;
-  static constexpr std::size_t count = 1;
-  [[gnu::always_inline]] static void load(type& to, const S* from) { to = *from; }
-  [[gnu::always_inline]] static void store(S* to, const type& from) { *to = from; }
-  [[gnu::always_inline]] static S sum(const type& x) { return x; }
-};
-template <>
-struct lanes<double> {
-  typedef double type __attribute__((vector_size(32)));
-  static constexpr std::size_t count = 4;
-  [[gnu::always_inline]] static void load(type& to, const double* from) { __builtin_memcpy(&to, from, sizeof(type)); }
-  [[gnu::always_inline]] static void store(double* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
-  [[gnu::always_inline]] static double sum(const type& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
-};
-/// Of what is given in doubles.
-template <class S>
-[[gnu::always_inline]] inline void load_given(typename lanes<S>::type& to, const double* from) {
-  if constexpr (std::is_same_v<S, double>) {
-    lanes<S>::load(to, from);
-  } else {
-    to = S(*from);
-  }
-}
-
-template <class S>
-std::size_t padded(std::size_t count) {
-  return (count + lanes<S>::count - 1) / lanes<S>::count * lanes<S>::count;
-}
-template <class S>
-matrix<double> padded(const matrix<double>& m) {
-  matrix<double> out(m.rows(), padded<S>(m.cols()), 0.0);
-  for (std::size_t i = 0; i < m.rows(); ++i) std::copy(m.row(i).begin(), m.row(i).end(), out.row(i).begin());
-  return out;
-}
 
 /// One head in the recurrence's own terms: q and k normalised, effective steps, decays. Rows of keys are padded.
 template <class S>
@@ -114,80 +71,6 @@ matrix<S> unpadded(matrix<S> m, std::size_t cols) {
   return out;
 }
 
-// The passes over columns of `keys` entries each, one after the other, `keys` a multiple of lanes<S>. Each ends one step of the
-// recurrence and begins the next, so that a state is read and written once a step.
-
-/// The end of a step of the forward pass (x <- x + k change; dq <- dq + x weight, if Weigh) and the beginning of the next
-/// (x <- a x; the sums of next x), from `from` to `to`.
-template <bool Weigh, class S>
-[[gnu::always_inline]] inline void forward_pass(std::size_t keys, const double* k, const few<S>& change, const few<S>& weight,
-                                                S* dq, const double* a, const double* next, const S* from, S* to, few<S>& sums) {
-  using lane = lanes<S>;
-  using vector = typename lane::type;
-  vector own[columns] = {};
-  for (std::size_t i = 0; i < keys; i += lane::count) {
-    vector key, decay, following, read;
-    load_given<S>(key, k + i);
-    load_given<S>(decay, a + i);
-    load_given<S>(following, next + i);
-    if constexpr (Weigh) lane::load(read, dq + i);
-    for (std::size_t c = 0; c < columns; ++c) {
-      vector x;
-      lane::load(x, from + c * keys + i);
-      x = x + key * change[c];
-      if constexpr (Weigh) read = read + x * weight[c];
-      x = x * decay;
-      own[c] = own[c] + following * x;
-      lane::store(to + c * keys + i, x);
-    }
-    if constexpr (Weigh) lane::store(dq + i, read);
-  }
-  for (std::size_t c = 0; c < columns; ++c) sums[c] = lane::sum(own[c]);
-}
-
-/// What a pass back reads and writes of the step that it ends.
-template <class S>
-struct step_behind {
-  const double *k, *a;
-  const S* x;  ///< the state after the decay of this step, before its write
-  few<S> change, dv;
-  S *dk, *dg;
-};
-
-/// The end of a step back (dk <- dk + G change - x dv; G <- G - k dv; dg <- dg + G x; G <- a G) and the beginning of the one
-/// before it in time (G <- G + q read; the sums of k G).
-template <class S>
-[[gnu::always_inline]] inline void backward_pass(std::size_t keys, const step_behind<S>& behind, const double* q,
-                                                 const few<S>& read, const double* k, S* G, few<S>& sums) {
-  using lane = lanes<S>;
-  using vector = typename lane::type;
-  vector own[columns] = {};
-  const few<S> change = behind.change, dv = behind.dv;
-  for (std::size_t i = 0; i < keys; i += lane::count) {
-    vector key, decay, query, next, of_k, of_g;
-    load_given<S>(key, behind.k + i);
-    load_given<S>(decay, behind.a + i);
-    load_given<S>(query, q + i);
-    load_given<S>(next, k + i);
-    lane::load(of_k, behind.dk + i);
-    lane::load(of_g, behind.dg + i);
-    for (std::size_t c = 0; c < columns; ++c) {
-      vector g, state;
-      lane::load(g, G + c * keys + i);
-      lane::load(state, behind.x + c * keys + i);
-      of_k = of_k + (g * change[c] - state * dv[c]);
-      g = g - key * dv[c];
-      of_g = of_g + g * state;
-      g = g * decay + query * read[c];
-      own[c] = own[c] + next * g;
-      lane::store(G + c * keys + i, g);
-    }
-    lane::store(behind.dk + i, of_k);
-    lane::store(behind.dg + i, of_g);
-  }
-  for (std::size_t c = 0; c < columns; ++c) sums[c] = lane::sum(own[c]);
-}
-
 template <class S, class Loop>
 void in_vectors(const Loop& loop) {
   if constexpr (std::is_same_v<S, double>) {
@@ -201,6 +84,7 @@ template <class S>
 struct plain_gradients {
   matrix<S> dq, dk, dv, dg, d_state;
   std::vector<S> d_step;
+  matrix<S> o, final_state;
 };
 
 /// The adjoint of one head, `columns` columns of its state after the others.
@@ -217,15 +101,15 @@ class token_adjoint {
         decay_{h.decay},
         ones_(keys_, 1.0),
         zeros_(keys_, 0.0),
-        gate_(keys_),
         unread_(keys_),
         nowhere_(keys_) {}
 
   plain_gradients<S> run() {
     const std::size_t T = in_.tokens(), K = in_.key_dim(), V = in_.value_dim();
     out_ = {matrix<S>(T, keys_, S(0)),      matrix<S>(in_.rows(), keys_, S(0)),
-            matrix<S>(in_.rows(), V, S(0)), matrix<S>(T, in_.g.cols(), S(0)),
-            matrix<S>(K, V, S(0)),          std::vector<S>(in_.rows(), S(0))};
+            matrix<S>(in_.rows(), V, S(0)), matrix<S>(T, by_channel() ? keys_ : in_.g.cols(), S(0)),
+            matrix<S>(K, V, S(0)),          std::vector<S>(in_.rows(), S(0)),
+            matrix<S>(T, V, S(0)),          matrix<S>(K, V, S(0))};
     while (segment_ * segment_ < T) ++segment_;
     before_.resize(segment_ * in_.steps_per_token * block_);
     residual_.resize(segment_ * in_.steps_per_token);
@@ -235,19 +119,19 @@ class token_adjoint {
       starts.push_back(states);
       for_each_block(states, cotangents, [&] { replay<false>(token, std::min(token + segment_, T)); });
     }
+    take_columns(states, out_.final_state);
     // Of one segment all columns, while its rows are near.
     for (std::size_t part = starts.size(); part-- > 0;) {
       const std::size_t token = part * segment_, last = std::min(token + segment_, T);
       for_each_block(starts[part], cotangents, [&] {
         replay<true>(token, last);
-        back(token, last);
+        by_channel() ? back<true>(token, last) : back<false>(token, last);
       });
     }
-    for (std::size_t j = 0; j < V; ++j) {
-      for (std::size_t i = 0; i < K; ++i) out_.d_state(i, j) = cotangents[j * keys_ + i];
-    }
+    take_columns(cotangents, out_.d_state);
     out_.dq = unpadded(std::move(out_.dq), K);
     out_.dk = unpadded(std::move(out_.dk), K);
+    if (by_channel()) out_.dg = unpadded(std::move(out_.dg), K);
     return std::move(out_);
   }
 
@@ -269,6 +153,11 @@ class token_adjoint {
     }
     return out;
   }
+  void take_columns(const std::vector<S>& from, matrix<S>& to) const {
+    for (std::size_t j = 0; j < to.cols(); ++j) {
+      for (std::size_t i = 0; i < to.rows(); ++i) to(i, j) = from[j * keys_ + i];
+    }
+  }
   /// Columns [first_, first_ + columns) of a row; 0 behind the last.
   [[nodiscard]] few<S> of_row(const matrix<double>& m, std::size_t row, double scale) const {
     few<S> out;
@@ -282,41 +171,52 @@ class token_adjoint {
     return decays ? decay_.row(row / in_.steps_per_token).data() : ones_.data();
   }
 
-  /// Keep: the states before each write and the residuals stay, and dq is added up; otherwise state_ ends after the last token.
+  /// Keep: the states before each write and the residuals stay, and dq is added up; otherwise o is formed, and state_ ends after
+  /// the last token.
   template <bool Keep>
   void replay(std::size_t token, std::size_t last) {
     const std::size_t n = in_.steps_per_token, begin = token * n, end = last * n;
-    few<S> change{}, sums{};
+    few<S> sums{};
+    step_ended<S> step{zeros_.data(), zeros_.data(), {}, {}, unread_.data(), {}};
     for (std::size_t row = begin; row <= end; ++row) {
       // The write of the row before, and the decay of this one.
-      const bool writes = row > begin, weighs = Keep && writes && reads(row - 1), ends = row == end;
-      const double* const k = writes ? k_.row(row - 1).data() : zeros_.data();
-      const few<S> weight = weighs ? of_row(h_.given.d.d_o, (row - 1) / n, in_.scale) : few<S>{};
-      S* const dq = weighs ? out_.dq.row((row - 1) / n).data() : unread_.data();
+      const bool writes = row > begin, read = writes && reads(row - 1), ends = row == end;
+      const std::size_t token_before = read ? (row - 1) / n : 0;
+      if (writes) step.k = k_.row(row - 1).data();
+      if constexpr (Keep) {
+        step.weight = read ? of_row(h_.given.d.d_o, token_before, in_.scale) : few<S>{};
+        step.dq = read ? out_.dq.row(token_before).data() : unread_.data();
+      } else {
+        step.q = read ? q_.row(token_before).data() : zeros_.data();
+      }
       const double* const a = ends ? ones_.data() : decays_before(row);
       const double* const next = ends ? zeros_.data() : k_.row(row).data();
       const S* const from = Keep && writes ? kept(row - 1 - begin) : state_;
       S* const to = Keep && !ends ? kept(row - begin) : state_;
-      in_vectors<S>(
-          [&]() __attribute__((always_inline)) { forward_pass<Keep, S>(keys_, k, change, weight, dq, a, next, from, to, sums); });
+      in_vectors<S>([&]() __attribute__((always_inline)) { forward_pass<Keep, S>(keys_, step, a, next, from, to, sums); });
+      for (std::size_t c = 0; !Keep && read && first_ + c < in_.value_dim() && c < columns; ++c)
+        out_.o(token_before, first_ + c) = step.read[c] * S(in_.scale);
       if (ends) break;
       const few<S> v = of_row(in_.v, row, 1);
       for (std::size_t c = 0; c < columns; ++c) {
         const S residual = v[c] - sums[c];
         if constexpr (Keep) residual_[row - begin][c] = residual;
-        change[c] = S(h_.step[row]) * residual;
+        step.change[c] = S(h_.step[row]) * residual;
       }
     }
   }
+  [[nodiscard]] bool by_channel() const { return in_.g.cols() > 1; }
   [[nodiscard]] S* kept(std::size_t row) { return before_.data() + row * block_; }
 
+  template <bool ByChannel>
   void back(std::size_t token, std::size_t last) {
     const std::size_t n = in_.steps_per_token, begin = token * n, end = last * n;
-    step_behind<S> behind{zeros_.data(), ones_.data(), state_, {}, {}, nowhere_.data(), unread_.data()};
+    step_behind<S> behind{zeros_.data(), ones_.data(), state_, {}, {}, nowhere_.data(), unread_.data(), S(0)};
     few<S> y{};
     for (std::size_t row = end + 1; row-- > begin;) {
       // What is left of the row after this one, and what this one reads.
       const bool begins = row == end, ends = row == begin, queries = !ends && reads(row - 1);
+      const bool decays = !begins && in_.gated() && row % n == 0;
       const double* const q = queries ? q_.row((row - 1) / n).data() : zeros_.data();
       const few<S> read = queries ? of_row(h_.given.d.d_o, (row - 1) / n, in_.scale) : few<S>{};
       const double* const k = ends ? zeros_.data() : k_.row(row - 1).data();
@@ -333,27 +233,11 @@ class token_adjoint {
         behind.a = decays_before(row);
         behind.x = kept(row - begin);
         behind.dk = out_.dk.row(row).data();
-        behind.dg = gate_.data();
-        std::fill(gate_.begin(), gate_.end(), S(0));
+        if (ByChannel) behind.dg = decays ? out_.dg.row(row / n).data() : unread_.data();
       }
-      in_vectors<S>([&]() __attribute__((always_inline)) { backward_pass<S>(keys_, behind, q, read, k, G_, y); });
-      if (!begins && row % n == 0 && in_.gated()) add_gate(row / n);
+      in_vectors<S>([&]() __attribute__((always_inline)) { backward_pass<ByChannel, S>(keys_, behind, q, read, k, G_, y); });
+      if (!ByChannel && decays) out_.dg(row / n, 0) = out_.dg(row / n, 0) + behind.total;
     }
-  }
-  void add_gate(std::size_t t) {
-    using lane = lanes<S>;
-    if (in_.g.cols() == 1) {
-      typename lane::type sums[4] = {};
-      for (std::size_t i = 0; i < keys_; i += lane::count) {
-        typename lane::type x;
-        lane::load(x, gate_.data() + i);
-        auto& sum = sums[i / lane::count % 4];
-        sum = sum + x;
-      }
-      out_.dg(t, 0) = out_.dg(t, 0) + lane::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-      return;
-    }
-    for (std::size_t i = 0; i < in_.key_dim(); ++i) out_.dg(t, i) = out_.dg(t, i) + gate_[i];
   }
 
   const plain_head<S>& h_;
@@ -362,7 +246,7 @@ class token_adjoint {
   const matrix<double>&q_, &k_, &decay_;
   std::vector<double> ones_, zeros_;
   S *state_ = nullptr, *G_ = nullptr;  ///< of the columns at work
-  std::vector<S> gate_, unread_, nowhere_, before_;
+  std::vector<S> unread_, nowhere_, before_;
   std::vector<few<S>> residual_;
   plain_gradients<S> out_;
 };
@@ -422,6 +306,8 @@ group_gradients run_reference(std::span<const gradient_head> group, const group_
     one.dbeta.assign(beta.entries().begin(), beta.entries().end());
     one.dg = given_back(std::move(d.dg), of == nullptr ? nullptr : &of->dg);
     one.dinitial_state = given_back(std::move(d.d_state), of == nullptr ? nullptr : &of->dinitial_state);
+    one.forward.o = given_back(std::move(d.o), of == nullptr ? nullptr : &of->forward.o);
+    one.forward.final_state = given_back(std::move(d.final_state), of == nullptr ? nullptr : &of->forward.final_state);
     out.heads.push_back(std::move(one));
     if (head == 0) {
       dq = std::move(d.dq);

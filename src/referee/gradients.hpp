@@ -92,7 +92,7 @@ struct gradient_trial {
 [[nodiscard]] part_values exact_values(const gradient_trial& t, const gradient_lane& at);
 [[nodiscard]] part_values values_of(const group_gradients& run, const gradient_lane& at);
 /// values - exact.
-[[nodiscard]] part_values errors_of_values(const gradient_trial& t, part_values values, const gradient_lane& at);
+[[nodiscard]] part_values errors_of_values(const gradient_trial& t, const part_values& values, const gradient_lane& at);
 
 /// What a run says of its forward pass, if asked for.
 struct forward_pass {

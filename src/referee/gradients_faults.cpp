@@ -157,7 +157,7 @@ fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, co
       if (!std::isfinite(faulty[k][i])) faulty[k][i] = runs.plain[k][i];
     }
   }
-  const part_values errors = errors_of_values(t, std::move(faulty), c.at);
+  const part_values errors = errors_of_values(t, faulty, c.at);
   for (std::size_t k = 0; k < errors.size(); ++k) {
     if (!c.at.parts[k].judged) continue;
     const lane_norms n = norms_of(c.at.parts[k], errors[k]);

@@ -140,15 +140,37 @@ std::vector<gradient_lane> gradient_lanes_of(const problem& p, const result& r, 
   return out;
 }
 
+namespace {
+
+/// Elements of a part less the exact ones.
+std::vector<double> less_exact(const gradient_trial& t, const gradient_part& part, std::span<const double> values) {
+  const reference_tensor& want = t.exact.truth.tensors.find(part.name())->second;
+  std::vector<double> out(values.size());
+  const auto exact = [&](const std::vector<double>& all, std::size_t row) { return all.data() + part.first + row * part.stride; };
+  for (std::size_t row = 0; row < part.rows && !values.empty(); ++row) {
+    double* const here = out.data() + row * part.width;
+    const double *const from = values.data() + row * part.width, *const value = exact(want.value, row);
+    for (std::size_t j = 0; j < part.width; ++j) here[j] = from[j] - value[j];
+    for (const auto& low : want.low) {
+      const double* const less = exact(low, row);
+      for (std::size_t j = 0; j < part.width; ++j) here[j] -= less[j];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 part_values errors_of_result(const gradient_trial& t, const gradient_lane& at) {
   part_values out;
   for (const gradient_part& part : at.parts) {
     const auto given = t.r.gradients.find(std::string(part.name()));
-    out.emplace_back(given == t.r.gradients.end() ? 0 : part.rows * part.width);
-    for (std::size_t row = 0; row < part.rows && !out.back().empty(); ++row)
-      given->second.read(part.first + row * part.stride, {out.back().data() + row * part.width, part.width});
+    std::vector<double> values(given == t.r.gradients.end() ? 0 : part.rows * part.width);
+    for (std::size_t row = 0; row < part.rows && !values.empty(); ++row)
+      given->second.read(part.first + row * part.stride, {values.data() + row * part.width, part.width});
+    out.push_back(less_exact(t, part, values));
   }
-  return errors_of_values(t, std::move(out), at);
+  return out;
 }
 
 part_values exact_values(const gradient_trial& t, const gradient_lane& at) {
@@ -184,22 +206,10 @@ part_values values_of(const group_gradients& run, const gradient_lane& at) {
   return out;
 }
 
-part_values errors_of_values(const gradient_trial& t, part_values values, const gradient_lane& at) {
-  for (std::size_t k = 0; k < at.parts.size(); ++k) {
-    std::vector<double>& x = values[k];
-    if (x.empty()) continue;
-    const gradient_part& part = at.parts[k];
-    const reference_tensor& want = t.exact.truth.tensors.find(part.name())->second;
-    for (std::size_t row = 0; row < part.rows; ++row) {
-      double* const here = x.data() + row * part.width;
-      const auto minus = [&](const std::vector<double>& all) {
-        for (std::size_t j = 0; j < part.width; ++j) here[j] -= all[part.first + row * part.stride + j];
-      };
-      minus(want.value);
-      for (const auto& low : want.low) minus(low);
-    }
-  }
-  return values;
+part_values errors_of_values(const gradient_trial& t, const part_values& values, const gradient_lane& at) {
+  part_values out;
+  for (std::size_t k = 0; k < at.parts.size(); ++k) out.push_back(less_exact(t, at.parts[k], values[k]));
+  return out;
 }
 
 namespace {
@@ -244,7 +254,9 @@ part_values gradient_errors_on_given(const gradient_trial& t, const gradient_lan
   if (forward != nullptr) widen(forward->range, run);
   if (forward != nullptr && forward->errs != nullptr)
     forward->errors = errors_of_run(t.p, std::move(run.heads.front().forward), t.forward.truth, *forward->errs);
-  return errors_of_values(t, values_of(run, at), at);
+  part_values out(at.parts.size());
+  for_each_part(run, at, [&](std::size_t k, std::span<const double> x) { out[k] = less_exact(t, at.parts[k], x); });
+  return out;
 }
 
 part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<gradient_head>& group, const plan_variant& variant,
@@ -252,13 +264,19 @@ part_values gradient_errors_of_draw(const gradient_lane& at, const std::vector<g
   const std::vector<gradient_head> moved = perturbed(group, seed, narrowest_operand(variant));
   group_gradients run = run_of(at, moved, variant, another_build(seed), others);
   if (forward != nullptr) widen(forward->range, run);
-  if (forward != nullptr && forward->errs != nullptr)
-    forward->errors = errors_of_moved_run(moved.front().in, variant, std::move(run.heads.front().forward));
-  if (!measured_by_fp64(variant) || variant.backward->accumulate.precision > fp32.precision)
-    return values_of(error_of_wide_gradients(moved, run), at);
-  part_values out = values_of(run, at);
-  for_each_part(reference_group_gradients(moved), at, [&](std::size_t k, std::span<const double> truth) {
-    for (std::size_t i = 0; i < truth.size(); ++i) out[k][i] -= truth[i];
+  const bool outputs = forward != nullptr && forward->errs != nullptr;
+  if (!measured_by_fp64(variant) || variant.backward->accumulate.precision > fp32.precision) {
+    group_gradients errors = error_of_wide_gradients(moved, run);
+    head_output& of_forward = errors.heads.front().forward;
+    if (outputs) forward->errors = {std::move(of_forward.o), std::move(of_forward.final_state)};
+    return values_of(errors, at);
+  }
+  const group_gradients truth = reference_group_gradients(moved);
+  if (outputs) forward->errors = run_less_truth(std::move(run.heads.front().forward), truth.heads.front().forward);
+  part_values out(at.parts.size());
+  for_each_part(run, at, [&](std::size_t k, std::span<const double> x) { out[k].assign(x.begin(), x.end()); });
+  for_each_part(truth, at, [&](std::size_t k, std::span<const double> x) {
+    for (std::size_t i = 0; i < x.size(); ++i) out[k][i] -= x[i];
   });
   return out;
 }

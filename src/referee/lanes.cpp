@@ -136,15 +136,12 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   options.seed = seed;
   head_output run = emulate_head(moved, variant, options);
   if (range != nullptr) *range = run.range;
-  return errors_of_moved_run(moved, variant, std::move(run));
+  if (measured_by_fp64(variant)) return run_less_truth(std::move(run), reference_run(moved));
+  head_output e = error_of_wide_run(moved, run);
+  return {std::move(e.o), std::move(e.final_state)};
 }
 
-lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, head_output run) {
-  if (!measured_by_fp64(variant)) {
-    head_output e = error_of_wide_run(moved, run);
-    return {std::move(e.o), std::move(e.final_state)};
-  }
-  const head_output truth = reference_run(moved);
+lane_errors run_less_truth(head_output run, const head_output& truth) {
   lane_errors out{std::move(run.o), std::move(run.final_state)};
   for (std::size_t i = 0; i < out.o.size(); ++i) out.o.data()[i] -= truth.o.data()[i];
   for (std::size_t i = 0; i < out.state.size(); ++i) out.state.data()[i] -= truth.final_state.data()[i];

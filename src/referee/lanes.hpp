@@ -66,8 +66,7 @@ struct lane_errors {
 /// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.
 [[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed,
                                          range_seen* range = nullptr);
-/// Of a run that was made already: `moved` is what it read.
-[[nodiscard]] lane_errors errors_of_moved_run(const head_input& moved, const plan_variant& variant, head_output run);
+[[nodiscard]] lane_errors run_less_truth(head_output run, const head_output& truth);
 
 /// {rms, max} for each bucket of o, then of the state if there is one; infinite where something is not finite.
 struct lane_norms {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -104,8 +105,22 @@ template <class S>
 template <class S>
 [[nodiscard]] matrix<S> transpose(const matrix<S>& m) {
   matrix<S> result(m.cols(), m.rows());
+  // Tiles that fit registers: columns of a large matrix are too far apart for the nearest cache.
+  constexpr std::size_t side = std::is_trivially_copyable_v<S> ? 4 : 1;
+  const std::size_t rows = m.rows() / side * side, cols = m.cols() / side * side;
+  for (std::size_t top = 0; top < rows; top += side) {
+    for (std::size_t left = 0; left < cols; left += side) {
+      S tile[side][side];
+      for (std::size_t i = 0; i < side; ++i) {
+        for (std::size_t j = 0; j < side; ++j) tile[j][i] = m(top + i, left + j);
+      }
+      for (std::size_t j = 0; j < side; ++j) {
+        for (std::size_t i = 0; i < side; ++i) result(left + j, top + i) = tile[j][i];
+      }
+    }
+  }
   for (std::size_t i = 0; i < m.rows(); ++i) {
-    for (std::size_t j = 0; j < m.cols(); ++j) result(j, i) = m(i, j);
+    for (std::size_t j = i < rows ? cols : 0; j < m.cols(); ++j) result(j, i) = m(i, j);
   }
   return result;
 }

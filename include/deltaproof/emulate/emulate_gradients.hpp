@@ -72,8 +72,8 @@ struct group_gradients {
 [[nodiscard]] group_gradients emulate_group_gradients(const problem& p, std::size_t sequence, std::size_t key_head,
                                                       const plan_variant& variant, const emulation_options& options = {});
 
-/// The adjoint of the token recurrence in fp64, without a certificate: the measure of perturbed runs in formats of half the
-/// precision, never of a kernel.
+/// The adjoint of the token recurrence in fp64, and what the recurrence itself gives (`forward`: o and final_state), without a
+/// certificate: the measure of perturbed runs in formats of half the precision, never of a kernel.
 [[nodiscard]] group_gradients reference_group_gradients(std::span<const gradient_head> group);
 /// The same in double-doubles, minus `run`: the error of a run in fp64.
 [[nodiscard]] group_gradients error_of_wide_gradients(std::span<const gradient_head> group, const group_gradients& run);
