@@ -151,8 +151,9 @@ TEST(gradients_by_plan, a_forward_pass_made_for_its_gradients_is_the_one_a_check
     for (std::size_t i = 0; i < without.conformance->statistics.size(); ++i) {
       const judged_statistic &x = with.conformance->statistics[i], &y = without.conformance->statistics[i];
       EXPECT_EQ(x.tensor, y.tensor);
-      EXPECT_DOUBLE_EQ(x.limit.value, y.limit.value) << plan << " " << x.tensor;
-      EXPECT_EQ(x.limit.typical, y.limit.typical) << plan << " " << x.tensor;
+      // The fp64 truth of both passes adds its sums in another order than that of outputs; another run would differ by percents.
+      EXPECT_NEAR(x.limit.value, y.limit.value, 1e-6 * y.limit.value) << plan << " " << x.tensor;
+      EXPECT_NEAR(x.limit.typical, y.limit.typical, 1e-6 * y.limit.typical) << plan << " " << x.tensor;
     }
   }
 }
