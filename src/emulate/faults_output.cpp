@@ -100,8 +100,7 @@ fault_table output_faults() {
                                 if (c.span_first + c.last_row[t] >= c.first) zero_row(s.now.o, t);
                               }
                             })})},
-      {"o-written-one-row-late", "o", "outputs are written one token late; the first token's output is written twice",
-       paths::both,
+      {"o-written-one-row-late", "o", "outputs are written one token late, the first one twice", paths::both,
        hooks(always, {after(step_kind::finish,
                             [](auto& s) {
                               if (s.o.empty()) return;

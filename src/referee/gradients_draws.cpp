@@ -369,8 +369,7 @@ std::string gradient_slice_text(const gradient_trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
             std::to_string(t.lanes[i].key_head);
   }
-  return text + "; the other key heads (" + std::to_string(t.lanes.size() - t.slice.size()) +
-         ") were run once and take their spread from the key heads named before";
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " were run once, with the spread of these";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -31,8 +31,7 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + "; the other heads (" + std::to_string(t.lanes.size() - t.slice.size()) +
-         ") were run once and take their spread from the heads named before";
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " were run once, with the spread of these";
 }
 
 /// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.

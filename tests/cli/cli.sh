@@ -268,7 +268,7 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missin
 expect 1 "part 2: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --part wide.safetensors bad16.safetensors
 expect 2 "every result" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
 expect 3 "so the test could not fail" invariant prefix --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors
-expect 2 "give one of the two" invariant gradients wide.safetensors wide64.safetensors
+expect 2 "store do, dfinal_state or both" invariant gradients wide.safetensors wide64.safetensors
 expect 2 "wide.safetensors: gradients need do or dfinal_state" oracle wide.safetensors --gradients -o never.safetensors
 expect 0 "" gen $small --cotangents -o slope.safetensors
 expect 0 "dfinal_state adds to it" inspect slope.safetensors

@@ -221,8 +221,8 @@ inline void add_headers(std::vector<corpus_file>& files) {
   header("format-dtype-null", R"({"x":{"dtype":null}})", "null in dtype");
   header("format-dtype-unknown", R"({"x":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "\"F33\" cannot be read", 4);
   header("format-dtype-unread", R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "\"U8\" cannot be read", 4);
-  header("format-shape-text", R"({"x":{"shape":"[1]"}})", "a list of numbers");
-  header("format-shape-number", R"({"x":{"shape":1}})", "a list of numbers");
+  header("format-shape-text", R"({"x":{"shape":"[1]"}})", "a list of integers");
+  header("format-shape-number", R"({"x":{"shape":1}})", "a list of integers");
   header("format-shape-negative", R"({"x":{"shape":[-1]}})", "the negative number -1");
   header("format-shape-fraction", R"({"x":{"shape":[1.0]}})", "the number \"1.0\"");
   header("format-shape-beyond-64-bits", R"({"x":{"shape":[18446744073709551616]}})", "the number \"18446744073709551616\"");

@@ -152,7 +152,7 @@ TEST(slice, beyond_the_problem_is_refused_with_what_there_is) {
               ::testing::ThrowsMessage<shape_error>(::testing::HasSubstr(std::to_string(sequences) + " sequences")));
   EXPECT_THAT([&] { (void)slice(p, {0, 4, 0}); }, ::testing::ThrowsMessage<shape_error>(::testing::HasSubstr("4 heads")));
   EXPECT_THAT([&] { (void)slice(p, {2, 0, p.sequences()[2].tokens + 1}); },
-              ::testing::ThrowsMessage<shape_error>(::testing::HasSubstr("that sequence of")));
+              ::testing::ThrowsMessage<shape_error>(::testing::HasSubstr("this sequence has")));
   EXPECT_THROW((void)slice(run(p), p, {sequences, 0, 0}), shape_error);
 }
 
