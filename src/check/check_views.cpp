@@ -119,10 +119,11 @@ std::string radius_because(const check_report& report) {
   });
   if (gradients)
     text +=
-        " Machine-checked of gradients: they are the derivative of the recurrence (algebra.adjoint.run_transposed), through the "
-        "rule (algebra.gradient_chain.rule_run_transposed) and the normalisation (algebra.gradient_chain.norm_transposed); the "
-        "radius of cotangents, given norms and factors (float.cotangent_run.cotangent_radius); single lines of the derivation, "
-        "for what is computed from cotangents and states.";
+        " Machine-checked of gradients: their formulas are the derivative of the recurrence (algebra.adjoint.run_transposed), "
+        "through the update rule (algebra.gradient_chain.rule_run_transposed) and the l2norm "
+        "(algebra.gradient_chain.norm_transposed); the radius of the cotangents of the state, if the radii of norms and factors "
+        "are right (float.cotangent_run.cotangent_radius). The radius of the gradients, which are made of these cotangents and "
+        "the states, is machine-checked in single lines of its proof only; the rest of that proof is on paper.";
   return text;
 }
 

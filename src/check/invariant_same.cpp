@@ -218,7 +218,7 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
     }
   }
   out.reason += "; " + differing +
-                " differ in bits and are as near to the exact gradients as those of the whole, to a factor of " +
+                " differ in bits; in every part they are as near to the exact gradients as in the whole, within a factor of " +
                 detail::general(most_times, 2);
 }
 

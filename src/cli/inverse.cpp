@@ -94,7 +94,8 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
       line("error", detail::scientific(v.error) + ", limit " + detail::scientific(v.limit) +
                         " = 8 u max(1, largest entry of the true inverse), u = " + detail::scientific(unit_roundoff(plan.store)) +
                         " of " + store);
-  text += line("", detail::scientific(trial.error_unrounded) + " against the inverse of L before it was rounded to " + operand);
+  text += line(
+      "", detail::scientific(trial.error_unrounded) + " against the inverse of L as drawn, before L was rounded to " + operand);
   text +=
       line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
   text += line("again", again);

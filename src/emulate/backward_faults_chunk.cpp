@@ -185,7 +185,7 @@ fault_table gate_gradient_faults() {
                        for (auto& x : c.h.row(i)) x *= std::isfinite(grown) ? grown : 1;
                      }
                    })},
-      {"hdh-in-e4m3", "dg_local", "the sum of h dh is made in half the bits of the inputs", paths::chunk, gated,
+      {"hdh-in-e4m3", "dg_local", "the products and the sum of <h, dh> are computed in e4m3", paths::chunk, gated,
        backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
       {"dg-diagonal-in-blocks",
        "dg_local",

@@ -48,10 +48,12 @@ problem copied(const problem_view& view) {
   try {
     validate(p, "problem_view");
   } catch (const shape_error& e) {
-    const std::string other = view.state_layout == layout_kind::kv ? "vk, for [N, HV, V, K]" : "kv, for [N, HV, K, V]";
+    const std::string advice = view.state_layout == layout_kind::kv
+                                   ? "; state_layout is kv: if your buffer is [N, HV, V, K], set vk"
+                                   : "; state_layout is vk, so both shapes are printed with your last two axes swapped: "
+                                     "if your buffer is [N, HV, K, V], set kv";
     if (std::string_view(e.what()).find("tensor initial_state") == std::string_view::npos) throw;
-    throw shape_error(std::string(e.what()) + "; it was read as state_layout " + std::string(name_of(view.state_layout)) +
-                      ", and the other is " + other);
+    throw shape_error(std::string(e.what()) + advice);
   }
   if (!view.scale) p.scale = default_scale(p.key_dim());
   return p;

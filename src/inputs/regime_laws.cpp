@@ -35,7 +35,7 @@ constexpr std::array<beta_law, 9> beta_table{{
     {{"near-zero", "sigmoid(-6 + N(0,1)), median 0.0025"}, [](draft& d) { sigmoid_steps<1>(d, -6); }},
     {{"two-sigmoid", "2 sigmoid(N(0,1)), in (0, 2)"}, [](draft& d) { sigmoid_steps<2>(d, 0); }},
     {{"near-two", "2 sigmoid(4 + N(0,1)), median 1.96"}, [](draft& d) { sigmoid_steps<2>(d, 4); }},
-    {{"saturated", "2 sigmoid(8 + N(0,1)), which rounds to 2 in 16-bit formats"}, [](draft& d) { sigmoid_steps<2>(d, 8); }},
+    {{"saturated", "2 sigmoid(8 + N(0,1)), which nearly always rounds to 2 in bf16"}, [](draft& d) { sigmoid_steps<2>(d, 8); }},
     {{"logit", "N(0,1), and the kernel applies sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::sigmoid); }},
     {{"two-logit", "N(0,1), and the kernel applies 2 sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::two_sigmoid); }},
     {{"regime", "beta as the task of the regime sets it (mqar, mad-copy, regbench, exact)"}, nullptr},

@@ -376,7 +376,8 @@ class reader {
   void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, bool any, const std::string& name) const {
     for (const T& value : condition) {
       if (any || std::find(all.begin(), all.end(), value) != all.end()) continue;
-      fail("[[when]] " + name + " can never hold: it has a value that " + name + " of the plan lacks");
+      fail("[[when]] " + name + " can never hold for one of its values: " + name +
+           " at the top of the plan does not list it; remove the value from [[when]], or add it there");
     }
   }
 

@@ -82,8 +82,7 @@ inline std::string contradiction(const plan& p) {
     const bool channels_alone = !others || only_channels;
     if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
     why = key + " = \"" + std::string(detail::name_in(names, impossible)) +
-          "\" contradicts ops = \"kda\": " + "a gate of channels is carried by " + only + "; state \"" + only +
-          "\" or leave the key out";
+          "\" contradicts ops = \"kda\": with a gate of channels this key can only be \"" + only + "\"; state \"" + only + "\"";
   };
   const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
     refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");

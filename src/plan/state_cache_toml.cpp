@@ -27,7 +27,7 @@ class cache_reader {
   state_cache read() const {
     for (const auto& [name, value] : table_) {
       if (std::find(keys.begin(), keys.end(), name.str()) != keys.end()) continue;
-      fail("line " + std::to_string(value.source().begin.line) + ": " + section_ + " there is no key " + in_quotes(name.str()) +
+      fail("line " + std::to_string(value.source().begin.line) + ": " + section_ + ": there is no key " + in_quotes(name.str()) +
            suggestion(name.str(), keys));
     }
     state_cache cache;

@@ -42,7 +42,7 @@ std::string_view not_recomputed(std::string_view stage, const plan_variant& v, c
   if (stage == "dbeta" && (through_step || v.backward->dbeta_form == step_gradient::divide))
     return "an activation or an update rule stands between beta and the step";
   if ((stage == "dk" || stage == "dk_hat") && p.rule != rule_kind::euler && !(p.qk_l2norm && stage == "dk"))
-    return "the step depends on k";
+    return "the update rule makes the step depend on k";
   return {};
 }
 

@@ -91,7 +91,7 @@ TEST(problem_view, says_which_tensor_is_wrong_and_what_to_do) {
   view.state_layout = layout_kind::vk;
   EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }),
               AllOf(HasSubstr("problem_view: tensor initial_state: shape [1, 2, 8, 16] should be [1, 2, 16, 8]"),
-                    HasSubstr("it was read as state_layout vk, and the other is kv, for [N, HV, K, V]")));
+                    HasSubstr("state_layout is vk, so both shapes are printed with your last two axes swapped")));
   view = view_of(p);
   view.k = {};
   EXPECT_THAT(thrown([&] { static_cast<void>(copied(view)); }),

@@ -137,8 +137,9 @@ void add_chunks(const subject& of, report& to) {
                 " rows, inverted in fp64 by each algorithm, every intermediate looked at"};
   const double most = largest(fp16);
   f.statement = "Inverses of " + count(chunks) + " chunks of " + std::to_string(of.chunk) + " rows have entries up to " +
-                number(all.entry, 3) + "; sums of powers form up to " + number(all.blocks, 3) + " on 16-row blocks and " +
-                number(all.powers, 3) + " on whole chunks" +
+                number(all.entry, 3) +
+                "; a kernel that inverts by sums of powers of A (Neumann) would form intermediates up to " +
+                number(all.blocks, 3) + " on 16-row blocks and " + number(all.powers, 3) + " on whole chunks" +
                 (all.powers > most ? all.blocks > most ? ", both beyond fp16." : ", the latter beyond fp16." : ".");
   f.values = {{"chunks", chunks},
               {"condition", all.condition},

@@ -148,7 +148,7 @@ std::vector<std::string> add_results(const subject& of, std::span<const named_re
                   "T*",
                   "first bad stage",
                   "diagnosis",
-                  "faults it would show"},
+                  "planted faults that would be detected"},
                  {},
                  "Errors are relative, in the Frobenius norm. T*: the plan is adequate before this token."};
   panel errors{
