@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr const char* recurrent = "fla-recurrent-delta";
 
 /// A folder of two problems, each with a result that keeps its plan, and a bad one of the first.
-class suites : public testing::Test {
+class suites : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("deltaproof-suite-" + std::to_string(::getpid()));
