@@ -69,14 +69,14 @@ class approximate_unit {
     sign_ = (draw() & 1) != 0 ? -1 : 1;
   }
   /// In [-1, 1); the bits of the argument decide.
-  [[nodiscard]] float of(std::uint32_t argument) const {
+  [[nodiscard, gnu::always_inline]] float of(std::uint32_t argument) const {
     std::uint32_t x = (argument ^ static_cast<std::uint32_t>(key_)) * 0x9e3779b1U;
     x = (x ^ (x >> 15)) * 0x85ebca77U;
     x = (x ^ (x >> 13)) * 0xc2b2ae3dU;
     const float drawn = static_cast<float>(static_cast<std::int32_t>(x)) * 0x1p-31F;
     return one_sign_ ? sign_ * (0.75F + 0.25F * drawn) : drawn;
   }
-  [[nodiscard]] double of(std::uint64_t argument) const {
+  [[nodiscard, gnu::always_inline]] double of(std::uint64_t argument) const {
     return of(static_cast<std::uint32_t>(argument ^ (argument >> 32) ^ (key_ >> 32)));
   }
 
@@ -213,7 +213,13 @@ class machine {
   std::optional<block_store<Real>> cache_, calls_;
   range_seen range_{};
   std::vector<Real> exponents_;  // scratch of exp2_of_all
-  Real largest_exponent_ = 0;    // of the gates; computed so often that `see` would cost more than the exponential
+  std::vector<Real> decays_;     // scratch of decay_row
+  // Of a gate of channels: for each row those between it and the rows of its block, channel by channel.
+  struct {
+    matrix<Real> of;  ///< sums of gates
+    std::vector<std::vector<Real>> rows;
+  } row_decays_;
+  Real largest_exponent_ = 0;  // of the gates; computed so often that `see` would cost more than the exponential
   Real largest_factor_ = 0;
   head_output out_;
   std::vector<saved_chunk<Real>>* kept_ = nullptr;

@@ -16,6 +16,7 @@
 #include "deltaproof/number/rounding.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "emulate/inverse.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::emulation_detail {
 
@@ -98,21 +99,29 @@ void machine<Real>::unit_errors(std::span<Real> y, std::span<const Real> exponen
   using bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr bits exponent_field = ~((bits{1} << (std::numeric_limits<Real>::digits - 1)) - 1) & (~bits{0} >> 1);
   const Real unit = std::numeric_limits<Real>::epsilon() * static_cast<Real>(site_.plan.exp2_ulps);
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const bits power = std::bit_cast<bits>(y[i]) & exponent_field;
-    // Without branches: a masked error of 0 is added where there is none.
-    const bits errs = static_cast<bits>(-static_cast<std::make_signed_t<bits>>(static_cast<bits>(exponents[i] != 0) &
-                                                                               static_cast<bits>(power != exponent_field)));
-    const Real error = std::bit_cast<Real>(power) * unit * exp2_unit_.of(std::bit_cast<bits>(exponents[i]));
-    y[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
-  }
+  deltaproof::detail::in_widest_vectors([&, errs_by = exp2_unit_]() __attribute__((always_inline)) {
+    const Real* const x = exponents.data();
+    Real* const out = y.data();
+    for (std::size_t i = 0, count = y.size(); i < count; ++i) {
+      const bits power = std::bit_cast<bits>(out[i]) & exponent_field;
+      // Without branches: a masked error of 0 is added where there is none.
+      const bits errs = static_cast<bits>(
+          -static_cast<std::make_signed_t<bits>>(static_cast<bits>(x[i] != 0) & static_cast<bits>(power != exponent_field)));
+      const Real error = std::bit_cast<Real>(power) * unit * errs_by.of(std::bit_cast<bits>(x[i]));
+      out[i] += std::bit_cast<Real>(std::bit_cast<bits>(error) & errs);
+    }
+  });
 }
 
 /// The largest of what was seen; a NaN stays.
 template <class Real>
 void see_largest(Real& largest, std::span<const Real> x) {
   unsigned above = 0;
-  for (const Real value : x) above |= static_cast<unsigned>(!(value <= largest));
+  deltaproof::detail::in_widest_vectors([&, most = largest]() __attribute__((always_inline)) {
+    unsigned any = 0;
+    for (const Real value : x) any |= static_cast<unsigned>(!(value <= most));
+    above = any;
+  });
   if (above == 0) return;
   for (const Real value : x) {
     if (!(value <= largest)) largest = largest == largest ? value : largest;

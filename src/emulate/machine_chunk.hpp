@@ -43,27 +43,29 @@ void machine<Real>::gate(chunk_state<Real>& c) {
   // A sum in Real needs no second rounding where the format is Real's own.
   const bool own = site_.plan.cumsum.precision >= std::numeric_limits<Real>::digits;
   const auto kept = [&](Real x) { return own ? x : narrowed(x, to); };
-  const auto add_up = [&](std::vector<Real>& x) {
-    if (!scans_gates_) {
-      x[0] = kept(x[0]);
-      for (std::size_t r = 1; r < x.size(); ++r) x[r] = kept(x[r - 1] + x[r]);
-      return;
-    }
-    for (std::size_t step = 1; step < x.size(); step *= 2) {
-      for (std::size_t r = x.size(); r-- > step;) x[r] = kept(x[r] + x[r - step]);
-    }
+  const auto add_row = [&](matrix<Real>& G, std::size_t to, std::size_t from) {
+    for (std::size_t ch = 0; ch < width; ++ch) G(to, ch) = kept(G(to, ch) + G(from, ch));
   };
   const auto sums_from = [&](std::size_t first, std::size_t rows) {
     matrix<Real> G(rows, width, Real(0));
-    std::vector<Real> sums(rows);
     if (rows == 0) return G;
-    for (std::size_t ch = 0; ch < width; ++ch) {
-      for (std::size_t r = 0; r < rows; ++r) {
-        const Real gate = (first + r) % n == 0 ? Real(0) + all.g((first + r) / n, ch) : Real(0);  // no -0
-        sums[r] = scales_gates_first_ ? kept(gate * log2_e) : gate;
+    for (std::size_t r = 0; r < rows; ++r) {
+      if ((first + r) % n != 0) continue;
+      for (std::size_t ch = 0; ch < width; ++ch) {
+        const Real gate = Real(0) + all.g((first + r) / n, ch);  // no -0
+        G(r, ch) = scales_gates_first_ ? kept(gate * log2_e) : gate;
       }
-      add_up(sums);
-      for (std::size_t r = 0; r < rows; ++r) G(r, ch) = scales_gates_first_ ? sums[r] : kept(sums[r] * log2_e);
+    }
+    if (scans_gates_) {
+      for (std::size_t step = 1; step < rows; step *= 2) {
+        for (std::size_t r = rows; r-- > step;) add_row(G, r, r - step);
+      }
+    } else {
+      for (Real& x : G.row(0)) x = kept(x);
+      for (std::size_t r = 1; r < rows; ++r) add_row(G, r, r - 1);
+    }
+    if (!scales_gates_first_) {
+      for (Real& x : G.entries()) x = kept(x * log2_e);
     }
     return G;
   };
@@ -119,27 +121,32 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
     return out;
   }
 
-  // Columns side by side: the sum of each stays in the order of the channels.
-  std::vector<Real> decays;
+  // Columns side by side: the sum of each stays in the order of the channels. A and Aqk take the same decays of a row.
+  if (row_decays_.of.rows() != G.rows() || !(row_decays_.of == G)) {
+    row_decays_.of = G;
+    row_decays_.rows.assign(G.rows(), {});
+  }
   const matrix<Real> keys = transpose(k), gates = transpose(G);
   const auto term_by_term = [&](std::size_t i, std::size_t first, std::size_t last) {
     last = std::min(last, columns[i]);
     if (first >= last) return;
-    const std::size_t width = last - first;
-    decays.resize(channels * width);
-    for (std::size_t ch = 0; ch < channels; ++ch) {
-      const Real own = G(row_of[i], ch);
-      const Real* const others = gates.row(ch).data() + first;
-      for (std::size_t j = 0; j < width; ++j) decays[ch * width + j] = own - others[j];
+    const std::size_t width = last - first, all = row_of[i] + 1 - first;  // with the row itself
+    std::vector<Real>& decays = row_decays_.rows[row_of[i]];
+    if (decays.size() != channels * all) {
+      decays.resize(channels * all);
+      for (std::size_t ch = 0; ch < channels; ++ch) {
+        const Real own = G(row_of[i], ch);
+        const Real* const others = gates.row(ch).data() + first;
+        for (std::size_t j = 0; j < all; ++j) decays[ch * all + j] = own - others[j];
+      }
+      exp2_of_all(decays);
     }
-    exp2_of_all(decays);
-    Real* const sums = out.row(i).data() + first;
-    for (std::size_t ch = 0; ch < channels; ++ch) {
-      const Real own = x(i, ch);
-      const Real* const others = keys.row(ch).data() + first;
-      const Real* const decay = decays.data() + ch * width;
-      for (std::size_t j = 0; j < width; ++j) sums[j] += own * others[j] * decay[j];
-    }
+    deltaproof::detail::in_widest_vectors([&, sums = out.row(i).data() + first, rows = x.row(i).data(), decay = decays.data(),
+                                           keys_at = keys.data() + first, stride = keys.cols()]() __attribute__((always_inline)) {
+      for (std::size_t ch = 0; ch < channels; ++ch) {
+        for (std::size_t j = 0; j < width; ++j) sums[j] += rows[ch] * keys_at[ch * stride + j] * decay[ch * all + j];
+      }
+    });
   };
   const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                                 const std::vector<Real>& reference) {
@@ -210,10 +217,10 @@ void machine<Real>::decay_row(std::span<Real> row, std::span<const Real> to, std
     for (Real& x : row) x *= e;
     return;
   }
-  std::vector<Real> decays(to.begin(), to.end());
-  for (std::size_t ch = 0; ch < from.size(); ++ch) decays[ch] -= from[ch];
-  exp2_of_all(decays);
-  for (std::size_t ch = 0; ch < row.size(); ++ch) row[ch] *= decays[ch];
+  decays_.assign(to.begin(), to.end());
+  for (std::size_t ch = 0; ch < from.size(); ++ch) decays_[ch] -= from[ch];
+  exp2_of_all(decays_);
+  for (std::size_t ch = 0; ch < row.size(); ++ch) row[ch] *= decays_[ch];
 }
 
 // w = Ai (b e^G k).
