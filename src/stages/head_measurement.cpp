@@ -8,11 +8,10 @@
 namespace deltaproof::stages_detail {
 
 void head_measurement::run() {
-  const std::size_t limit = place_.judged_tokens >= in_.tokens ? in_.rows : place_.judged_tokens * p_.num_householder;
   std::size_t begin = 0;
   for (; begin < in_.rows; begin += c_, ++chunk_) {
     const std::size_t rows = std::min(c_, in_.rows - begin);
-    if (begin + rows > limit) break;
+    if (begin + rows > limit()) break;
     run_chunk(begin, rows);
   }
   if (span_.rows > 0) judge_output(nullptr);
@@ -20,6 +19,14 @@ void head_measurement::run() {
     skip_from(begin);
   } else if (stored_.final_state) {
     judge_states("final_state", *stored_.final_state, (place_.number * p_.value_heads() + place_.head) * p_.key_dim());
+  }
+}
+
+void head_measurement::run_other_inverses() {
+  for (begin_ = 0; begin_ < in_.rows; begin_ += c_, ++chunk_) {
+    rows_ = std::min(c_, in_.rows - begin_);
+    if (begin_ + rows_ > limit()) return;
+    judge_inverses(lower_of(*stored_.ai, false), lower_of(*stored_.a, true), std::nullopt, 1, r_.inverse.size());
   }
 }
 
@@ -156,20 +163,27 @@ void head_measurement::judge_gram(chunk_decays& decays) {
 void head_measurement::judge_inverse(chunk_decays& decays) {
   if (stored_.ai == nullptr) return;
   const balls got = lower_of(*stored_.ai, false);
-  std::size_t alternative = 0;
-  for (std::size_t g = 0; g < gram_choices(stored_.a != nullptr, r_); ++g) {
-    const balls stored = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[g]);
-    for (const inverse_rounding& how : r_.inverse) {
-      balls l = stored;
-      if (stored_.a != nullptr) {
-        l = as_read(stored, stored_.a->element_format(), how.reads);
-      } else if (const std::optional<format> to = how.reads ? how.reads : r_.gram[g].store) {
-        l = narrow(std::move(l), narrowing{*to, false});
-      }
-      const balls want = inverse_of(l, how, errors_);
-      for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", alternative, at(i), got, i, want, i, i + 1);
-      ++alternative;
+  if (stored_.a != nullptr) {
+    judge_inverses(got, lower_of(*stored_.a, true), std::nullopt, 0, 1);
+    return;
+  }
+  for (std::size_t g = 0; g < r_.gram.size(); ++g) {
+    judge_inverses(got, key_gram(decays, r_.gram[g]), r_.gram[g].store, g * r_.inverse.size(), (g + 1) * r_.inverse.size());
+  }
+}
+
+void head_measurement::judge_inverses(const balls& got, const balls& overlaps, const std::optional<format>& kept,
+                                      std::size_t first, std::size_t last) {
+  for (std::size_t alternative = first; alternative < last; ++alternative) {
+    const inverse_rounding& how = r_.inverse[alternative % r_.inverse.size()];
+    balls l = overlaps;
+    if (stored_.a != nullptr) {
+      l = as_read(overlaps, stored_.a->element_format(), how.reads);
+    } else if (const std::optional<format> to = how.reads ? how.reads : kept) {
+      l = narrow(std::move(l), narrowing{*to, false});
     }
+    const balls want = inverse_of(l, how, errors_);
+    for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", alternative, at(i), got, i, want, i, i + 1);
   }
 }
 

@@ -46,6 +46,7 @@ class head_measurement {
   }
 
   void run();
+  void run_other_inverses();
 
  private:
   [[nodiscard]] std::size_t keys() const { return p_.key_dim(); }
@@ -90,6 +91,13 @@ class head_measurement {
   void judge_gram(chunk_decays& decays);
 
   void judge_inverse(chunk_decays& decays);
+  /// Under the alternatives from `first` on, before `last`. `kept`: the format of overlaps that are not stored.
+  void judge_inverses(const balls& got, const balls& overlaps, const std::optional<format>& kept, std::size_t first,
+                      std::size_t last);
+  /// Tokens that are judged, in rows.
+  [[nodiscard]] std::size_t limit() const {
+    return place_.judged_tokens >= in_.tokens ? in_.rows : place_.judged_tokens * p_.num_householder;
+  }
 
   void judge_scaled(const chunk_decays& decays);
 

@@ -72,4 +72,9 @@ void measure_head(const problem& p, const stage_inputs& stored, std::size_t chun
   head_measurement(p, stored, chunk_size, roundings, place, out).run();
 }
 
+void measure_other_inverses(const problem& p, const stage_inputs& stored, std::size_t chunk_size,
+                            const stage_roundings& roundings, const head_place& place, tallies& out) {
+  head_measurement(p, stored, chunk_size, roundings, place, out).run_other_inverses();
+}
+
 }  // namespace deltaproof::stages_detail

@@ -176,6 +176,17 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
       for (std::size_t a = 0; a < list.size(); ++a) all.find(stage)->second[a].merge(list[a]);
     }
   }
+  const auto inverses = all.find("Ai");
+  if (stored.a != nullptr && inverses != all.end() && inverses->second.size() > 1 && inverses->second.front().bad() > 0) {
+    of_heads.assign(heads.size(), empty);
+    parallel_for(heads.size(), options.threads, [&](std::size_t i) {
+      stages_detail::measure_other_inverses(p, stored, *r.chunk_size, roundings, heads[i], of_heads[i]);
+    });
+    for (const tallies& one : of_heads) {
+      const std::vector<tally>& list = one.find("Ai")->second;
+      for (std::size_t a = 1; a < list.size(); ++a) inverses->second[a].merge(list[a]);
+    }
+  }
   const std::size_t states = stages_detail::output_states(stored, roundings);
   for (const std::string_view stage : judged_stages) {
     const auto found = all.find(stage);
