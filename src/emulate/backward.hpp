@@ -91,14 +91,20 @@ class adjoint {
   struct row_range {
     std::size_t first, last;
   };
-  /// out: by rows, row i is the sum over j <= i of m(i, j) x_j e^{G_i - G_j}, channel by channel, m lower; else row j is that
-  /// over i >= j of m(i, j) x_i e^{G_i - G_j}.
-  void add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows);
-  void add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
-                   const std::vector<Real>* reference);
+  /// out: by rows, row i is the sum over j <= i of m(i, j) x_j e^{G_i - G_j}, channel by channel, m lower; by columns, row j is
+  /// that over i >= j of m(i, j) x_i e^{G_i - G_j}.
+  void add_decayed(decayed_sums& by_rows, decayed_sums& by_columns, const matrix<Real>& G);
+  /// Between blocks of rows, and inside blocks where a reference lies between the rows.
+  void add_products(decayed_sums& all, const matrix<Real>& G, bool rows);
+  void add_products(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
+                    const std::vector<Real>& reference);
+  /// Inside a block, term by term.
+  void add_terms(decayed_sums& by_rows, decayed_sums& by_columns, const matrix<Real>& G, const row_range& block);
   /// Rows of x times e^{G}, or e^{G_C - G}.
   [[nodiscard]] matrix<Real> decayed_to_row(matrix<Real> x, const matrix<Real>& G);
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
+  /// What these multiply by. Several stages of a chunk do so, by the same numbers.
+  void take_decays(const matrix<Real>& G);
   /// The sum of each row of x times the row of y.
   [[nodiscard]] std::vector<Real> row_sums(const matrix<Real>& x, const matrix<Real>& y);
   /// v_new is made of what is left of v, not of u and w.
@@ -115,6 +121,9 @@ class adjoint {
   emulation_options options_;
   backward_site<Real> site_;
   matrix<Real> residuals_;  // on the recurrent path, a row for each row of k
+  struct {
+    matrix<Real> of, to_row, to_end;
+  } decays_;
   std::vector<tile_order> other_orders_;
   std::vector<std::vector<Real>> other_ends_;  // the last row of dg of a chunk, in each other order
   std::vector<matrix<Real>> other_local_, other_dg_;

@@ -10,6 +10,7 @@
 #include "emulate/backward.hpp"
 #include "emulate/machine_body.hpp"
 #include "emulate/step_slopes.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::emulation_detail {
 
@@ -75,41 +76,52 @@ std::vector<Real> adjoint<Real>::row_sums(const matrix<Real>& x, const matrix<Re
 }
 
 template <class Real>
-matrix<Real> adjoint<Real>::decayed_to_row(matrix<Real> x, const matrix<Real>& G) {
-  for (std::size_t r = 0; r < x.rows() && G.cols() > 0; ++r) forward_.decay_row(x.row(r), G.row(r), {});
+void adjoint<Real>::take_decays(const matrix<Real>& G) {
+  if (decays_.of.rows() == G.rows() && decays_.of == G) return;
+  decays_ = {G, matrix<Real>(G.rows(), G.cols(), Real(1)), matrix<Real>(G.rows(), G.cols(), Real(1))};
+  for (std::size_t r = 0; r < G.rows(); ++r) {
+    forward_.decay_row(decays_.to_row.row(r), G.row(r), {});
+    forward_.decay_row(decays_.to_end.row(r), G.row(G.rows() - 1), G.row(r));
+  }
+}
+
+/// Rows of x times those of `decays`, which have one number or one for each channel.
+template <class Real>
+matrix<Real> with_decays(matrix<Real> x, const matrix<Real>& decays) {
+  const bool channels = decays.cols() == x.cols();
+  for (std::size_t r = 0; r < x.rows(); ++r) {
+    const Real* const decay = decays.row(r).data();
+    Real* const row = x.row(r).data();
+    for (std::size_t c = 0; c < x.cols(); ++c) row[c] *= decay[channels ? c : 0];
+  }
   return x;
+}
+
+template <class Real>
+matrix<Real> adjoint<Real>::decayed_to_row(matrix<Real> x, const matrix<Real>& G) {
+  if (G.cols() == 0) return x;
+  take_decays(G);
+  return with_decays(std::move(x), decays_.to_row);
 }
 
 template <class Real>
 matrix<Real> adjoint<Real>::decayed_to_end(matrix<Real> x, const matrix<Real>& G) {
-  for (std::size_t r = 0; r < x.rows() && G.cols() > 0; ++r) forward_.decay_row(x.row(r), G.row(G.rows() - 1), G.row(r));
-  return x;
+  if (G.cols() == 0) return x;
+  take_decays(G);
+  return with_decays(std::move(x), decays_.to_end);
 }
 
-// Out rows [to_first, to_last) from rows [first, last) of each x: term by term, or with a reference R between them as a product
-// of x e^{R - G} (rows: e^{G - R}) with m, times what is left of the decay.
+// Out rows [to_first, to_last) from rows [first, last) of each x, with a reference R between them: a product of x e^{R - G}
+// (rows: e^{G - R}) with m, times what is left of the decay.
 template <class Real>
-void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
-                                const std::vector<Real>* reference) {
+void adjoint<Real>::add_products(decayed_sums& all, const matrix<Real>& G, bool rows, const row_range& to, const row_range& from,
+                                 const std::vector<Real>& reference) {
   if (to.first >= to.last || from.first >= from.last) return;
   const std::size_t channels = G.cols();
   const auto weight = [&](const matrix<Real>& m, std::size_t i, std::size_t j) { return rows ? m(i, j) : m(j, i); };
   std::vector<Real> decays(channels);
-  if (reference == nullptr) {
-    for (std::size_t j = from.first; j < from.last; ++j) {
-      for (std::size_t i = rows ? std::max(to.first, j) : to.first; i < (rows ? to.last : std::min(to.last, j + 1)); ++i) {
-        for (std::size_t c = 0; c < channels; ++c) decays[c] = rows ? G(i, c) - G(j, c) : G(j, c) - G(i, c);
-        forward_.exp2_of_all(decays);
-        for (decayed_sum& one : all) {
-          const Real w = weight(*one.m, i, j);
-          for (std::size_t c = 0; c < channels; ++c) one.out(i, c) += w * (*one.x)(j, c) * decays[c];
-        }
-      }
-    }
-    return;
-  }
   const auto decay = [&](std::size_t row, bool to_row, const std::vector<matrix<Real>*>& parts, std::size_t part_row) {
-    const std::span<const Real> here = G.row(row), there(*reference);
+    const std::span<const Real> here = G.row(row), there(reference);
     std::fill(decays.begin(), decays.end(), Real(1));
     forward_.decay_row(decays, to_row ? here : there, to_row ? there : here);
     for (matrix<Real>* part : parts) {
@@ -137,23 +149,63 @@ void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool r
 
 // Blocks as [gate] form has them. The reference of a block of rows is its first gate; of one that sums over later rows, its last.
 template <class Real>
-void adjoint<Real>::add_decayed(decayed_sums& all, const matrix<Real>& G, bool rows) {
+void adjoint<Real>::add_products(decayed_sums& all, const matrix<Real>& G, bool rows) {
   const std::size_t count = G.rows(), block = site_.plan.gate_block;
-  for (decayed_sum& one : all) one.out = matrix<Real>(count, G.cols(), Real(0));
   const auto gate_of = [&](std::size_t row) { return std::vector<Real>(G.row(row).begin(), G.row(row).end()); };
   const gate_form form = site_.declared.blocks.value_or(site_.plan.form);
-  if (form == gate_form::difference) return add_decayed(all, G, rows, {0, count}, {0, count}, nullptr);
-  if (form == gate_form::factored) {
-    const std::vector<Real> start(G.cols(), Real(0));
-    return add_decayed(all, G, rows, {0, count}, {0, count}, &start);
-  }
+  if (form == gate_form::difference) return;
+  if (form == gate_form::factored)
+    return add_products(all, G, rows, {0, count}, {0, count}, std::vector<Real>(G.cols(), Real(0)));
   for (std::size_t first = 0; first < count; first += block) {
     const row_range here{first, std::min(first + block, count)};
-    const std::vector<Real> outside = gate_of(rows ? first : here.last - 1);
-    const std::vector<Real> inside = gate_of(form == gate_form::first_block ? first : std::min(first + block / 2, count - 1));
-    add_decayed(all, G, rows, here, rows ? row_range{0, first} : row_range{here.last, count}, &outside);
-    add_decayed(all, G, rows, here, here, form == gate_form::reference_block ? nullptr : &inside);
+    add_products(all, G, rows, here, rows ? row_range{0, first} : row_range{here.last, count},
+                 gate_of(rows ? first : here.last - 1));
+    if (form == gate_form::reference_block) continue;
+    const std::size_t inside = form == gate_form::first_block ? first : std::min(first + block / 2, count - 1);
+    add_products(all, G, rows, here, here, gate_of(inside));
   }
+}
+
+template <class Real>
+void adjoint<Real>::add_terms(decayed_sums& by_rows, decayed_sums& by_columns, const matrix<Real>& G, const row_range& block) {
+  struct term {
+    Real* out;
+    const Real* x;
+    Real weight;
+  };
+  const std::size_t channels = G.cols();
+  std::vector<Real> decays(channels);
+  for (std::size_t j = block.first; j < block.last; ++j) {
+    for (std::size_t i = j; i < block.last; ++i) {
+      for (std::size_t c = 0; c < channels; ++c) decays[c] = G(i, c) - G(j, c);
+      forward_.exp2_of_all(decays);
+      const auto term_of = [](decayed_sum& one, std::size_t to, std::size_t from, Real weight) {
+        return term{one.out.row(to).data(), one.x->row(from).data(), weight};
+      };
+      const term terms[] = {term_of(by_rows[0], i, j, (*by_rows[0].m)(i, j)), term_of(by_rows[1], i, j, (*by_rows[1].m)(i, j)),
+                            term_of(by_columns[0], j, i, (*by_columns[0].m)(i, j)),
+                            term_of(by_columns[1], j, i, (*by_columns[1].m)(i, j))};
+      deltaproof::detail::in_widest_vectors([&, decay = decays.data()]() __attribute__((always_inline)) {
+        for (const term& t : terms) {
+          for (std::size_t c = 0; c < channels; ++c) t.out[c] += t.weight * t.x[c] * decay[c];
+        }
+      });
+    }
+  }
+}
+
+template <class Real>
+void adjoint<Real>::add_decayed(decayed_sums& by_rows, decayed_sums& by_columns, const matrix<Real>& G) {
+  for (decayed_sums* all : {&by_rows, &by_columns}) {
+    for (decayed_sum& one : *all) one.out = matrix<Real>(G.rows(), G.cols(), Real(0));
+  }
+  add_products(by_rows, G, true);
+  add_products(by_columns, G, false);
+  const gate_form form = site_.declared.blocks.value_or(site_.plan.form);
+  if (form != gate_form::difference && form != gate_form::reference_block) return;
+  const std::size_t block = form == gate_form::difference ? G.rows() : site_.plan.gate_block;
+  for (std::size_t first = 0; first < G.rows(); first += block)
+    add_terms(by_rows, by_columns, G, {first, std::min(first + block, G.rows())});
 }
 
 template <class Real>

@@ -217,8 +217,7 @@ void adjoint<Real>::inside_by_channels(chunk& c) {
     for (Real& x : keys.row(r)) x *= c.step[r];
   }
   decayed_sums by_rows{{{&ds, &c.k}, {&c.dA, &c.k}}}, by_columns{{{&ds, &c.q}, {&c.dA, &keys}}};
-  add_decayed(by_rows, c.G, true);
-  add_decayed(by_columns, c.G, false);
+  add_decayed(by_rows, by_columns, c.G);
   c.dq = std::move(by_rows[0].out);
   c.dk_overlap = std::move(by_rows[1].out);
   c.dk_inside = std::move(by_columns[0].out);
