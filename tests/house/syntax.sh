@@ -4,29 +4,52 @@
 # sources: all others).
 set -eu
 compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
-flags="-std=c++20 -fsyntax-only -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
+flags="-std=c++20 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
 flags="$flags -DDELTAPROOF_VERSION=\"check\""
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+
+# precompile NAME HEADER...: parsed once, and what templates make of them: most of the time goes into these.
+precompile() {
+  name=$1; shift
+  printf '#include <%s>\n' "$@" > "$before/$name.hpp"
+  # shellcheck disable=SC2086
+  "$compiler" $flags -fpch-instantiate-templates -x c++-header "$before/$name.hpp" -o "$before/$name.pch"
+}
+
 case $what in
-  headers) files=$(find "$root/include" -name '*.hpp'); flags="-x c++ -Wno-pragma-once-outside-header $flags" ;;
+  headers)
+    # A header stands alone no less where what it includes anyway is parsed before it.
+    sets="string vector span cmath optional memory map functional filesystem atomic;string vector span cmath optional memory"
+    sets="$sets;string vector span;string"
+    flags="$flags -Wno-pragma-once-outside-header"
+    number=0
+    for set in $(printf '%s' "$sets" | tr ' ;' ', '); do
+      number=$((number + 1))
+      # shellcheck disable=SC2046
+      precompile $number $(printf '%s' "$set" | tr , ' ')
+    done
+    find "$root/include" -name '*.hpp' -exec awk -v root="$root/include" -v sets="$sets" -f "$(dirname "$0")/headers.awk" {} + |
+      sed -e "s|^\([1-$number]\) |-include-pch $before/\1.pch |" -e 's|^[0-9]* ||' > "$before/files"
+    flags="$flags -x c++" ;;
   units|sources|questions)
     own=
     case $what in
-      units) own=deltaproof/deltaproof.hpp files=$(grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
-        grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' | grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/') ;;
-      sources) files=$(find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*') ;;
-      questions) files=$(find "$root/src/studies" "$root/src/claims" -name '*.cpp') ;;
-    esac
-    # Parsed once, and what templates make of them: most of the time goes into these. Our own headers only before units, which
-    # need not stand alone; JSON never: a file may define what it needs before it.
-    before=$(mktemp -d)
-    trap 'rm -rf "$before"' EXIT
+      units)
+        # Our own headers too: a unit need not stand alone.
+        own=deltaproof/deltaproof.hpp
+        grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
+          grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' |
+          grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/' ;;
+      sources) find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*' ;;
+      questions) find "$root/src/studies" "$root/src/claims" -name '*.cpp' ;;
+    esac > "$before/files"
+    # Not JSON, before which a file may define what it needs.
     # shellcheck disable=SC2086
-    printf '#include <%s>\n' algorithm cmath functional map optional string vector \
-      boost/multiprecision/gmp.hpp boost/multiprecision/mpfr.hpp $own > "$before/first.hpp"
-    # shellcheck disable=SC2086
-    "$compiler" ${flags%%-fsyntax-only*}${flags#*-fsyntax-only} -fpch-instantiate-templates -x c++-header "$before/first.hpp" -o "$before/first.pch"
-    flags="-include-pch $before/first.pch $flags" ;;
+    precompile all algorithm cmath functional map optional string vector boost/multiprecision/gmp.hpp \
+      boost/multiprecision/mpfr.hpp $own
+    flags="-include-pch $before/all.pch $flags" ;;
 esac
-[ -n "$files" ]
+[ -s "$before/files" ]
 # shellcheck disable=SC2086
-printf '%s\n' $files | xargs -P 2 -I{} "$compiler" $flags {}
+xargs -P 2 -L 1 "$compiler" -fsyntax-only $flags < "$before/files"
