@@ -21,27 +21,69 @@ void keep_inverse(site<Real>& s, matrix<Real> X) {
   for (std::size_t r = 0; r < X.rows(); ++r) std::copy(X.row(r).begin(), X.row(r).end(), s.now.Ai.row(r).begin());
 }
 
-/// I - L + L^2 - ..., so many terms.
+/// What a mistake changes in the inverse: nothing where a wrong and a right one, made alike, have the same bits.
 template <class Real>
-void sum_of_powers(site<Real>& s, std::size_t terms) {
-  const matrix<Real> L = lower_of(s.now);
-  matrix<Real> X(L.rows(), L.rows(), Real(0));
-  for (std::size_t i = 0; i < X.rows(); ++i) X(i, i) = 1;
-  for (std::size_t n = 1; n < terms; ++n) {
-    X = plain_product(L, X);
-    for (std::size_t i = 0; i < X.size(); ++i) X.data()[i] = -X.data()[i];
-    for (std::size_t i = 0; i < X.rows(); ++i) X(i, i) += 1;
+void change_inverse(site<Real>& s, const matrix<Real>& wrong, const matrix<Real>& right) {
+  for (std::size_t i = 0; i < wrong.rows(); ++i) {
+    for (std::size_t j = 0; j < wrong.cols(); ++j) {
+      if (wrong(i, j) == right(i, j)) continue;
+      Real& x = s.now.Ai(i, j);
+      x = std::isfinite(right(i, j)) ? x + (wrong(i, j) - right(i, j)) : wrong(i, j);
+    }
   }
-  keep_inverse(s, std::move(X));
+  narrow_all(s.now.Ai, {s.plan.inverse.store, false});
 }
 
-enum class merge_mistake { sign, one_term, none_at_all };
+/// I - L + L^2 - ..., so many terms.
+template <class Real>
+matrix<Real> sum_of_powers(const matrix<Real>& L, std::size_t terms) {
+  const std::size_t n = L.rows();
+  matrix<Real> X(n, n, Real(0));
+  for (std::size_t i = 0; i < n; ++i) X(i, i) = 1;
+  for (std::size_t term = 1; term < terms; ++term) {
+    // From the last row up: rows above are still those of the terms before.
+    for (std::size_t i = n; i-- > 1;) {
+      for (std::size_t j = 0; j < i; ++j) {
+        Real sum = 0;
+        for (std::size_t m = j; m < i; ++m) sum += L(i, m) * X(m, j);
+        X(i, j) = -sum;
+      }
+    }
+  }
+  return X;
+}
+
+template <class Real>
+void stop_after(site<Real>& s, std::size_t terms) {
+  const matrix<Real> L = lower_of(s.now);
+  change_inverse(s, sum_of_powers(L, terms), sum_of_powers(L, L.rows()));
+}
+
+/// One block off the diagonal, with its own decay and steps.
+template <class Real>
+void take_wrong_keys(site<Real>& s) {
+  auto& c = s.now;
+  const std::size_t block = c.full_rows / 4, first = 2 * block;
+  const bool gated = c.G.cols() > 0 && s.plan.v_new.form == change_form::transforms;
+  for (std::size_t i = first; i < std::min(c.rows, first + block); ++i) {
+    for (std::size_t j = 0; j < block; ++j) {
+      Real sum = 0;
+      for (std::size_t ch = 0; ch < c.k.cols(); ++ch) {
+        const std::size_t gate = c.G.cols() > 1 ? ch : 0;
+        sum += c.k(i, ch) * c.k(block + j, ch) * (gated ? std::exp2(c.G(i, gate) - c.G(j, gate)) : Real(1));
+      }
+      c.A(i, j) = c.step[i] * sum;
+    }
+  }
+  narrow_all(c.A, {s.plan.A.store, false});
+}
+
+enum class merge_mistake { sign, one_term, no_merges, none };
 
 /// The inverse by diagonal blocks and merges -X_ii (sum_m L_im X_mj), with one mistake in the merges.
 template <class Real>
-void merge_wrongly(site<Real>& s, merge_mistake mistake) {
-  const matrix<Real> L = lower_of(s.now);
-  const std::size_t n = L.rows(), given = s.plan.inverse.method.block, block = given > 1 && given < n ? given : 16;
+matrix<Real> merged(const matrix<Real>& L, std::size_t block, merge_mistake mistake) {
+  const std::size_t n = L.rows();
   matrix<Real> X(n, n, Real(0));
   const auto end_of = [&](std::size_t i) { return std::min(n, i / block * block + block); };
   for (std::size_t i = 0; i < n; ++i) {
@@ -52,7 +94,7 @@ void merge_wrongly(site<Real>& s, merge_mistake mistake) {
       X(i, j) = -sum;
     }
   }
-  for (std::size_t row = block; row < n && mistake != merge_mistake::none_at_all; row += block) {
+  for (std::size_t row = block; row < n && mistake != merge_mistake::no_merges; row += block) {
     for (std::size_t j = 0; j < row; ++j) {
       const std::size_t last = mistake == merge_mistake::one_term ? end_of(j) : row;
       std::vector<Real> sum(end_of(row) - row, Real(0));
@@ -66,7 +108,14 @@ void merge_wrongly(site<Real>& s, merge_mistake mistake) {
       }
     }
   }
-  keep_inverse(s, std::move(X));
+  return X;
+}
+
+template <class Real>
+void merge_wrongly(site<Real>& s, merge_mistake mistake) {
+  const matrix<Real> L = lower_of(s.now);
+  const std::size_t given = s.plan.inverse.method.block, block = given > 1 && given < L.rows() ? given : 16;
+  change_inverse(s, merged(L, block, mistake), merged(L, block, merge_mistake::none));
 }
 
 /// What w and u read in place of Ai, both.
@@ -127,6 +176,9 @@ fault_table overlaps() {
                               }
                               narrow_all(s.now.A, {s.plan.A.store, false});
                             })})},
+      {"A-block-of-wrong-keys", "A",
+       "one block of A, the third quarter of its rows by the first of its columns, takes the keys of the second quarter",
+       paths::chunk, hooks(always, {after(step_kind::A, [](auto& s) { take_wrong_keys(s); })})},
       {"A-scaled", "A", "A takes the scale of q k^T", paths::chunk,
        hooks(scaled, {after(step_kind::A,
                             [](auto& s) {
@@ -141,14 +193,14 @@ fault_table inverses() {
       {"inverse-sign", "Ai", "the inverse is that of I - A", paths::chunk,
        hooks(always, {before(step_kind::Ai, []<class Real>(site<Real>& s) { scale_all(s.now.A, Real(-1)); })})},
       {"inverse-first-order", "Ai", "the inverse is I - A", paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, 2); })})},
+       hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, 2); })})},
       {"inverse-four-terms", "Ai", "the inverse is I - A + A^2 - A^3", paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, 4); })})},
+       hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, 4); })})},
       {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A stops at half the chunk: one doubling too few",
        paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { sum_of_powers(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
+       hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
       {"inverse-diagonal-blocks-only", "Ai", "the diagonal blocks of the inverse are not merged", paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::none_at_all); })})},
+       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::no_merges); })})},
       {"inverse-merge-one-term", "Ai", "merges use the first term of sum_m L_im X_mj alone: wrong two blocks off the diagonal",
        paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
       {"inverse-merge-sign", "Ai", "merged blocks lack their minus sign", paths::chunk,

@@ -56,6 +56,8 @@ fault_table read_gates() {
        paths::both, hooks(gated, {after(step_kind::load, []<class Real>(site<Real>& s) { scale_all(s.all.g, Real(-1)); })})},
       {"gate-rounded-to-bf16", "g_cumsum_log2", "the gate arrives in bf16", paths::both,
        hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {bf16, false}); })})},
+      {"gate-rounded-to-fp16", "g_cumsum_log2", "the gate arrives in fp16", paths::both,
+       hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {fp16, false}); })})},
       {"gate-clamped", "g_cumsum_log2", "a log decay below -5 is taken as -5", paths::both,
        hooks(gated, {after(step_kind::load,
                            []<class Real>(site<Real>& s) {

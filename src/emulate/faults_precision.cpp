@@ -17,9 +17,24 @@ void cut(matrix<Real>& m, const format& to) {
 /// More bits than promised are no fault.
 format coarser(const format& promised, const format& x) { return x.precision < promised.precision ? x : promised; }
 
+narrowing coarser(const narrowing& promised, const format& x) {
+  return x.precision < promised.to.precision ? narrowing{x, false} : promised;
+}
+
+void invert_with_operands(plan_variant& v, const format& f) {
+  v.inverse.operand = coarser(v.inverse.operand, f);
+  v.inverse.merge_operand = coarser(v.inverse.merge_operand, f);
+}
 void invert_in(plan_variant& v, const format& f) {
-  v.inverse.operand = v.inverse.merge_operand = {f, false};
-  v.inverse.accumulate = v.inverse.merge_accumulate = f;
+  invert_with_operands(v, f);
+  v.inverse.accumulate = coarser(v.inverse.accumulate, f);
+  v.inverse.merge_accumulate = coarser(v.inverse.merge_accumulate, f);
+}
+
+/// Parts of the inverse are rounded to bf16 when they are finished.
+template <class Which>
+fault_code cutting(Which) {
+  return hooks(always, {before(step_kind::Ai, [](auto& s) { s.cut = Which{}; })});
 }
 
 fault_code cut_after(step_kind at, void (*widen)(plan_variant&, const head_input&), hook change) {
@@ -96,17 +111,22 @@ fault_table inverse_formats() {
       {"inverse-in-x", "Ai", "the inverse is computed in the format of q", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input& in) { invert_in(v, in.x); })},
       {"inverse-in-tf32", "Ai", "the operands of every product of the inverse are tf32", paths::chunk,
-       arithmetic(always,
-                  [](plan_variant& v, const head_input&) { v.inverse.operand = v.inverse.merge_operand = {tf32, false}; })},
+       arithmetic(always, [](plan_variant& v, const head_input&) { invert_with_operands(v, tf32); })},
       {"inverse-bf16-between-steps", "Ai", "each finished row and block of the inverse is rounded to bf16 before it is used",
        paths::chunk, arithmetic(always, [](plan_variant& v, const head_input&) { v.inverse.between = bf16; })},
+      {"inverse-row-in-bf16", "Ai", "the middle row of each diagonal block of the inverse is rounded to bf16 before it is used",
+       paths::chunk, cutting([](const inverse_part& x) { return x.rows == 1 && x.cols > 1 && x.row - x.col == x.cols / 2; })},
+      {"inverse-diagonal-in-bf16", "Ai", "the diagonal blocks of the inverse are rounded to bf16 before they are merged",
+       paths::chunk, cutting([](const inverse_part& x) { return x.row == x.col && x.rows == x.cols; })},
+      {"inverse-block-in-bf16", "Ai", "the first merged block of the inverse is rounded to bf16 before it is used", paths::chunk,
+       cutting([](const inverse_part& x) { return x.rows > 1 && x.col == 0 && x.row == x.cols; })},
       {"inverse-neumann", "Ai",
        "the inverse is a sum of powers with operands in the format of q; correlated keys may make it infinite or NaN",
        paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input& in) {
                     v.inverse.method = {diagonal_kind::neumann, 0, merge_kind::block};
-                    v.inverse.operand = {in.x, false};
+                    v.inverse.operand = coarser(v.inverse.operand, in.x);
                   })},
       {"inverse-neumann-fp16", "Ai", "the inverse is a sum of powers in fp16; correlated keys make it infinite or NaN",
        paths::chunk,

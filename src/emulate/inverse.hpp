@@ -14,9 +14,10 @@ template <class Real>
 class inversion {
  public:
   /// L: strictly lower, n x n. `seen` is raised to the largest magnitude of what is formed on the way. `noise`: where each sum
-  /// starts is drawn from it; null: with its first term.
-  inversion(const matrix<Real>& lower, const plan_variant& plan, sum_rule rule, double& seen, philox* noise)
-      : L_{lower}, plan_{plan}, rule_{rule}, seen_{seen}, noise_{noise}, X_(lower.rows(), lower.rows(), Real(0)) {}
+  /// starts is drawn from it; null: with its first term. `cut`: the parts that a planted fault rounds to bf16; null: none.
+  inversion(const matrix<Real>& lower, const plan_variant& plan, sum_rule rule, double& seen, philox* noise,
+            bool (*cut)(const inverse_part&))
+      : L_{lower}, plan_{plan}, rule_{rule}, seen_{seen}, noise_{noise}, cut_{cut}, X_(lower.rows(), lower.rows(), Real(0)) {}
 
   matrix<Real> run() {
     const std::size_t n = L_.rows();
@@ -34,6 +35,9 @@ class inversion {
           halves(first, size);
           break;
       }
+      matrix<Real> finished = block_of(X_, first, first, size, size);
+      finish(finished.entries(), {first, first, size, size});
+      write(first, first, finished);
     }
     if (plan_.inverse.method.merge == merge_kind::block2) {
       for (std::size_t size = block; size < n; size *= 2) {
@@ -58,6 +62,7 @@ class inversion {
                   plan_.inverse.operand.to, plan_.inverse.accumulate);
       row(0, i) = 1;
       keep(row.row(0).first(size));
+      finish(row.row(0).first(size), {first + i, first, 1, size});
       std::copy_n(row.data(), i + 1, X_.row(first + i).data() + first);
       std::copy_n(row.data(), i + 1, above.row(i).data());
       narrow(above.row(i).first(i + 1), plan_.inverse.operand);
@@ -101,7 +106,7 @@ class inversion {
   void join_two(std::size_t first, std::size_t top, std::size_t bottom) {
     const std::size_t below = first + top;
     const matrix<Real> inner = merged(block_of(L_, below, first, bottom, top), block_of(X_, first, first, top, top));
-    write(below, first, negative(merged(block_of(X_, below, below, bottom, bottom), inner)));
+    write_merged(below, first, negative(merged(block_of(X_, below, below, bottom, bottom), inner)));
   }
 
   // X_ij = -X_ii (sum_{j<=m<i} L_im X_mj) or -(sum_{j<m<=i} X_im L_mj) X_jj; where the plan allows any, as fla does: the second
@@ -123,8 +128,9 @@ class inversion {
                       plan_.inverse.merge_operand.to, plan_.inverse.merge_accumulate);
         }
         keep(sum);
-        write(i * block, j * block,
-              negative(by_right ? merged(sum, block_of(X_, j * block, j * block, size(j), size(j))) : merged(diagonal, sum)));
+        write_merged(
+            i * block, j * block,
+            negative(by_right ? merged(sum, block_of(X_, j * block, j * block, size(j), size(j))) : merged(diagonal, sum)));
       }
     }
   }
@@ -161,6 +167,9 @@ class inversion {
     if (plan_.inverse.between) narrow(formed, {*plan_.inverse.between, false});
   }
   void keep(matrix<Real>& m) { keep(m.entries()); }
+  void finish(std::span<Real> formed, const inverse_part& part) const {
+    if (cut_ != nullptr && cut_(part)) narrow(formed, {bf16, false});
+  }
   [[nodiscard]] static matrix<Real> block_of(const matrix<Real>& m, std::size_t row, std::size_t col, std::size_t rows,
                                              std::size_t cols) {
     matrix<Real> out(rows, cols);
@@ -172,6 +181,10 @@ class inversion {
     for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = -m.data()[i];
     return m;
   }
+  void write_merged(std::size_t row, std::size_t col, matrix<Real> m) {
+    finish(m.entries(), {row, col, m.rows(), m.cols()});
+    write(row, col, m);
+  }
   void write(std::size_t row, std::size_t col, const matrix<Real>& m) {
     for (std::size_t i = 0; i < m.rows(); ++i)
       std::copy(m.row(i).begin(), m.row(i).end(), X_.row(row + i).begin() + static_cast<std::ptrdiff_t>(col));
@@ -182,6 +195,7 @@ class inversion {
   sum_rule rule_;
   double& seen_;
   philox* noise_;
+  bool (*cut_)(const inverse_part&);
   matrix<Real> X_;
 };
 
@@ -200,9 +214,9 @@ void machine<Real>::invert(chunk_state<Real>& c) {
   matrix<Real> inverse;
   philox* const noise = options_.noise_ulps > 0 ? &noise_ : nullptr;
   if (site_.plan.inverse.accumulate.precision > std::numeric_limits<Real>::digits) {
-    inverse = cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen, noise).run());
+    inverse = cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen, noise, site_.cut).run());
   } else {
-    inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise).run();
+    inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise, site_.cut).run();
   }
   disturb({inverse.data(), inverse.size()});
   for (std::size_t r = 0; r < c.rows; ++r)

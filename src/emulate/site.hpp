@@ -75,6 +75,12 @@ struct chunk_state {
   matrix<Real> o;                     ///< tokens x V
 };
 
+/// Part of an inverse when it is finished, before other parts are made of it: a row of a diagonal block (of `cols` rows), a
+/// diagonal block, a merged block.
+struct inverse_part {
+  std::size_t row, col, rows, cols;
+};
+
 /// The run of one head.
 template <class Real>
 struct site {
@@ -83,9 +89,10 @@ struct site {
   const plan_variant& promised;  ///< the plan without what a planted fault changes in it
   loaded<Real> all;
   chunk_state<Real> now;
-  std::optional<chunk_state<Real>> before;  ///< the chunk before this one; kept only where a fault is planted
-  matrix<Real> o;                           ///< T x V
-  std::size_t token = 0;                    ///< on the recurrent path
+  std::optional<chunk_state<Real>> before;     ///< the chunk before this one; kept only where a fault is planted
+  matrix<Real> o;                              ///< T x V
+  std::size_t token = 0;                       ///< on the recurrent path
+  bool (*cut)(const inverse_part&) = nullptr;  ///< set by a fault: these parts are rounded to bf16
 };
 
 /// What the backward pass reads of a chunk of the forward pass, saved or computed again: the same bits.

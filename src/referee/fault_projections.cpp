@@ -100,7 +100,6 @@ void tensor_errors::sum_up() {
     }
   }
   std::vector<flat*> all;
-  for (flat& run : finer) all.push_back(&run);
   for (auto* law : {&same, &moved}) {
     for (auto& variant : *law) {
       for (flat& run : variant) all.push_back(&run);
@@ -114,9 +113,27 @@ void error_sizes::add(const tensor_errors& x) {
   referee_detail::add(x.moved_size, moved);
 }
 
-fault_sums sums_of(const tensor_errors& x, const flat& d) {
+std::vector<double> tensor_errors::distances(const flat& error) const {
+  const double of_error = inner(error, error), with_base = inner(error, base);
+  const std::vector<double> products = runs.inner(error);
+  std::size_t at = 0;
+  std::vector<double> out;
+  for (const auto& sizes : same_size) {
+    double apart = 0, size = 0;
+    for (const double own : sizes) {
+      apart += std::max(0.0, of_error - 2 * (with_base + products[at++]) + own);
+      size += own;
+    }
+    out.push_back(size > 0 ? apart / size : 0);
+  }
+  return out;
+}
+
+fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat& d) {
   fault_sums s;
   s.own = inner(d, d);
+  s.without = inner(plain.error, d);
+  s.finer = plain.finer.inner(d);
   s.base = inner(x.base, d);
   const std::vector<double> products = x.runs.inner(d);
   auto next = products.begin();
@@ -124,7 +141,6 @@ fault_sums sums_of(const tensor_errors& x, const flat& d) {
     next += static_cast<std::ptrdiff_t>(count);
     return std::vector<double>(next - static_cast<std::ptrdiff_t>(count), next);
   };
-  s.finer = take(x.finer.size());
   for (const auto& variant : x.same) s.same.push_back(take(variant.size()));
   for (const auto& variant : x.moved) s.moved.push_back(take(variant.size()));
   return s;
@@ -151,6 +167,8 @@ void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, cons
     s.own += run.own[k].own;
     s.got += inner(result.got[k], d);
     s.base += run.own[k].base;
+    s.without += run.own[k].without;
+    s.departs = s.departs || run.own[k].departs;
     s.deviation += inner(result.deviation[k], d);
     s.deviation_size += result.deviation_size[k];
     add(run.own[k].same, s.same);
@@ -165,9 +183,10 @@ fault_draws::projection projection_on(const fault& planted, const std::string& t
   x.planted = &planted;
   x.tensor = tensor;
   x.got = s.got / s.own;
-  x.of_fault = 1 + s.base / s.own;
+  x.of_fault = 1 + s.without / s.own;
   x.fault_size = std::sqrt(s.own);
-  for (const double finer : s.finer) x.finer = std::max(x.finer, (s.base + finer) / s.own);
+  x.departs = s.departs;
+  for (const double finer : s.finer) x.finer = std::max(x.finer, (s.without + finer) / s.own);
   x.score = cosine(s.deviation, s.deviation_size, s.own);
   x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
   x.same_inputs.two_sided = x.draws.two_sided = false;
@@ -244,6 +263,12 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
     if (one(finer)) out.push_back(std::move(finer));
   }
   return out;
+}
+
+plan_variant unrounded(plan_variant v) {
+  for (std::vector<plan_variant> finer = one_rounding_fewer(v); !finer.empty(); finer = one_rounding_fewer(v)) v = finer.front();
+  if (v.o.store.precision < fp32.precision) v.o.store = fp32;
+  return v;
 }
 
 }  // namespace deltaproof::referee_detail

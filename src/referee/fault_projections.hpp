@@ -40,13 +40,14 @@ struct tensor_errors {
   flat base;                             ///< error of the plain run
   std::vector<std::vector<flat>> same;   ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;  ///< [variant][run]: errors of draws
-  std::vector<flat> finer;               ///< [rounding left out]: run - plain run, on the same inputs
   flat mean_same;                        ///< of same
   by_run same_size, moved_size;          ///< sums of squares of the errors of these runs
-  columns_beside runs;                   ///< finer, same, moved
+  columns_beside runs;                   ///< same, moved
 
-  /// The last four, from the others: same, moved and finer have no entries then.
+  /// The last four, from the others: same and moved have no entries then.
   void sum_up();
+  /// Squared distance of `error` to the runs of each variant on the same inputs, in the mean, as a share of their squared size.
+  [[nodiscard]] std::vector<double> distances(const flat& error) const;
 };
 
 /// Sums over lanes for one tensor: squared sizes of errors, [variant][run].
@@ -61,13 +62,15 @@ struct fault_sums {
   double own = 0;  ///< <d, d>
   double got = 0;
   double base = 0;
+  double without = 0;    ///< <error of the run that the fault is planted in, d>
+  bool departs = false;  ///< where nothing is rounded but sums, it changes more than another build does
   double deviation = 0;  ///< <got - base - mean(same), d>
   double deviation_size = 0;
   by_run same, moved;
   std::vector<double> finer;  ///< by rounding left out
 };
 
-/// One planted fault in one lane; `difference` is faulty - plain in each tensor.
+/// One planted fault in one lane; `difference` is faulty - correct in each tensor.
 struct fault_run {
   bool lost_tokens = false;
   std::vector<flat> difference;
@@ -75,8 +78,14 @@ struct fault_run {
   std::vector<fault_sums> own;  ///< what no result enters
 };
 
+/// A run that faults are planted in.
+struct run_without {
+  flat error;
+  columns_beside finer;  ///< [rounding left out]: another run without a fault - this one
+};
+
 /// What no result enters.
-[[nodiscard]] fault_sums sums_of(const tensor_errors& x, const flat& difference);
+[[nodiscard]] fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat& difference);
 
 /// The result's errors in one lane, and what they are beyond those of the plan's runs.
 struct result_errors {
@@ -97,6 +106,9 @@ void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, cons
 /// Runs of each variant and law: 24 in all leave at least near_pool_degrees behind the spread of a projection for up to eight
 /// variants.
 [[nodiscard]] std::size_t runs_beside_faults(std::size_t variants);
+
+/// The variant with none of these roundings, and o in fp32 at least.
+[[nodiscard]] plan_variant unrounded(plan_variant v);
 
 /// The variant with one of its roundings left out, each in turn: kernels that keep the plan, and lie in a direction of their own.
 [[nodiscard]] std::vector<plan_variant> one_rounding_fewer(const plan_variant& v);

@@ -1,8 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "emulate/fault.hpp"
@@ -13,16 +16,45 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
+/// Runs of the plan.
 struct lane_runs {
   std::vector<tensor_errors> parts;  ///< o, the state
+  head_output plain;                 ///< of the first variant
+};
+
+/// Runs of the first tokens without a rounding but those of sums.
+struct exact_runs {
+  std::size_t tokens = 0;
+  plan_variant variant;
   head_output plain;
+  std::array<double, 2> another_build{};  ///< squared distance of other builds, the most: o, the state
+
+  [[nodiscard]] std::array<double, 2> distances(const head_output& other) const {
+    const auto squared = [](const matrix<double>& a, const matrix<double>& b) {
+      double sum = 0;
+      for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        const double d = a.data()[i] - b.data()[i];
+        sum += std::isfinite(d) ? d * d : infinity;
+      }
+      return sum;
+    };
+    return {squared(other.o, plain.o), squared(other.final_state, plain.final_state)};
+  }
+};
+
+/// A run of the variant that faults are planted in, and these.
+struct lane_faults {
+  std::size_t variant = 0;
+  head_output without;
+  std::vector<run_without> parts;  ///< o, the state
+  exact_runs exact{};
   std::vector<fault_run> faults;  ///< empty unless they are kept
 };
 
 /// What the head reads with the fault, its first tokens only.
-head_input read_with(const fault& f, const trial& t, const lane& at, std::size_t tokens) {
+head_input read_with(const fault& f, const trial& t, const lane& at, std::size_t tokens, const plan_variant& variant) {
   head_input in = take_head(t.p, at.sequence, at.head);
-  if (f.code->reads != nullptr) f.code->reads(t.p, at.sequence, at.head, t.variants.front(), in);
+  if (f.code->reads != nullptr) f.code->reads(t.p, at.sequence, at.head, variant, in);
   return in.tokens() > tokens ? first_tokens(in, tokens) : in;
 }
 
@@ -65,12 +97,29 @@ std::vector<choice> choose(const trial& t, std::size_t faults, std::size_t runs)
   return out;
 }
 
-fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_runs& runs) {
+/// Two chunks suffice: a fault that shows in neither is not tested by so little.
+exact_runs run_exactly(const trial& t, const head_input& head, std::size_t variant) {
+  exact_runs out;
+  out.tokens = std::min(head.tokens(), 2 * t.unit);
+  out.variant = unrounded(t.variants[variant]);
+  const head_input in = first_tokens(head, out.tokens);
+  out.plain = emulate_head(in, out.variant);
+  for (const plan_variant& v : t.variants) {
+    emulation_options options;
+    options.noise_ulps = 1;
+    const std::array<double, 2> apart = out.distances(emulate_head(in, unrounded(v), options));
+    for (std::size_t k = 0; k < 2; ++k) out.another_build[k] = std::max(out.another_build[k], apart[k]);
+  }
+  return out;
+}
+
+fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_runs& runs, const lane_faults& planted) {
   const lane& at = t.lanes[c.lane];
-  const head_output& plain = runs.plain;
+  const head_output& plain = planted.without;
+  const plan_variant& variant = t.variants[planted.variant];
   emulation_options options;
   options.planted = &f;
-  head_output faulty = emulate_head(read_with(f, t, at, c.tokens), t.variants.front(), options);
+  head_output faulty = emulate_head(read_with(f, t, at, c.tokens, variant), variant, options);
   fault_run out;
   const std::size_t o_count = c.tokens * t.p.value_dim();
   out.lost_tokens = faulty.o.size() < o_count;
@@ -79,7 +128,14 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   out.difference[0] = difference(faulty.o.data(), plain.o.data(), o_count);
   if (at.state && c.tokens == at.range.tokens)
     out.difference[1] = difference(faulty.final_state.data(), plain.final_state.data(), plain.final_state.size());
-  for (std::size_t k = 0; k < 2; ++k) out.own.push_back(sums_of(runs.parts[k], out.difference[k]));
+  for (std::size_t k = 0; k < 2; ++k) out.own.push_back(sums_of(runs.parts[k], planted.parts[k], out.difference[k]));
+  const auto redraws = [](const fault_sums& x) { return x.without < 0; };
+  if (std::any_of(out.own.begin(), out.own.end(), redraws)) {
+    const exact_runs& exact = planted.exact;
+    const std::array<double, 2> apart =
+        exact.distances(emulate_head(read_with(f, t, at, exact.tokens, exact.variant), exact.variant, options));
+    for (std::size_t k = 0; k < 2; ++k) out.own[k].departs = apart[k] > 64 * exact.another_build[k];
+  }
   if (c.tokens < at.judged) return out;
   for (std::size_t j = 0; j < faulty.o.size(); ++j) {
     if (!std::isfinite(faulty.o.data()[j])) faulty.o.data()[j] = plain.o.data()[j];
@@ -91,8 +147,8 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   return out;
 }
 
-/// The runs of a lane that projections are made of; the faulty ones only where they are kept.
-lane_runs run_lane(const trial& t, const choice& c, const std::vector<const fault*>& planted, std::size_t per_variant) {
+/// The runs of a lane that projections are made of.
+lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
   const lane& at = t.lanes[c.lane];
   const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
   const std::size_t V = t.variants.size(), o_count = c.tokens * t.p.value_dim();
@@ -106,14 +162,6 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
   out.parts[0].base = as_flat(base.o.data(), o_count);
   out.parts[1].base = as_flat(base.state.data(), state_count);
   for (tensor_errors& x : out.parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
-  const std::vector<plan_variant> finer = one_rounding_fewer(t.variants.front());
-  for (tensor_errors& x : out.parts) x.finer.resize(finer.size());
-  parallel_for(finer.size(), t.options.threads, [&](std::size_t i) {
-    if (t.stopped()) return;
-    const head_output other = emulate_head(in, finer[i]);
-    out.parts[0].finer[i] = difference(other.o.data(), plain.o.data(), o_count);
-    if (state) out.parts[1].finer[i] = difference(other.final_state.data(), plain.final_state.data(), state_count);
-  });
   std::mutex lock;
   std::size_t done = 0;
   parallel_for(2 * V * per_variant, t.options.threads, [&](std::size_t job) {
@@ -137,13 +185,68 @@ lane_runs run_lane(const trial& t, const choice& c, const std::vector<const faul
     if (t.options.progress) t.options.progress("runs without planted faults", static_cast<double>(++done) / all);
   });
   for (tensor_errors& x : out.parts) x.sum_up();
-  if (t.options.memory) {
-    out.faults.resize(planted.size());
-    parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
-      if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, out);
-    });
-  }
   return out;
+}
+
+/// The faulty runs only where they are kept.
+lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::size_t variant,
+                  const std::vector<const fault*>& planted) {
+  const lane& at = t.lanes[c.lane];
+  const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
+  lane_faults out{variant, runs.plain, std::vector<run_without>(2), {}, {}};
+  if (variant != 0) out.without = emulate_head(in, t.variants[variant]);
+  const std::array<std::size_t, 2> counts{runs.parts[0].base.size(), runs.parts[1].base.size()};
+  const lane_errors error = errors_of_run(t.p, out.without, t.truth, at);
+  out.parts[0].error = as_flat(error.o.data(), counts[0]);
+  out.parts[1].error = as_flat(error.state.data(), counts[1]);
+  const std::vector<plan_variant> finer = one_rounding_fewer(t.variants[variant]);
+  std::array<std::vector<flat>, 2> beside{std::vector<flat>(finer.size()), std::vector<flat>(finer.size())};
+  parallel_for(finer.size(), t.options.threads, [&](std::size_t i) {
+    if (t.stopped()) return;
+    const head_output other = emulate_head(in, finer[i]);
+    beside[0][i] = difference(other.o.data(), out.without.o.data(), counts[0]);
+    beside[1][i] = difference(other.final_state.data(), out.without.final_state.data(), counts[1]);
+  });
+  for (std::size_t k = 0; k < 2; ++k) {
+    std::vector<flat*> all;
+    for (flat& run : beside[k]) all.push_back(&run);
+    out.parts[k].finer.take(all);
+  }
+  out.exact = run_exactly(t, in, variant);
+  if (!t.options.memory) return out;
+  out.faults.resize(planted.size());
+  parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
+    if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, runs, out);
+  });
+  return out;
+}
+
+/// The variant whose runs are most like the result: the first one, unless another with the same order of sums is clearly nearer.
+/// Faults that redraw roundings of the plan, and do little else, show beside runs with the same roundings alone.
+std::size_t nearest_variant(const trial& t, const std::vector<tensor_errors>& parts, const std::vector<flat>& errors) {
+  std::vector<double> apart(t.variants.size(), 0.0);
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::vector<double> here = parts[k].distances(errors[k]);
+    for (std::size_t v = 0; v < here.size(); ++v) apart[v] += here[v];
+  }
+  std::size_t nearest = 0;
+  double least = 0.9 * apart.front();
+  for (std::size_t v = 1; v < apart.size(); ++v) {
+    if (t.variants[v].order != t.variants.front().order || !(apart[v] < least)) continue;
+    least = apart[v];
+    nearest = v;
+  }
+  return nearest;
+}
+
+/// What `make` gives, kept where results share what was drawn.
+template <class T, class Make>
+std::shared_ptr<const T> made_once(const trial& t, const std::string& key, const Make& make) {
+  if (auto kept = recall<T>(t.options, key)) return kept;
+  auto made = std::make_shared<T>(make());
+  if (!t.options.memory || t.stopped()) return made;
+  keep(t.options, key, std::move(*made));
+  return recall<T>(t.options, key);
 }
 
 /// The limits of one lane, in the order of norms().
@@ -187,6 +290,9 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
   std::vector<char> beyond(out.all.size(), 0);
   std::array<error_sizes, 2> sizes;
   sizes.fill({none, none});
+  out.variants = static_cast<std::size_t>(std::count_if(
+      t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return v.order == t.variants.front().order; }));
+  std::optional<std::size_t> variant;  // of the first lane: a kernel has one
 
   for (const choice& c : lanes) {
     if (t.stopped()) return out;
@@ -195,22 +301,23 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     out.slice += (out.slice.empty() ? "" : "; ") + std::string("sequence ") + std::to_string(at.sequence) + " head " +
                  std::to_string(at.head) + (whole ? "" : " tokens 0-" + std::to_string(c.tokens - 1));
     const std::string key = "faults " + t.lanes_key() + " " + std::to_string(c.lane) + " " + std::to_string(c.tokens);
-    auto lane_drawn = recall<lane_runs>(t.options, key);
-    const bool recalled = lane_drawn != nullptr;
-    if (!lane_drawn) lane_drawn = std::make_shared<lane_runs>(run_lane(t, c, out.all, per_variant));
-    if (!recalled && t.options.memory && !t.stopped()) keep(t.options, key, lane_runs(*lane_drawn));
+    const auto lane_drawn = made_once<lane_runs>(t, key, [&] { return run_lane(t, c, per_variant); });
+    if (t.stopped()) return out;
     const std::vector<tensor_errors>& parts = lane_drawn->parts;
     for (std::size_t k = 0; k < 2; ++k) sizes[k].add(parts[k]);
     const lane_errors errors = errors_of_result(t.p, t.r, t.truth, at);
     const result_errors result = errors_beyond(
         parts, {as_flat(errors.o.data(), c.tokens * t.p.value_dim()), as_flat(errors.state.data(), parts[1].base.size())});
+    if (!variant) variant = nearest_variant(t, parts, result.got);
+    const auto planted = made_once<lane_faults>(t, key + " " + std::to_string(*variant),
+                                                [&] { return plant(t, c, *lane_drawn, *variant, out.all); });
     const lane_limits limits_here = limits_of(at, runs, limits);
     std::mutex lock;
     std::size_t done = 0;
     parallel_for(out.all.size(), t.options.threads, [&](std::size_t i) {
       if (t.stopped()) return;
-      const fault_run fresh = lane_drawn->faults.empty() ? run_fault(*out.all[i], t, c, *lane_drawn) : fault_run{};
-      const fault_run& run = lane_drawn->faults.empty() ? fresh : lane_drawn->faults[i];
+      const fault_run fresh = planted->faults.empty() ? run_fault(*out.all[i], t, c, *lane_drawn, *planted) : fault_run{};
+      const fault_run& run = planted->faults.empty() ? fresh : planted->faults[i];
       if (run.lost_tokens) return;  // another shape, which no kernel's file has
       add_lane(run, parts, result, all[i]);
       if (is_beyond(run.finite_norms, limits_here)) beyond[i] = 1;

@@ -135,6 +135,7 @@ part_values minus(part_values a, const part_values& b) {
 
 struct lane_runs {
   std::vector<tensor_errors> parts;
+  std::vector<run_without> without;
   part_values plain;
   std::vector<fault_run> faults;
 };
@@ -150,7 +151,7 @@ fault_run run_fault(const fault& f, const gradient_trial& t, const choice& c, co
   for (std::size_t k = 0; k < faulty.size(); ++k) out.lost_tokens = out.lost_tokens || faulty[k].size() != runs.plain[k].size();
   if (out.lost_tokens) return out;
   out.difference = by_tensor(c.at, minus(faulty, runs.plain));
-  for (std::size_t k = 0; k < tensors; ++k) out.own.push_back(sums_of(runs.parts[k], out.difference[k]));
+  for (std::size_t k = 0; k < tensors; ++k) out.own.push_back(sums_of(runs.parts[k], runs.without[k], out.difference[k]));
   if (!c.whole) return out;
   for (std::size_t k = 0; k < faulty.size(); ++k) {
     for (std::size_t i = 0; i < faulty[k].size(); ++i) {
@@ -180,8 +181,8 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
   for (std::size_t k = 0; k < tensors; ++k) {
     out.parts[k].base = base[k];
     out.parts[k].same = out.parts[k].moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
-    out.parts[k].finer.resize(finer.size());
   }
+  std::vector<std::vector<flat>> beside(tensors, std::vector<flat>(finer.size()));
   const std::size_t draws = 2 * V * per_variant;
   std::mutex lock;
   std::size_t done = 0;
@@ -200,14 +201,21 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
     }
     for (std::size_t k = 0; k < tensors; ++k) {
       tensor_errors& to = out.parts[k];
-      (is_finer ? to.finer[job - draws] : moves ? to.moved[v][run] : to.same[v][run]) = std::move(errors[k]);
+      (is_finer ? beside[k][job - draws] : moves ? to.moved[v][run] : to.same[v][run]) = std::move(errors[k]);
     }
     const std::lock_guard guard(lock);
     if (t.options.progress)
       t.options.progress("runs of gradients without planted faults",
                          static_cast<double>(++done) / static_cast<double>(draws + finer.size()));
   });
-  for (tensor_errors& x : out.parts) x.sum_up();
+  out.without.resize(tensors);
+  for (std::size_t k = 0; k < tensors; ++k) {
+    out.parts[k].sum_up();
+    out.without[k].error = base[k];
+    std::vector<flat*> all;
+    for (flat& run : beside[k]) all.push_back(&run);
+    out.without[k].finer.take(all);
+  }
   out.faults.resize(planted.size());
   parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
     if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, out);

@@ -128,6 +128,7 @@ struct fault_draws {
     double finer = 0;              ///< the most of kernels that leave one rounding out
     double score = 0;              ///< cosine of (error - mean error of correct runs)
     double fault_size = 0;         ///< norm of (faulty - correct)
+    bool departs = false;          ///< by more than the plan's sums in another order
     signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs
     signed_statistic draws;        ///< of correct draws
   };
@@ -138,6 +139,7 @@ struct fault_draws {
   std::string slice;
   /// Whether a large share refutes: the errors of the runs are those of the result, none of which came from before the slice.
   bool tests_shares = true;
+  std::size_t variants = 1;  ///< that the faults could have been planted in: the result decided in which
 };
 /// `limits` belong to `runs.statistics`.
 [[nodiscard]] fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<threshold>& limits);

@@ -37,6 +37,16 @@ bool is_refuted(const plan_report& report, const std::string& tensor) {
                      [&](const judged_statistic& s) { return s.tensor == tensor && s.judged == verdict::refuted; });
 }
 
+/// Whether errors drawn anew point in many directions, of which that of the fault is one: where a few directions have all of an
+/// error, a few runs do not show both of its signs.
+bool is_spread(const signed_statistic& cosines) {
+  return std::all_of(cosines.samples.begin(), cosines.samples.end(), [](const std::vector<double>& runs) {
+    double squares = 0;
+    for (const double c : runs) squares += c * c;
+    return squares <= static_cast<double>(runs.size()) / 64;
+  });
+}
+
 /// Whether the error is that of this fault: of the same shape and size in each tensor in which the fault is no smaller than
 /// rounding (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
@@ -69,7 +79,9 @@ void order_suspects(plan_report& out) {
   });
 }
 
-void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_report& out) {
+void judge_faults(const fault_draws& draws, const false_alarm& family, plan_report& out) {
+  // The result chose one of several sets of faults: each of them is tested with its part of the probability.
+  const false_alarm alarm{family.family, family.statistics * draws.variants};
   std::vector<signed_statistic> same, moved;
   for (const auto& x : draws.projections) {
     same.push_back(x.same_inputs);
@@ -83,11 +95,12 @@ void judge_faults(const fault_draws& draws, const false_alarm& alarm, plan_repor
     const auto of_tensor =
         std::find_if(draws.sizes.begin(), draws.sizes.end(), [&](const statistic& size) { return size.tensor == x.tensor; });
     const threshold& size = sizes[static_cast<std::size_t>(of_tensor - draws.sizes.begin())];
-    // Nearer to the fault than to the plan (share above one half) and beyond what correct runs and correct draws project.
+    // Nearer to the faulty run than to the same run without the fault, and beyond what correct runs and correct draws project.
+    const double nearer = x.departs && is_spread(x.draws) ? std::min(0.5, x.of_fault - 0.5) : 0.5;
     const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
     // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice
     // that.
-    const double limit = std::max({0.5, projects / x.fault_size, 2 * x.finer});
+    const double limit = std::max({nearer, projects / x.fault_size, 2 * x.finer});
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
     // unless the stage of that fault is refuted too.

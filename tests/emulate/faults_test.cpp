@@ -361,10 +361,11 @@ TEST(faults, begin_at_the_stage_they_name) {
 TEST(faults, show_in_the_results_they_name_and_stay_finite_unless_they_say_so) {
   // One rounding more among thousands: the results alone do not tell these from a correct kernel, their stage does.
   const std::set<std::string_view> seen_in_stages_only{
-      "l2norm-in-x",   "gate-rounded-to-bf16", "exp2-of-few-bits",   "v_new-cancelled-in-x", "update-uses-stored-v_new",
-      "w-truncated",   "v_new-truncated",      "h-truncated",        "update-truncated",     "o-truncated",
-      "A-stored-in-x", "A-accumulated-in-x",   "w-accumulated-in-x", "u-accumulated-in-x",   "accumulators-of-13-bits",
-      "inverse-in-x",  "inverse-neumann"};
+      "l2norm-in-x",          "gate-rounded-to-bf16", "exp2-of-few-bits",     "v_new-cancelled-in-x", "update-uses-stored-v_new",
+      "w-truncated",          "v_new-truncated",      "h-truncated",          "update-truncated",     "o-truncated",
+      "A-stored-in-x",        "A-accumulated-in-x",   "w-accumulated-in-x",   "u-accumulated-in-x",   "accumulators-of-13-bits",
+      "inverse-in-x",         "inverse-neumann",      "gate-rounded-to-fp16", "inverse-row-in-bf16",  "inverse-diagonal-in-bf16",
+      "inverse-block-in-bf16"};
   std::map<std::string_view, std::set<std::string_view>> changed;
   for (const path_kind path : both) {
     for (const fault& f : faults(pass_kind::forward)) {
