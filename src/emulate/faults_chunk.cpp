@@ -34,29 +34,25 @@ void change_inverse(site<Real>& s, const matrix<Real>& wrong, const matrix<Real>
   narrow_all(s.now.Ai, {s.plan.inverse.store, false});
 }
 
-/// I - L + L^2 - ..., so many terms.
-template <class Real>
-matrix<Real> sum_of_powers(const matrix<Real>& L, std::size_t terms) {
-  const std::size_t n = L.rows();
-  matrix<Real> X(n, n, Real(0));
-  for (std::size_t i = 0; i < n; ++i) X(i, i) = 1;
-  for (std::size_t term = 1; term < terms; ++term) {
-    // From the last row up: rows above are still those of the terms before.
-    for (std::size_t i = n; i-- > 1;) {
-      for (std::size_t j = 0; j < i; ++j) {
-        Real sum = 0;
-        for (std::size_t m = j; m < i; ++m) sum += L(i, m) * X(m, j);
-        X(i, j) = -sum;
-      }
-    }
-  }
-  return X;
-}
-
+/// The inverse as a sum of so many powers of -L, and what the other powers would have added is missing.
 template <class Real>
 void stop_after(site<Real>& s, std::size_t terms) {
   const matrix<Real> L = lower_of(s.now);
-  change_inverse(s, sum_of_powers(L, terms), sum_of_powers(L, L.rows()));
+  const std::size_t n = L.rows();
+  matrix<Real> X(n, n, Real(0)), stopped;
+  for (std::size_t i = 0; i < n; ++i) X(i, i) = 1;
+  for (std::size_t term = 1; term < n; ++term) {
+    if (term == terms) stopped = X;
+    // From the last row up, as the rows above are those of the terms before; the first rows have all of theirs.
+    for (std::size_t i = n; i-- > term;) {
+      const auto row = X.row(i);
+      std::fill_n(row.begin(), i, Real(0));
+      for (std::size_t m = 0; m < i; ++m) {
+        for (std::size_t j = 0; j <= m; ++j) row[j] -= L(i, m) * X(m, j);
+      }
+    }
+  }
+  if (!stopped.empty()) change_inverse(s, stopped, X);
 }
 
 /// One block off the diagonal, with its own decay and steps.
