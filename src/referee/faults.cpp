@@ -45,16 +45,17 @@ struct exact_runs {
 /// A run of the variant that faults are planted in, and these.
 struct lane_faults {
   std::size_t variant = 0;
+  head_input in;
   head_output without;
   std::vector<run_without> parts;  ///< o, the state
   exact_runs exact{};
   std::vector<fault_run> faults;  ///< empty unless they are kept
 };
 
-/// What the head reads with the fault, its first tokens only.
+/// What the head reads with a fault that reads otherwise, its first tokens only.
 head_input read_with(const fault& f, const trial& t, const lane& at, std::size_t tokens, const plan_variant& variant) {
   head_input in = take_head(t.p, at.sequence, at.head);
-  if (f.code->reads != nullptr) f.code->reads(t.p, at.sequence, at.head, variant, in);
+  f.code->reads(t.p, at.sequence, at.head, variant, in);
   return in.tokens() > tokens ? first_tokens(in, tokens) : in;
 }
 
@@ -119,7 +120,10 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   const plan_variant& variant = t.variants[planted.variant];
   emulation_options options;
   options.planted = &f;
-  head_output faulty = emulate_head(read_with(f, t, at, c.tokens, variant), variant, options);
+  std::optional<head_input> read;
+  if (f.code->reads != nullptr) read = read_with(f, t, at, c.tokens, variant);
+  const head_input& in = read ? *read : planted.in;
+  head_output faulty = emulate_head(in, variant, options);
   fault_run out;
   const std::size_t o_count = c.tokens * t.p.value_dim();
   out.lost_tokens = faulty.o.size() < o_count;
@@ -132,8 +136,7 @@ fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_
   const auto redraws = [](const fault_sums& x) { return x.without < 0; };
   if (std::any_of(out.own.begin(), out.own.end(), redraws)) {
     const exact_runs& exact = planted.exact;
-    const std::array<double, 2> apart =
-        exact.distances(emulate_head(read_with(f, t, at, exact.tokens, exact.variant), exact.variant, options));
+    const std::array<double, 2> apart = exact.distances(emulate_head(first_tokens(in, exact.tokens), exact.variant, options));
     for (std::size_t k = 0; k < 2; ++k) out.own[k].departs = apart[k] > 64 * exact.another_build[k];
   }
   if (c.tokens < at.judged) return out;
@@ -192,8 +195,9 @@ lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
 lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::size_t variant,
                   const std::vector<const fault*>& planted) {
   const lane& at = t.lanes[c.lane];
-  const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
-  lane_faults out{variant, runs.plain, std::vector<run_without>(2), {}, {}};
+  lane_faults out{
+      variant, first_tokens(take_head(t.p, at.sequence, at.head), c.tokens), runs.plain, std::vector<run_without>(2), {}, {}};
+  const head_input& in = out.in;
   if (variant != 0) out.without = emulate_head(in, t.variants[variant]);
   const std::array<std::size_t, 2> counts{runs.parts[0].base.size(), runs.parts[1].base.size()};
   const lane_errors error = errors_of_run(t.p, out.without, t.truth, at);
