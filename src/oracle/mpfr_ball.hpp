@@ -36,7 +36,7 @@ class mpfr_ball {
   [[nodiscard]] static mpfr_ball decimal(mpfr_prec_t bits, double x) {
     mpfr_ball out(bits, 0);
     set_decimal(out.value_.get(), x);
-    return out.rounded({});
+    return out.rounded({}, inexact);
   }
 
   [[nodiscard]] mpfr_srcptr value() const { return value_.get(); }
@@ -65,19 +65,19 @@ class mpfr_ball {
 
   friend mpfr_ball operator+(const mpfr_ball& a, const mpfr_ball& b) {
     mpfr_ball out = a.like(b);
-    mpfr_add(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
-    return out.rounded(a.error_ + b.error_);
+    const int way = mpfr_add(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
+    return out.rounded(a.error_ + b.error_, way);
   }
   friend mpfr_ball operator-(const mpfr_ball& a, const mpfr_ball& b) {
     mpfr_ball out = a.like(b);
-    mpfr_sub(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
-    return out.rounded(a.error_ + b.error_);
+    const int way = mpfr_sub(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
+    return out.rounded(a.error_ + b.error_, way);
   }
   friend mpfr_ball operator*(const mpfr_ball& a, const mpfr_ball& b) {
     mpfr_ball out = a.like(b);
     if (a.is_exact_zero() || b.is_exact_zero()) return out;
-    mpfr_mul(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
-    return out.rounded(a.size() * b.error_ + a.error_ * b.size() + a.error_ * b.error_);
+    const int way = mpfr_mul(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
+    return out.rounded(a.size() * b.error_ + a.error_ * b.size() + a.error_ * b.error_, way);
   }
   /// a / b; of infinite error where b may be 0.
   friend mpfr_ball operator/(const mpfr_ball& a, const mpfr_ball& b) {
@@ -85,33 +85,33 @@ class mpfr_ball {
     const mpfr_value least = b.least_size();
     if (mpfr_sgn(least.get()) <= 0) return out.unknown();
     if (a.is_exact_zero()) return out;
-    mpfr_div(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
+    const int way = mpfr_div(out.value_.get(), a.value(), b.value(), MPFR_RNDN);
     // a'/b' - a/b = (a' - a)/b' + (a/b)(b - b')/b'
     mpfr_value inverse(64);
     const bounds_alone bounds;
     mpfr_ui_div(inverse.get(), 1, least.get(), MPFR_RNDU);
-    return out.rounded((a.error_ + out.size() * (1 + 0x1p-50) * b.error_) * magnitude_bound(inverse.get()));
+    return out.rounded((a.error_ + out.size() * (1 + 0x1p-50) * b.error_) * magnitude_bound(inverse.get()), way);
   }
   friend mpfr_ball exp(const mpfr_ball& a) {
     mpfr_ball out = a.like();
-    mpfr_exp(out.value_.get(), a.value(), MPFR_RNDN);
-    return out.rounded(a.change_of_exp());
+    const int way = mpfr_exp(out.value_.get(), a.value(), MPFR_RNDN);
+    return out.rounded(a.change_of_exp(), way);
   }
   friend mpfr_ball expm1(const mpfr_ball& a) {
     mpfr_ball out = a.like();
-    mpfr_expm1(out.value_.get(), a.value(), MPFR_RNDN);
-    return out.rounded(a.change_of_exp());
+    const int way = mpfr_expm1(out.value_.get(), a.value(), MPFR_RNDN);
+    return out.rounded(a.change_of_exp(), way);
   }
   /// Of a number that is positive with its error.
   friend mpfr_ball sqrt(const mpfr_ball& a) {
     mpfr_ball out = a.like();
     const mpfr_value least = a.least_size();
     if (a.is_negative() || mpfr_sgn(least.get()) <= 0) return out.unknown();
-    mpfr_sqrt(out.value_.get(), a.value(), MPFR_RNDN);
+    const int way = mpfr_sqrt(out.value_.get(), a.value(), MPFR_RNDN);
     mpfr_value inverse(64);
     const bounds_alone bounds;
     mpfr_rec_sqrt(inverse.get(), least.get(), MPFR_RNDU);
-    return out.rounded(a.error_ * magnitude_bound(inverse.get()));
+    return out.rounded(a.error_ * magnitude_bound(inverse.get()), way);
   }
   friend mpfr_ball operator-(const mpfr_ball& a) {
     mpfr_ball out = a;
@@ -144,11 +144,15 @@ class mpfr_ball {
     error_ = std::numeric_limits<double>::infinity();
     return *this;
   }
-  /// With its own rounding, and what the arithmetic of these bounds may lose.
-  [[nodiscard]] mpfr_ball rounded(const wide_bound& from_operands) {
+  /// What MPFR returns of an operation that was rounded; 0 is one that was not.
+  static constexpr int inexact = 1;
+  /// With its own rounding, unless MPFR says that there was none, and what the arithmetic of these bounds may lose. A constant of
+  /// few bits would lose all others in a sum with another, 0 + 1 as dual numbers form it, if each operation counted as rounded.
+  [[nodiscard]] mpfr_ball rounded(const wide_bound& from_operands, int way) {
     if (mpfr_number_p(value_.get()) == 0) return unknown();
-    const wide_bound own = size() * wide_bound::scaled(1, -mpfr_get_prec(value_.get())) + mpfr_field::underflow_unit;
-    error_ = (from_operands + own) * (1 + 0x1p-40);
+    wide_bound sum = from_operands;
+    if (way != 0) sum += size() * wide_bound::scaled(1, -mpfr_get_prec(value_.get())) + mpfr_field::underflow_unit;
+    error_ = sum * (1 + 0x1p-40);
     return *this;
   }
   /// The error as an MPFR number, rounded up.

@@ -156,6 +156,22 @@ class group_run {
     sink_.take({tensor, shared ? 0 : head, first, std::move(part), shared ? until_ : limits_.states_until,
                 shared ? from_ : limits_.cotangents_from});
   }
+  /// Behind a decay of 0 its logarithm changes nothing: exactly 0, of which the radius of a column says no more than that it is
+  /// small.
+  void give_log_decays(std::size_t head, std::size_t first, head_part part) const {
+    const std::size_t channels = p_.gate_per_channel() ? p_.key_dim() : 1, count = part.value.size() / channels;
+    const std::size_t row = range_.batch * p_.tokens() + range_.first_token + first / channels;
+    std::vector<double> g(channels);
+    for (std::size_t t = 0; t < count && !p_.raw; ++t) {
+      p_.g->read(((row + t) * p_.value_heads() + heads_[head]) * channels, g);
+      for (std::size_t c = 0; c < channels; ++c) {
+        if (g[c] != -infinity) continue;
+        part.value[t * channels + c] = part.radius[t * channels + c] = 0;
+        for (std::vector<double>& low : part.low) low[t * channels + c] = 0;
+      }
+    }
+    give(4, head, first, std::move(part));
+  }
   void set_limits(std::size_t states_until, std::size_t cotangents_from) {
     limits_ = {states_until, cotangents_from};
     until_ = std::min(until_, states_until);
@@ -207,7 +223,7 @@ class group_run {
       rows.raw.k = as_entries(found.k);
     rows.raw.step = as_entries(found.step);
     give(2, i, first * n * p_.value_dim(), as_part(found.v));
-    give(4, i, first * channels, as_part(found.decay));
+    give_log_decays(i, first * channels, as_part(found.decay));
     if (p_.initial_state) give(5, i, 0, as_part(found.state));
     give_chained(i, rows);
   }
@@ -279,7 +295,7 @@ class group_run {
     if (stop && stop->load()) return false;
     set_limits(raw.states_until, raw.cotangents_from);
     give(2, i, 0, part_of(std::exchange(raw.v, {})));
-    give(4, i, 0, part_of(std::exchange(raw.decay, {})));
+    give_log_decays(i, 0, part_of(std::exchange(raw.decay, {})));
     if (p_.initial_state) give(5, i, 0, part_of(std::exchange(raw.initial_state, {})));
     if (gives_own_q(rows.factors)) give(0, i, 0, part_of(std::exchange(raw.q, {})));
     if (gives_own_k(rows.factors)) give(1, i, 0, part_of(std::exchange(raw.k, {})));
