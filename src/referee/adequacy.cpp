@@ -215,7 +215,7 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
                               std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) +
                               " ends at 2^" + digits(limit)});
   }
-  if (total > 64) {
+  if (v.path == path_kind::chunk && total > 64) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,
                           "one log decay has magnitude " + digits(total) +
                               ": every e^{G_i - G_j} of later rows of its chunk is off by about " +
