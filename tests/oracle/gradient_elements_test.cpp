@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -161,26 +162,26 @@ TEST(gradient_elements, decide_what_a_run_leaves_open) {
   }
 }
 
-/// A decay of 0 has a gradient of exactly 0, which sends no group to more bits.
-TEST(gradient_elements, log_decays_of_resets_are_zero) {
+/// A decay of 0 has a gradient of exactly 0, and so has what it hides of the initial state: no group goes to more bits for them.
+TEST(gradient_elements, behind_resets_are_zeros) {
   for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
     problem p = in_groups(op, true, 1);
     std::vector<double> g = p.g->to_doubles();
-    const std::size_t token = g.size() / p.tokens();  // the first has none
-    const auto is_reset = [&](std::size_t i) { return i >= token && i % 3 == 0; };
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      if (is_reset(i)) g[i] = -std::numeric_limits<double>::infinity();
-    }
+    for (std::size_t i = 0; i < g.size(); i += 3) g[i] = -std::numeric_limits<double>::infinity();
     p.g = tensor::from_doubles(fp32, p.g->shape(), g, "g");
     question q;
     q.round_output = q.round_state = fp64;
     const reference_gradients got = solve_gradients(p, q);
     EXPECT_EQ(got.unanswered, 0U);
-    const reference_tensor& dg = got.tensors.find("dg")->second;
-    for (std::size_t i = 0; i < g.size(); ++i) {
-      const std::optional<double> rounded = decided_rounding(dg, i, fp64);
-      ASSERT_TRUE(rounded) << name_of(op) << " " << i;
-      EXPECT_EQ(*rounded == 0, is_reset(i)) << name_of(op) << " " << i << ": " << *rounded;
+    // Entries of the initial state to a decay of the first token.
+    const std::size_t hidden = p.initial_state->size() / (g.size() / p.tokens());
+    for (const auto& [name, each] : {std::pair<std::string_view, std::size_t>{"dg", 1}, {"dinitial_state", hidden}}) {
+      const reference_tensor& t = got.tensors.find(name)->second;
+      for (std::size_t i = 0; i < t.value.size(); ++i) {
+        const std::optional<double> rounded = decided_rounding(t, i, fp64);
+        ASSERT_TRUE(rounded) << name_of(op) << ", " << name << "[" << i << "]";
+        EXPECT_EQ(*rounded == 0, i / each % 3 == 0) << name_of(op) << ", " << name << "[" << i << "]: " << *rounded;
+      }
     }
   }
 }

@@ -172,6 +172,21 @@ class group_run {
     }
     give(4, head, first, std::move(part));
   }
+  /// Behind a first decay of 0 the initial state changes nothing, or the rows of it whose channels have one.
+  void give_initial_state(std::size_t head, head_part part) const {
+    const std::size_t channels = p_.gate_per_channel() ? p_.key_dim() : 1, each = part.value.size() / channels;
+    std::vector<double> g(channels);
+    if (p_.g && !p_.raw && range_.tokens > 0) {
+      const std::size_t row = range_.batch * p_.tokens() + range_.first_token;
+      p_.g->read((row * p_.value_heads() + heads_[head]) * channels, g);
+    }
+    for (std::size_t i = 0; i < part.value.size(); ++i) {
+      if (g[i / each] != -infinity) continue;
+      part.value[i] = part.radius[i] = 0;
+      for (std::vector<double>& low : part.low) low[i] = 0;
+    }
+    give(5, head, 0, std::move(part));
+  }
   void set_limits(std::size_t states_until, std::size_t cotangents_from) {
     limits_ = {states_until, cotangents_from};
     until_ = std::min(until_, states_until);
@@ -224,7 +239,7 @@ class group_run {
     rows.raw.step = as_entries(found.step);
     give(2, i, first * n * p_.value_dim(), as_part(found.v));
     give_log_decays(i, first * channels, as_part(found.decay));
-    if (p_.initial_state) give(5, i, 0, as_part(found.state));
+    if (p_.initial_state) give_initial_state(i, as_part(found.state));
     give_chained(i, rows);
   }
   /// Errors lie side by side as the numbers do, one for so many of them; those of a state one for each column.
@@ -296,7 +311,7 @@ class group_run {
     set_limits(raw.states_until, raw.cotangents_from);
     give(2, i, 0, part_of(std::exchange(raw.v, {})));
     give_log_decays(i, 0, part_of(std::exchange(raw.decay, {})));
-    if (p_.initial_state) give(5, i, 0, part_of(std::exchange(raw.initial_state, {})));
+    if (p_.initial_state) give_initial_state(i, part_of(std::exchange(raw.initial_state, {})));
     if (gives_own_q(rows.factors)) give(0, i, 0, part_of(std::exchange(raw.q, {})));
     if (gives_own_k(rows.factors)) give(1, i, 0, part_of(std::exchange(raw.k, {})));
     give_chained(i, rows);
