@@ -159,8 +159,8 @@ TEST(growth_property, the_estimate_is_within_a_factor_of_ten) {
   for (const char* key : keys) {
     std::vector<double> here;
     for (const char* step : steps) {
-      for (const std::size_t chunk : {8, 16, 32, 64}) {
-        for (const std::size_t dim : {16, 128}) {
+      for (const std::size_t chunk : {8U, 16U, 32U, 64U}) {
+        for (const std::size_t dim : {16U, 128U}) {
           const inverse_problem problem{key_law_named(key), step_law_named(step), dim, chunk, 2, seed + all.size()};
           const auto cases = inverse_inputs(problem).rounded_to(fp64);
           for (const char* method : {"neumann", "neumann16+block", "neumann8+block", "forward", "block2"}) {
