@@ -56,7 +56,8 @@ matrix<Real> adjoint<Real>::plus_times(matrix<Real> c, matrix<Real> a, matrix<Re
   return c;
 }
 
-// Each sum waits for its own additions: eight rows go side by side. Beyond the last row it stands in for the others.
+// Each addition to a sum waits for the one before, so the sums of eight rows are formed side by side. Where fewer are left, the
+// last row is added up again in the place of each missing one.
 template <class Real>
 std::vector<Real> adjoint<Real>::row_sums(const matrix<Real>& x, const matrix<Real>& y) {
   constexpr std::size_t abreast = 8;

@@ -50,8 +50,8 @@ struct head_place {
 /// The alternatives of a stage, in the order of its tallies.
 std::vector<std::string> alternative_names(std::string_view stage, const stage_inputs& stored, const stage_roundings& roundings);
 
-/// `out` has the tallies of every stage that can be judged, and one for each whose inputs are not stored. Where A is stored, of
-/// the inverses the first alone: the others count where it does not fit.
+/// `out` has the tallies of every stage that can be judged, and one for each whose inputs are not stored. Where A is stored,
+/// Ai is measured under the first inverse alone: `measure_other_inverses` is for an Ai that it does not fit.
 void measure_head(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
                   const head_place& place, tallies& out);
 /// Ai under the other inverses; A is stored.

@@ -53,6 +53,22 @@ TEST(matrix, transpose_swaps_indices) {
   EXPECT_TRUE(transpose(transpose(m)) == m);
 }
 
+// Whole tiles, and what is left of them on either side.
+TEST(matrix, transpose_swaps_indices_of_every_shape) {
+  for (const std::size_t rows : {1, 4, 7, 8, 13}) {
+    for (const std::size_t cols : {1, 3, 4, 9, 12}) {
+      matrix<int> m(rows, cols);
+      for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = static_cast<int>(i) + 1;
+      const matrix<int> turned = transpose(m);
+      ASSERT_EQ(turned.rows(), cols);
+      ASSERT_EQ(turned.cols(), rows);
+      for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < cols; ++j) ASSERT_EQ(turned(j, i), m(i, j)) << rows << " x " << cols;
+      }
+    }
+  }
+}
+
 template <class S>
 void expect_identity() {
   const auto m = identity<S>(3);

@@ -33,11 +33,8 @@ case $what in
       sed -e "s|^\([1-$number]\) |-include-pch $before/\1.pch |" -e 's|^[0-9]* ||' > "$before/files"
     flags="$flags -x c++" ;;
   units|sources|questions)
-    own=
     case $what in
       units)
-        # Our own headers too: a unit need not stand alone.
-        own=deltaproof/deltaproof.hpp
         grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
           grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' |
           grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/' ;;
@@ -45,9 +42,8 @@ case $what in
       questions) find "$root/src/studies" "$root/src/claims" -name '*.cpp' ;;
     esac > "$before/files"
     # Not JSON, before which a file may define what it needs.
-    # shellcheck disable=SC2086
     precompile all algorithm cmath functional map optional string vector boost/multiprecision/gmp.hpp \
-      boost/multiprecision/mpfr.hpp $own
+      boost/multiprecision/mpfr.hpp
     flags="-include-pch $before/all.pch $flags" ;;
 esac
 [ -s "$before/files" ]
