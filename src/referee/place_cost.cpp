@@ -6,7 +6,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -41,6 +40,32 @@ struct log_errors {
   }
 };
 
+/// On the given inputs most roundings repeat: however many runs there are, their mean is one draw of each error.
+bool repeats(std::size_t law) { return law % 2 == 0; }
+
+/// What log errors scatter by inside their laws, and the degrees of freedom that say so.
+struct log_scatter {
+  double spread = 0, degrees = 0;
+};
+/// The larger of that of runs on the given inputs and of runs on perturbed ones: repeated roundings do not scatter.
+log_scatter scatter_of(std::span<const std::vector<double>> laws, const std::array<double, 2>& least) {
+  std::array<double, 2> squares{};
+  std::array<double, 2> degrees{};
+  for (std::size_t law = 0; law < laws.size(); ++law) {
+    if (laws[law].empty()) continue;
+    const log_errors of(laws[law], least[law % 2]);
+    squares[law % 2] += of.squares;
+    degrees[law % 2] += of.count - 1;
+  }
+  log_scatter out;
+  for (std::size_t law = 0; law < 2; ++law) {
+    if (!(degrees[law] > 0)) continue;
+    const double spread = std::sqrt(squares[law] / degrees[law]);
+    if (spread >= out.spread) out = {spread, degrees[law]};
+  }
+  return out;
+}
+
 }  // namespace
 
 plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
@@ -71,60 +96,37 @@ plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
   return v;
 }
 
-place_cost::comparison place_cost::compare(std::size_t law, double spread) const {
-  const auto typical = [&](const std::vector<double>& errors) {
-    return log_errors(errors, std::max(least[law % 2], median(errors) / far_below));
-  };
-  const log_errors own = typical(runs[law]), formats = typical(alone[law % 2]);
-  // On the given inputs most roundings repeat: however many runs there are, their mean is one draw of each error.
-  const bool repeats = law % 2 == 0;
-  return {own.mean - formats.mean, spread * (repeats ? std::numbers::sqrt2 : std::sqrt(1 / own.count + 1 / formats.count))};
-}
-
-place_cost::scatter place_cost::scatter_of_runs() const {
-  // By law; the larger counts: repeated roundings do not scatter.
-  std::array<double, 2> squares{};
-  std::array<double, 2> degrees{};
-  const auto add = [&](std::size_t law, const std::vector<double>& errors) {
-    if (errors.empty()) return;
-    const log_errors of(errors, least[law % 2]);
-    squares[law % 2] += of.squares;
-    degrees[law % 2] += of.count - 1;
-  };
-  for (std::size_t law = 0; law < runs.size(); ++law) add(law, runs[law]);
-  for (std::size_t law = 0; law < 2; ++law) add(law, alone[law]);
-  scatter out;
-  for (std::size_t law = 0; law < 2; ++law) {
-    if (!(degrees[law] > 0)) continue;
-    const double spread = std::sqrt(squares[law] / degrees[law]);
-    if (spread >= out.spread) out = {spread, degrees[law]};
-  }
-  return out;
-}
-
 double place_cost::ratio() const {
   if (plan <= 0) return 0;
   if (!std::isfinite(plan)) return infinity;
-  const scatter all = scatter_of_runs();
+  const double scatter = std::hypot(scatter_of(runs, least).spread, scatter_of(alone, least).spread);
   double most = 0;
   for (std::size_t law = 0; law < runs.size(); ++law) {
     const bool errs = std::any_of(runs[law].begin(), runs[law].end(), [](double x) { return !(x <= 0); });
     if (!errs) continue;
-    const comparison c = compare(law, all.spread);
-    most =
-        std::max(most, !std::isfinite(c.log_ratio) ? infinity : std::exp(law % 2 == 0 ? c.log_ratio - 2 * c.error : c.log_ratio));
+    const auto typical = [&](const std::vector<double>& errors) {
+      return log_errors(errors, std::max(least[law % 2], median(errors) / far_below)).mean;
+    };
+    const double log_ratio = typical(runs[law]) - typical(alone[law % 2]);
+    most = std::max(most, !std::isfinite(log_ratio) ? infinity : std::exp(repeats(law) ? log_ratio - 2 * scatter : log_ratio));
   }
   return most;
 }
 
 bool place_cost::surely_above(double alpha) const {
-  const scatter all = scatter_of_runs();
-  if (!(all.degrees > 0)) return false;
-  const double quantile = boost::math::quantile(boost::math::complement(boost::math::students_t(all.degrees), alpha));
+  // The two spreads may be far apart. Student's law with the fewer degrees of freedom is on the safe side (Mickey and Brown
+  // 1966).
+  const log_scatter own = scatter_of(runs, least), formats = scatter_of(alone, least);
+  const double degrees = std::min(own.degrees, formats.degrees);
+  if (!(degrees > 0)) return false;
+  const double quantile = boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), alpha));
   for (std::size_t law = 0; law < runs.size(); ++law) {
     if (runs[law].empty()) continue;
-    const log_errors own(runs[law], least[law % 2]), formats(alone[law % 2], least[law % 2]);
-    if (own.mean - formats.mean - std::log(allowed_ratio) > quantile * compare(law, all.spread).error) return true;
+    const log_errors of_plan(runs[law], least[law % 2]), of_formats(alone[law % 2], least[law % 2]);
+    const double by_chance =
+        repeats(law) ? std::hypot(own.spread, formats.spread)
+                     : std::hypot(own.spread / std::sqrt(of_plan.count), formats.spread / std::sqrt(of_formats.count));
+    if (of_plan.mean - of_formats.mean - std::log(allowed_ratio) > quantile * by_chance) return true;
   }
   return false;
 }
@@ -136,7 +138,7 @@ bool place_cost::is_above() const {
 
 namespace {
 
-/// Twice as many runs of one head on perturbed inputs, of the plan and of its formats alone; false where there is no time for it.
+/// Twice as many runs of one head on perturbed inputs, and four times as many of the formats alone; false where there is no time.
 bool double_runs(const more_runs& from, std::size_t head, std::size_t look, std::span<place_cost> places, double& seconds) {
   struct batch {
     const plan_variant* variant;
@@ -148,7 +150,8 @@ bool double_runs(const more_runs& from, std::size_t head, std::size_t look, std:
     batches.push_back({&from.variants[law / 2], law, places.front().runs[law].size(),
                        [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.runs[l]; }});
   }
-  batches.push_back({&from.alone, 1, places.front().alone[1].size(),
+  // Few against those of all laws of the plan, and all of them are compared with these.
+  batches.push_back({&from.alone, 1, 3 * places.front().alone[1].size(),
                      [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.alone[l]; }});
   for (const batch& b : batches) seconds += from.seconds(head) * static_cast<double>(b.count);
   const auto stopped = [&] { return from.options.stop != nullptr && from.options.stop->load(std::memory_order_relaxed); };

@@ -44,18 +44,8 @@ struct place_cost {
   /// It is above, but not surely: more runs may bring it down.
   [[nodiscard]] bool is_undecided(double alpha) const { return is_above() && !surely_above(alpha); }
   /// Whether one of the ratios is surely above `allowed_ratio`: beyond what so few runs scatter, at `alpha` for each law. Log
-  /// errors, one spread for all, Student's law.
+  /// errors, one spread for the plan's and another for those of its formats, Student's law.
   [[nodiscard]] bool surely_above(double alpha) const;
-
- private:
-  struct comparison {
-    double log_ratio = 0, error = 0;
-  };
-  struct scatter {
-    double spread = 0, degrees = 0;
-  };
-  [[nodiscard]] comparison compare(std::size_t law, double spread) const;
-  [[nodiscard]] scatter scatter_of_runs() const;
 };
 
 /// How often the places of a head are judged, each time with twice as many runs, before what is still undecided stays so.

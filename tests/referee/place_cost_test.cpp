@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "deltaproof/number/random.hpp"
 
@@ -18,12 +19,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Runs of one law on each kind of inputs, of the plan and of its formats: errors `ratio` times as large, logs scattered by
-/// `spread`. With probability `absent` the decisive rounding does not happen.
-place_cost drawn_cost(double ratio, double spread, std::size_t runs, std::uint64_t seed, double absent = 0) {
+/// `spread`, those of the formats by `more` times as much. With probability `absent` the decisive rounding does not happen.
+place_cost drawn_cost(double ratio, double spread, std::size_t runs, std::uint64_t seed, double absent = 0, double more = 1) {
   philox draw(seed, 0xc057);
   const auto error = [&](double typical) {
     const double missing = draw.uniform() < absent ? 1e-6 : 1;
-    return missing * typical * std::exp(spread * draw.normal());
+    const double of = typical == 1e-3 ? more * spread : spread;
+    return missing * typical * std::exp(of * draw.normal());
   };
   place_cost c;
   c.magnitude = 1;
@@ -50,7 +52,7 @@ adequacy_report judged(const place_cost& c, std::optional<double> accuracy = std
 TEST(place_cost, of_runs_that_hardly_scatter_is_known) {
   EXPECT_TRUE(judged(drawn_cost(6, 0.05, 4, 1)).adequate);
   EXPECT_THAT(judged(drawn_cost(6, 0.05, 4, 1)).reason, IsEmpty());
-  EXPECT_FALSE(judged(drawn_cost(12, 0.01, 4, 1)).adequate);
+  EXPECT_FALSE(judged(drawn_cost(12, 0.01, 16, 1)).adequate);
 }
 
 TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
@@ -60,7 +62,7 @@ TEST(place_cost, of_runs_that_scatter_too_much_is_said_to_be_unknown) {
   EXPECT_TRUE(out.adequate);
   EXPECT_THAT(out.reason, HasSubstr("scatter too much"));
   // More runs decide it.
-  EXPECT_FALSE(judged(drawn_cost(35, 1, 64, 2)).adequate);
+  EXPECT_FALSE(judged(drawn_cost(35, 1, 128, 2)).adequate);
   // An accuracy that was asked for does not compare.
   EXPECT_THAT(judged(c, 1).reason, IsEmpty());
   EXPECT_FALSE(judged(c, 1e-3).adequate);
@@ -83,8 +85,8 @@ TEST(place_cost, of_a_head_that_would_be_refused_is_drawn_again_and_of_no_other)
   };
   const std::vector<place_cost> drawn = after(0);
   EXPECT_EQ(drawn[0].runs[1].size(), 4U);
-  EXPECT_EQ(drawn[1].runs[1].size(), 16U);  // doubled at each look, as it stays undecided
-  EXPECT_EQ(drawn[1].alone[1].size(), 12U);
+  EXPECT_EQ(drawn[1].runs[1].size(), 16U);      // doubled at each look, as it stays undecided
+  EXPECT_EQ(drawn[1].alone[1].size(), 48U);     // four times as many at each
   EXPECT_EQ(drawn[1].runs[0].size(), 4U);       // roundings on the given inputs repeat
   EXPECT_EQ(after(1e6)[1].runs[1].size(), 4U);  // no time
 }
@@ -93,16 +95,17 @@ TEST(place_cost, beyond_what_is_allowed_is_claimed_of_a_plan_at_the_limit_no_mor
   constexpr double alpha = 0.01;
   constexpr std::size_t trials = 20000;
   for (const double spread : {0.05, 0.3, 1.0}) {
-    for (const double absent : {0.0, 0.25}) {
+    for (const auto& [absent, more] : {std::pair{0.0, 1.0}, std::pair{0.25, 1.0}, std::pair{0.0, 3.0}}) {
       // Where a rounding may be absent from all of the first runs, only the second look keeps what is declared.
       const std::size_t runs = absent > 0 ? 12 : 6;
       std::size_t claimed = 0;
       for (std::size_t i = 0; i < trials; ++i)
-        claimed += drawn_cost(allowed_ratio, spread, runs, 100 + i, absent).surely_above(alpha) ? 1 : 0;
+        claimed += drawn_cost(allowed_ratio, spread, runs, 100 + i, absent, more).surely_above(alpha) ? 1 : 0;
       const double rate = static_cast<double>(claimed) / trials;
       std::printf(
-          "spread %.2f, %.0f %% of the roundings absent: claimed in %.3g %% of the trials, declared %.3g %% for two laws\n",
-          spread, 100 * absent, 100 * rate, 200 * alpha);
+          "spread %.2f, of the formats %.2f, %.0f %% of the roundings absent: claimed in %.3g %% of the trials, declared %.3g %% "
+          "for two laws\n",
+          spread, more * spread, 100 * absent, 100 * rate, 200 * alpha);
       EXPECT_LE(rate, 2 * alpha + 5 * std::sqrt(2 * alpha / trials));
     }
   }
