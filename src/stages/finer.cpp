@@ -179,7 +179,7 @@ struct everywhere {
   bool (*concerns)(const problem&, const stage_roundings&);
   void (*apply)(stage_roundings&);
 };
-constexpr std::array<everywhere, 4> at_once{
+constexpr std::array<everywhere, 5> at_once{
     {{"normalised rows not rounded",
       [](const problem& p, const stage_roundings& r) {
         const auto rounds = [](const std::optional<format>& f) { return f && f->precision < fp32.precision; };
@@ -191,12 +191,10 @@ constexpr std::array<everywhere, 4> at_once{
         r.rows.store.reset();
         for (row_rounding& other : r.other_rows) other.store.reset();
       }},
-     {"q times the scale not rounded",
-      [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o || r.rows.scale_format.has_value(); },
-      [](stage_roundings& r) {
-        r.rows.scale = read_scale::o;
-        r.rows.scale_format.reset();
-      }},
+     {"q times the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o; },
+      [](stage_roundings& r) { r.rows.scale = read_scale::o; }},
+     {"the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale_format.has_value(); },
+      [](stage_roundings& r) { r.rows.scale_format.reset(); }},
      {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
       [](stage_roundings& r) { r.output_span = 1; }},
      {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },

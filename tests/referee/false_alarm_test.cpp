@@ -72,6 +72,11 @@ TEST(a_correct_run, where_no_other_run_errs_is_not_refuted) {
   EXPECT_EQ(testing::alarms_in("fp64", build::any, 40, 1).alarms, 0U);
 }
 
+// Its scale, 1/sqrt(3), is rounded to bf16, and q times it is not.
+TEST(a_correct_run, that_rounds_its_scale_and_nothing_after_it_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("tpu-inference-chunk", build::any, 12, 1).alarms, 0U);
+}
+
 // Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
 TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
   for (const std::size_t run : {9, 235, 611})

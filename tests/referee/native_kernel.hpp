@@ -50,6 +50,7 @@ class native_head {
   }
   static Real narrowed(Real x, const narrowing& how) { return static_cast<Real>(native_narrow(static_cast<double>(x), how)); }
   static Real narrowed(Real x, const format& to) { return narrowed(x, narrowing{to, false}); }
+  static Real narrowed(Real x, const std::optional<format>& to) { return to ? narrowed(x, *to) : x; }
   static rows copied(const matrix<double>& m) {
     rows out(m.rows(), m.cols());
     for (std::size_t i = 0; i < m.size(); ++i) out.data()[i] = static_cast<Real>(m.data()[i]);
@@ -158,15 +159,28 @@ class native_head {
     k_ = copied(in_.k);
     val_ = copied(in_.v);
     state_ = copied(in_.state);
-    scale_ = static_cast<Real>(in_.scale);
+    scale_ = narrowed(static_cast<Real>(in_.scale), v_.o.scale_format);
+    const bool with_norm = v_.o.scale == read_scale::l2norm && in_.qk_l2norm;
     for (rows* m : {&q_, &k_}) {
       for (std::size_t i = 0; in_.qk_l2norm && i < m->rows(); ++i) {
         const std::vector<Real> x(m->row(i).begin(), m->row(i).end());
-        const Real inverse = 1 / std::sqrt(dot(x, x, 0, std::is_same_v<Real, float> ? fp32 : fp64) + Real(1e-6));
-        for (Real& y : m->row(i)) y = v_.l2norm_store ? narrowed(y * inverse, *v_.l2norm_store) : y * inverse;
+        const Real epsilon = static_cast<Real>(v_.l2norm_epsilon);
+        const Real inverse = 1 / std::sqrt(dot(x, x, 0, std::is_same_v<Real, float> ? fp32 : fp64) + epsilon);
+        for (Real& y : m->row(i)) y = narrowed(with_norm && m == &q_ ? y * inverse * scale_ : y * inverse, v_.l2norm_store);
       }
     }
+    if (v_.o.scale != read_scale::o) {
+      for (std::size_t i = 0; !with_norm && i < q_.size(); ++i)
+        q_.data()[i] = narrowed(q_.data()[i] * scale_, narrowing{v_.o.scale_store.value_or(v_.o.operand.to), false});
+      scale_ = 1;
+    }
     for (const double b : in_.beta) step_.push_back(narrowed(static_cast<Real>(b), v_.beta));
+  }
+  /// Of a row of q, k or v as it is read.
+  [[nodiscard]] format row_format() const { return !in_.qk_l2norm ? in_.x : v_.l2norm_store.value_or(v_.l2norm_compute); }
+  /// b times a row, in the wider of their formats.
+  Real stepped(std::size_t row, Real x, const format& of_row) const {
+    return narrowed(step_[row] * x, v_.beta.precision >= of_row.precision ? v_.beta : of_row);
   }
 
   void reserve() {
@@ -187,8 +201,12 @@ class native_head {
       }
       for (std::size_t r = t * n; r < (t + 1) * n; ++r) {
         const std::vector<Real> key(k_.row(r).begin(), k_.row(r).end());
+        const bool in_rows = v_.step == step_factor::rows;
+        std::vector<Real> reads = key;
+        for (Real& x : reads) x = in_rows ? stepped(r, x, row_format()) : x;
         for (std::size_t j = 0; j < V; ++j) {
-          const Real change = step_[r] * (val_(r, j) - dot(key, column(state_, j), 0, v_.state.accumulate));
+          const Real past = dot(reads, column(state_, j), 0, v_.state.accumulate);
+          const Real change = in_rows ? stepped(r, val_(r, j), in_.x) - past : step_[r] * (val_(r, j) - past);
           for (std::size_t c = 0; c < K; ++c) {
             state_(c, j) = style_.fused ? std::fma(key[c], change, state_(c, j)) : state_(c, j) + key[c] * change;
           }
@@ -245,7 +263,7 @@ class native_head {
 
   /// <x_i, k_j> with the decay from j to the row that reads, `row_of`[i].
   Real overlap(const rows& x, std::size_t i, std::size_t row, const rows& k, std::size_t j, const rows& G,
-               const narrowing& operand, const format& accumulate) const {
+               const narrowing& operand, const format& accumulate, const std::optional<format>& product) const {
     std::vector<Real> a(x.row(i).begin(), x.row(i).end()), b(k.row(j).begin(), k.row(j).end());
     const bool channels = in_.channels() && G.cols() > 0;
     const std::size_t block = v_.gate_block, start = row / block * block;
@@ -258,7 +276,7 @@ class native_head {
     }
     if (channels && !factored && !reference) {
       for (std::size_t c = 0; c < a.size(); ++c) a[c] *= decay(G, row, j, c);
-      return dot(a, b, 0, accumulate);
+      return narrowed(dot(a, b, 0, accumulate), product);
     }
     for (std::size_t c = 0; c < a.size(); ++c) {
       const std::size_t g = channels ? c : 0;
@@ -270,7 +288,7 @@ class native_head {
       a[c] = narrowed(a[c], operand);
       b[c] = narrowed(b[c], operand);
     }
-    const Real sum = dot(a, b, 0, accumulate);
+    const Real sum = narrowed(dot(a, b, 0, accumulate), product);
     return channels || factored || G.cols() == 0 ? sum : sum * decay(G, row, j, 0);
   }
 
@@ -354,12 +372,11 @@ class native_head {
   }
 
   /// beta times a row in the wider of their formats, times e^G where there are gates.
-  rows scaled(const rows& x, std::size_t first, const rows* G, const format& row_format, const narrowing& operand) const {
+  rows scaled(const rows& x, std::size_t first, const rows* G, const format& of_row, const narrowing& operand) const {
     rows out = x;
-    const format product = v_.beta.precision >= row_format.precision ? v_.beta : row_format;
     for (std::size_t i = 0; i < x.rows(); ++i) {
       for (std::size_t c = 0; c < x.cols(); ++c) {
-        Real y = narrowed(step_[first + i] * x(i, c), product);
+        Real y = stepped(first + i, x(i, c), of_row);
         if (G != nullptr && G->cols() > 0) y *= power((*G)(i, in_.channels() ? c : 0));
         out(i, c) = narrowed(y, operand);
       }
@@ -376,20 +393,24 @@ class native_head {
 
   void run_chunk(std::size_t first, std::size_t m) {
     const rows k = part(k_, first, m), G = gates(first, m);
-    rows A(m, m, Real(0));
+    rows A(m, m, Real(0)), left = k;
+    const bool in_rows = v_.step == step_factor::rows;
+    for (std::size_t i = 0; in_rows && i < m; ++i) {
+      for (Real& x : left.row(i)) x = stepped(first + i, x, row_format());
+    }
     for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        A(i, j) = narrowed(step_[first + i] * overlap(k, i, i, k, j, G, v_.A.operand, v_.A.accumulate), v_.A.store);
+        const Real product = overlap(left, i, i, k, j, G, v_.A.operand, v_.A.accumulate, v_.A.product_store);
+        A(i, j) = narrowed(in_rows ? product : step_[first + i] * product, v_.A.store);
       }
     }
     rows Ai = inverse(A);
     for (std::size_t i = 0; i < Ai.size(); ++i) Ai.data()[i] = narrowed(Ai.data()[i], v_.inverse.store);
-    const format row_format = !in_.qk_l2norm ? in_.x : v_.l2norm_store.value_or(v_.l2norm_compute);
     const auto lower = [](std::size_t i) { return i + 1; };
     const auto transformed = [&](const plan_variant::transform& t, const rows& right) {
       return narrowed(times(narrowed(Ai, t.operand), right, t.accumulate, nullptr, lower), {t.store, false});
     };
-    const rows w = transformed(v_.w, scaled(k, first, &G, row_format, v_.w.operand));
+    const rows w = transformed(v_.w, scaled(k, first, &G, row_format(), v_.w.operand));
     const rows u = transformed(v_.u, scaled(part(val_, first, m), first, nullptr, in_.x, v_.u.operand));
     const rows h = narrowed(state_, stored(v_.state.store));
     rows fresh = times(narrowed(w, v_.state.store), narrowed(h, v_.state.store), v_.state.accumulate);
@@ -410,7 +431,8 @@ class native_head {
 
   void read_out(std::size_t first, std::size_t m, const rows& k, const rows& G, const rows& h, const rows& v_new) {
     const std::size_t n = in_.steps_per_token, V = val_.cols(), K = k.cols();
-    const bool on_query = in_.channels() && G.cols() > 0;
+    const bool channels = in_.channels() && G.cols() > 0;
+    const bool on_query = channels || (v_.o.decay == read_decay::q && G.cols() > 0);
     const rows state = transposed(narrowed(h, v_.o.operand)), values = transposed(narrowed(v_new, v_.o.operand));
     for (std::size_t r = 0; r < m; ++r) {
       if ((first + r) % n != n - 1) continue;
@@ -418,17 +440,19 @@ class native_head {
       const rows q = part(q_, t, 1);
       std::vector<Real> weights(r + 1), query(K);
       for (std::size_t j = 0; j <= r; ++j) {
-        const Real sum = overlap(q, 0, r, k, j, G, in_.channels() ? v_.A.operand : v_.o.operand, v_.o.accumulate);
-        weights[j] = narrowed(on_query ? narrowed(sum * scale_, stored(v_.o.operand)) : sum, v_.o.operand);
-        if (on_query) out_.Aqk(first + r, j) = static_cast<double>(narrowed(sum * scale_, stored(v_.o.operand)));
+        const Real sum = overlap(q, 0, r, k, j, G, channels ? v_.A.operand : v_.o.operand, v_.o.accumulate, v_.o.product_store);
+        weights[j] = narrowed(channels ? narrowed(sum * scale_, stored(v_.o.operand)) : sum, v_.o.operand);
+        if (channels) out_.Aqk(first + r, j) = static_cast<double>(narrowed(sum * scale_, stored(v_.o.operand)));
       }
-      for (std::size_t c = 0; c < K; ++c) query[c] = narrowed(on_query ? q(0, c) * power(G(r, c)) : q(0, c), v_.o.operand);
+      for (std::size_t c = 0; c < K; ++c)
+        query[c] = narrowed(on_query ? q(0, c) * power(G(r, channels ? c : 0)) : q(0, c), v_.o.operand);
       for (std::size_t j = 0; j < V; ++j) {
         Real past = dot(query, {state.row(j).begin(), state.row(j).end()}, 0, v_.o.accumulate);
+        past = narrowed(past, v_.o.read_store);
         const auto fresh = values.row(j).begin();
         const Real inside = dot(weights, {fresh, fresh + static_cast<std::ptrdiff_t>(r + 1)}, 0, v_.o.accumulate);
         if (G.cols() > 0 && !on_query) past *= power(G(r, 0));
-        const Real o = on_query             ? past * scale_ + inside
+        const Real o = channels             ? past * scale_ + inside
                        : style_.scale_first ? past * scale_ + inside * scale_
                                             : (past + inside) * scale_;
         out_.o(t, j) = static_cast<double>(narrowed(o, v_.o.store));
@@ -436,23 +460,25 @@ class native_head {
     }
   }
 
-  // S <- e^{G_C} S + k^T v_new, the decay to the end of the chunk on v_new where it is one number, else on the keys.
+  // S <- e^{G_C} S + k^T v_new, the decay to the end of the chunk on v_new, or on the keys where the plan says so or it has
+  // channels.
   void update(rows keys, const rows& G, rows values) {
     const std::size_t m = keys.rows();
-    const bool on_keys = in_.channels();
+    const bool channels = in_.channels(), on_keys = channels || v_.v_new.decay == write_decay::k;
     for (std::size_t r = 0; r < m; ++r) {
       if (G.cols() > 0 && on_keys) {
-        for (std::size_t c = 0; c < keys.cols(); ++c) keys(r, c) *= power(G(m - 1, c) - G(r, c));
+        for (std::size_t c = 0; c < keys.cols(); ++c) keys(r, c) *= power(G(m - 1, channels ? c : 0) - G(r, channels ? c : 0));
       } else if (G.cols() > 0) {
         const Real e = power(G(m - 1, 0) - G(r, 0));
         for (Real& x : values.row(r)) x *= e;
       }
     }
     for (std::size_t c = 0; c < state_.rows() && G.cols() > 0; ++c) {
-      const Real e = power(G(m - 1, on_keys ? c : 0));
+      const Real e = power(G(m - 1, channels ? c : 0));
       for (Real& x : state_.row(c)) x *= e;
     }
-    const rows left = transposed(narrowed(keys, v_.v_new.update_operand)), right = narrowed(values, v_.v_new.update_operand);
+    const rows left = transposed(narrowed(keys, v_.v_new.key_operand.value_or(v_.v_new.update_operand)));
+    const rows right = narrowed(values, v_.v_new.update_operand);
     if (style_.state_last) {
       const rows sum = times(left, right, v_.state.accumulate);
       for (std::size_t i = 0; i < state_.size(); ++i) state_.data()[i] += sum.data()[i];

@@ -15,11 +15,14 @@
 namespace deltaproof::testing {
 
 /// Whether the native kernel computes this problem, and rounds nowhere that the variant does not: it reads A, Ai, u, w, v_new and
-/// the state as they are stored.
+/// the state as they are stored, sums in an order of its own, and has gates, decays and a state of fp32 or wider.
 inline bool is_native(const problem& p, const plan_variant& v) {
   const bool reads_stored = !v.A.read && !v.inverse.read && !v.u.read && !v.w.read && !v.v_new.state_operand &&
-                            !v.v_new.key_operand && !v.o.value_operand;
-  return p.rule == rule_kind::euler && p.beta_activation == activation_kind::none && reads_stored;
+                            !v.o.state_operand && !v.o.value_operand;
+  const bool plain = !v.clip && v.v_new.form == change_form::transforms && v.split.chunks == 0 && !v.state.cache &&
+                     !v.state.between_calls && !v.flush_to_zero && v.order != sum_order::tensor_core &&
+                     v.cumsum.precision >= fp32.precision && v.decay.precision >= fp32.precision;
+  return p.rule == rule_kind::euler && p.beta_activation == activation_kind::none && reads_stored && plain;
 }
 
 /// The result of such a kernel: the shapes, formats and names are those of an emulated result, every number its own.
