@@ -41,14 +41,14 @@ matrix<Real> overlap_without(const backward_chunk<Real>& c, bool left, bool stri
 fault_table weights_and_reads() {
   using enum backward_step;
   return {
-      {"ds-strict", "dAqk", "a token's own weight has no gradient", paths::chunk, with_do,
+      {"ds-strict", "dAqk", "the diagonal of dAqk, by which a token reads its own write, is left out", paths::chunk, with_do,
        after_step(ds,
                   [](auto& s) {
                     for (std::size_t r = 0; r < s.now.rows; ++r) s.now.ds(r, r) = 0;
                   })},
-      {"ds-undecayed", "dAqk", "the gradient of the weights lacks their decay", paths::chunk, gated_do & one_gate_a_head,
+      {"ds-undecayed", "dAqk", "dAqk lacks the decay e^{G_i - G_j} of its entries", paths::chunk, gated_do & one_gate_a_head,
        before_step(ds, [](auto& s) { zero_all(s.now.G); })},
-      {"v-for-v-new", "dAqk", "v stands in for v_new", paths::chunk, always,
+      {"v-for-v-new", "dAqk", "v is used in place of v_new", paths::chunk, always,
        after_step(chunk, [](auto& s) { s.now.v_new = s.now.v; })},
       {"dq-read-undecayed",
        "dg_local",
@@ -82,11 +82,11 @@ fault_table weights_and_reads() {
 fault_table overlaps_and_chains() {
   using enum backward_step;
   return {
-      {"dA-one-Ai", "dAkk", "the gradient of A has one of its two factors Ai^T", paths::chunk, always,
+      {"dA-one-Ai", "dAkk", "dA is multiplied by Ai^T once, not on both sides", paths::chunk, always,
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, false, true); })},
-      {"dA-not-negated", "dAkk", "the gradient of A has the other sign", paths::chunk, always,
+      {"dA-not-negated", "dAkk", "dA has the wrong sign", paths::chunk, always,
        after_step(dA, [](auto& s) { scale_all(s.now.dA, decltype(s.all.scale)(-1)); })},
-      {"dA-nonstrict", "dAkk", "the diagonal of A has a gradient", paths::chunk, always,
+      {"dA-nonstrict", "dAkk", "the diagonal of dA is not set to 0, though A is 0 there", paths::chunk, always,
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, true, false); })},
       {"dA-without-du", "dAkk", "the gradient of A lacks the part from u", paths::chunk, always,
        before_step(dA, [](auto& s) { zero_all(s.now.dv2); })},
@@ -94,7 +94,7 @@ fault_table overlaps_and_chains() {
        before_step(dA, [](auto& s) { zero_all(s.now.dw); })},
       {"Ai-untransposed",
        "dg_local",
-       "Ai in place of its transpose carries dw and dv2 back",
+       "dw and dv2 are multiplied by Ai, not by its transpose",
        paths::chunk,
        always,
        before_step(wy, [](auto& s) { s.now.Ai = transpose(s.now.Ai); }),
@@ -106,7 +106,7 @@ fault_table overlaps_and_chains() {
                       for (auto& x : s.now.dv.row(r)) x = s.now.step[r] == 0 ? x : x / s.now.step[r];
                     }
                   })},
-      {"dk2-overwrites-dk", "dk_hat", "the part of dk from w and A replaces what stood there", paths::chunk, always,
+      {"dk2-overwrites-dk", "dk_hat", "the part of dk from w and A overwrites the other parts of dk", paths::chunk, always,
        before_step(wy, [](auto& s) { zero_all(s.now.dk_inside); })},
       {"dk-beta-missing", "dk_hat", "the part of dk from A lacks the factor beta", paths::chunk, always,
        after_step(wy,
@@ -118,7 +118,7 @@ fault_table overlaps_and_chains() {
                   })},
       {"dk-columns-missing",
        "dg_local",
-       "dk lacks the part that A gives the keys of its columns",
+       "dk lacks the part from A to the keys of A's columns",
        paths::chunk,
        always,
        after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); }),
@@ -174,9 +174,9 @@ void sum_again(backward_site<Real>& s, bool forward, bool own, bool restart) {
 fault_table gate_gradient_faults() {
   using enum backward_step;
   return {
-      {"hdh-missing", "dg_local", "the gate's gradient lacks the part from the decay of the state over the chunk", paths::chunk,
-       gated, before_step(backward_step::gate, [](auto& s) { zero_all(s.now.h); })},
-      {"hdh-undecayed", "dg_local", "the sum of h dh lacks the decay of the chunk", paths::chunk, gated,
+      {"hdh-missing", "dg_local", "dg lacks the part from the decay of the state over the chunk, <h, dh>", paths::chunk, gated,
+       before_step(backward_step::gate, [](auto& s) { zero_all(s.now.h); })},
+      {"hdh-undecayed", "dg_local", "<h, dh> in dg lacks the decay of the chunk", paths::chunk, gated,
        before_step(backward_step::gate,
                    [](auto& s) {
                      auto& c = s.now;
@@ -198,17 +198,18 @@ fault_table gate_gradient_faults() {
          b.intra_operand = {tf32, true};
        }),
        {"dq", "dk", "dbeta", "dg"}},
-      {"A-gate-term-missing", "dg_local", "the gate's gradient lacks the part from A", paths::chunk, gated,
+      {"A-gate-term-missing", "dg_local", "dg lacks the part from A", paths::chunk, gated,
        before_step(backward_step::gate,
                    [](auto& s) {
                      zero_all(s.now.dA);
                      zero_all(s.now.dk_overlap);
                      zero_all(s.now.dk_overlapped);
                    })},
-      {"w-gate-term-missing", "dg_local", "the gate's gradient lacks the part from w", paths::chunk, gated,
+      {"w-gate-term-missing", "dg_local", "dg lacks the part from w", paths::chunk, gated,
        before_step(backward_step::gate, [](auto& s) { zero_all(s.now.dk_transform); })},
       {"dg-last-beyond-the-tail", "dg_local",
-       "the gradient at the end of a partial last chunk goes to row C - 1, which does not exist", paths::chunk, gated,
+       "in a partial last chunk, the part of dg at the chunk's end is written to row C - 1, which does not exist", paths::chunk,
+       gated,
        after_step(backward_step::gate,
                   [](auto& s) {
                     auto& c = s.now;
@@ -220,13 +221,13 @@ fault_table gate_gradient_faults() {
                       c.dg(c.rows - 1, m) -= lost;
                     }
                   })},
-      {"dg-cumsum-forward", "dg", "dg is summed from the start of the chunk", paths::chunk, gated,
+      {"dg-cumsum-forward", "dg", "dg is summed from the start of the chunk, not from its end", paths::chunk, gated,
        after_step(cumsum, [](auto& s) { sum_again(s, true, true, true); })},
-      {"dg-cumsum-exclusive", "dg", "a row's own part of dg is left out of its sum", paths::chunk, gated,
-       after_step(cumsum, [](auto& s) { sum_again(s, false, false, true); })},
-      {"dg-cumsum-across-chunks", "dg", "the sums that give dg go on over the ends of chunks", paths::chunk, gated,
-       after_step(cumsum, [](auto& s) { sum_again(s, false, true, false); })},
-      {"dg-without-cumsum", "dg", "dg is not summed at all", paths::chunk, gated,
+      {"dg-cumsum-exclusive", "dg", "the reversed cumulative sum that gives dg leaves out the row's own part", paths::chunk,
+       gated, after_step(cumsum, [](auto& s) { sum_again(s, false, false, true); })},
+      {"dg-cumsum-across-chunks", "dg", "the reversed cumulative sum that gives dg does not restart at each chunk", paths::chunk,
+       gated, after_step(cumsum, [](auto& s) { sum_again(s, false, true, false); })},
+      {"dg-without-cumsum", "dg", "the reversed cumulative sum that gives dg is not made", paths::chunk, gated,
        after_step(cumsum,
                   [](auto& s) {
                     for (std::size_t t = 0; t < s.dg.rows(); ++t) {

@@ -18,11 +18,11 @@ fault_table head_gradient_faults() {
   return {
       {"dh0-of-first-chunk-end", "dinitial_state", "dinitial_state is the cotangent of the state after the first chunk",
        paths::chunk, with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
-      {"dh0-unwritten", "dinitial_state", "the gradient of the initial state is not written", paths::both, with_initial_state,
+      {"dh0-unwritten", "dinitial_state", "dinitial_state is not written", paths::both, with_initial_state,
        after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
       {"tail-gradients-unwritten",
        "dv",
-       "the rows of the last, partial chunk are not written",
+       "gradients of the rows of a partial last chunk are not written",
        paths::chunk,
        tails,
        after_step(head,
@@ -45,7 +45,8 @@ fault_table head_gradient_faults() {
        {"dk", "dbeta"}},
       {"rule-chain-missing", "dbeta", "dbeta is the gradient of the effective step, not of beta", paths::both, derived_step,
        after_step(head, [](auto& s) { s.d_beta = s.d_step; })},
-      {"rule-chain-missing-in-dk", "dk_hat", "dk lacks the part from the effective step", paths::both, other_rule,
+      {"rule-chain-missing-in-dk", "dk_hat", "dk lacks the part through the effective step, which depends on k", paths::both,
+       other_rule,
        after_step(head,
                   [](auto& s) {
                     using Real = std::decay_t<decltype(s.all.scale)>;
@@ -62,13 +63,14 @@ fault_table head_gradient_faults() {
 fault_table group_gradient_faults() {
   using enum backward_step;
   return {
-      {"gva-not-summed", "dq_hat", "dq and dk are those of the first head of a group", paths::both, grouped,
+      {"gva-not-summed", "dq_hat", "dq and dk are those of the first v head that shares q and k, not the sum over all of them",
+       paths::both, grouped,
        after_group(group,
                    [](auto& g) {
                      g.dq_hat = g.dq_heads.front();
                      g.dk_hat = g.dk_heads.front();
                    })},
-      {"gva-averaged", "dq_hat", "dq and dk are means over the heads of a group", paths::both, grouped,
+      {"gva-averaged", "dq_hat", "dq and dk are the mean over the v heads that share q and k, not the sum", paths::both, grouped,
        after_group(group,
                    [](auto& g) {
                      using Real = std::decay_t<decltype(g.dq_hat(0, 0))>;
@@ -81,7 +83,8 @@ fault_table group_gradient_faults() {
                      g.dq = g.dq_hat;
                      g.dk = g.dk_hat;
                    })},
-      {"l2-bwd-without-projection", "dq", "the part of a gradient along its row is not subtracted", paths::both, normalised,
+      {"l2-bwd-without-projection", "dq",
+       "the l2norm's backward pass does not subtract the part of dq along q, nor that of dk along k", paths::both, normalised,
        after_group(norm,
                    [](auto& g) {
                      const auto unprojected = [&](auto& d, const auto& hat, const matrix<double>& x) {

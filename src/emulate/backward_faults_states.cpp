@@ -11,7 +11,7 @@ fault_table cotangent_faults() {
   return {
       {"do-of-next-head",
        "dv_local",
-       "do of the next head is read",
+       "the cotangent do is read from the next head",
        paths::both,
        several_heads_with_do,
        reads_cotangents([](const problem& p, std::size_t sequence, std::size_t head, const plan_variant&, head_cotangents& d) {
@@ -20,7 +20,7 @@ fault_table cotangent_faults() {
        {"dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"do-late-by-a-token",
        "dv_local",
-       "do of the token before is read",
+       "the cotangent do is read one token too early",
        paths::both,
        with_do,
        reads_cotangents([](const problem&, std::size_t, std::size_t, const plan_variant&, head_cotangents& d) {
@@ -33,13 +33,13 @@ fault_table cotangent_faults() {
        after_step(backward_step::start, [](auto& s) { zero_all(s.now.d_state); })},
       {"dht-transposed", "dh", "dfinal_state is read as [V, K]", paths::both, with_dfinal_state,
        after_step(backward_step::start, [](auto& s) { transpose_layout(s.now.d_state); })},
-      {"dht-of-first-sequence", "dh", "dfinal_state of the first sequence is read for every sequence", paths::both,
+      {"dht-of-first-sequence", "dh", "every sequence reads the dfinal_state of the first", paths::both,
        several_with_dfinal_state,
        reads_cotangents([](const problem& p, std::size_t, std::size_t head, const plan_variant&, head_cotangents& d) {
          d.d_final_state = take_cotangents(p, 0, head).d_final_state;
        })},
-      {"varlen-dstate-leak", "dh", "the cotangent of the next sequence's state is added to that of this sequence's last",
-       paths::both, several_with_dfinal_state,
+      {"varlen-dstate-leak", "dh", "a sequence adds the dfinal_state of the next sequence to its own", paths::both,
+       several_with_dfinal_state,
        reads_cotangents([](const problem& p, std::size_t sequence, std::size_t head, const plan_variant&, head_cotangents& d) {
          if (sequence + 1 >= p.sequence_count()) return;
          const matrix<double> next = take_cotangents(p, sequence + 1, head).d_final_state;
@@ -51,9 +51,10 @@ fault_table cotangent_faults() {
 fault_table state_gradient_faults() {
   using enum backward_step;
   return {
-      {"dv-local-unscaled", "dv_local", "the weights of dv_local lack the scale", paths::chunk, scaled_do,
+      {"dv-local-unscaled", "dv_local", "dv_local is formed from q k^T without the scale", paths::chunk, scaled_do,
        after_step(dv_local, [](auto& s) { scale_all(s.now.dv_local, 1 / s.all.scale); })},
-      {"dv-local-strict", "dv_local", "a token's own weight is left out of dv_local", paths::chunk, with_do,
+      {"dv-local-strict", "dv_local", "dv_local is formed without the diagonal of q k^T, by which a token reads its own write",
+       paths::chunk, with_do,
        after_step(dv_local,
                   [](auto& s) {
                     auto& c = s.now;
@@ -62,7 +63,8 @@ fault_table state_gradient_faults() {
                     }
                     narrow_all(c.dv_local, {s.declared.dv_local, false});
                   })},
-      {"dh-undecayed", "dh", "the cotangent of the state passes a chunk without its decay", paths::chunk, gated,
+      {"dh-undecayed", "dh", "the cotangent of the state is carried back over a chunk without the chunk's decay", paths::chunk,
+       gated,
        before_step(state,
                    [](auto& s) {
                      auto& c = s.now;
@@ -71,30 +73,30 @@ fault_table state_gradient_faults() {
                        for (auto& x : c.d_state.row(i)) x *= std::isfinite(grown) ? grown : 1;
                      }
                    })},
-      {"q-ungated-in-dh", "dh", "q enters the cotangent of the state without its decay", paths::chunk, gated_do,
+      {"q-ungated-in-dh", "dh", "q enters the cotangent of the state without its decay e^G", paths::chunk, gated_do,
        before_step(state, [](auto& s) { forget_gates(s.now); })},
       {"scale-missing-in-dh", "dh", "the read-out enters the cotangent of the state without the scale", paths::chunk, scaled_do,
        before_step(state, [](auto& s) { scale_all(s.now.q, 1 / s.all.scale); })},
-      {"dv2-not-used-for-dh", "dh", "dv_local, not dv2, is carried to the chunk before", paths::chunk, always,
-       before_step(state, [](auto& s) { s.now.d_change = s.now.dv_local; })},
-      {"w-added-in-dh", "dh", "w^T dv2 is added to the cotangent of the state, not taken from it", paths::chunk, always,
+      {"dv2-not-used-for-dh", "dh", "the cotangent of the state is carried to the chunk before with dv_local, not dv2",
+       paths::chunk, always, before_step(state, [](auto& s) { s.now.d_change = s.now.dv_local; })},
+      {"w-added-in-dh", "dh", "w^T dv2 is added to the cotangent of the state, not subtracted", paths::chunk, always,
        before_step(state, [](auto& s) { scale_all(s.now.w, decltype(s.all.scale)(-1)); })},
-      {"dh-late-by-a-chunk", "dh", "the cotangent of the state at the end of the next chunk is stored", paths::chunk, always,
+      {"dh-late-by-a-chunk", "dh", "dh holds the cotangent of the state at the end of the next chunk", paths::chunk, always,
        before_step(dv2,
                    [](auto& s) {
                      if (s.after) s.now.d_state = s.after->dh;
                    })},
-      {"dv2-undecayed", "dv2", "what dS gives v_new lacks the decay to the end of the chunk", paths::chunk, gated,
-       before_step(dv2, [](auto& s) { zero_all(s.now.G); })},
+      {"dv2-undecayed", "dv2", "the part of dv2 from the cotangent of the state lacks the decay to the end of the chunk",
+       paths::chunk, gated, before_step(dv2, [](auto& s) { zero_all(s.now.G); })},
       {"dv2-without-local", "dv2", "dv_local is not added to dv2", paths::chunk, with_do,
        before_step(dv2, [](auto& s) { zero_all(s.now.dv_local); })},
-      {"dw-sign", "dw", "dw has the other sign", paths::chunk, always,
+      {"dw-sign", "dw", "dw has the wrong sign", paths::chunk, always,
        after_step(dw, [](auto& s) { scale_all(s.now.dw, decltype(s.all.scale)(-1)); })},
       {"dw-from-local", "dw", "dw is made of dv_local, not of dv2", paths::chunk, always,
        before_step(dw, [](auto& s) { s.now.dv2 = s.now.dv_local; })},
       {"h-late-by-a-chunk",
        "dw",
-       "the state after the chunk is read for the one before it",
+       "the state after a chunk is read in place of the state before it",
        paths::chunk,
        always,
        after_step(chunk,
@@ -132,7 +134,7 @@ fault_table token_gradient_faults() {
        {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"token-reads-next-q",
        "dv",
-       "the read-out of a token enters the cotangent of the state with q of the next",
+       "the read-out of a token enters the cotangent of the state with q of the next token",
        path,
        with_do,
        before_step(token,
@@ -155,7 +157,7 @@ fault_table token_gradient_faults() {
        {"dk", "dv", "dbeta", "dg", "dinitial_state"}},
       {"token-undecayed",
        "dv",
-       "the cotangent of the state passes a token without its decay",
+       "the cotangent of the state is carried back over a token without the token's decay",
        path,
        gated,
        after_step(token,

@@ -133,12 +133,12 @@ fault_table overlaps() {
                             [](auto& s) {
                               for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, r - 1) = 0;
                             })})},
-      {"A-first-column-lost", "A", "A has no entries in its first column: the chunk's first row is masked", paths::chunk,
+      {"A-first-column-lost", "A", "the first column of A is 0: no row of a chunk sees its first key", paths::chunk,
        hooks(always, {after(step_kind::A,
                             [](auto& s) {
                               for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, 0) = 0;
                             })})},
-      {"A-keeps-diagonal", "Ai", "the mask of A keeps i = j, and the inverse is that of I + A with it", paths::chunk,
+      {"A-keeps-diagonal", "Ai", "the mask of A keeps the diagonal i = j, and I + A is inverted with it", paths::chunk,
        hooks(always, {after(step_kind::A,
                             []<class Real>(site<Real>& s) {
                               auto& c = s.now;
@@ -163,7 +163,7 @@ fault_table overlaps() {
                             })})},
       {"A-beta-missing", "A", "A is formed without beta", paths::chunk,
        hooks(always, {before(step_kind::A, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); })})},
-      {"A-beta-of-column", "A", "A_ij takes beta_j for beta_i", paths::chunk,
+      {"A-beta-of-column", "A", "A_ij is multiplied by beta_j, not beta_i", paths::chunk,
        hooks(always, {before(step_kind::A, [](auto& s) { std::fill(s.now.step.begin(), s.now.step.end(), 1); }),
                       after(step_kind::A,
                             [](auto& s) {
@@ -173,9 +173,9 @@ fault_table overlaps() {
                               narrow_all(s.now.A, {s.plan.A.store, false});
                             })})},
       {"A-block-of-wrong-keys", "A",
-       "one block of A, the third quarter of its rows by the first of its columns, takes the keys of the second quarter",
+       "one block of A (third quarter of its rows, first quarter of its columns) is formed with the keys of the second quarter",
        paths::chunk, hooks(always, {after(step_kind::A, [](auto& s) { take_wrong_keys(s); })})},
-      {"A-scaled", "A", "A takes the scale of q k^T", paths::chunk,
+      {"A-scaled", "A", "A is multiplied by the scale, which belongs to q k^T", paths::chunk,
        hooks(scaled, {after(step_kind::A,
                             [](auto& s) {
                               scale_all(s.now.A, s.all.scale);
@@ -186,7 +186,7 @@ fault_table overlaps() {
 
 fault_table inverses() {
   return {
-      {"inverse-sign", "Ai", "the inverse is that of I - A", paths::chunk,
+      {"inverse-sign", "Ai", "I - A is inverted, not I + A", paths::chunk,
        hooks(always, {before(step_kind::Ai, []<class Real>(site<Real>& s) { scale_all(s.now.A, Real(-1)); })})},
       {"inverse-first-order", "Ai", "the inverse is I - A", paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, 2); })})},
@@ -195,11 +195,12 @@ fault_table inverses() {
       {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A stops at half the chunk: one doubling too few",
        paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
-      {"inverse-diagonal-blocks-only", "Ai", "the diagonal blocks of the inverse are not merged", paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::no_merges); })})},
-      {"inverse-merge-one-term", "Ai", "merges use the first term of sum_m L_im X_mj alone: wrong two blocks off the diagonal",
-       paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
-      {"inverse-merge-sign", "Ai", "merged blocks lack their minus sign", paths::chunk,
+      {"inverse-diagonal-blocks-only", "Ai", "the inverse is left at its diagonal blocks: the blocks below them are 0",
+       paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::no_merges); })})},
+      {"inverse-merge-one-term", "Ai",
+       "a merge takes only the first term of sum_m L_im X_mj: blocks two or more off the diagonal are wrong", paths::chunk,
+       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
+      {"inverse-merge-sign", "Ai", "the merged blocks of the inverse lack their minus sign", paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::sign); })})},
       {"inverse-lacks-identity", "Ai", "the inverse is stored without its diagonal of ones", paths::chunk,
        hooks(always, {after(step_kind::Ai,
@@ -230,7 +231,7 @@ fault_table transforms() {
                              }
                              narrow_all(c.Ai, {s.plan.inverse.store, false});
                            }))},
-      {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the chunk before", paths::chunk,
+      {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the previous chunk", paths::chunk,
        hooks(always, reading_Ai([](auto& s) {
                if (s.before && s.before->rows >= s.now.rows) {
                  for (std::size_t r = 0; r < s.now.rows; ++r)
@@ -244,9 +245,9 @@ fault_table transforms() {
                              [](auto& s) {
                                for (auto& b : s.now.step) b *= b;
                              })})},
-      {"w-without-inverse", "w", "w is b e^G k, the inverse left out", paths::chunk,
+      {"w-without-inverse", "w", "w is b e^G k, not Ai (b e^G k)", paths::chunk,
        hooks(always, {before(step_kind::w, [](auto& s) { identity_for_Ai(s); })})},
-      {"w-of-raw-k", "w", "w is formed of k before it was normalised", paths::chunk,
+      {"w-of-raw-k", "w", "w is formed of k before its normalisation", paths::chunk,
        hooks(normalised, {before(step_kind::w,
                                  []<class Real>(site<Real>& s) {
                                    if (!s.in.qk_l2norm) return;
@@ -263,7 +264,7 @@ fault_table transforms() {
                              [](auto& s) {
                                for (auto& b : s.now.step) b *= b;
                              })})},
-      {"u-without-inverse", "u", "u is b v, the inverse left out", paths::chunk,
+      {"u-without-inverse", "u", "u is b v, not Ai (b v)", paths::chunk,
        hooks(always, {before(step_kind::u, [](auto& s) { identity_for_Ai(s); })})},
       {"u-chunk-off-by-one", "u", "in every chunk but the first, v is read from one row too early", paths::chunk,
        hooks(always, {before(step_kind::u,

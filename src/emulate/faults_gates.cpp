@@ -30,7 +30,7 @@ void rotate_columns(matrix<Real>& m) {
 
 fault_table read_gates() {
   return {
-      {"gate-of-next-token", "g_cumsum_log2", "each token takes the gate of the token after it, the last none", paths::both,
+      {"gate-of-next-token", "g_cumsum_log2", "each token decays by the gate of the next token, the last not at all", paths::both,
        hooks(gated, {after(step_kind::load,
                            [](auto& s) {
                              if (s.all.g.empty()) return;
@@ -38,7 +38,8 @@ fault_table read_gates() {
                                        s.all.g.entries().end(), s.all.g.data());
                              zero_row(s.all.g, s.all.g.rows() - 1);
                            })})},
-      {"gate-of-previous-token", "g_cumsum_log2", "each token takes the gate of the token before it, the first none", paths::both,
+      {"gate-of-previous-token", "g_cumsum_log2", "each token decays by the gate of the previous token, the first not at all",
+       paths::both,
        hooks(gated, {after(step_kind::load,
                            [](auto& s) {
                              if (s.all.g.empty()) return;
@@ -46,17 +47,17 @@ fault_table read_gates() {
                              std::copy_backward(all.begin(), all.end() - static_cast<std::ptrdiff_t>(s.all.g.cols()), all.end());
                              zero_row(s.all.g, 0);
                            })})},
-      {"gate-natural-for-log2", "g_cumsum_log2", "natural logarithms go to exp2: the factor 1/ln 2 is missing", paths::both,
+      {"gate-natural-for-log2", "g_cumsum_log2", "exp2 is taken of natural logarithms: the factor 1/ln 2 is missing", paths::both,
        hooks(gated, {after(step_kind::load,
                            []<class Real>(site<Real>& s) { scale_all(s.all.g, static_cast<Real>(std::numbers::ln2)); })})},
-      {"gate-log2-twice", "g_cumsum_log2", "the factor 1/ln 2 enters twice", paths::both,
+      {"gate-log2-twice", "g_cumsum_log2", "the cumulative sum of gates is multiplied by 1/ln 2 twice", paths::both,
        hooks(gated, {after(step_kind::load,
                            []<class Real>(site<Real>& s) { scale_all(s.all.g, static_cast<Real>(std::numbers::log2e)); })})},
       {"gate-sign", "g_cumsum_log2", "the state grows by exp(-g) where it should decay; strong gates make it infinite",
        paths::both, hooks(gated, {after(step_kind::load, []<class Real>(site<Real>& s) { scale_all(s.all.g, Real(-1)); })})},
-      {"gate-rounded-to-bf16", "g_cumsum_log2", "the gate arrives in bf16", paths::both,
+      {"gate-rounded-to-bf16", "g_cumsum_log2", "the gate is rounded to bf16 before it is used", paths::both,
        hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {bf16, false}); })})},
-      {"gate-rounded-to-fp16", "g_cumsum_log2", "the gate arrives in fp16", paths::both,
+      {"gate-rounded-to-fp16", "g_cumsum_log2", "the gate is rounded to fp16 before it is used", paths::both,
        hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {fp16, false}); })})},
       {"gate-clamped", "g_cumsum_log2", "a log decay below -5 is taken as -5", paths::both,
        hooks(gated, {after(step_kind::load,
@@ -76,7 +77,7 @@ fault_table read_gates() {
 
 fault_table summed_gates() {
   return {
-      {"gate-cumsum-exclusive", "g_cumsum_log2", "the sum of gates leaves out the row's own", paths::chunk,
+      {"gate-cumsum-exclusive", "g_cumsum_log2", "the cumulative sum of gates leaves out the row's own gate", paths::chunk,
        hooks(gated, {after(step_kind::gate,
                            [](auto& s) {
                              const std::size_t n = s.all.steps_per_token;
@@ -87,7 +88,7 @@ fault_table summed_gates() {
                                  },
                                  true);
                            })})},
-      {"gate-cumsum-not-restarted", "g_cumsum_log2", "the sum of gates runs on from chunk to chunk", paths::chunk,
+      {"gate-cumsum-not-restarted", "g_cumsum_log2", "the cumulative sum of gates does not restart at each chunk", paths::chunk,
        hooks(gated, {after(step_kind::gate,
                            []<class Real>(site<Real>& s) {
                              auto& c = s.now;
@@ -106,7 +107,7 @@ fault_table summed_gates() {
                                return row % n == 0 && row % C != 0 ? static_cast<double>(s.all.g(row / n, ch)) : 0;
                              });
                            })})},
-      {"gate-cumsum-in-bf16", "g_cumsum_log2", "the sum of gates is rounded to bf16 at each row", paths::chunk,
+      {"gate-cumsum-in-bf16", "g_cumsum_log2", "the cumulative sum of gates is rounded to bf16 at each row", paths::chunk,
        arithmetic(gated, [](plan_variant& v, const head_input&) { v.cumsum = bf16; })},
       {"gate-at-every-step", "g_cumsum_log2", "the decay of a token acts at each of its steps, not once", paths::chunk,
        hooks(gated_several_steps, {after(step_kind::gate,
@@ -124,8 +125,8 @@ fault_table summed_gates() {
                                              return row % n == n - 1 ? static_cast<double>(s.all.g(row / n, ch)) : 0;
                                            });
                                          })})},
-      {"gate-cumsum-clipped", "g_cumsum_log2", "the sum of gates stops at -20: rows beyond it have no decay between them",
-       paths::chunk,
+      {"gate-cumsum-clipped", "g_cumsum_log2",
+       "the cumulative sum of gates is clipped at -20: where it stays there, rows have no decay between them", paths::chunk,
        hooks(gated, {after(step_kind::gate,
                            []<class Real>(site<Real>& s) {
                              constexpr auto least = static_cast<Real>(-20 * std::numbers::log2e);
@@ -144,7 +145,7 @@ fault_table gates_in_products() {
        hooks(gated, {before(step_kind::A, []<class Real>(site<Real>& s) { scale_all(s.now.G, Real(-1)); })})},
       {"gate-factored", "A", "e^{G_i - G_j} is formed as e^{G_i} e^{-G_j}; strong gates make it infinite or NaN", paths::chunk,
        arithmetic(gated, [](plan_variant& v, const head_input&) { v.form = gate_form::factored; })},
-      {"gate-zero-masked", "A", "e^{G_i - G_j} is 0 unless its exponent is below 0: A has no entry between rows without decay",
+      {"gate-zero-masked", "A", "e^{G_i - G_j} is set to 0 where its exponent is 0: A is 0 between rows without decay",
        paths::chunk,
        hooks(gated, {after(step_kind::A,
                            [](auto& s) {
@@ -155,7 +156,8 @@ fault_table gates_in_products() {
                                }
                              }
                            })})},
-      {"gate-after-inverse-in-w", "w", "w is e^G (Ai b k): the decay is on the rows of the product, not of k", paths::chunk,
+      {"gate-after-inverse-in-w", "w", "w is e^G (Ai b k): the decay multiplies the rows of the product, not those of k",
+       paths::chunk,
        hooks(gated, {before(step_kind::w, [](auto& s) { zero_all(s.now.G); }),
                      after(step_kind::w,
                            [](auto& s) {
@@ -168,7 +170,7 @@ fault_table gates_in_products() {
                            })})},
       {"gate-missing-in-w", "w", "w is formed of b k without e^G", paths::chunk,
        hooks(gated, {before(step_kind::w, [](auto& s) { zero_all(s.now.G); })})},
-      {"gate-of-chunk-end-in-w", "w", "w is formed with the decay of the whole chunk at each row", paths::chunk,
+      {"gate-of-chunk-end-in-w", "w", "w is formed with the decay of the whole chunk, e^(G_C), at each row", paths::chunk,
        hooks(gated, {before(step_kind::w,
                             [](auto& s) {
                               auto& G = s.now.G;
@@ -182,7 +184,7 @@ fault_table gates_in_products() {
                                 for (auto& x : s.now.v.row(r)) x *= std::exp2(s.now.G(r, 0));
                               }
                             })})},
-      {"gate-missing-in-Aqk", "Aqk", "q k^T is taken without the decay between the rows", paths::chunk,
+      {"gate-missing-in-Aqk", "Aqk", "Aqk is formed without the decay e^{G_i - G_j}", paths::chunk,
        hooks(gated, {before(step_kind::Aqk, [](auto& s) { zero_all(s.now.span_G); })})},
       {"gate-in-masked-lanes", "o", "masked entries of Aqk are 0 times e^{G_i - G_j}, NaN where that is infinite", paths::chunk,
        hooks(gated, {before(step_kind::output,
@@ -204,13 +206,13 @@ fault_table gates_on_states() {
   return {
       {"gate-missing-in-read", "o", "the state is read without its decay since the chunk began", paths::chunk,
        hooks(gated, {before(step_kind::output, [](auto& s) { zero_all(s.now.span_G); })})},
-      {"gate-missing-on-state", "h", "the state is carried over a chunk without decay", paths::chunk,
+      {"gate-missing-on-state", "h", "the state does not decay over a chunk", paths::chunk,
        hooks(gated, {before(step_kind::update,
                             [](auto& s) {
                               decay_writes(s.now);
                               zero_all(s.now.G);
                             })})},
-      {"gate-twice-on-state", "h", "the state is carried over a chunk with its decay twice", paths::chunk,
+      {"gate-twice-on-state", "h", "the state decays twice over each chunk", paths::chunk,
        hooks(gated, {before(step_kind::update, [](auto& s) { decay_state(s.now); })})},
       {"gate-missing-on-writes", "h", "what a chunk writes does not decay to the chunk's end", paths::chunk,
        hooks(gated, {before(step_kind::update,
@@ -222,7 +224,7 @@ fault_table gates_on_states() {
        paths::chunk,
        hooks(gated, {before(step_kind::update, [](auto& s) { zero_all(s.now.G); }),
                      after(step_kind::update, [](auto& s) { decay_state(s.now); })})},
-      {"gate-end-off-by-one", "h", "the decay to a chunk's end is taken from its last row but one", paths::chunk,
+      {"gate-end-off-by-one", "h", "the decay to a chunk's end is taken from its second to last row", paths::chunk,
        hooks(gated, {before(step_kind::update,
                             [](auto& s) {
                               if (s.now.rows < 2 || s.now.G.cols() == 0) return;
@@ -266,7 +268,7 @@ fault_table gates_on_states() {
                                          }
                                          zero_row(s.all.g, s.token);
                                        })})},
-      {"exp2-of-few-bits", "A", "exponentials are right to 10 bits", paths::both,
+      {"exp2-of-few-bits", "A", "exponentials of gates are accurate to 10 bits only", paths::both,
        arithmetic(gated, [](plan_variant& v, const head_input&) { v.exp2_ulps = measured_by_fp64(v) ? 0x1p13 : 0x1p42; })},
   };
 }

@@ -73,24 +73,25 @@ fault_table head_faults() {
                in.q = other.q;
                in.k = other.k;
              })},
-      {"k-of-neighbouring-head", "inputs", "k is that of the next head", paths::both,
+      {"k-of-neighbouring-head", "inputs", "k is read from the next head", paths::both,
        reads(several_key_heads,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant&, head_input& in) {
                in.k = take_head(p, s, reader_of(p, (p.key_head(head) + 1) % p.key_heads())).k;
              })},
-      {"beta-of-neighbouring-head", "inputs", "beta is that of the next head", paths::both,
+      {"beta-of-neighbouring-head", "inputs", "beta is read from the next head", paths::both,
        reads(several_heads, [](const problem& p, std::size_t s, std::size_t head, const plan_variant&,
                                head_input& in) { in.beta = take_head(p, s, neighbour(p, head)).beta; })},
-      {"gate-of-neighbouring-head", "g_cumsum_log2", "the gate is that of the next head", paths::both,
+      {"gate-of-neighbouring-head", "g_cumsum_log2", "the gate is read from the next head", paths::both,
        reads(gated_heads, [](const problem& p, std::size_t s, std::size_t head, const plan_variant&,
                              head_input& in) { in.g = take_head(p, s, neighbour(p, head)).g; })},
-      {"initial-state-of-neighbouring-head", "h", "the initial state is that of the next head", paths::both,
+      {"initial-state-of-neighbouring-head", "h", "the initial state is read from the next head", paths::both,
        reads(state_of_heads, [](const problem& p, std::size_t s, std::size_t head, const plan_variant&,
                                 head_input& in) { in.state = take_head(p, s, neighbour(p, head)).state; })},
       {"initial-state-of-first-sequence", "h", "every sequence starts from the initial state of the first", paths::both,
        reads(state_of_sequences, [](const problem& p, std::size_t, std::size_t head, const plan_variant&,
                                     head_input& in) { in.state = take_head(p, 0, head).state; })},
-      {"state-carried-between-sequences", "h", "a packed sequence starts from the state that the one before it left", paths::both,
+      {"state-carried-between-sequences", "h", "a packed sequence starts from the final state of the sequence before it",
+       paths::both,
        reads(packed,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant& plan, head_input& in) {
                if (const auto from = sequence_before(p, s)) in.state = emulate_head(take_head(p, *from, head), plan).final_state;
@@ -125,7 +126,7 @@ fault_table head_faults() {
                std::copy_backward(in.beta.begin(), in.beta.end() - static_cast<std::ptrdiff_t>(ahead.beta.size()), in.beta.end());
                std::copy(ahead.beta.begin(), ahead.beta.end(), in.beta.begin());
              })},
-      {"single-token-state-lost", "final_state", "the state that a sequence of one token leaves is not written", paths::both,
+      {"single-token-state-lost", "final_state", "the final state of a sequence of one token is not written", paths::both,
        hooks(single_token, {after(step_kind::finish,
                                   []<class Real>(site<Real>& s) {
                                     if (s.in.tokens() == 1) s.now.state = as<Real>(s.in.state);

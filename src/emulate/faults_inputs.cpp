@@ -81,8 +81,8 @@ constexpr condition wide_initial_state =
 
 fault_table norms() {
   return {
-      {"l2norm-mean-for-sum", "inputs", "q and k are divided by sqrt(mean x^2 + 1e-6): |k|^2 is K, and the state soon infinite",
-       paths::both,
+      {"l2norm-mean-for-sum", "inputs",
+       "q and k are divided by sqrt(mean x^2 + 1e-6): |k|^2 becomes K, and the state soon overflows", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
@@ -104,7 +104,8 @@ fault_table norms() {
                                     return std::sqrt(sum_of_squares(row)) + s.plan.l2norm_epsilon;
                                   });
                                 })})},
-      {"l2norm-ignored", "inputs", "q and k are not normalised though asked; long keys make the state infinite", paths::both,
+      {"l2norm-ignored", "inputs",
+       "q and k are not normalised, though the problem asks for it; long keys make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load, [](auto& s) { normalise(s, [](std::span<const double>) { return 1.0; }); })})},
       {"l2norm-missing-for-q",
        "inputs",
@@ -133,8 +134,7 @@ fault_table norms() {
 
 fault_table steps() {
   return {
-      {"beta-shifted-by-one-row", "inputs", "each row of k takes the step length of the row after it, the last its own",
-       paths::both,
+      {"beta-shifted-by-one-row", "inputs", "each row of k uses beta of the next row, the last its own", paths::both,
        hooks(always, {after(step_kind::load,
                             [](auto& s) {
                               if (s.all.step.size() > 1) std::copy(s.all.step.begin() + 1, s.all.step.end(), s.all.step.begin());
@@ -142,7 +142,7 @@ fault_table steps() {
       {"beta-rounded-to-bf16", "inputs", "the effective step is rounded to bf16", paths::both,
        hooks(beta_wider_than_bf16,
              {after(step_kind::load, []<class Real>(site<Real>& s) { narrow(std::span<Real>(s.all.step), {bf16, false}); })})},
-      {"beta-sigmoid-twice", "inputs", "beta goes through its activation twice", paths::both,
+      {"beta-sigmoid-twice", "inputs", "the activation of beta is applied twice", paths::both,
        hooks(activation_asked, {after(step_kind::load,
                                       [](auto& s) {
                                         if (s.in.activation == activation_kind::none) return;
@@ -154,7 +154,7 @@ fault_table steps() {
                                         if (s.in.activation != activation_kind::none)
                                           set_steps(s, s.all.k, [](double b) { return b; });
                                       })})},
-      {"beta-two-missing", "inputs", "the activation is sigmoid(beta) where 2 sigmoid(beta) is asked", paths::both,
+      {"beta-two-missing", "inputs", "the step is sigmoid(beta), though the problem asks for 2 sigmoid(beta)", paths::both,
        hooks(two_sigmoid_asked, {after(step_kind::load,
                                        [](auto& s) {
                                          if (s.in.activation == activation_kind::two_sigmoid)
@@ -167,13 +167,13 @@ fault_table steps() {
                                   if (s.in.rule != rule_kind::euler)
                                     set_steps(s, s.all.k, [&](double b) { return activated(s.in, b); }, false);
                                 })})},
-      {"rule-gain-of-raw-key", "inputs", "phi is taken of beta |k|^2 before k was normalised", paths::both,
+      {"rule-gain-of-raw-key", "inputs", "phi is taken of beta |k|^2 with k before its normalisation", paths::both,
        hooks(other_rule_normalised, {after(step_kind::load,
                                            []<class Real>(site<Real>& s) {
                                              if (s.in.rule == rule_kind::euler || !s.in.qk_l2norm) return;
                                              set_steps(s, as<Real>(s.in.k), [&](double b) { return activated(s.in, b); });
                                            })})},
-      {"steps-share-the-first-beta", "inputs", "all steps of a token take the step length of its first", paths::both,
+      {"steps-share-the-first-beta", "inputs", "all steps of a token use the beta of its first step", paths::both,
        hooks(several_steps, {after(step_kind::load,
                                    [](auto& s) {
                                      for (std::size_t r = 0; r < s.all.step.size(); ++r)
@@ -206,7 +206,7 @@ fault_table scales_and_layouts() {
   return {
       {"scale-missing", "Aqk", "the outputs are not scaled", paths::both,
        hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale = 1; })})},
-      {"scale-twice", "Aqk", "the scale enters twice: 1/K for 1/sqrt(K)", paths::both,
+      {"scale-twice", "Aqk", "the outputs are scaled twice: by 1/K, not by 1/sqrt(K)", paths::both,
        hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale *= s.all.scale; })})},
       {"scale-of-value-dim", "Aqk", "the scale is 1/sqrt(V)", paths::both,
        hooks(scaled_by_another,
@@ -217,7 +217,7 @@ fault_table scales_and_layouts() {
                               [](auto& s) {
                                 if (s.all.steps_per_token == 1) std::swap(s.all.q, s.all.k);
                               })})},
-      {"layout-v-columns-interleaved", "inputs", "columns of v stored as two halves are read as pairs", paths::both,
+      {"layout-v-columns-interleaved", "inputs", "column i of v and column i + V/2 are read as neighbours", paths::both,
        hooks(several_columns, {after(step_kind::load,
                                      [](auto& s) {
                                        const auto given = s.all.v;
@@ -235,8 +235,8 @@ fault_table scales_and_layouts() {
                                               })})},
       {"initial-state-rounded-to-x", "h", "the initial state is rounded to the format of q", paths::both,
        hooks(wide_initial_state, {after(step_kind::load, [](auto& s) { narrow_all(s.now.state, {s.in.x, false}); })})},
-      {"last-token-dropped", "inputs", "the last token of a sequence is not processed: its output is 0, the state misses it",
-       paths::both,
+      {"last-token-dropped", "inputs",
+       "the last token of a sequence is not processed: its output is 0, and the final state misses it", paths::both,
        hooks(always, {after(step_kind::load,
                             [](auto& s) {
                               const std::size_t T = s.in.tokens(), n = s.all.steps_per_token;

@@ -38,7 +38,7 @@ constexpr condition resets = gated & condition{"a gate of -inf", [](const proble
 
 fault_table output_faults() {
   return {
-      {"Aqk-strict", "Aqk", "the mask of q k^T is i > j: a token does not read what it wrote last", paths::chunk,
+      {"Aqk-strict", "Aqk", "the mask of q k^T is i > j, not i >= j: a token does not read its own last write", paths::chunk,
        hooks(always, {after(step_kind::Aqk,
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) s.now.Aqk(t, s.now.last_row[t]) = 0;
@@ -48,7 +48,7 @@ fault_table output_faults() {
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) s.now.Aqk(t, 0) = 0;
                             })})},
-      {"Aqk-times-beta", "Aqk", "q k^T takes beta of the column, which v_new has already", paths::chunk,
+      {"Aqk-times-beta", "Aqk", "q k^T is multiplied by beta of its column, which v_new already contains", paths::chunk,
        hooks(always, {after(step_kind::Aqk,
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) {
@@ -74,19 +74,21 @@ fault_table output_faults() {
        hooks(always, {before(step_kind::output, [](auto& s) { zero_all(s.now.span_h); })})},
       {"o-misses-chunk", "o", "o has no part from inside the chunk", paths::chunk,
        hooks(always, {before(step_kind::output, [](auto& s) { zero_all(s.now.Aqk); })})},
-      {"o-uses-u", "o", "o is read with u for v_new", paths::chunk,
+      {"o-uses-u", "o", "o is formed with u in place of v_new", paths::chunk,
        hooks(always, {before(step_kind::output,
                              [](auto& s) {
                                auto& c = s.now;
                                std::copy(c.u.entries().begin(), c.u.entries().end(),
                                          c.span_v_new.data() + (c.span_v_new.size() - c.u.size()));
                              })})},
-      {"o-state-unscaled", "o", "the scale is on the part inside the chunk alone", paths::chunk,
+      {"o-state-unscaled", "o", "the scale multiplies only the part of o from inside the chunk, not the part from the state",
+       paths::chunk,
        hooks(scaled, {before(step_kind::output,
                              []<class Real>(site<Real>& s) {
                                if (s.all.scale != 0) scale_all(s.now.q, Real(1) / s.all.scale);
                              })})},
-      {"o-chunk-unscaled", "o", "the scale is on the part from the state alone", paths::chunk,
+      {"o-chunk-unscaled", "o", "the scale multiplies only the part of o from the state, not the part from inside the chunk",
+       paths::chunk,
        hooks(scaled, {before(step_kind::output,
                              []<class Real>(site<Real>& s) {
                                if (s.all.scale != 0) scale_all(s.now.Aqk, Real(1) / s.all.scale);

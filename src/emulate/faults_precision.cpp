@@ -59,7 +59,7 @@ fault_table roundings() {
        cut_after(
            step_kind::v_new, [](plan_variant& v, const head_input&) { v.v_new.store = fp64; },
            make_hook([](auto& s) { cut(s.now.v_new, s.promised.v_new.store); }))},
-      {"h-truncated", "h", "the state a chunk reads is truncated to its format, not rounded", paths::chunk,
+      {"h-truncated", "h", "h, the state that a chunk reads, is truncated to its format, not rounded", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { v.state.store.toward_zero = true; })},
       {"update-truncated", "h", "what is written to the state is truncated to its format, not rounded", paths::chunk,
        arithmetic(always,
@@ -77,10 +77,11 @@ fault_table roundings() {
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.store = in.x; })},
       {"Ai-stored-in-fp8", "Ai", "the inverse is stored in e4m3; entries above 448 are NaN", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { v.inverse.store = e4m3; })},
-      {"state-kept-in-bf16", "h", "the state is rounded to bf16 after each chunk, or token", paths::both,
-       arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = bf16; })},
-      {"state-kept-in-fp16", "h", "the state is rounded to fp16 after each chunk, or token; a large one is infinite", paths::both,
-       arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = fp16; })},
+      {"state-kept-in-bf16", "h", "the state is rounded to bf16 after each chunk, on the recurrent path after each token",
+       paths::both, arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = bf16; })},
+      {"state-kept-in-fp16", "h",
+       "the state is rounded to fp16 after each chunk, on the recurrent path after each token; a large state becomes infinite",
+       paths::both, arithmetic(always, [](plan_variant& v, const head_input&) { v.state.between_tokens = fp16; })},
   };
 }
 
@@ -121,22 +122,24 @@ fault_table inverse_formats() {
       {"inverse-block-in-bf16", "Ai", "the first merged block of the inverse is rounded to bf16 before it is used", paths::chunk,
        cutting([](const inverse_part& x) { return x.rows > 1 && x.col == 0 && x.row == x.cols; })},
       {"inverse-neumann", "Ai",
-       "the inverse is a sum of powers with operands in the format of q; correlated keys may make it infinite or NaN",
+       "the inverse is computed as a sum of powers of -A, with operands in the format of q; correlated keys may make it infinite "
+       "or NaN",
        paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input& in) {
                     v.inverse.method = {diagonal_kind::neumann, 0, merge_kind::block};
                     v.inverse.operand = coarser(v.inverse.operand, in.x);
                   })},
-      {"inverse-neumann-fp16", "Ai", "the inverse is a sum of powers in fp16; correlated keys make it infinite or NaN",
-       paths::chunk,
+      {"inverse-neumann-fp16", "Ai",
+       "the inverse is computed as a sum of powers of -A in fp16; correlated keys make it infinite or NaN", paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input&) {
                     v.inverse.method = {diagonal_kind::neumann, 0, merge_kind::block};
                     invert_in(v, fp16);
                   })},
       {"inverse-doubling-fp16", "Ai",
-       "the inverse is joined from halves, down to single rows, in fp16; correlated keys may make it infinite", paths::chunk,
+       "the inverse is computed by recursive halving down to single rows, in fp16; correlated keys may make it infinite",
+       paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input&) {
                     v.inverse.method = {diagonal_kind::split, 1, merge_kind::block2};

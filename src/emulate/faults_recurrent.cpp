@@ -83,7 +83,7 @@ fault_table decays_and_reads() {
                for (std::size_t row = x.t * x.n + 1; row < (x.t + 1) * x.n; ++row) x.step(row);
                x.read();
              })},
-      {"token-decays-after-write", "o", "the decay comes after the write and before the read", paths::recurrent,
+      {"token-decays-after-write", "o", "the decay comes after the write and before the read-out", paths::recurrent,
        token(gated,
              [](auto& x) {
                x.steps();
@@ -145,7 +145,7 @@ fault_table decays_and_reads() {
 
 fault_table predictions_and_writes() {
   return {
-      {"token-predicts-nothing", "o", "b v is written, nothing predicted: linear attention", paths::recurrent,
+      {"token-predicts-nothing", "o", "b v is written: k^T S is not subtracted, as in plain linear attention", paths::recurrent,
        token(always,
              [](auto& x) {
                x.decay();
@@ -194,7 +194,8 @@ fault_table predictions_and_writes() {
 
 fault_table steps_and_roundings() {
   return {
-      {"token-steps-predict-together", "o", "all steps of a token predict from the state before the first", paths::recurrent,
+      {"token-steps-predict-together", "o", "every step of a token predicts from the state before the token's first step",
+       paths::recurrent,
        token(several_steps,
              [](auto& x) {
                x.decay();

@@ -21,11 +21,11 @@ fault_table corrections() {
                              [](auto& s) {
                                if (s.before) s.now.state = s.before->h;
                              })})},
-      {"v_new-sign", "v_new", "v_new is u + w h; the state may become infinite", paths::chunk,
+      {"v_new-sign", "v_new", "v_new is u + w h, not u - w h; the state may become infinite", paths::chunk,
        hooks(always, {before(step_kind::v_new, []<class Real>(site<Real>& s) { scale_all(s.now.w, Real(-1)); })})},
       {"v_new-misses-state", "v_new", "v_new is u: the state at the chunk's start is not subtracted", paths::chunk,
        hooks(always, {before(step_kind::v_new, [](auto& s) { zero_all(s.now.w); })})},
-      {"v_new-cancelled-in-x", "v_new", "w h is rounded to the format of q before it is taken from u", paths::chunk,
+      {"v_new-cancelled-in-x", "v_new", "w h is rounded to the format of q before it is subtracted from u", paths::chunk,
        hooks(always, {after(step_kind::v_new,
                             []<class Real>(site<Real>& s) {
                               auto& c = s.now;
@@ -44,22 +44,22 @@ fault_table corrections() {
 
 fault_table updates() {
   return {
-      {"update-uses-u", "h", "the state is written with u for v_new", paths::chunk,
+      {"update-uses-u", "h", "the state is updated with u in place of v_new", paths::chunk,
        hooks(always, {before(step_kind::update,
                              [](auto& s) {
                                s.now.change = s.now.u;
                                s.now.v_new = s.now.u;
                              })})},
-      {"update-uses-stored-v_new", "h", "the state is written with v_new as stored, rounded once more than promised",
+      {"update-uses-stored-v_new", "h", "the state is updated with v_new as stored, rounded once more than the plan says",
        paths::chunk, arithmetic(always, [](plan_variant& v, const head_input&) { v.v_new.update = update_source::stored; })},
-      {"update-sign", "h", "k v_new is subtracted from the state; it may become infinite", paths::both,
+      {"update-sign", "h", "k v_new is subtracted from the state, not added; the state may become infinite", paths::both,
        hooks(always, {before(step_kind::update, []<class Real>(site<Real>& s) { scale_all(s.now.k, Real(-1)); }),
                       after(step_kind::load,
                             []<class Real>(site<Real>& s) {
                               if (s.plan.path != path_kind::recurrent) return;
                               for (Real& b : s.all.step) b = -b;
                             })})},
-      {"update-of-raw-k", "h", "the state is written with k before it was normalised", paths::chunk,
+      {"update-of-raw-k", "h", "the state is updated with k before its normalisation", paths::chunk,
        hooks(normalised, {before(step_kind::update,
                                  []<class Real>(site<Real>& s) {
                                    if (!s.in.qk_l2norm) return;
@@ -74,12 +74,12 @@ fault_table updates() {
 
 fault_table rows_of_updates() {
   return {
-      {"update-misses-first-row", "h", "the first row of each chunk is not written", paths::chunk,
+      {"update-misses-first-row", "h", "the first row of each chunk does not update the state", paths::chunk,
        hooks(always, {before(step_kind::update, [](auto& s) { zero_row(s.now.k, 0); })})},
-      {"update-misses-last-row", "h", "the last row of each chunk is not written", paths::chunk,
+      {"update-misses-last-row", "h", "the last row of each chunk does not update the state", paths::chunk,
        hooks(always, {before(step_kind::update, [](auto& s) { zero_row(s.now.k, s.now.rows - 1); })})},
-      {"update-pads-with-last-row", "final_state", "the padding of a partial last chunk, copies of its last row, is written too",
-       paths::chunk,
+      {"update-pads-with-last-row", "final_state",
+       "a partial last chunk is padded with copies of its last row, and these update the state too", paths::chunk,
        hooks(always, {before(step_kind::update,
                              [](auto& s) {
                                auto& c = s.now;
@@ -93,7 +93,8 @@ fault_table rows_of_updates() {
                                            c.v_new.row(c.rows - 1).begin());
                                }
                              })})},
-      {"update-multiplies-padding", "final_state", "padding holds NaN and is written with weight 0: 0 NaN is NaN", paths::chunk,
+      {"update-multiplies-padding", "final_state",
+       "a partial last chunk is padded with NaN, and 0 times NaN updates the state with NaN", paths::chunk,
        hooks(always, {after(step_kind::update,
                             [](auto& s) {
                               if (s.now.rows == s.now.full_rows) return;
@@ -109,12 +110,13 @@ fault_table rows_of_updates() {
                              [](auto& s) {
                                if (s.now.rows < s.now.full_rows) write_nothing(s.now);
                              })})},
-      {"carry-lost", "h", "every chunk starts from the initial state", paths::chunk,
+      {"carry-lost", "h", "every chunk starts from the initial state, not from the state that the chunk before it left",
+       paths::chunk,
        hooks(always, {after(step_kind::update,
                             []<class Real>(site<Real>& s) {
                               if (!s.now.last) s.now.state = as<Real>(s.in.state);
                             })})},
-      {"carry-by-rounded-transition", "h", "the state is carried by e^G - k^T w, formed as a matrix and rounded to bf16",
+      {"carry-by-rounded-transition", "h", "the state is multiplied by the matrix e^G - k^T w, which is rounded to bf16",
        paths::chunk,
        hooks(always, {before(step_kind::update,
                              []<class Real>(site<Real>& s) {
@@ -144,7 +146,7 @@ fault_table ends() {
        hooks(oblong, {after(step_kind::finish, [](auto& s) { transpose_layout(s.now.state); })})},
       {"final-state-rounded-to-x", "final_state", "the final state is rounded to the format of q", paths::both,
        hooks(always, {after(step_kind::finish, [](auto& s) { narrow_all(s.now.state, {s.in.x, false}); })})},
-      {"final-state-never-written", "final_state", "the state is returned as it came in: it never advances from call to call",
+      {"final-state-never-written", "final_state", "final_state is the initial state: the state never advances from call to call",
        paths::both,
        hooks(always, {after(step_kind::finish, []<class Real>(site<Real>& s) { s.now.state = as<Real>(s.in.state); })})},
   };
