@@ -257,10 +257,12 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
   const std::vector<plan_variant> allowed =
       asked.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);
   if (asked.gradients && allowed.empty())
-    throw format_error("emulate: plan " + declared.name + " says nothing of gradients; leave gradients out");
+    throw format_error("emulate: plan " + declared.name +
+                       " has no [backward] section, so it does not say how gradients are computed; leave gradients out");
   if (asked.variant >= allowed.size()) {
-    throw format_error("emulate: variant " + std::to_string(asked.variant) + ", but " + declared.name + " allows " +
-                       std::to_string(allowed.size()) + " on this problem (counted from 0)");
+    throw format_error(
+        "emulate: variant " + std::to_string(asked.variant) + ": on this problem plan " + declared.name + " has " +
+        (allowed.size() == 1 ? "1 variant, number 0" : std::to_string(allowed.size()) + " variants, numbered from 0"));
   }
   emulation_options options;
   options.stages = asked.stages;
@@ -269,7 +271,7 @@ emulated run_plan(const file& problem_file, const emulation_request& asked) {
   if (!asked.fault.empty()) {
     options.planted = &fault_named(asked.fault);
     if (options.planted->pass == pass_kind::backward && !asked.gradients)
-      throw format_error("emulate: the fault " + asked.fault + " is one of the backward pass; add gradients=True");
+      throw format_error("emulate: the fault " + asked.fault + " is a fault of the backward pass; add gradients=True");
     if (const std::string why = why_impossible(*options.planted, p, path); !why.empty()) {
       throw format_error("emulate: the fault " + asked.fault + " cannot happen to this problem on the " +
                          std::string(name_of(path)) + " path: " + why + "; see deltaproof.faults()");
@@ -339,7 +341,7 @@ generation wanted(const std::string& regime, std::uint64_t seed, const py::dict&
     if (found == meaning.end()) {
       std::string known;
       for (const auto& [one, set] : meaning) known += (known.empty() ? "" : ", ") + std::string(one);
-      throw format_error("cases: " + in_quotes(name) + " is nothing a regime is told; use one of " + known);
+      throw format_error("cases: " + in_quotes(name) + " is not an argument of cases; use one of " + known);
     }
     found->second();
   }

@@ -123,12 +123,12 @@ tensor made(const element_type& type, const view& v, shared_bytes owner, const s
   for (const named_format& row : formats) {
     if (row.dtype == type.dtype) return tensor(row.value, v.shape, std::move(owner), count * width, name);
   }
-  throw format_error(name + ": no format has the element type " + std::string(type.dtype));
+  throw format_error(name + ": there is no number format for the element type " + std::string(type.dtype));
 }
 
 std::string no_format(const std::string& name, const std::string& what) {
   return name + ": " + what +
-         " is no number format of the exchange files; use bfloat16, float16, float32 or float64 (offsets: int64)";
+         " is not a number format of the exchange files; use bfloat16, float16, float32 or float64 (offsets: int64)";
 }
 
 std::size_t extent(std::ptrdiff_t given, const std::string& name) {
@@ -147,7 +147,8 @@ struct exported {
 
 tensor from_dlpack(py::capsule capsule, const std::string& name, const std::string& dtype) {
   if (std::strcmp(capsule.name(), "dltensor") != 0)
-    throw format_error(name + ": a capsule " + in_quotes(capsule.name()) + " where an unused one of DLPack is read");
+    throw format_error(name + ": got the capsule " + in_quotes(capsule.name()) +
+                       "; give a DLPack capsule that was not used before");
   auto* managed = capsule.get_pointer<DLManagedTensor>();
   const DLTensor& given = managed->dl_tensor;
   if (given.device.device_type != on_cpu && given.device.device_type != on_cpu_pinned) {

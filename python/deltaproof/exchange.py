@@ -102,7 +102,7 @@ def _fields(given: Any, kind: type, what: str) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return dict(given)
     raise format_error(
-        f"{what}: {type(given).__name__} is none; give a deltaproof.{kind.__name__}, a dict of tensors, or the path of a safetensors file"
+        f"{what}: a {type(given).__name__} was given; give a deltaproof.{kind.__name__}, a dict of tensors, or the path of a safetensors file"
     )
 
 

@@ -498,7 +498,7 @@ def _one(x, name):
         dtype, shape, data = _one_of_numpy(x, name)
     if dtype is None:
         raise ValueError(
-            f"{name}: {x.dtype} is no number format of the exchange files; use bfloat16, float16, float32 or float64"
+            f"{name}: {x.dtype} is not a number format of the exchange files; use bfloat16, float16, float32 or float64"
         )
     return dtype, shape, data
 
@@ -513,7 +513,7 @@ def _one_of_numpy(x, name):
     try:
         import numpy
     except ImportError:
-        raise ValueError(f"{name}: {type(x).__name__} is no torch tensor, and numpy is not installed to read it") from None
+        raise ValueError(f"{name}: {type(x).__name__} is not a torch tensor, and numpy is not installed to read it") from None
     if type(x).__module__.startswith("mlx") and str(x.dtype).endswith("bfloat16"):  # numpy would not take it
         mlx = sys.modules["mlx.core"]
         bits = numpy.array(x.view(mlx.uint16))

@@ -188,7 +188,7 @@ class Process:
         try:
             said: dict[str, Any] = json.loads(line)
         except ValueError:
-            raise Ended("crashed", "its process wrote what is no reply") from None
+            raise Ended("crashed", "its process wrote something other than a reply") from None
         if said.get("imported"):
             raise Ended("imports-the-referee", f"it imports {said['imported'][0]}; put the kernel into a file of its own")
         if "failed" in said:
@@ -319,7 +319,7 @@ class Program:
                     begin, end = header[name]["data_offsets"]
                     found[name] = (header[name]["dtype"], tuple(header[name]["shape"]), data[begin:end])
         except (ValueError, KeyError, struct.error) as e:
-            raise Ended("wrong-output", f"its result is no safetensors file: {e}") from None
+            raise Ended("wrong-output", f"its result is not a safetensors file: {e}") from None
         for name, t in list(found.items()):
             if t[1] != due[name][1] or t[0] not in _SIZE or len(t[2]) != count_of(t[1]) * _SIZE[t[0]]:
                 findings.append(
@@ -368,7 +368,7 @@ def place_of(fn: Candidate) -> tuple[str, str]:
         path, _, name = os.fspath(fn).rpartition(":")
         if not path or not os.path.isfile(path):
             raise format_error(
-                f"judge: {os.fspath(fn)!r} is no candidate; give 'FILE.py:FUNCTION', a function, or a program's words"
+                f"judge: {os.fspath(fn)!r} is not a candidate; give 'FILE.py:FUNCTION', a function, or a program's words"
             )
         return os.path.abspath(path), name
     fn = inspect.unwrap(fn)  # type: ignore[arg-type]

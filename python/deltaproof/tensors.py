@@ -60,7 +60,7 @@ def take(x: Any, name: str) -> tensor:
             x = x.resolve_neg().resolve_conj()
         if dtype and dtype not in _TAKEN:
             raise format_error(
-                f"{name}: {dtype} is no number format of the exchange files; "
+                f"{name}: {dtype} is not a number format of the exchange files; "
                 "use bfloat16, float16, float32 or float64 (offsets: int64)"
             )
         try:
@@ -69,7 +69,7 @@ def take(x: Any, name: str) -> tensor:
             raise
         except Exception as e:  # noqa: BLE001 - each library has its own
             raise format_error(f"{name}: {kind} of dtype {dtype} does not hand itself out through DLPack: {e}") from e
-    raise format_error(f"{name}: {kind} is no tensor; give a torch tensor, a numpy array, or anything else with DLPack")
+    raise format_error(f"{name}: {kind} is not a tensor; give a torch tensor, a numpy array, or anything else with DLPack")
 
 
 def _said(x: Any, name: str) -> str:

@@ -188,7 +188,7 @@ def check(
         raise format_error("check: because without max_error; there is no limit to give a reason for")
     if plan is True or plan == "":
         raise format_error(
-            f"check: plan={plan!r} names none; give a name of deltaproof.plans() or a .toml file, or leave it out"
+            f"check: plan={plan!r} names no plan; give a name of deltaproof.plans() or a .toml file, or leave it out"
         )
     named = os.fspath(plan) if plan is not None and plan is not False else None
     with python_words(), _chunk_size_said(r, named):

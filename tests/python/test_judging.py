@@ -109,7 +109,7 @@ def test_a_program_is_judged_by_its_files(tmp_path, name, word):
 def test_what_cannot_be_judged_is_refused_at_once():
     for candidate, options, says in (
         (lambda p: p, {}, "cannot be loaded by another process"),
-        ("nothing.py:kernel", {}, "no candidate"),
+        ("nothing.py:kernel", {}, "not a candidate"),
         (["kernel"], {}, r"\{problem\}"),
         (f"{CHEATS}:rounded", {"cases": []}, "cases is empty"),
         (f"{CHEATS}:rounded", {"library": "jax"}, "'torch' or 'numpy'"),

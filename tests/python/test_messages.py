@@ -62,7 +62,7 @@ def ran(*words):
 def test_the_module_is_the_program(small, tmp_path):
     assert ran("--version") == (0, f"deltaproof {deltaproof.__version__}\n", "")
     code, _, says = ran("chek")
-    assert code == 2 and says.startswith("deltaproof: there is no verb 'chek'; did you mean \"check\"?")
+    assert code == 2 and says.startswith("deltaproof: there is no command 'chek'; did you mean \"check\"?")
     bad = deltaproof.emulate(small, "fla-chunk-gdn", "inverse-bf16-between-steps")
     verdict = deltaproof.check(small, bad, power=False, witness=tmp_path / "w")
     assert verdict.json["reproduce"] == f"deltaproof replay {tmp_path / 'w'}"

@@ -192,7 +192,7 @@ def test_a_kernel_in_python_is_searched():
     [
         (('goal = "error"', 'goal = "errors"'), "did you mean"),
         (("cosine = [0, 1]", "cosine = [0, 3]"), "least < most"),
-        (("generations = 3", ""), "says nothing of its end"),
+        (("generations = 3", ""), "does not say when to stop"),
         (("K = 16", "K = [8, 16]"), "one value on each axis"),
         (('kind = "search"', 'kind = "serach"'), "did you mean"),
         (("[space]", "[spaces]"), "did you mean"),

@@ -135,5 +135,5 @@ def test_a_killed_driver_goes_on(box, whole, merged):
 
 def test_what_is_no_cluster_is_refused(box):
     driver = start(box, "-o", "none", "--cluster", "cloud:9")
-    assert "cloud:9 is none" in driver.communicate(timeout=100)[1]
+    assert "cloud:9 is not a kind of cluster" in driver.communicate(timeout=100)[1]
     assert driver.returncode != 0

@@ -62,8 +62,8 @@ def test_a_problem_of_numpy_arrays_is_the_problem_of_torch_tensors():
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        (lambda x: x.to(torch.int8), deltaproof.format_error, "k: int8 is no .*bfloat16, float16, float32 or float64"),
-        (lambda x: x.to(torch.complex64), deltaproof.format_error, "k: complex64 is no .*bfloat16"),
+        (lambda x: x.to(torch.int8), deltaproof.format_error, "k: int8 is not a .*bfloat16, float16, float32 or float64"),
+        (lambda x: x.to(torch.complex64), deltaproof.format_error, "k: complex64 is not a .*bfloat16"),
         (lambda x: x.float(), deltaproof.format_error, "problem: .*k"),
         (lambda x: x[:, 1:], deltaproof.shape_error, "problem: .*k"),
         (lambda x: x[0], deltaproof.shape_error, "problem: .*k"),
@@ -71,7 +71,7 @@ def test_a_problem_of_numpy_arrays_is_the_problem_of_torch_tensors():
         (lambda x: x.clone().requires_grad_(), deltaproof.format_error, r"k: requires grad; pass k.detach\(\)"),
         (lambda x: x.to_sparse(), deltaproof.format_error, r"k.to_dense\(\)"),
         (lambda x: x * math.nan, deltaproof.domain_error, "problem: .*k"),
-        (lambda x: x.tolist(), deltaproof.format_error, "k: builtins.list is no tensor"),
+        (lambda x: x.tolist(), deltaproof.format_error, "k: builtins.list is not a tensor"),
         (
             lambda x: SimpleNamespace(device=torch.device("cuda:1"), dtype=torch.bfloat16),
             deltaproof.format_error,
