@@ -39,7 +39,7 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> touched(const tensor_view& view, const
 
 void require_reach(const tensor_view& view, const tensor_view::steps& strides, const std::string& name) {
   if (view.first() == nullptr) {
-    throw domain_error(of_view(view, name) + " at a null pointer; leave the tensor out if there is none");
+    throw domain_error(of_view(view, name) + " has a null pointer; set the pointer, or leave the tensor out");
   }
   const auto [low, high] = touched(view, strides, name);
   if (!view.reach()) return;

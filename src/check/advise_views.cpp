@@ -53,8 +53,8 @@ std::vector<const advised_choice*> worth_showing(const advised_kind& kind) {
 
 std::string advice_text(const advice& found, const commands& command) {
   std::string text = "looked at    sequence " + std::to_string(found.sequence) + ", head " + std::to_string(found.head) + ", " +
-                     std::to_string(found.tokens) + " tokens; of all heads its state lasts longest: " + general(found.memory, 3) +
-                     " tokens to 1/e\n";
+                     std::to_string(found.tokens) + " tokens: of all heads this one forgets most slowly (to 1/e in " +
+                     general(found.memory, 3) + " tokens)\n";
   for (const advised_kind& kind : found.kinds) {
     const advised_choice* best = best_of(kind);
     text += "\n" + padded(kind.kind, 13) +
@@ -66,8 +66,8 @@ std::string advice_text(const advice& found, const commands& command) {
             "choice (bytes and mul-adds: for each token and head)\n";
     text += row_of(kind.unchanged, found.tokens);
     for (const advised_choice* c : worth_showing(kind)) text += row_of(*c, found.tokens);
-    if (best != nullptr) text += padded("check", 13) + command(kind, *best) + "\n";
-    if (const advised_choice* refused = refused_beside(kind)) text += padded("refused", 13) + command(kind, *refused) + "\n";
+    if (best != nullptr) text += padded("to check it", 13) + command(kind, *best) + "\n";
+    if (const advised_choice* refused = refused_beside(kind)) text += padded("not adequate", 13) + command(kind, *refused) + "\n";
   }
   return text;
 }

@@ -137,8 +137,8 @@ std::string reason_for(const check_report& c) {
              "already left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
-      return "the reference leaves " + std::to_string(t.errors.unknown) + " elements of " + t.name +
-             " open: it has no error bound for them and cannot tell whether they diverge (magnitudes beyond the range of fp64)";
+      return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
+             " and cannot tell whether they diverge, because magnitudes leave the range of fp64";
     }
     if (t.bounds.empty() && check_detail::no_digit_known(t.errors)) {
       return "the reference is too imprecise to measure " + t.name + ": with radii of up to " + digits(t.errors.radius) +
@@ -404,12 +404,12 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   for (const plan& one : options.plans) {
     if (one.backward.stated) continue;
     throw domain_error("check: plan " + one.name +
-                       " has no [backward] section, and the result holds gradients alone; use another plan or --max-error");
+                       " has no [backward] section, and the result holds gradients alone; use a plan with one, or --max-error");
   }
   if (!p.has_cotangents()) {
     throw domain_error(
-        "check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record what the kernel was "
-        "given");
+        "check: the result holds gradients alone, and the problem has neither do nor dfinal_state; record do or dfinal_state as "
+        "the backward pass was given them");
   }
   check_report out;
   out.preconditions = inspect(p);
@@ -447,19 +447,19 @@ check_report check(const problem& p, const result& r, const check_options& optio
 
 check_report check_detail::judge(const problem& p, const result& r, const check_options& options) {
   if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
-    throw domain_error("check: a chunk_size of 0; the chunk length is at least 1 row of k");
+    throw domain_error("check: the result's chunk_size is 0; it must be at least 1 row of k");
   for (const tensor_bound& b : options.judge.bounds) {
     if (b.tensor == "o" && !r.has_outputs()) {
-      throw domain_error("check: a bound on o, but the result holds gradients alone; drop the bound or record o");
+      throw domain_error("check: an error limit on o is given, but the result holds gradients alone; drop the limit or record o");
     }
     if (b.tensor == "final_state" && !r.final_state) {
-      throw domain_error("check: a bound on final_state, but the result holds none; drop the bound or record final_state");
+      throw domain_error("check: an error limit on final_state is given, but the result holds none; drop the limit or record it");
     }
     if (b.tensor.starts_with('d') && (r.gradients.count(b.tensor) == 0 || !p.has_cotangents())) {
-      throw domain_error("check: a bound on " + b.tensor + ", but " +
+      throw domain_error("check: an error limit on " + b.tensor + " is given, but " +
                          (r.gradients.count(b.tensor) == 0
-                              ? "the result holds none; drop the bound or record it"
-                              : "the problem has neither do nor dfinal_state; record what the kernel was given"));
+                              ? "the result does not hold it; drop the limit or record it"
+                              : "the problem has neither do nor dfinal_state; record what the backward pass was given"));
     }
   }
   if (!r.has_outputs()) return judge_gradients_alone(p, r, options);

@@ -98,7 +98,7 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                    : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0
                        ? "not measured: no head could be judged up to its last token"
                    : plan.adequacy.adequate
-                       ? "yes: its error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                       ? "yes: the plan's own error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
                              " times that of its formats alone; relative error " + detail::general(plan.adequacy.worst_error, 3)
                        : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
@@ -166,10 +166,11 @@ std::string to_text(const check_report& report, const check_identity& identity) 
        (identity.kernel.empty() ? "not stated" : identity.kernel) + (identity.path.empty() ? "" : " (" + identity.path + ")"));
   if (report.diverges) {
     const auto& d = *report.diverges;
-    line("diverges", "the exact recurrence leaves the range of its formats at token " + std::to_string(d.token) + " (sequence " +
-                         std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) + "), in " +
-                         std::to_string(d.heads) + (d.heads == 1 ? " head; " : " heads; ") + std::to_string(d.skipped) +
-                         " outputs from there on: there infinity and NaN are correct, and finite values are not judged");
+    line("diverges", "the exact recurrence leaves the range of its formats in " + std::to_string(d.heads) +
+                         (d.heads == 1 ? " head" : " heads") + ", first at token " + std::to_string(d.token) + " (sequence " +
+                         std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) +
+                         "); from there on (" + std::to_string(d.skipped) +
+                         " outputs) infinity and NaN are correct, and finite values are not judged");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();
@@ -191,8 +192,8 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     const measurement& m = t.errors;
     if (m.elements == m.unknown) {
       out += detail::padded(t.name, names) + " " +
-             printable_line("not judged: " + std::to_string(m.skipped) + " elements skipped, " + std::to_string(m.unknown) +
-                            " without a known radius") +
+             printable_line("not judged: " + std::to_string(m.skipped) + " elements where the recurrence diverges, " +
+                            std::to_string(m.unknown) + " without a known radius") +
              "\n";
       continue;
     }
@@ -201,7 +202,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
            detail::padded(detail::scientific(m.ulps.value), 11) + detail::padded(detail::scientific(m.radius), 11) +
            (t.worst ? where_text(t.name, *t.worst) : "-") + "\n";
     if (t.first_nonfinite) {
-      line("", std::to_string(m.nonfinite) + " non-finite, the first at " + where_text(t.name, *t.first_nonfinite));
+      line("", std::to_string(m.nonfinite) + " elements are not finite, the first at " + where_text(t.name, *t.first_nonfinite));
     }
   }
   if (!report.tensors.empty() && report.tensors.front().name == "o" &&
@@ -217,7 +218,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     if (p.level == remark::fine) continue;
     line(std::string(name_of(p.level)),
          p.says + (p.first ? ", the first at sequence " + std::to_string(p.first->sequence) + ", head " +
-                                 std::to_string(p.first->head) + ", its token " + std::to_string(p.first->token)
+                                 std::to_string(p.first->head) + ", token " + std::to_string(p.first->token)
                            : ""));
   }
   std::string tiers;

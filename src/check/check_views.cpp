@@ -106,20 +106,21 @@ std::string radius_because(const check_report& report) {
   std::string text = "Proved on paper: proofs/notes/oracle-radius.md.";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
     text +=
-        " Machine-checked of tier fp64, with underflow: the error of steps, decays and read-outs, where value rows are run in "
-        "SIMD lanes (float.tier_run.tier_output_radius). Not machine-checked: the tier's lowered inputs, norms and factors, "
-        "terms that are exact and add no error, the arithmetic of the radius itself, and heads that may leave the range of their "
-        "formats, which are run entry by entry.";
+        " Machine-checked for tier fp64, with underflow: the error of steps, decays and read-outs, where value rows are run in "
+        "SIMD lanes (float.tier_run.tier_output_radius). Not machine-checked: the inputs, norms and factors as this tier rounds "
+        "them; terms that are exact and add no error; the arithmetic of the radius itself; heads that may leave the range of "
+        "their formats, which are run entry by entry.";
   }
   if (any("mpfr"))
     text +=
-        " Machine-checked of tier mpfr, without underflow: the error of tokens with a decay (float.oracle_radius.output_radius).";
+        " Machine-checked for tier mpfr, without underflow: the error of tokens with a decay "
+        "(float.oracle_radius.output_radius).";
   const bool gradients = std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) {
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });
   if (gradients)
     text +=
-        " Machine-checked of gradients: their formulas are the derivative of the recurrence (algebra.adjoint.run_transposed), "
+        " Machine-checked for gradients: their formulas are the derivative of the recurrence (algebra.adjoint.run_transposed), "
         "through the update rule (algebra.gradient_chain.rule_run_transposed) and the l2norm "
         "(algebra.gradient_chain.norm_transposed); the radius of the cotangents of the state, if the radii of norms and factors "
         "are right (float.cotangent_run.cotangent_radius). The radius of the gradients, which are made of these cotangents and "

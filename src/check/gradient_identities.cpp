@@ -290,10 +290,9 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
     const std::size_t chunk = std::max<std::size_t>(1, r.chunk_size.value_or(64) / p.num_householder);
     const auto [all, cut] = chunks_cut_off(p, chunk);
     if (cut > 0) {
-      out.push_back(
-          "strong gates: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
-          " tokens the state decays to less than one rounding of it; a kernel that leaves out what one chunk passes to the "
-          "next (<h, dh> in dg, dh) gives the same numbers there");
+      out.push_back("strong gates: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
+                    " tokens the state decays to less than one of its rounding errors; a kernel that passes nothing from one "
+                    "chunk to the next (in dh, and in <h, dh> of dg) gives the same numbers there");
     }
     if (p.gate_per_channel())
       out.push_back(
@@ -316,9 +315,9 @@ std::string why_refuted(const identity_report& i) {
   if (at.token) text += ", token " + std::to_string(*at.token);
   if (!std::isfinite(at.residual)) return text + ": an infinity or NaN where the exact numbers are finite";
   if (at.token)
-    return text + ": the sides are " + detail::general(std::fabs(at.residual), 3) + " apart, " +
+    return text + ": the two sides are " + detail::general(std::fabs(at.residual), 3) + " apart, " +
            detail::general(std::fabs(at.residual) / at.limit, 3) + " times the limit";
-  return text + ": the sides differ by " + detail::general(i.residual, 3) + " of the size of their terms, " +
+  return text + ": the two sides differ by " + detail::general(i.residual, 3) + " relative to the size of their terms, " +
          detail::general(i.residual / i.limit, 3) + " times the limit";
 }
 
@@ -366,7 +365,9 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
   if (!measure_spread(p, given, options)) {
     out.stopped = true;
     out.judged = verdict::undecided;
-    out.reason = "interrupted before the spread of exact gradients was known";
+    out.reason =
+        "stopped before the limits of the equations were known: they follow from how much the exact gradients change when the "
+        "inputs are rounded";
     return out;
   }
   const std::vector<identity_equations> equations = equations_of(inputs_as_doubles(p), given);

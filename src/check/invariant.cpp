@@ -24,8 +24,8 @@ std::size_t require_shorter(const recorded_run& whole, const recorded_run& part)
   for (std::size_t s = 0; s < w.size(); ++s) {
     if (p[s].tokens > w[s].tokens) {
       throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p[s].tokens) +
-                        " tokens and " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
-                        "; a part is no longer than the whole");
+                        " tokens, but only " + std::to_string(w[s].tokens) + " in " + whole.problem_path +
+                        "; a part must not be longer than the whole");
     }
     beyond += w[s].tokens - p[s].tokens;
   }
@@ -57,8 +57,9 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   if (kind == invariant_kind::pad) out.bits.push_back(state);
   for (const bit_comparison& c : out.bits) {
     if (c.other_format)
-      throw format_error(whole.result_path + ": " + c.tensor +
-                         " has another format in a part; the bits of two formats cannot be compared: record one format");
+      throw format_error(
+          whole.result_path + ": " + c.tensor +
+          " has another format in a part; bits can be compared only in one format: record both in the same format");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
@@ -88,7 +89,8 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   }
   if (kind == invariant_kind::pad && state.elements == 0) {
     out.judged = verdict::vacuous;
-    out.reason = "o has the same bits, but what padding does to the state shows in final_state, and a result lacks it";
+    out.reason =
+        "o has the same bits, but whether padding changed the state shows only in final_state, which is missing from a result";
     out.remedy = "record final_state of whole and parts";
     return;
   }
@@ -101,9 +103,9 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     return;
   }
   out.reason = "the same bits in all " + std::to_string(o.elements) + " elements of o" +
-               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") +
-               "; the whole goes on for " + std::to_string(beyond) +
-               (kind == invariant_kind::pad ? " padding tokens" : " tokens") + (parts.size() > 1 ? " in all" : "");
+               (state.elements > 0 ? " and " + std::to_string(state.elements) + " of final_state" : "") + "; beyond the part" +
+               (parts.size() > 1 ? "s" : "") + " the whole has " + std::to_string(beyond) +
+               (kind == invariant_kind::pad ? " padding tokens" : " tokens");
 }
 
 void verify_split(const recorded_run& whole, std::span<const recorded_run> parts, notes_list& notes) {
@@ -159,7 +161,7 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
   const auto w = whole.given.sequences();
   if (w.size() != parts.size()) {
     throw shape_error("invariant varlen: " + std::to_string(parts.size()) + " parts and " + std::to_string(w.size()) +
-                      " sequences in " + whole.problem_path + "; give each sequence alone, in their order");
+                      " sequences in " + whole.problem_path + "; give one part for each sequence, in their order");
   }
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   for (std::size_t s = 0; s < w.size(); ++s) {
@@ -200,14 +202,15 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
                                                    : whole.gave.chunk_size != parts[i].gave.chunk_size);
   }
   if (!other && kind == invariant_kind::path) {
-    throw format_error(
-        whole.result_path + ": the path is " + std::string(name_of(path_of(whole.gave))) +
-        " in every result; path compares results of the chunk and the recurrent path: state path in their metadata");
+    throw format_error(whole.result_path + ": the path is " + std::string(name_of(path_of(whole.gave))) +
+                       " in every result; invariant path compares the chunk path with the recurrent path: record a result of "
+                       "each, and state its path in the metadata");
   }
   if (!other) {
     throw format_error(whole.result_path + ": chunk_size is " +
                        (whole.gave.chunk_size ? std::to_string(*whole.gave.chunk_size) : "not stated") +
-                       " in every result; chunk-size compares results whose chunk_size differs: state it in their metadata");
+                       " in every result; invariant chunk-size compares results of different chunk lengths: record them, and "
+                       "state chunk_size in their metadata");
   }
   out.bits = {o, state};
 }
@@ -314,8 +317,8 @@ void judge_runs(const std::vector<question_to_judge>& asked, const invariant_opt
     if (c.other_format) out.notes.push_back(c.tensor + " has another format in some parts: its bits were not compared there");
   }
   if (out.judged == verdict::holds) {
-    out.reason = "every result is within its plan's limits of the same reference; bits: " +
-                 (differing == 0 ? "all " + std::to_string(elements) + " the same"
+    out.reason = "every result is within the limits of its plan, against the same reference; bits: " +
+                 (differing == 0 ? "all " + std::to_string(elements) + " elements are the same"
                                  : std::to_string(differing) + " of " + std::to_string(elements) + " elements differ");
     for (const judged_run& run : out.runs) {
       if (const std::string left = not_judged_text(run.report); !left.empty())
@@ -333,7 +336,8 @@ void judge_batches(const recorded_run& whole, std::span<const recorded_run> part
 }
 
 void require_outputs(const recorded_run& run) {
-  if (!run.gave.has_outputs()) throw format_error(run.result_path + ": tensor o is missing; this invariant compares outputs");
+  if (!run.gave.has_outputs())
+    throw format_error(run.result_path + ": tensor o is missing; this invariant compares outputs: record o");
 }
 
 void judge_identities(const recorded_run& whole, std::span<const recorded_run> parts, const invariant_options& options,

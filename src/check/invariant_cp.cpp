@@ -227,9 +227,10 @@ std::vector<double> joined_outputs(std::span<const recorded_run> ranks, std::siz
 /// What the declared truncation does to the outputs, from the gates, and whether the ranks' outputs are those of it.
 void measure_truncation(const recorded_run& whole, std::span<const recorded_run> ranks, const invariant_options& options,
                         std::vector<state_equation>& out) {
-  measured_equation truncated("truncated", "o of all ranks is o of the recurrence with the declared histories left out",
-                              ranks.size() - 1);
-  measured_equation loss("loss", "leaving out the declared histories adds no more error than the one call has", ranks.size() - 1);
+  measured_equation truncated(
+      "truncated", "o of all ranks is o of the recurrence without the histories that drop_below leaves out", ranks.size() - 1);
+  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of the one call",
+                         ranks.size() - 1);
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range here = sequence_at(whole.given, s);

@@ -275,9 +275,9 @@ std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::s
     if (*part.exchanged.flush_every == 1) {
       for (std::size_t c = 0; c < 2; ++c) {
         if (own[c].other_format)
-          throw format_error(
-              part.result_path + ": " + own[c].tensor +
-              " has another format than in the whole; a ring of one token is compared bit for bit: record one format");
+          throw format_error(part.result_path + ": " + own[c].tensor +
+                             " has another format than in the whole; a ring of one token is compared bit for bit: record both in "
+                             "the same format");
         if (!own[c].first || out.judged == verdict::refuted) continue;
         out.judged = verdict::refuted;
         out.reason = "a ring of one token is plain decode, but " + own[c].tensor + " differs at " + describe(*own[c].first);

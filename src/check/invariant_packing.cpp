@@ -85,7 +85,9 @@ void stack_initial_states(run_list parts, std::size_t sequences, recorded_run& o
 void stack_gradients(run_list parts, std::size_t sequences, recorded_run& out) {
   const recorded_run& first = *parts.front();
   const auto needed = [](const std::optional<tensor>& t, const recorded_run& r, const char* name) -> const tensor& {
-    if (!t) throw format_error("packed: " + r.problem_path + " lacks " + name + ", which others have");
+    if (!t)
+      throw format_error("packed: " + r.problem_path + " lacks " + name +
+                         ", which other parts have; record it in every part or in none");
     return *t;
   };
   const auto states = [&](const std::string& name, const auto& of) {
@@ -126,7 +128,7 @@ recorded_run packed(std::span<const recorded_run* const> parts) {
     if (part->gave.chunk_size != out.gave.chunk_size || part->gave.final_state.has_value() != out.gave.final_state.has_value() ||
         part->gave.stages.size() != out.gave.stages.size() || part->gave.state_layout != out.gave.state_layout) {
       throw format_error("packed: " + part->result_path + " and " + parts.front()->result_path +
-                         " differ in chunk_size, layout or the tensors they hold");
+                         " differ in chunk_size, state_layout or the tensors that they hold; record both in the same way");
     }
   }
   const std::size_t sequences = offsets.size() - 1;
@@ -169,7 +171,7 @@ tensor joined_rows(const problem& p, std::span<const recorded_run> parts, const 
     const tensor& t = of(part);
     if (t.dtype() != last.dtype())
       throw format_error(part.result_path + ": " + name + " is " + t.dtype() + " and " + last.dtype() +
-                         " in the last part; record one format");
+                         " in the last part; record both in the same format");
     const auto own = part.given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const auto from = rows{&t, flat_token(part.given, own[s]) * steps, own[s].tokens * steps}.bytes();

@@ -34,7 +34,7 @@ void require_same_rows(const recorded_run& part, const char* name, const rows& w
   const auto at = first_difference(w, p);
   if (at)
     fail_at(part, name, *w.of, w.first * w.width() + *at, *p.of, p.first * p.width() + *at,
-            "it is not a cut of the whole: record both from the same tensors");
+            "a part must hold the same numbers as the whole: record both from the same tensors");
 }
 
 /// A kernel that writes one value everywhere, or nothing, gives the same bits whatever it is asked.
@@ -182,7 +182,7 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
     if (same) continue;
     if (w && p)
       fail_at(part, "initial_state", *w, sequence * entries + i, *p, at * entries + i,
-              "it is not a cut of the whole: record both from the same tensors");
+              "a part must hold the same numbers as the whole: record both from the same tensors");
     throw domain_error(
         part.problem_path + ": initial_state is " +
         (p ? value_text(*p, at * entries + i) + " at " + index_text(*p, at * entries + i) + " and the whole starts from zeros"
@@ -261,8 +261,8 @@ void require_handed_back(const recorded_run& whole, std::span<const recorded_run
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const recorded_run& part = parts[i];
     if (part.given.d_o.has_value() != whole.given.d_o.has_value())
-      throw format_error(part.problem_path + ": tensor do is " + (part.given.d_o ? "present" : "absent") + ", and not in " +
-                         whole.problem_path +
+      throw format_error(part.problem_path + ": tensor do is " +
+                         (part.given.d_o ? "present here and absent in " : "absent here and present in ") + whole.problem_path +
                          "; gradients are compared for the same cotangents: record both from the same tensors");
     for (std::size_t s = 0; s < w.size(); ++s) {
       const sequence_range own = sequence_at(part.given, s);
@@ -276,7 +276,7 @@ void require_handed_back(const recorded_run& whole, std::span<const recorded_run
       if (left == parts[i + 1].gave.gradients.end())
         throw format_error(
             parts[i + 1].result_path +
-            ": gradient dinitial_state is missing; a split needs what each part but the first gives back: record it");
+            ": gradient dinitial_state is missing; a split needs the dinitial_state of each part but the first: record it");
       require_same_values(part, "dfinal_state", part.given.d_final_state, left->second,
                           "dinitial_state of " + parts[i + 1].result_path,
                           "run the backward pass of the last part first, and give each what the part after it gave back", notes);
@@ -298,7 +298,7 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
     if (p.g) {
       const std::size_t width = rows{&*p.g, 0, 0}.width();
       for (std::size_t i = t * width; i < (t + 1) * width; ++i) {
-        if (p.g->at(i) != 0) fail("g", *p.g, i, "a padding token must not decay the state: g = 0");
+        if (p.g->at(i) != 0) fail("g", *p.g, i, "a padding token must not decay the state: set its g to 0");
       }
     }
     for (std::size_t row = t * n; row < (t + 1) * n; ++row) {
@@ -311,7 +311,7 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
           if (p.beta_activation != activation_kind::none)
             fail("k", p.k, k,
                  "a padding token must not change the state; set its k to 0, since no beta has a step of 0 after its activation");
-          fail("beta", p.beta, at, "a padding token must not write: beta = 0 or k = 0");
+          fail("beta", p.beta, at, "a padding token must not write: set its beta or its k to 0");
         }
       }
     }
@@ -323,7 +323,7 @@ void require_same_kernel(const recorded_run& whole, const recorded_run& part) {
   const auto same = [&](const char* what, const std::string& a, const std::string& b) {
     if (a != b)
       throw format_error(part.result_path + ": " + what + " is " + in_quotes(b) + " and " + in_quotes(a) + " in " +
-                         whole.result_path + "; the same bits are only promised by one kernel on one path");
+                         whole.result_path + "; bits can be compared only between runs of one kernel on one path");
   };
   same("kernel", w.kernel, p.kernel);
   same("path", std::string(name_of(path_of(w))), std::string(name_of(path_of(p))));

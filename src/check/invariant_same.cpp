@@ -20,8 +20,9 @@ constexpr double most_times = 8;
 void refute_differences(invariant_report& out, const std::string& where) {
   for (const bit_comparison& c : out.bits) {
     if (c.other_format)
-      throw format_error(where + ": " + c.tensor +
-                         " has another format in a part; the bits of two formats cannot be compared: record one format");
+      throw format_error(
+          where + ": " + c.tensor +
+          " has another format in a part; bits can be compared only in one format: record both in the same format");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
     out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
@@ -199,7 +200,7 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
   const reference_gradients exact = solve_gradients(whole.given, ask);
   if (exact.stopped) {
     out.judged = combine(out.judged, verdict::undecided);
-    out.reason = "time ran out before the exact gradients were known, and gradients differ";
+    out.reason = "gradients differ, and time ran out before the exact gradients were known, so they could not be judged";
     return;
   }
   std::string differing;

@@ -204,7 +204,7 @@ std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<c
     for (std::size_t s = 0; s < sequences && i == 0; ++s) require_same_state(whole, s, part, s);
     const bool begun = std::any_of(done.begin(), done.end(), [](std::size_t tokens) { return tokens > 0; });
     if (i > 0 && !part.given.initial_state && begun)
-      out.notes.push_back(part.problem_path + ": initial_state is absent: restored as zeros");
+      out.notes.push_back(part.problem_path + ": initial_state is absent, so this part starts from a state of zeros");
     for (std::size_t s = 0; s < sequences; ++s) {
       dropped += sequence_at(part.given, s).tokens - counts[s];
       done[s] += counts[s];

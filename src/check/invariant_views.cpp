@@ -179,7 +179,9 @@ json equations_json(const std::vector<state_equation>& equations) {
 std::string equations_text(const std::vector<state_equation>& equations) {
   std::string out = detail::padded("equation", 13) + detail::padded("part", 6);
   for (const char* title : {"residual", "cost", "limit"}) out += detail::padded(title, 11);
-  out += "relative to the right side; cost: what the formats alone cost in an emulated run of the same operation\n";
+  out +=
+      "relative to the right side of the equation; cost: the error that the formats alone cause in an emulated run of the same "
+      "operation\n";
   for (const state_equation& e : equations) {
     out += detail::padded(e.name, 13) + detail::padded(std::to_string(e.part + 1), 6);
     if (!e.missing.empty()) {
@@ -270,7 +272,7 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
          c.tensor + ": " +
              (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " +
                             detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(*c.first)
-                      : "all " + std::to_string(c.elements) + " elements the same"));
+                      : "all " + std::to_string(c.elements) + " elements are the same"));
   }
   if (report.gradients) out += identities_text(*report.gradients);
   if (!report.equations.empty()) out += equations_text(report.equations);

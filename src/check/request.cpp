@@ -34,7 +34,8 @@ check_record record_of(const check_options& options, const check_request& asked)
 void add_witness(answered_check& out, const problem& p, const result& r, const check_request& asked, check_options options,
                  const trial_progress& shrinking) {
   if (out.report.judged != verdict::refuted) {
-    out.identity.notes.push_back("no witness is written: the verdict is " + std::string(name_of(out.report.judged)));
+    out.identity.notes.push_back("no witness is written, because the verdict is not refuted but " +
+                                 std::string(name_of(out.report.judged)));
     return;
   }
   if (!r.has_outputs()) {

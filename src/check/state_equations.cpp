@@ -112,11 +112,12 @@ void join_equations(invariant_report& out) {
     if (!e.missing.empty()) continue;
     if (e.judged == verdict::refuted && out.judged != verdict::refuted) {
       out.judged = verdict::refuted;
-      out.reason = part_name(e.part) + ": " + e.name + " fails in sequence " + std::to_string(e.worst->sequence) + ", head " +
-                   std::to_string(e.worst->head) + (e.worst->window ? ", window " + std::to_string(*e.worst->window) : "") +
-                   ": " + e.statement + "; off by " + detail::scientific(e.residual, 3) +
-                   " relative to its size; rounding in these formats costs " + detail::scientific(e.expected, 3) +
-                   ", and the limit is " + detail::scientific(e.limit, 3);
+      out.reason = part_name(e.part) + ": the equation '" + e.name + "' does not hold in sequence " +
+                   std::to_string(e.worst->sequence) + ", head " + std::to_string(e.worst->head) +
+                   (e.worst->window ? ", window " + std::to_string(*e.worst->window) : "") + ". It says: " + e.statement +
+                   ". Its two sides differ by " + detail::scientific(e.residual, 3) +
+                   " of their size; rounding in these formats alone costs " + detail::scientific(e.expected, 3) +
+                   ", the limit is " + detail::scientific(e.limit, 3);
       out.remedy.clear();
     }
   }

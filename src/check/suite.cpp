@@ -61,7 +61,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
   for (const std::size_t i : order) {
     const suite_case& c = s.cases[i];
     cases[i].what = c;
-    cases[i].reason = "not begun before the suite was stopped";
+    cases[i].reason = "not begun: the suite was stopped before";
     if (options.stop != nullptr && *options.stop) continue;
     known_problem& known = problems[c.problem];
     if (held == nullptr || *held != c.problem) {
@@ -83,7 +83,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
     cases[i].problem_sha256 = known.sha256;
     if (is_missing(c.result) && options.skip_missing) {
       cases[i].state = case_state::skipped;
-      cases[i].reason = c.result.string() + " is not there";
+      cases[i].reason = c.result.string() + " does not exist";
       continue;
     }
     try {
@@ -261,7 +261,7 @@ suite_report run_suite(const suite& s, const suite_options& options) {
         if (!p) {
           const safetensors_file file = read_safetensors(c.what.problem);
           if (sha256_hex(file.bytes()) != group.sha256)
-            throw format_error(c.what.problem.string() + ": changed while the suite ran");
+            throw format_error(c.what.problem.string() + ": changed while the suite ran; run the suite again");
           p = parse_problem(file, notes);
         }
         judge_case(*p, group.sha256, notes, oracle, each, options, c);

@@ -86,10 +86,11 @@ class suite_reader {
       }
       if (v == verdict::holds && no_plan)
         fail(*table.get("expect"), "nothing can hold with no_plan = true; expect \"measured\", or state a plan");
-      if (v == verdict::measured && !no_plan) fail(*table.get("expect"), "only a case with no_plan = true is measured");
+      if (v == verdict::measured && !no_plan)
+        fail(*table.get("expect"), "only a case with no_plan = true is measured; set no_plan = true, or expect another word");
       return v;
     }
-    fail(*table.get("expect"), "expect = " + in_quotes(word) + " is no verdict" + detail::suggestion(word, known));
+    fail(*table.get("expect"), "expect = " + in_quotes(word) + " is not a verdict" + detail::suggestion(word, known));
   }
 
   suite_case read_case(const toml::table& table) const {

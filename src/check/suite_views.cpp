@@ -102,22 +102,22 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
                   std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios changed, " +
                   counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
   if (!d.drawn_then.empty())
-    lines.push_back("ratios   not compared, because the limits were drawn with other options: " + d.drawn_then);
+    lines.push_back("ratios   not compared, because the baseline drew its limits with other options: " + d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
     const auto& m = d.shares[i];
     lines.push_back("drift    " + m.name + " " + m.now.tensor + " " + std::string(name_of(m.now.norm)) + ": " +
                     detail::general(m.then.share, 3) + " -> " + detail::general(m.now.share, 3) + " of the limit (x " +
-                    detail::general(factor(m), 6) + ")" + (m.now.share <= 1 ? ", within budget" : ", outside its budget"));
+                    detail::general(factor(m), 6) + ")" + (m.now.share <= 1 ? ", within the limit" : ", beyond the limit"));
   }
   if (d.shares.size() > most)
     lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller drifts are in the JSON");
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
   if (!d.other_inputs.empty())
-    lines.push_back("inputs   the problem file has changed, ratios not compared: " + listed(d.other_inputs));
-  if (!d.other_plans.empty()) lines.push_back("plans    the plan has changed, ratios not compared: " + listed(d.other_plans));
+    lines.push_back("inputs   not compared, because the problem file has changed: " + listed(d.other_inputs));
+  if (!d.other_plans.empty()) lines.push_back("plans    not compared, because the plan has changed: " + listed(d.other_plans));
   if (!d.other_results.empty()) lines.push_back("results  the result file has changed: " + listed(d.other_results));
   return lines;
 }
@@ -131,7 +131,7 @@ std::string summary_line(const suite_report& r) {
   };
   add(r.unexpected(), "not");
   add(r.count(case_state::stopped), "undecided, stopped before they were finished");
-  add(r.count(case_state::failed), "without an answer");
+  add(r.count(case_state::failed), "that could not be judged");
   add(r.count(case_state::skipped), "skipped: no result file");
   return text + "; " + counted(r.problems, "problem") + ", the reference computed " + counted(r.solved, "time");
 }
@@ -210,7 +210,7 @@ void compare_case(const case_report& c, const json& was, suite_drift& out) {
 
 suite_drift compare_baseline(const suite_report& now, std::string_view text, const std::string& file) {
   const auto refuse = [&](const std::string& why) {
-    return format_error(file + ": no baseline: " + why + "; give what check SUITE.toml --json wrote");
+    return format_error(file + ": is not a baseline: " + why + "; give what check SUITE.toml --json wrote");
   };
   detail::require_shallow_json(text, file);
   const json old = json::parse(text, nullptr, false);

@@ -150,9 +150,9 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   const std::size_t heads = p.value_heads() * p.sequence_count();
   const std::string stop = s.stopped() ? "; stopped early" : "";
   if (!s.kept.at) {
-    if (s.single()) return "the whole problem: no shorter prefix of its only head is refuted the same way" + stop;
+    if (s.single()) return "the whole problem: its only head is not refuted the same way with fewer tokens" + stop;
     return "the whole problem: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
-           ") is refuted the same way alone" + stop;
+           ") is refuted the same way when judged alone" + stop;
   }
   const head_slice& at = *s.kept.at;
   const std::size_t all = p.sequences()[at.sequence].tokens;

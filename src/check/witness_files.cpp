@@ -92,7 +92,7 @@ std::string readme(const fs::path& folder, const std::string& reason, const std:
          "\n\njudges it again and says whether verdict, reason and first bad stage are the same.\n\nkernel   " +
          (whole.kernel.empty() ? "not stated" : whole.kernel) + "\nreason   " + reason + "\npart     " + says + "\nof       " +
          whole.problem_path + " and " + whole.result_path +
-         "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what came out\n" +
+         "\n\nproblem.safetensors  what the kernel was given\nresult.safetensors   what it returned\n" +
          (has_plan ? "plan.toml            the precision plan it was judged by\n" : "") +
          "verdict.json         the verdict, its options and the hashes of these files\n";
 }
@@ -124,7 +124,7 @@ fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;
   throw format_error(verdict_file.string() + ": " + recorded.string() +
-                     " is neither beside it nor here; run replay where the check was run");
+                     " is neither in its folder nor in the current one; run replay in the folder where the check was run");
 }
 
 void require_hash(const fs::path& file, const std::string& got, const std::string& recorded) {
@@ -169,7 +169,7 @@ bool is_witness_file(const std::string& name) {
 void require_witness_place(const fs::path& where) {
   const fs::path folder = without_slash(where);
   if (fs::exists(folder) && !is_empty_folder(folder) && !is_witness(folder))
-    throw format_error(folder.string() + ": exists and is no witness; name a folder that is empty or not there yet");
+    throw format_error(folder.string() + ": exists and is not a witness; name a folder that is empty or does not exist yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   if (!fs::is_directory(parent))
     throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
@@ -353,7 +353,8 @@ std::string to_text(const replayed& again) {
   const auto& of = again.recorded.of;
   if (!of) return text + to_text(again.report, again.identity);
   text += detail::padded("witness", 13) + "head " + std::to_string(of->head) + " of sequence " + std::to_string(of->sequence) +
-          " of the original; sequences and heads are numbered as there, tokens from the start of the sequence\n";
+          " of the original problem; sequences and heads keep their numbers of that problem, tokens count from the start of the "
+          "sequence\n";
   return text + to_text(renumbered(again.report, *of), again.identity);
 }
 

@@ -79,7 +79,7 @@ int run(const advise_arguments& args, const common_options& common) {
     common.files.require_apart();
     text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
   } else {
-    text += "\n-o DIR writes the plans that the commands name\n";
+    text += "\nthese commands name plan files; advise writes them if you give -o DIR\n";
   }
   for (const std::string& note : notes) text += "note: " + note + "\n";
   publish(common, {"advise", text, advice_json(found, command)});
@@ -91,13 +91,15 @@ int run(const advise_arguments& args, const common_options& common) {
 verb add_advise(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<advise_arguments>();
   run_files& files = common.files;
-  files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
-  auto* accuracy =
-      command
-          ->add_option("--accuracy", args->accuracy, "Relative error of o allowed (default: 8 times that of the plan as it is)")
-          ->type_name("E");
+  files.reads(
+      command->add_option("PROBLEM", args->problem, "The problem file (deltaproof.problem/1)")->required()->type_name("FILE"));
+  auto* accuracy = command
+                       ->add_option("--accuracy", args->accuracy,
+                                    "Largest relative error of o allowed (default: 8 times that of the unchanged plan)")
+                       ->type_name("E");
   files.reads_plan(
-      command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of decoding (default decode-fp32)")->type_name("PLAN"));
+      command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of the recurrent (decode) kernel (default decode-fp32)")
+          ->type_name("PLAN"));
   files.reads_plan(command->add_option("--chunk-plan", args->chunk_plan, "Plan of the chunk kernel (default: fla's for the op)")
                        ->type_name("PLAN"));
   command->add_option("--wanted", args->wanted, "Adequate choices of each kind to find (default 3)")

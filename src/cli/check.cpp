@@ -112,8 +112,8 @@ verb add_check(CLI::App* command, common_options& common) {
   run_files& files = common.files;
   files.reads(command
                   ->add_option("PROBLEM", args->problem,
-                               "The inputs of the kernel (deltaproof.problem/1). Or, alone, a suite ending in .toml: [[case]] "
-                               "problem, result, plan, expect, accuracy, name, no_plan")
+                               "The inputs of the kernel (deltaproof.problem/1). Without RESULT: a suite, a file ending in .toml "
+                               "whose [[case]] tables have the keys problem, result, plan, expect, accuracy, name and no_plan")
                   ->required()
                   ->type_name("FILE"));
   files.reads(command->add_option("RESULT", args->result, "The outputs of the kernel (deltaproof.result/1)")->type_name("FILE"));

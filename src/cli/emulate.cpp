@@ -37,7 +37,7 @@ const fault* fault_for(const emulate_arguments& args, const problem& p, path_kin
   if (args.fault.empty()) return nullptr;
   const fault& found = fault_named(args.fault);
   if (found.pass == pass_kind::backward && !args.gradients)
-    throw format_error("emulate: the fault " + args.fault + " is one of the backward pass; add --gradients");
+    throw format_error("emulate: the fault " + args.fault + " is a fault of the backward pass; add --gradients");
   if (const std::string why = why_impossible(found, p, path); !why.empty()) {
     throw format_error("emulate: the fault " + args.fault + " cannot happen to this problem on the " +
                        std::string(name_of(path)) + " path: " + why + "; see deltaproof explain " + args.fault);
@@ -55,12 +55,14 @@ int run(const emulate_arguments& args, const common_options& common) {
   const std::vector<plan_variant> allowed =
       args.gradients ? gradient_variants(declared, p, path, chunk) : variants(declared, p, path, chunk);
   if (args.gradients && allowed.empty()) {
-    throw format_error("emulate: plan " + declared.name +
-                       " says nothing of gradients; add a section [backward] to it, or leave --gradients out");
+    throw format_error(
+        "emulate: plan " + declared.name +
+        " has no [backward] section, so it does not say how gradients are computed; add one, or leave --gradients out");
   }
   if (args.variant >= allowed.size()) {
-    throw format_error("emulate: --variant " + std::to_string(args.variant) + ", but " + declared.name + " allows " +
-                       std::to_string(allowed.size()) + " on this problem (counted from 0)");
+    throw format_error(
+        "emulate: --variant " + std::to_string(args.variant) + ": on this problem plan " + declared.name + " has " +
+        (allowed.size() == 1 ? "1 variant, number 0" : std::to_string(allowed.size()) + " variants, numbered from 0"));
   }
   emulation_options options;
   options.stages = !args.no_stages;
@@ -104,14 +106,20 @@ int run(const emulate_arguments& args, const common_options& common) {
 verb add_emulate(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<emulate_arguments>();
   run_files& files = common.files;
-  files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
-  files.reads_plan(command->add_option("--plan", args->plan, "A preset (deltaproof list plans) or a file ending in .toml")
-                       ->required()
-                       ->type_name("PLAN"));
-  command->add_option("--fault", args->fault, "See: deltaproof list faults; one of the backward pass needs --gradients")
+  files.reads(
+      command->add_option("PROBLEM", args->problem, "The problem file (deltaproof.problem/1)")->required()->type_name("FILE"));
+  files.reads_plan(
+      command->add_option("--plan", args->plan, "Plan to run: a preset (deltaproof list plans) or a file ending in .toml")
+          ->required()
+          ->type_name("PLAN"));
+  command
+      ->add_option("--fault", args->fault,
+                   "Fault to plant (deltaproof list faults); a fault of the backward pass needs --gradients")
       ->type_name("FAULT")
       ->check(not_empty());
-  files.writes(command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
+  files.writes(command->add_option("-o,--output", args->output, "The result file to write (deltaproof.result/1)")
+                   ->required()
+                   ->type_name("FILE"));
   command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")
       ->type_name("PATH")
       ->check(not_empty());
@@ -119,7 +127,9 @@ verb add_emulate(CLI::App* command, common_options& common) {
       ->add_option("--chunk", args->chunk, "Chunk length in rows of k; default: 64 if the plan covers it, else the plan's first")
       ->type_name("C")
       ->check(integer_within(1, 1 << 20));
-  command->add_option("--variant", args->variant, "Which of the arithmetics the plan allows, from 0")
+  command
+      ->add_option("--variant", args->variant,
+                   "Number of the plan's variant to run, from 0: one of the arithmetics that the plan allows")
       ->type_name("N")
       ->check(whole_number());
   command

@@ -33,7 +33,7 @@ std::vector<std::int64_t> offsets(const std::string& text) {
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
     if (error != std::errc{} || end != text.data() + comma) {
       throw format_error("gen: --cu-seqlens " + text + ": '" + text.substr(at, comma - at) +
-                         "' is no integer; write for example 0,5,16");
+                         "' is not an integer; write for example 0,5,16");
     }
     out.push_back(value);
     at = comma + 1;
@@ -90,7 +90,8 @@ int run(const gen_arguments& args, const common_options& common) {
 
 verb add_gen(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<gen_arguments>();
-  common.files.writes(command->add_option("-o,--output", args->output, "deltaproof.problem/1 to write")->type_name("FILE"));
+  common.files.writes(
+      command->add_option("-o,--output", args->output, "The problem file to write (deltaproof.problem/1)")->type_name("FILE"));
   command
       ->add_option("--all", args->all,
                    "Instead of -o: a folder of problems, one for each regime, op and dtype (bf16, fp16, fp32), and the suite "
@@ -103,7 +104,7 @@ verb add_gen(CLI::App* command, common_options& common) {
                    "of --dir, with a manifest for record_set and for deltaproof invariant KIND DIR")
       ->type_name("INVARIANT")
       ->check(not_empty());
-  command->add_option("--dir", args->folder, "With --for: the folder to write, new or written by gen")
+  command->add_option("--dir", args->folder, "With --for: the folder to write; it must be new, empty or written by gen")
       ->type_name("DIR")
       ->check(not_empty());
   command
@@ -114,9 +115,9 @@ verb add_gen(CLI::App* command, common_options& common) {
   command->add_option("--drafted", args->drafted, "With --for rollback: tokens that are drafted and not accepted (default 5)")
       ->type_name("N")
       ->check(whole_number());
-  command->add_option("--regime", args->regime, "See: deltaproof list regimes")->type_name("REGIME");
-  command->add_option("--op", args->op, "See: deltaproof list ops")->type_name("OP");
-  command->add_option("--rule", args->rule, "See: deltaproof list rules")->type_name("RULE");
+  command->add_option("--regime", args->regime, "Kind of inputs (deltaproof list regimes)")->type_name("REGIME");
+  command->add_option("--op", args->op, "Recurrence (deltaproof list ops)")->type_name("OP");
+  command->add_option("--rule", args->rule, "Update rule (deltaproof list rules)")->type_name("RULE");
   command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
   command->add_option("--beta", args->beta, "Distribution of beta (deltaproof list beta-laws), or a decimal")
       ->type_name("BETA-LAW");

@@ -44,7 +44,7 @@ std::string suite_text(const std::vector<made_case>& made, const std::string& co
 std::string readme_text(std::size_t cases, const std::string& command) {
   return counted(cases) + " for a delta-rule kernel, made by: " + command + "\n" +
          R"(1. Copy this folder to the GPU machine. NAME.problem.safetensors holds q, k, v, beta and, where the case has them, g, initial_state, cu_seqlens.
-2. Its metadata names op, scale, qk_l2norm, rule, beta_activation and num_householder. What your kernel does not support, leave without a result.
+2. Its metadata names op, scale, qk_l2norm, rule, beta_activation and num_householder. Skip the problems that your kernel does not support.
 3. Run the kernel once on each problem, on these very tensors: no cast, no padding, no other seed.
 4. Save NAME.result.safetensors beside it: o, and final_state as [N, HV, K, V] if there is one. In Python:
    safetensors.torch.save_file({"o": o, "final_state": ht}, path, metadata={"format": "deltaproof.result/1", "kernel": NAME, "path": "chunk", "chunk_size": "64"})

@@ -22,7 +22,7 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
                         "; give a folder that is new, empty, or unchanged since gen wrote it");
   };
   if (!fs::exists(folder)) return {};
-  if (!fs::is_directory(folder)) throw refuse("is no folder");
+  if (!fs::is_directory(folder)) throw refuse("is not a folder");
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
   if (found.empty()) return {};
@@ -40,7 +40,7 @@ std::vector<std::string> earlier_files(const fs::path& folder) {
     if (name == manifest_name && ours) continue;
     if (!ours || !manifest["files"].contains(name)) throw refuse("holds " + in_quotes(name) + ", which gen did not write");
     if (!fs::is_regular_file(fs::symlink_status(folder / name)) || manifest["files"][name] != sha256_hex(contents(name))) {
-      throw refuse("holds " + in_quotes(name) + ", which was changed since");
+      throw refuse("holds " + in_quotes(name) + ", which has changed since gen wrote it");
     }
   }
   return found;

@@ -66,7 +66,7 @@ int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   folder.add("README.txt", readme_text(args.kind, args.folder, command_line(common)));
   folder.finish(earlier, set_manifest(kind, calls, options));
   const std::string text = args.folder + ": " + std::to_string(calls.size()) + " calls for invariant " + args.kind + " of " +
-                           options + "\nrecord them: README.txt there; then: deltaproof invariant " + args.kind + " " +
+                           options + "\nrecord them as its README.txt says, then run: deltaproof invariant " + args.kind + " " +
                            args.folder + "\n";
   nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"},
                            {"output", args.folder},

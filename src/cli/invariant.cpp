@@ -100,7 +100,7 @@ int run(const invariant_arguments& args, const common_options& common) {
   if (args.drop_below && kind != invariant_kind::cp)
     throw format_error("invariant " + args.kind + ": --drop-below has no effect here: only cp folds ranks; leave it out");
   if (args.drop_below && !(*args.drop_below > 0 && *args.drop_below <= 1))
-    throw format_error("invariant cp: --drop-below is a factor above 0 and at most 1");
+    throw format_error("invariant cp: --drop-below must be a factor above 0 and at most 1");
   if (!args.plans.empty() && args.no_plan) throw format_error("invariant: --plan and --no-plan together; give one of them");
   if (kind == invariant_kind::gradients && (!args.plans.empty() || args.no_plan))
     throw format_error("invariant gradients: it uses no plan; leave out --plan and --no-plan");
@@ -120,8 +120,8 @@ int run(const invariant_arguments& args, const common_options& common) {
   notes_list notes;
   const recorded_set given = is_set ? read_set(args.whole.front(), notes) : read_files(kind, args.whole, files, notes);
   if (given.kind != kind)
-    throw format_error(args.whole.front() + ": it was made for invariant " + std::string(name_of(given.kind)) + ", not " +
-                       args.kind);
+    throw format_error(args.whole.front() + ": this folder was made for invariant " + std::string(name_of(given.kind)) +
+                       ", not " + args.kind);
   const recorded_run& whole = given.whole;
   const std::vector<recorded_run>& parts = given.parts;
   identity.notes = merged(notes);
@@ -165,7 +165,8 @@ verb add_invariant(CLI::App* command, common_options& common) {
           "KIND", args->kind,
           "prefix: later tokens change nothing; split: calls that carry the state equal one call; pad: padding changes "
           "nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within the limits; "
-          "path: so are the chunk and the recurrent path; repeat: the same call again gives the same bits; batch: a sequence at "
+          "path: the chunk path and the recurrent path are within the limits; repeat: the same call again gives the same bits; "
+          "batch: a sequence at "
           "another index or beside others is the same; snapshot: a state that was stored and restored gives what an "
           "uninterrupted run gives; rollback: drafted tokens that were not accepted change nothing; flush: a decode kernel that "
           "replays a ring every L tokens gives what plain decode gives; "
@@ -193,7 +194,7 @@ verb add_invariant(CLI::App* command, common_options& common) {
                        "(default: the presets that list their kernels)")
           ->type_name("PLAN")
           ->allow_extra_args(false));
-  command->add_flag("--no-plan", args->no_plan, "Judge against no precision plan: errors and bits only");
+  command->add_flag("--no-plan", args->no_plan, "Use no precision plan: compare errors and bits only");
   command
       ->add_option("--drop-below", args->drop_below,
                    "cp: the fold leaves out a history that the gates of a rank multiply by less than this (default: what the "

@@ -89,7 +89,7 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
   const auto decides = [&](std::string_view what) { return std::string(v.decided_by == what ? "; decides" : ""); };
   growth_line("predicted", trial.predicted, ", from the nominal cosine of the keys, d and beta alone" + decides("prediction"));
   growth_line("observed", v.observed, ", in these draws" + decides("observation"));
-  growth_line("bound", trial.bound, ", proved through |L| for these draws, roundings included" + decides("bound"));
+  growth_line("bound", trial.bound, ", proved from |L| for these draws, rounding errors included" + decides("bound"));
   text +=
       line("error", detail::scientific(v.error) + ", limit " + detail::scientific(v.limit) +
                         " = 8 u max(1, largest entry of the true inverse), u = " + detail::scientific(unit_roundoff(plan.store)) +
@@ -178,11 +178,15 @@ int run(const inverse_arguments& args, const common_options& common) {
 
 verb add_inverse(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<inverse_arguments>();
-  command->add_option("--keys", args->keys, "gaussian, silu, elu1, cos=C, identical or alternating")
+  command->add_option("--keys", args->keys, "Kind of keys: gaussian, silu, elu1, cos=C (mean cosine C), identical or alternating")
       ->required()
       ->type_name("DISTRIBUTION");
-  command->add_option("--beta", args->beta, "A decimal, or U(a,b)")->required()->type_name("DISTRIBUTION");
-  command->add_option("--method", args->method, "See: deltaproof list inverses")->required()->type_name("INVERSE");
+  command->add_option("--beta", args->beta, "beta of every row: a decimal, or U(a,b), drawn uniformly from a to b")
+      ->required()
+      ->type_name("DISTRIBUTION");
+  command->add_option("--method", args->method, "Algorithm of the inverse (deltaproof list inverses)")
+      ->required()
+      ->type_name("INVERSE");
   const auto not_empty = [](const std::string& text) {
     return std::string(text.empty() ? "name a format, or leave it out" : "");
   };
@@ -202,7 +206,7 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--d", args->key_dim, "Dimension of the keys (default 128)")->type_name("N");
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
   command->add_flag("--worst-case", args->worst_case,
-                    "Decide by the proved bound through |L| for the keys drawn, not by the prediction");
+                    "Decide by the bound that is proved from |L| of the keys drawn, not by the prediction");
   return [args, &common] { return run(*args, common); };
 }
 

@@ -26,7 +26,7 @@ void add_judging_options(CLI::App& command, judging& judge, const std::string& w
       with +
           "Do not search for planted faults: quicker, but no power and no diagnosis, and a fault as small as rounding errors "
           "may pass");
-  command.add_option("--max-bits", judge.max_bits, with + "Highest precision of the reference")
+  command.add_option("--max-bits", judge.max_bits, with + "Highest precision of the reference, in bits (53 to 1024)")
       ->type_name("N")
       ->check(integer_within(53, 1024));
   command.add_flag(

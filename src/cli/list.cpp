@@ -87,10 +87,10 @@ std::vector<entry> list_inverses() {
     const std::string block = m.diagonal == diagonal_kind::split ? "1"
                               : m.block == 0                     ? "the whole chunk"
                                                                  : std::to_string(m.block);
-    const std::string reach =
-        m.diagonal == diagonal_kind::neumann
-            ? "powers of L on a diagonal block of b rows: up to c^p C(b-2, p-1) where every |L_ij| is c, p = 1, 2, 4, ..."
-            : "sums of products of L with entries of the inverse itself";
+    const std::string reach = m.diagonal == diagonal_kind::neumann
+                                  ? "powers L^p of a diagonal block of b rows, p = 1, 2, 4, ...: entries up to c^p binomial(b-2, "
+                                    "p-1) where every |L_ij| is c"
+                                  : "sums of products of L with entries of the inverse itself";
     out.push_back(
         {std::string(row.name),
          std::string(row.what),
@@ -237,7 +237,8 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
     }
     const auto values = evaluate(e, here);
     if (!values)
-      facts.emplace_back("  values", "in reports/" + e.study + ".json, which is not here; deltaproof study " + e.study);
+      facts.emplace_back(
+          "  values", "in reports/" + e.study + ".json, which does not exist here; it is written by deltaproof study " + e.study);
     for (const claim_band& b : e.bands) {
       std::string value = values ? values->at(b.value).text(8) : "?";
       if (values && !b.minus.empty()) value += " less " + values->at(b.minus).text(8);

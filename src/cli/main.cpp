@@ -156,8 +156,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 holds or measured, 1 refuted, 2 bad usage or input, 3 undecided or vacuous, 130 interrupted.\n"
-      "NO_COLOR: plain text on a terminal. DELTAPROOF_PROGRESS_SECONDS: between lines of progress where stderr is no terminal "
-      "(default 30; 0: none).");
+      "Environment: NO_COLOR=1: plain text on a terminal. DELTAPROOF_PROGRESS_SECONDS=N: seconds between progress lines where "
+      "stderr is not a terminal (default 30; 0: no such lines).");
   common_options common;
   for (int i = 1; i < argc; ++i) common.arguments.emplace_back(argv[i]);
 
@@ -173,7 +173,7 @@ int run(int argc, char** argv) {
   }
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(verb_table.begin(), verb_table.end(), [&](const verb_row& row) { return row.name == argv[1]; })) {
-    throw format_error("there is no verb '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));
+    throw format_error("there is no command '" + std::string(argv[1]) + "'" + verb_suggestion(app, argv[1]));
   }
   try {
     app.parse(argc, argv);

@@ -26,8 +26,8 @@ std::optional<double> decimal_of(const std::string& word) {
 /// Why the word is no finite number; empty: it is one.
 std::string why_no_number(const std::string& word) {
   if (const auto value = decimal_of(word)) {
-    if (std::isnan(*value)) return word + " is no number";
-    return std::isinf(*value) ? word + " is no finite number" : std::string();
+    if (std::isnan(*value)) return word + " is not a number";
+    return std::isinf(*value) ? word + " is not a finite number" : std::string();
   }
   if (word.ends_with("%")) {
     if (const auto percent = decimal_of(word.substr(0, word.size() - 1)))
@@ -36,9 +36,9 @@ std::string why_no_number(const std::string& word) {
   if (const std::size_t comma = word.find(','); comma != std::string::npos) {
     std::string point = word;
     point[comma] = '.';
-    if (decimal_of(point)) return "'" + word + "' is no number; write " + point;
+    if (decimal_of(point)) return "'" + word + "' is not a number; write " + point;
   }
-  return "'" + word + "' is no number";
+  return "'" + word + "' is not a number";
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ CLI::Validator positive_number() {
   return {[](const std::string& word) {
             const std::string wrong = why_no_number(word);
             if (!wrong.empty()) return wrong;
-            return *decimal_of(word) > 0 ? std::string() : word + " is not above 0";
+            return *decimal_of(word) > 0 ? std::string() : word + " is not above 0; write a number above 0";
           },
           ""};
 }
@@ -70,7 +70,7 @@ CLI::Validator integer_within(long long least, long long most) {
             long long value = 0;
             const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
             if (end != word.data() + word.size() || word.empty() || error == std::errc::invalid_argument)
-              return "'" + word + "' is no integer" + use;
+              return "'" + word + "' is not an integer" + use;
             if (error == std::errc{} && value >= least && value <= most) return std::string();
             return word + " is too " + (word.front() == '-' || (error == std::errc{} && value < least) ? "small" : "large") + use;
           },

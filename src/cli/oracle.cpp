@@ -120,7 +120,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
                  : "") +
             "\n";
   }
-  text += "precision: " + counts_text(answer.tiers) + " (groups of heads that share q and k)\n";
+  text += "groups of heads that share q and k, by tier: " + counts_text(answer.tiers) + "\n";
   for (const auto& note : notes) text += "note: " + note + "\n";
   publish(common, {"oracle", text, j.dump(2, ' ', false, json::error_handler_t::replace) + "\n"});
   return undecided > 0 ? 3 : 0;
@@ -182,8 +182,8 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "elements are decided:\n"
       "fp64, double-double, fixed point with 128, 256, 512 and 1024 bits, and exact dyadic numbers (only without gates "
       "or with gates of 0\n"
-      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). A row of which "
-      "these tiers know no digit\n"
+      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). A row where these tiers give "
+      "no correct digit\n"
       "runs again in MPFR, where each number has its own exponent: with 256 bits, with 1024, and with up to 16384 "
       "where its numbers are\n"
       "spread further than that.\n"
@@ -214,11 +214,14 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "range of fp64 or double-double) or rows run in MPFR.\n"
       "Memory of --gradients: for each thread about sqrt(T) tokens, and one state for every sqrt(T) tokens. It grows "
       "with T where --bits is\n"
-      "given, where MPFR runs a group of heads, and where magnitudes leave the range of fp64: such a group is held whole.");
+      "given, where MPFR runs a group of heads, and where magnitudes leave the range of fp64: all tokens of such a group are "
+      "then in memory.");
   const auto args = std::make_shared<oracle_arguments>();
-  common.files.reads(command->add_option("PROBLEM", args->problem, "deltaproof.problem/1")->required()->type_name("FILE"));
-  common.files.writes(
-      command->add_option("-o,--output", args->output, "deltaproof.result/1 to write")->required()->type_name("FILE"));
+  common.files.reads(
+      command->add_option("PROBLEM", args->problem, "The problem file (deltaproof.problem/1)")->required()->type_name("FILE"));
+  common.files.writes(command->add_option("-o,--output", args->output, "The result file to write (deltaproof.result/1)")
+                          ->required()
+                          ->type_name("FILE"));
   command->add_option("--round", args->round, "Format of the outputs")
       ->check(CLI::IsMember({"bf16", "fp16", "fp32", "fp64"}))
       ->type_name("FORMAT")
@@ -229,7 +232,9 @@ verb add_oracle(CLI::App* command, common_options& common) {
   command->add_flag(
       "--gradients", args->gradients,
       "Write dq, dk, dv, dbeta, dg and dinitial_state for the problem's do and dfinal_state, instead of o and final_state");
-  command->add_option("--max-bits", args->max_bits, "Highest working precision; exact arithmetic is tried at any value")
+  command
+      ->add_option("--max-bits", args->max_bits,
+                   "Highest working precision, in bits; exact dyadic arithmetic is tried whatever this says")
       ->check(integer_within(53, 1024))
       ->type_name("N")
       ->capture_default_str();

@@ -60,7 +60,7 @@ void add_problem_report_options(CLI::App& command, problem_report_arguments& arg
           .add_option("--plan", args.plan, "With PROBLEM: the plan every RESULT promises (a preset or a file ending in .toml)")
           ->type_name("PLAN");
   common.files.reads_plan(plan);
-  command.add_flag("--no-plan", args.no_plan, "With PROBLEM: measure only")->excludes(plan);
+  command.add_flag("--no-plan", args.no_plan, "With PROBLEM: use no precision plan, measure errors only")->excludes(plan);
   add_judging_options(command, args.judge, "With PROBLEM: ");
   command
       .add_option("--chunk", args.chunk,
@@ -83,7 +83,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   std::vector<named_result> results;
   for (const std::string& path : args.results) {
     named_result r{path, read_result(path, p, hash, notes), {}, check_command(args, path, common)};
-    if (!r.values.has_outputs()) throw format_error(path + ": tensor o is missing; the page is about outputs");
+    if (!r.values.has_outputs()) throw format_error(path + ": tensor o is missing; the page needs outputs: record o");
     if (!args.plan.empty()) {
       r.plans.push_back(plan_named(args.plan));
       require_fit(r.plans.back(), p, path_of(r.values), r.values.chunk_size.value_or(0));

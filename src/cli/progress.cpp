@@ -89,7 +89,8 @@ class progress_line::ticker {
     const double spent = seconds_since(stage_began_);
     if (fraction_ > 0.02 && fraction_ < 1) {
       const double left = spent * (1 - fraction_) / fraction_;
-      text += left < 1 ? ", under a second left of this" : ", about " + duration_text(std::ceil(left)) + " left of this";
+      text +=
+          left < 1 ? ", under a second left for this step" : ", about " + duration_text(std::ceil(left)) + " left for this step";
     }
     if (stop_requested()) {
       text = (was_interrupted() ? "interrupted: finishing (" : "time is up: finishing (") + stage_ + ")" +

@@ -66,11 +66,11 @@ int run_shrink(const std::string& folder, const common_options& common) {
     write_witness(folder, kept, whole, again.recorded.witness);
   }
   const std::string heads = smaller && again.given.value_heads() * again.given.sequence_count() > 1
-                                ? ", one head of " + std::to_string(again.given.value_heads() * again.given.sequence_count())
+                                ? ", one head kept of " + std::to_string(again.given.value_heads() * again.given.sequence_count())
                                 : "";
   const std::string says = again.recorded.of ? renumbered(kept.says, *again.recorded.of) : kept.says;
   std::string text = folder + ": " +
-                     (smaller ? std::to_string(before) + " tokens became " + std::to_string(kept.given.tokens()) + heads
+                     (smaller ? std::to_string(before) + " tokens shortened to " + std::to_string(kept.given.tokens()) + heads
                               : "nothing smaller found") +
                      "; the witness is " + says + "\n";
   text += "deltaproof replay " + folder + "\n";

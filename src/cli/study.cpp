@@ -152,14 +152,14 @@ void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args)
       ->check(not_empty());
   auto* full =
       command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
-  command->add_flag("--quick", args->quick, "What takes seconds to a minute a study (the default)")->excludes(full);
+  command->add_flag("--quick", args->quick, "Smaller sizes: seconds to a minute for each study (the default)")->excludes(full);
 }
 
 }  // namespace
 
 verb add_study(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<study_arguments>();
-  command->add_option("STUDY", args->names, "See: deltaproof list studies")->required();
+  command->add_option("STUDY", args->names, "Name of a study (deltaproof list studies)")->required();
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")->type_name("DIR")->check(not_empty());
   add_shared(command, args);
   return [args, &common] { return run(*args, common); };
@@ -170,7 +170,8 @@ verb add_report(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<study_arguments>();
   const auto own = std::make_shared<problem_report_arguments>();
   common.files.reads(
-      command->add_option("PROBLEM", own->problem, "A page on these inputs instead (deltaproof.problem/1)")->type_name("FILE"));
+      command->add_option("PROBLEM", own->problem, "Instead of the studies: a page on this problem (deltaproof.problem/1)")
+          ->type_name("FILE"));
   common.files.reads(
       command->add_option("RESULT", own->results, "The kernel's results (deltaproof.result/1), any number")->type_name("FILE"));
   command->add_option("-o,--output", args->output, "Folder for Markdown, JSON and figures")

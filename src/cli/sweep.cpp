@@ -150,10 +150,10 @@ std::string text_of(const sweep_outcome& o, const campaign& c, const std::string
   const auto add = [&out](std::uint64_t n, const char* what) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
-  add(o.damaged, "of them because their files were damaged");
-  add(o.failed, "without an answer");
+  add(o.damaged, "of them again because their result files were damaged");
+  add(o.failed, "that could not be judged");
   add(o.lost.size(), "lost");
-  add(o.left, "left: the same command runs them");
+  add(o.left, "left to run (the same command runs them)");
   return out + "\n";
 }
 
@@ -167,7 +167,8 @@ json json_of(const sweep_outcome& o, const campaign& c, const sweep_shard& shard
 }
 
 int run(const sweep_arguments& args, const common_options& common) {
-  if (common.seed_given) throw format_error("sweep: --seed belongs into the campaign: seed of [axes], and of [judging]");
+  if (common.seed_given)
+    throw format_error("sweep: --seed has no effect here; write seed into [axes] or [judging] of the campaign");
   campaign c = read_campaign(args.campaign, build_of_this());
   require_studies(c);
   const sweep_folder folder(args.folder);
@@ -235,7 +236,7 @@ verb add_sweep(CLI::App* command, common_options& common) {
   command->add_option("--shards", args->shards, "With JOB_COMPLETION_INDEX: how many parts there are")
       ->type_name("N")
       ->check(whole_number());
-  command->add_option("--tasks", args->tasks, "Only these, by their numbers in --list: 0,5,7-9")
+  command->add_option("--tasks", args->tasks, "Run only these tasks, by their numbers in --list: 0,5,7-9")
       ->type_name("LIST")
       ->check(not_empty());
   command->add_flag("--list", args->list, "Print the tasks, and which are done, and run none");
@@ -249,9 +250,10 @@ verb add_merge(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<merge_arguments>();
   common.files.reads(
       command->add_option("DIR", args->folder, "The folder that sweep filled")->required()->type_name("DIR")->check(not_empty()));
-  common.files.writes(
-      command->add_option("-o,--output", args->output, "deltaproof.merge/1 to write")->required()->type_name("FILE"));
-  command->add_option("--page", args->page, "Write the same as a page, index.html in this folder")
+  common.files.writes(command->add_option("-o,--output", args->output, "The report to write (deltaproof.merge/1)")
+                          ->required()
+                          ->type_name("FILE"));
+  command->add_option("--page", args->page, "Also write the report as a page, index.html in this folder")
       ->type_name("DIR")
       ->check(not_empty());
   common.files.reads(command->add_option("--baseline", args->baseline, "The JSON of an earlier merge: say what changed since")

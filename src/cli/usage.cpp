@@ -38,7 +38,8 @@ std::string positionals_of(const CLI::App& command) {
 std::string unexpected(const CLI::App& command, const std::string& word) {
   if (word.size() < 2 || word.front() != '-') {
     const std::string taken = positionals_of(command);
-    return "'" + word + "' is one word too many; " + (taken.empty() ? "it takes options alone" : "it takes " + taken);
+    return "'" + word + "' is one word too many; " +
+           (taken.empty() ? "this command takes options only" : "this command takes " + taken);
   }
   const std::string name = word.substr(0, word.find('='));
   if (name == "--no-color" || name == "--no-colour") return "there is no option " + name + "; set NO_COLOR=1 for plain text";
@@ -69,7 +70,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
     if (said.empty() && !words.empty()) said = prefix + unexpected(command, words.front());
   }
   const bool no_verb = &command == &app && dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
-  if (said.empty() && no_verb) said = "no verb was given" + verb_suggestion(app, "");
+  if (said.empty() && no_verb) said = "no command was given" + verb_suggestion(app, "");
   if (said.empty()) said = prefix + e.what();
   return said + "\nRun deltaproof " + (&command == &app ? "" : command.get_name() + " ") + "--help for more information.";
 }

@@ -32,7 +32,7 @@ verb add_explain(CLI::App* command, common_options& common);
 verb add_completion(CLI::App* command, common_options& common);
 
 inline constexpr std::string_view not_judged_is_undecided = "whatever is not judged by then is undecided";
-inline constexpr std::string_view never_stopped = "this verb ignores it";
+inline constexpr std::string_view never_stopped = "this command ignores it";
 
 struct verb_row {
   std::string_view name;
@@ -70,12 +70,12 @@ inline constexpr auto verb_table = std::to_array<verb_row>({
      "Join the results of a sweep into one report: counts by axis, the worst cases, and missing tasks (then the exit code is 3)",
      never_stopped, add_merge},
     {"study", "Run studies by name and print their answers", "finished studies are written, the others are listed", add_study},
-    {"report", "Run every study and write the stability report; or, of a PROBLEM and its RESULTs, the same for your own tensors",
+    {"report", "Run every study and write the stability report; or, for a PROBLEM and its RESULTs, a page on your own tensors",
      "finished studies are written, the others are listed; with PROBLEM, nothing is written", add_report},
-    {"list", "List what there is to choose from, one axis at a time", never_stopped, add_list},
+    {"list", "List plans, faults, regimes, formats and whatever else has a name, one axis at a time", never_stopped, add_list},
     {"explain", "Explain anything that can be listed, by name", never_stopped, add_explain},
-    {"completion", "Print what completes this program's words in a shell: source <(deltaproof completion bash)", never_stopped,
-     add_completion},
+    {"completion", "Print a script that completes commands and options in a shell: source <(deltaproof completion bash)",
+     never_stopped, add_completion},
 });
 
 }  // namespace deltaproof::cli

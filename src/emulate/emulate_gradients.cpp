@@ -30,7 +30,8 @@ using emulation_detail::widened;
 
 void require_backward(const plan_variant& variant) {
   if (variant.backward) return;
-  throw format_error("plan " + variant.name + " says nothing of gradients; add a section [backward] to it, or take another plan");
+  throw format_error("plan " + variant.name +
+                     " has no [backward] section, so it does not say how gradients are computed; add one, or take another plan");
 }
 
 /// Whether every sum of both passes is in fp32 or narrower.
@@ -141,7 +142,7 @@ format stored_gradient_format(const plan_variant& variant, const problem& p, std
   for (const auto& [known, f] : others) {
     if (known == name) return f;
   }
-  throw domain_error("stored_gradient_format: a backward pass stores no tensor " + std::string(name));
+  throw domain_error("stored_gradient_format: no backward pass stores the tensor " + std::string(name));
 }
 
 namespace {

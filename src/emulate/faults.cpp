@@ -123,7 +123,7 @@ const fault& fault_named(std::string_view name) {
 
 std::string why_impossible(const fault& f, const problem& p, path_kind path) {
   if (!(path == path_kind::chunk ? f.chunk : path == path_kind::recurrent && f.recurrent))
-    return "it is one of the " + std::string(f.chunk ? "chunk" : "recurrent") + " path";
+    return "it is a fault of the " + std::string(f.chunk ? "chunk" : "recurrent") + " path";
   for (const fault_need& n : f.needs) {
     if (!n.met(p)) return "it needs " + std::string(n.what);
   }

@@ -81,14 +81,12 @@ fault_table output_faults() {
                                std::copy(c.u.entries().begin(), c.u.entries().end(),
                                          c.span_v_new.data() + (c.span_v_new.size() - c.u.size()));
                              })})},
-      {"o-state-unscaled", "o", "the scale multiplies only the part of o from inside the chunk, not the part from the state",
-       paths::chunk,
+      {"o-state-unscaled", "o", "only the part of o from inside the chunk is scaled, not that from the state", paths::chunk,
        hooks(scaled, {before(step_kind::output,
                              []<class Real>(site<Real>& s) {
                                if (s.all.scale != 0) scale_all(s.now.q, Real(1) / s.all.scale);
                              })})},
-      {"o-chunk-unscaled", "o", "the scale multiplies only the part of o from the state, not the part from inside the chunk",
-       paths::chunk,
+      {"o-chunk-unscaled", "o", "only the part of o from the state is scaled, not that from inside the chunk", paths::chunk,
        hooks(scaled, {before(step_kind::output,
                              []<class Real>(site<Real>& s) {
                                if (s.all.scale != 0) scale_all(s.now.Aqk, Real(1) / s.all.scale);

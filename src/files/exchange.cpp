@@ -61,7 +61,7 @@ class key_reader {
     const std::optional<std::string_view> value = take(key);
     if (!value) return std::nullopt;
     std::size_t number = 0;
-    if (!whole(*value, number) || number == 0) fail(key, "is " + in_quotes(*value) + "; use a whole number from 1");
+    if (!whole(*value, number) || number == 0) fail(key, "is " + in_quotes(*value) + "; use a whole number, 1 or more");
     return number;
   }
 
@@ -221,7 +221,7 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
     const tensor* of = differentiated(p, name);
     if (of == nullptr) {
       throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) +
-                         ", which the problem has not got; drop it, or give the problem " + name.substr(1));
+                         ", which the problem does not have; drop it, or give the problem " + name.substr(1));
     }
     require_shape(gradient.named(name), of->shape(), "that of " + name.substr(1), where);
   }
@@ -232,7 +232,7 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
 
 stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t chunk_size) {
   const stage_row* const row = find_stage(name);
-  if (row == nullptr) throw domain_error("shape_of_stage: a kernel leaves no stage " + std::string(name));
+  if (row == nullptr) throw domain_error("shape_of_stage: there is no stage " + std::string(name));
   const std::size_t B = p.batch(), R = p.steps(), HV = p.value_heads(), K = p.key_dim(), V = p.value_dim();
   switch (row->axes) {
     case stage_axes::gates:
@@ -417,7 +417,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   }
   if (!r.path) notes.push_back(where + ": metadata path is absent; chunk is taken if there is a chunk_size, else recurrent");
   if (r.path == path_kind::chunk && !r.chunk_size) {
-    notes.push_back(where + ": metadata chunk_size is absent on the chunk path; where its chunks begin is not known");
+    notes.push_back(where + ": metadata chunk_size is absent on the chunk path, so it is not known where the chunks begin");
   }
 
   for (const std::string_view name : gradient_names) {

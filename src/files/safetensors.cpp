@@ -218,7 +218,7 @@ void require_header_text(std::string_view text, const std::string& where) {
   });
   if (control != text.end()) {
     fail("control character at byte " + std::to_string(control - text.begin()) +
-         "; the file is damaged, or padded with something else than spaces");
+         "; the file is damaged, or padded with something other than spaces");
   }
 }
 

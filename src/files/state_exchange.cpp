@@ -50,7 +50,7 @@ const tensor* state_exchange::find(std::string_view name) const {
 state_exchange parse_state_exchange(const safetensors_file& file, const problem& p) {
   state_exchange x;
   x.flush_every =
-      number_of<std::size_t>(file, "flush_every", "a whole number of tokens from 1", [](std::size_t n) { return n > 0; });
+      number_of<std::size_t>(file, "flush_every", "a whole number of tokens, 1 or more", [](std::size_t n) { return n > 0; });
   x.drop_below =
       number_of<double>(file, "drop_below", "a factor above 0 and at most 1", [](double f) { return f > 0 && f <= 1; });
   if (const auto fold = file.metadata("fold")) x.fold = in_file(file, "fold", [&] { return fold_named(*fold); });
@@ -67,7 +67,8 @@ state_exchange parse_state_exchange(const safetensors_file& file, const problem&
       throw format_error(own + "metadata flush_every is absent; its shape follows from the number of tokens between two flushes");
     const std::vector<std::size_t> shape = shape_of(name, p, x.flush_every.value_or(1));
     if (t.shape() != shape)
-      throw shape_error(own + "shape " + shape_text(t.shape()) + " should be " + shape_text(shape) + "; docs/exchange-format.md");
+      throw shape_error(own + "shape " + shape_text(t.shape()) + " should be " + shape_text(shape) +
+                        "; see docs/exchange-format.md");
     x.tensors.emplace(name, std::move(t));
   }
   return x;

@@ -34,20 +34,24 @@ enum parameter : std::size_t {
 using law_values = std::array<double, parameters>;
 
 constexpr std::array<law_parameter, parameters> parameter_table{{
-    {"cosine", 0, 0, 1, "c: keys are sqrt(c) m + sqrt(1 - c) z, m one unit vector for each head, z random unit vectors"},
-    {"flip", 0, 0, 1, "probability that a key has the other sign"},
-    {"repeat", 0, 0, 1, "probability that a key is one that came before in its sequence"},
-    {"span", 64, 1, 4096, "how many keys back a repeated one lies at most"},
-    {"key_norm", 1, 0x1p-20, 0x1p10, "the median of the norms of keys"},
-    {"key_spread", 0, 0, 8, "standard deviation of the logarithms of these norms"},
+    {"cosine", 0, 0, 1,
+     "c: a key is sqrt(c) m + sqrt(1 - c) z, with one unit vector m for each head and a random unit vector z for each key"},
+    {"flip", 0, 0, 1, "probability that a key is negated"},
+    {"repeat", 0, 0, 1, "probability that a key repeats an earlier key of its sequence"},
+    {"span", 64, 1, 4096, "largest distance, in keys, between a key and the earlier key that it repeats"},
+    {"key_norm", 1, 0x1p-20, 0x1p10, "median of the norms of the keys"},
+    {"key_spread", 0, 0, 8, "standard deviation of the logarithms of the norms of the keys"},
     {"beta_top", 1, 0, 4, "b: steps are b sigmoid(beta_logit + beta_spread N(0,1))"},
     {"beta_logit", 0, -20, 20, "see beta_top"},
     {"beta_spread", 1, 0, 20, "see beta_top"},
     {"gate_log", -3, -20, 5, "log decays are -exp(gate_log + gate_spread N(0,1))"},
     {"gate_spread", 1, 0, 5, "see gate_log"},
-    {"value_cosine", 0, 0, 1, "c: values are sqrt(c) m + sqrt(1 - c) z, entries of m (one for each head) and z N(0,1)"},
-    {"value_spread", 0, 0, 8, "standard deviation of the logarithms of factors on values, one for each key"},
-    {"state_scale", 1, 0, 0x1p10, "a factor on the initial state"},
+    {"value_cosine", 0, 0, 1,
+     "c: a value is sqrt(c) m + sqrt(1 - c) z, with one vector m for each head and a vector z for each value, both with entries "
+     "N(0,1)"},
+    {"value_spread", 0, 0, 8,
+     "each key has a factor that multiplies its values; this is the standard deviation of the logarithms of these factors"},
+    {"state_scale", 1, 0, 0x1p10, "factor that multiplies the initial state"},
 }};
 
 double value_in(const law_parameter& p, std::string_view word) {
@@ -75,7 +79,7 @@ law_values parsed_law(std::string_view text) {
     const std::string_view name = one.substr(0, equals);
     const auto found = std::find(names.begin(), names.end(), name);
     if (equals == one.size())
-      throw format_error("law: " + in_quotes(one) + " is no parameter; write for example cosine=0.9,flip=0.5");
+      throw format_error("law: " + in_quotes(one) + " is not a parameter and its value; write for example cosine=0.9,flip=0.5");
     if (found == names.end()) throw format_error("law: there is no parameter " + in_quotes(name) + suggestion(name, names));
     const auto i = static_cast<std::size_t>(found - names.begin());
     if (stated[i]) throw format_error("law: it states " + std::string(name) + " twice");

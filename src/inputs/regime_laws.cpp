@@ -83,11 +83,11 @@ constexpr std::array<gate_law, 11> gate_table{{
      [](draft& d) { random_gates(d, [](philox& r, elementary&) { return -0.012 - 0.022 * r.uniform(); }); }},
     {{"alternating", "0 and -20 in turn from token to token, and from channel to channel"},
      [](draft& d) { d.fill_gate([](std::size_t t, std::size_t, std::size_t c) { return (t + c) % 2 == 0 ? 0.0 : -20.0; }); }},
-    {{"reset", "0, and -inf (the state is forgotten) once in 32 tokens or so"},
+    {{"reset", "0, and about once in 32 tokens -inf (the state is forgotten)"},
      [](draft& d) {
        random_gates(d, [](philox& r, elementary&) { return r.below(32) == 0 ? -std::numeric_limits<double>::infinity() : 0.0; });
      }},
-    {{"resets", "log sigmoid(N(0,1)) / 16, and once in 64 tokens or so each -inf and -10000"},
+    {{"resets", "log sigmoid(N(0,1)) / 16, and about once in 64 tokens each -inf and -10000"},
      [](draft& d) {
        random_gates(d, [](philox& r, elementary& m) {
          const std::uint64_t which = r.below(64);

@@ -23,7 +23,7 @@ constexpr std::size_t largest_tensor = std::size_t{1} << 33;
 constexpr std::array<law_info, 3> initial_state_table{{
     {"none", "no tensor initial_state"},
     {"zeros", "a tensor of zeros"},
-    {"normal", "N(0,1), not symmetric (regime exact: -1, 0, 1)"},
+    {"normal", "entries N(0,1), so that the state differs from its transpose (in the regime exact: entries -1, 0 or 1)"},
 }};
 
 struct regime {
@@ -68,15 +68,16 @@ constexpr bool not_unit = false;
 
 constexpr auto regime_table = std::to_array<regime>({
     {.info = {"typical", "unit keys of random direction, steps in (0, 1)",
-              "what kernels are usually tested with: a kernel that fails here fails everywhere, and passing shows little", unit,
-              -0.05, 0.05}},
+              "kernels are usually tested with such inputs: a kernel that fails here fails everywhere, and one that passes here "
+              "may still fail elsewhere",
+              unit, -0.05, 0.05}},
     {.info = {"slow-decay", "random unit keys, log decays of about -0.001",
               "errors live as long as the state: shows a state or a transition rounded between tokens or chunks", unit, -0.05,
               0.05},
      .gate = "slow",
      .op = gated},
-    {.info = {"no-decay", "random unit keys, g = 0 exactly", "must equal the rule without a gate: shows 0 * inf in masked lanes",
-              unit, -0.05, 0.05},
+    {.info = {"no-decay", "random unit keys, g = 0 exactly",
+              "outputs must equal those of the op without a gate: shows 0 * inf in masked entries", unit, -0.05, 0.05},
      .gate = "zero",
      .op = gated},
     {.info = {"strong-decay", "random unit keys, log decays from -25 to -5 in each channel",
@@ -84,8 +85,9 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "strong",
      .op = op_kind::kda},
     {.info = {"collinear", "keys within 3 degrees of one direction, steps near 1",
-              "the intermediates of Neumann and doubling inverses grow like binomials while the inverse stays small", unit, 0.99,
-              1},
+              "the intermediates of inverses by powers or by doubling grow like binomial coefficients, while the inverse itself "
+              "stays small",
+              unit, 0.99, 1},
      .keys = collinear_keys,
      .beta = "near-one"},
     {.info = {"elu1", "keys elu(x) + 1, normalised: all entries positive",
@@ -94,7 +96,7 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info = {"silu", "keys silu(x), normalised", "the mild correlation that keys of trained models have", unit, 0.05, 0.25},
      .keys = silu_keys},
     {.info = {"repeated", "one key throughout, steps near 1",
-              "the Gram matrix is all ones: the largest intermediates of an inverse by powers, overflow in fp16", unit, 0.99,
+              "k k^T is all ones: an inverse by powers of L forms its largest intermediates, which overflow fp16", unit, 0.99,
               1.01},
      .keys = repeated_keys,
      .beta = "near-one"},
@@ -109,12 +111,13 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = copy_task,
      .beta = beta_of_task},
     {.info = {"regbench", "a random automaton of 8 symbols: keys recur at irregular distances",
-              "equal keys with different values: shows faults that cancel when keys are fresh or evenly spaced", unit, -0.2,
-              1.01},
+              "equal keys with different values: shows faults that cancel where keys do not recur, or recur at equal distances",
+              unit, -0.2, 1.01},
      .keys = automaton_task,
      .beta = beta_of_task},
     {.info = {"alternating", "k and -k in turn, log decays 0 and -20 in turn",
-              "neighbours differ as much as they can: shows a gate or key taken from the row beside", unit, -0.1, 0.1},
+              "neighbouring rows differ as much as they can: shows a gate or key taken from the row before or after", unit, -0.1,
+              0.1},
      .keys = alternating_keys,
      .gate = "alternating",
      .op = gated},
@@ -123,17 +126,17 @@ constexpr auto regime_table = std::to_array<regime>({
               unit, -0.05, 0.05},
      .beta = "saturated"},
     {.info = {"tiny-keys", "rows of norm 0, 1e-4, 1e-3, 1e-2 and 1, normalised by the kernel",
-              "tells x / sqrt(sum + eps) from x / max(norm, eps), a mean from a sum, and shows an ignored qk_l2norm", not_unit,
+              "shows max(norm, eps) in place of sqrt(sum + eps), a mean in place of a sum, and an ignored qk_l2norm", not_unit,
               -0.2, 0.2},
      .keys = tiny_keys},
-    {.info = {"huge-keys", "|k|^2 from 1 to 1024, unnormalised, exact rule",
+    {.info = {"huge-keys", "|k|^2 from 1 to 1024, not normalised, update rule exact",
               "beta |k|^2 is far beyond 2: shows a gain that cancels, squares that overflow, and a rule that is ignored",
               not_unit, -0.05, 0.05},
      .keys = huge_keys,
      .rule = rule_kind::exact},
     {.info = {"model-gates", "silu keys, gates as in a gated DeltaNet model before training",
-              "heads with memories from one token to thousands in one call: shows precision that only some heads need", unit,
-              0.05, 0.25},
+              "the heads of one call remember from one token to thousands: shows a precision that is too low for some heads only",
+              unit, 0.05, 0.25},
      .keys = silu_keys,
      .gate = "model",
      .op = gated},
@@ -143,16 +146,20 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "typical",
      .op = gated},
     {.info = {"varlen", "packed sequences of 0, 1, 15, 64, 128 and more tokens",
-              "chunks restart at each sequence: shows states that leak, and lengths 0 and 1 that are skipped", unit, -0.05, 0.05},
+              "chunks restart at each sequence: shows states that leak into the next sequence, and sequences of length 0 and 1 "
+              "that are skipped",
+              unit, -0.05, 0.05},
      .gate = "typical",
      .op = gated,
      .key_heads = 1},
     {.info = {"gva", "two heads of q and k, two heads of v for each",
-              "head i reads floor(i / 2), not i mod 2: shows a head map that is invisible while HV = H", unit, -0.05, 0.05},
+              "head i of v reads head floor(i / 2) of q and k, not i mod 2: shows a wrong assignment of heads, which is "
+              "invisible if HV = H",
+              unit, -0.05, 0.05},
      .gate = "typical",
      .op = gated,
      .group = 2},
-    {.info = {"k-ne-v", "K = 64, V = 128", "shows (K, V) read as (V, K), invisible while K = V", unit, -0.05, 0.05},
+    {.info = {"k-ne-v", "K = 64, V = 128", "shows (K, V) read as (V, K), which is invisible if K = V", unit, -0.05, 0.05},
      .value_dim = 128},
     {.info = {"exact", "Hadamard keys, steps 1/2 and 1, integer values: nothing is ever rounded in fp32",
               "any bit that differs is an error of logic, not of rounding", unit, -0.1, 0.1},
@@ -166,14 +173,17 @@ constexpr auto regime_table = std::to_array<regime>({
      .beta = "0.99966464986953",
      .gate = "-0.001",
      .op = gated},
-    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
-              "such keys of a trained layer broke an inverse: less extreme than repeated, and still enough", not_unit, 0.9, 0.94},
+    {.info =
+         {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
+          "keys of a trained layer were like these and broke an inverse: less extreme than the regime repeated, and still enough",
+          not_unit, 0.9, 0.94},
      .keys = correlated_keys,
      .beta = "1",
      .gate = "narrow",
      .op = gated},
     {.info = {"reset", "random unit keys, and once in 64 tokens each a log decay of -inf and of -10000",
-              "cumulative sums of gates are NaN after -inf and lose three digits after -10000: the recurrence loses nothing",
+              "cumulative sums of gates are NaN after -inf and lose three digits after -10000; a kernel that goes token by token "
+              "loses nothing",
               unit, -0.05, 0.05},
      .gate = "resets",
      .op = gated},
@@ -201,8 +211,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated,
      .law = "repeat=1,beta_top=1.5,beta_logit=3,beta_spread=1.5,gate_log=-7,value_spread=2,state_scale=0.01"},
     {.info = {"saturated-gates", "random unit keys, every log decay -5",
-              "the share of a token in its own gate's gradient is added and subtracted again: shows gate gradients that cancel "
-              "in few bits",
+              "the gradient of a gate contains terms that are added and subtracted again: shows kernels that lose its digits in "
+              "this cancellation",
               unit, -0.05, 0.05},
      .gate = "-5",
      .op = op_kind::kda},
@@ -221,7 +231,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated,
      .cotangents = state_alone},
     {.info = {"along-q", "q of lengths 0.01 to 10, normalised by the kernel; dq lies along q (K = V, beta = 0, a state of ones)",
-              "the norm's backward pass cancels all of dq: shows a kernel that projects on rounded rows", unit, -0.05, 0.05},
+              "the backward pass of the l2norm cancels all of dq: shows a kernel that projects on rounded rows", unit, -0.05,
+              0.05},
      .keys = queries_along_outputs,
      .beta = beta_of_task,
      .cotangents = along_queries},
@@ -299,7 +310,7 @@ void require_shape(const generation& w) {
     const bool partition = offsets.size() > 1 && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()) &&
                            static_cast<std::uint64_t>(offsets.back()) == *w.tokens;
     if (!partition) {
-      throw domain_error("cu-seqlens must rise from 0 to T = " + std::to_string(*w.tokens) + " without decreasing");
+      throw domain_error("cu-seqlens must begin with 0 and end with T = " + std::to_string(*w.tokens) + ", and never decrease");
     }
     if (*w.batch != 1) {
       throw shape_error("cu-seqlens packs all sequences into one batch; B must be 1, not " + std::to_string(*w.batch));
@@ -310,7 +321,7 @@ void require_shape(const generation& w) {
   const std::size_t sequences = offsets.empty() ? *w.batch : offsets.size() - 1;
   const std::vector<std::size_t> state{sequences, *w.value_heads, *w.key_dim, *w.value_dim};
   if (element_count(largest) > largest_tensor || element_count(state) > largest_tensor) {
-    throw shape_error("a tensor of more than 2^33 elements; make T, the heads or the dimensions smaller");
+    throw shape_error("this problem would have a tensor of more than 2^33 elements; make T, the heads or the dimensions smaller");
   }
 }
 
@@ -369,13 +380,13 @@ generation complete(generation w) {
   detail::require_initial_state_law(*w.initial_state);
   detail::require_shape(w);
   if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
-    throw domain_error("regime " + w.regime + " has no task that sets beta; name another distribution");
+    throw domain_error("regime " + w.regime + " has no task that sets beta, as --beta regime asks; name another distribution");
   }
   if (*w.dtype != bf16 && *w.dtype != fp16 && *w.dtype != fp32 && *w.dtype != fp64) {
     throw format_error("dtype " + std::string(name_of(*w.dtype)) + " cannot hold q, k and v; use bf16, fp16, fp32 or fp64");
   }
   if (row.info.name == "exact" && (!std::has_single_bit(*w.key_dim) || std::countr_zero(*w.key_dim) % 2 != 0)) {
-    throw shape_error("regime exact needs K = 4, 16, 64, 256, ..., and K = " + std::to_string(*w.key_dim));
+    throw shape_error("regime exact needs K = 4, 16, 64, 256, ...; K is " + std::to_string(*w.key_dim));
   }
   return w;
 }

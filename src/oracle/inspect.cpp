@@ -88,7 +88,7 @@ precondition key_norms(const problem& p) {
   const auto& seen = t.so_far();
   if (p.qk_l2norm) return std::move(t).says(remark::fine, "|k| as given; the kernel normalises it");
   if (seen.count == 0) return std::move(t).says(remark::fine, "|k| is 1 within 5 %");
-  return std::move(t).says(remark::notice, "|k| is off 1 by more than 5 % in " + of(seen.count, seen.rows, "rows") +
+  return std::move(t).says(remark::notice, "|k| differs from 1 by more than 5 % in " + of(seen.count, seen.rows, "rows") +
                                                ": these keys are not normalised");
 }
 
@@ -218,7 +218,7 @@ precondition gates(const problem& p) {
     }
   }
   const std::size_t rows = t.so_far().rows;
-  if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: the decay is a growth"));
+  if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: there the state grows"));
   std::string says = "log decays";
   if (resets > 0)
     says += ", " +

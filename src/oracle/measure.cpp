@@ -247,7 +247,7 @@ enclosure value_of(const measurement& m, metric which) {
   for (const named_metric& row : metrics) {
     if (row.which == which) return m.*row.value;
   }
-  throw domain_error("a value outside its enumeration has no name");
+  throw domain_error("name_of: the value is not one of its enumeration");
 }
 
 verdict judge(const measurement& m, std::span<const metric_bound> bounds) {

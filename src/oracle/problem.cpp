@@ -83,7 +83,8 @@ void validate_offsets(const problem& p, std::string_view where) {
                       " has B = " + std::to_string(p.batch()) + "; pack all tokens into one batch or drop cu_seqlens");
   }
   if (offsets.size() < 2) {
-    throw shape_error(here + "1 offset bounds no sequence; give N + 1 of them, from 0 to T = " + std::to_string(p.tokens()));
+    throw shape_error(
+        here + "one offset bounds no sequence; give N + 1 offsets for N sequences, from 0 to T = " + std::to_string(p.tokens()));
   }
   if (offsets.front() != 0) {
     throw domain_error(here + "starts at " + std::to_string(offsets.front()) + "; the first offset is 0");
@@ -157,7 +158,7 @@ void validate_dimensions(const problem& p, const place& in) {
   }
   if (p.tokens() > std::numeric_limits<std::size_t>::max() / p.num_householder) {
     throw shape_error(std::string(in.where) + ": T = " + std::to_string(p.tokens()) +
-                      " times num_householder = " + std::to_string(p.num_householder) + " is out of range");
+                      " times num_householder = " + std::to_string(p.num_householder) + " is too large");
   }
   // Shapes without elements cost a file nothing, so without this a few bytes could ask for any amount of memory.
   const std::vector<std::size_t> state{std::max(p.batch(), p.sequence_count()), p.value_heads(), p.key_dim(), p.value_dim()};

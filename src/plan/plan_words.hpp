@@ -68,7 +68,7 @@ inline std::string contradiction(const plan& p) {
   };
   for (std::size_t i = 0; p.backward.stated && i <= p.when.size(); ++i) {
     const std::string key = without_backward(i == 0 ? p : p.when[i - 1].change);
-    if (!key.empty()) return key + " contradicts [backward], whose formulas do without it; leave one of them out";
+    if (!key.empty()) return key + " contradicts [backward], whose formulas do not contain it; leave one of them out";
   }
   const auto keeps_query = [](const plan& stated) { return !stated.o.scale_store.empty(); };
   if (!scaled &&
@@ -82,7 +82,7 @@ inline std::string contradiction(const plan& p) {
     const bool channels_alone = !others || only_channels;
     if (!channels_alone || std::find(list.begin(), list.end(), impossible) == list.end()) return;
     why = key + " = \"" + std::string(detail::name_in(names, impossible)) +
-          "\" contradicts ops = \"kda\": with a gate of channels this key can only be \"" + only + "\"; state \"" + only + "\"";
+          "\" contradicts ops = \"kda\": with one gate per channel this key can only be \"" + only + "\"; state \"" + only + "\"";
   };
   const auto both = [&](const choices<op_kind>& ops, const plan& stated) {
     refuse(ops, stated.v_new.decay, write_decay::v_new, "[v_new] decay", write_decay_names, "k");

@@ -146,10 +146,10 @@ state_cache plan_detail::read_state_cache(const toml::table& table, const key& k
 }
 
 std::string text_of(const state_cache& c) {
-  std::string text = text_of(c.format) + ", " + std::string(name_of(c.rounding));
+  std::string text = text_of(c.format) + ", rounding " + std::string(name_of(c.rounding));
   if (c.rounding == block_rounding::error_feedback) text += " with a residual in " + std::string(c.residual.name);
   if (c.rounding == block_rounding::stochastic) text += " with seed " + std::to_string(c.seed);
-  return text + (c.every > 1 ? ", every " + std::to_string(c.every) : "");
+  return text + (c.every > 1 ? ", stored every " + std::to_string(c.every) : "");
 }
 
 }  // namespace deltaproof

@@ -36,17 +36,18 @@ std::optional<range_report> other_epsilon(const trial& t) {
   }
   const format x = t.p.q.element_format();
   const auto digits = [](double value) { return detail::general(value, 3); };
-  return range_report{
-      "l2norm epsilon",
-      largest_change,
-      unit_roundoff(x),
-      std::string(name_of(x)),
-      "bound",
-      false,
-      "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) + "), the problem and its reference by sqrt(sum x^2 + " +
-          digits(given) + "): for that alone a row differs by up to " + digits(largest_change) +
-          " of itself (sum x^2 = " + digits(shortest) + "; a rounding to " + std::string(name_of(x)) + " is " +
-          digits(unit_roundoff(x)) + "). Errors are measured from the reference, so the plan's limits contain the difference"};
+  return range_report{"l2norm epsilon",
+                      largest_change,
+                      unit_roundoff(x),
+                      std::string(name_of(x)),
+                      "bound",
+                      false,
+                      "the plan divides q and k by sqrt(sum x^2 + " + digits(epsilon) +
+                          "), but the problem and its reference by sqrt(sum x^2 + " + digits(given) +
+                          "). This alone changes a row by up to " + digits(largest_change) +
+                          " of its length (where sum x^2 = " + digits(shortest) + "; one rounding to " + std::string(name_of(x)) +
+                          " changes it by up to " + digits(unit_roundoff(x)) +
+                          "). Errors are measured from the reference, so the plan's limits contain this difference"};
 }
 
 }  // namespace deltaproof::referee_detail

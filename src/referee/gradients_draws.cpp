@@ -369,7 +369,7 @@ std::string gradient_slice_text(const gradient_trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
             std::to_string(t.lanes[i].key_head);
   }
-  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " were run once, with the spread of these";
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " key heads ran once and scatter like these";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -43,7 +43,7 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
   double limit = 0;
   const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), limit);
   if (error != std::errc{} || end != right.data() + right.size() || !(limit >= 0) || std::isinf(limit)) {
-    throw fail("'" + std::string(right) + "' is no limit >= 0");
+    throw fail("'" + std::string(right) + "' is not a number >= 0");
   }
   metric which{};
   try {
@@ -79,8 +79,8 @@ void require_valid(const judging& judge, unsigned threads) {
   for (const tensor_bound& b : judge.bounds) {
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
     if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state" && !gradient)
-      throw format_error("check: a bound names the tensor " + in_quotes(b.tensor) +
-                         "; name o, final_state or a gradient, or no tensor for a bound on all of them");
+      throw format_error("check: an error limit names the tensor " + in_quotes(b.tensor) +
+                         "; name o, final_state or a gradient, or no tensor to limit all of them");
     if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
       refuse("a bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6),
              "a finite number >= 0");

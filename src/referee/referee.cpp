@@ -31,7 +31,7 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " were run once, with the spread of these";
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " heads ran once and scatter like these";
 }
 
 /// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
@@ -170,8 +170,8 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       s.bias_limit->upper = std::max(s.bias_limit->upper, 0.0);
       if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
-        s.reason = m.name + ": its errors are biased, by " + digits(s.bias) + " ulp in the mean of " +
-                   std::to_string(m.bias.count) + "; a kernel that conforms to the plan stays within " +
+        s.reason = m.name + ": its errors are biased, by " + digits(s.bias) + " ulp on average over " +
+                   std::to_string(m.bias.count) + " elements; a kernel that conforms to the plan stays within " +
                    digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
       }
     }
@@ -287,10 +287,10 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      out.reason = "projected on the error that the planted fault " + std::string(s.planted->name) +
-                   (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") + " would cause, the error of " + s.tensor +
-                   " is " + digits(s.share) + " of it" + (s.is_alike() ? "" : ", and the fault does not explain the rest") +
-                   "; a kernel that conforms to the plan stays below " + digits(s.limit);
+      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " times the error that the planted fault " +
+                   std::string(s.planted->name) + (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") +
+                   " would cause" + (s.is_alike() ? "" : ", beside errors that this fault does not explain") +
+                   "; for a kernel that conforms to the plan this factor stays below " + digits(s.limit);
     }
   }
 }
@@ -428,7 +428,7 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   }
   if (back && !t.stopped()) judge_backward_stages(*back, out);
   if (t.options.judge.power) {
-    begins(t, "runs beside the planted faults");
+    begins(t, "runs without planted faults");
     const fault_draws draws = t.r.has_outputs() ? draw_faults(t, runs.outputs, limits) : fault_draws{};
     const fault_draws backward = back ? draw_gradient_faults(*back, runs.gradients, of_gradients) : fault_draws{};
     if (!t.stopped() && t.r.has_outputs()) judge_faults(draws, runs.alarm, out);

@@ -35,7 +35,7 @@ chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk) {
 chunk_bounds rounded_chunk_bounds(double beta, std::size_t chunk, std::size_t key_dim, const chunk_roundoffs& u) {
   for (const double roundoff : {u.gram, u.substitution, u.operand, u.product, u.store}) {
     if (!(roundoff >= 0 && roundoff < 1)) {
-      throw domain_error("chunk bounds: " + std::to_string(roundoff) + " is no unit roundoff; give 2^-p, or 0 for exact");
+      throw domain_error("chunk bounds: " + std::to_string(roundoff) + " is not a unit roundoff; give 2^-p, or 0 for exact");
     }
   }
   chunk_bounds result = exact_chunk_bounds(beta, chunk);

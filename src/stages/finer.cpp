@@ -197,7 +197,7 @@ constexpr std::array<everywhere, 5> at_once{
       [](stage_roundings& r) { r.rows.scale_format.reset(); }},
      {"o from the state of each chunk", [](const problem&, const stage_roundings& r) { return r.output_span > 1; },
       [](stage_roundings& r) { r.output_span = 1; }},
-     {"gates summed apart", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },
+     {"gate sums other than the stored ones", [](const problem& p, const stage_roundings&) { return p.g.has_value(); },
       [](stage_roundings& r) { r.other_gate_sums = true; }}}};
 
 /// Bit i for at_once[i]: nothing first, then each that makes a difference, then several.

@@ -99,7 +99,8 @@ class reader {
       return;
     }
     if (begin_directive(text)) return;
-    if (open_ == nullptr) fail("text that belongs to nothing; findings stand under `### id`, tables and figures in blocks");
+    if (open_ == nullptr)
+      fail("this text belongs to no finding, table or figure; write findings under `### id`, tables and figures in blocks");
     append(*open_, text, line_);
   }
 
@@ -120,7 +121,7 @@ class reader {
   }
 
   void begin_finding(const std::string& id) {
-    if (section_ != "Findings") fail("a finding stands in the section Findings");
+    if (section_ != "Findings") fail("a finding must stand in the section Findings");
     page_.findings.push_back({});
     page_.findings.back().id = id;
     page_.findings.back().line = line_;
@@ -143,7 +144,7 @@ class reader {
     page_finding* const f = section_ == "Findings" && !page_.findings.empty() ? &page_.findings.back() : nullptr;
     if (word == "expect") {
       if (f == nullptr && !section_.empty())
-        fail("an expectation stands under the answer or a finding; in a block: expect = [\"...\"]");
+        fail("write an expectation under the answer or a finding; in a block write expect = [\"...\"]");
       to = &(f != nullptr ? f->expects : page_.expects).emplace_back();
     } else if (f != nullptr) {
       to = word == "because"  ? &f->because
@@ -155,7 +156,7 @@ class reader {
       if (word == "theorem") to = &f->theorem.emplace();
     }
     if (to == nullptr) return false;
-    if (!to->empty()) fail("'" + word + "' stands there twice");
+    if (!to->empty()) fail("'" + word + "' occurs twice");
     *to = {trimmed(text.substr(colon + 1)), line_};
     open_ = to;
     in_directive_ = true;

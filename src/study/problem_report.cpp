@@ -38,7 +38,7 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
   }
   report r;
   r.study = identity.name;
-  r.question = "What do these inputs ask of a kernel" + std::string(results.empty() ? "?" : ", and do these results give it?");
+  r.question = "What do these inputs demand of a kernel" + std::string(results.empty() ? "?" : ", and do these results meet it?");
   r.command = identity.command;
   const std::vector<std::string> verdicts = add_results(of, results, r);
   add_inputs(of, r);
@@ -56,7 +56,7 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
       "exactly where the inputs are exact. Errors are distances to the certified reference "
       "(`proofs/notes/oracle-radius.md`), verdicts those of `deltaproof check` with the same options.";
   r.not_claimed = {
-      "Other inputs: this is one file. What planted faults it could not show stands with each verdict.",
+      "Anything about other inputs: this is one file. Each verdict says which planted faults it could not show.",
       "The intermediates of an inverse are those of fp64 on these chunks: the rounding of another format is not included "
       "(`deltaproof inverse` includes it).",
       "The rate of forgetting is that of one random start over this many tokens, not the rate for ever more tokens.",

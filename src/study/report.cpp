@@ -28,7 +28,7 @@ void demand(bool ok, const report& r, const std::string& what) {
 
 void demand_id(const report& r, std::set<std::string>& seen, const char* kind, const std::string& id) {
   demand(is_slug(id), r, std::string(kind) + " '" + id + "': an id has lower case letters, digits and '-' only");
-  demand(seen.insert(id).second, r, std::string(kind) + " '" + id + "' stands there twice; give each its own id");
+  demand(seen.insert(id).second, r, std::string(kind) + " '" + id + "' occurs twice; give each its own id");
 }
 
 }  // namespace

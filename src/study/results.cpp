@@ -185,7 +185,7 @@ double frame::find(const std::vector<std::pair<std::string, cell>>& values, std:
     left = left.where(name, value);
     said += (said.empty() ? "" : ", ") + name + " = " + value.text(17);
   }
-  if (left.size() != 1) throw domain_error(std::to_string(left.size()) + " rows have " + said + "; one is wanted");
+  if (left.size() != 1) throw domain_error(std::to_string(left.size()) + " rows have " + said + "; exactly one is needed");
   return left[0].number(column);
 }
 

@@ -164,7 +164,7 @@ std::string scope::filled(const prose& p, const std::function<std::string(const 
   for (const char* choice : {"{{#", "{{^", "{{/", "{{>", "{{="}) {
     if (p.text.find(choice) != std::string::npos) {
       page_fails(p.line == 0 ? "" : page_->file, line_of_tag(p, choice),
-                 std::string(choice) + "...}}: a page does not choose its text; state an expectation");
+                 std::string(choice) + "...}}: a page cannot choose between texts; state an expectation");
     }
   }
   kainjow::mustache::mustache engine(p.text);
@@ -183,7 +183,7 @@ std::string scope::filled(const prose& p, const std::function<std::string(const 
 std::string scope::fill(const prose& p) const {
   return filled(p, [&](const std::string& tag) -> std::string {
     const std::string what =
-        page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} stands in a sentence and is an empty cell";
+        page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} stands in a sentence, but its cell is empty";
     if (failed_ == nullptr || !results_->unfinished.empty()) throw missing_value(what);
     failed_->push_back(what);
     return "nothing";

@@ -45,7 +45,7 @@ detail::page page_for(const study& s) {
     std::replace(folder.begin(), folder.end(), '-', '_');
     return detail::read_page("src/studies/" + folder + "/page.md", e.page);
   }
-  throw domain_error("study '" + std::string(s.name) + "' has no page; give it one, or page.md beside its study.cpp");
+  throw domain_error("study '" + std::string(s.name) + "' has no page; set its page, or put page.md beside its study.cpp");
 }
 
 std::string command_of(const study& s, const run_options& options) {

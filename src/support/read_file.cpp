@@ -21,14 +21,16 @@ namespace {
 void require_regular(mode_t mode, const std::string& where) {
   if (S_ISDIR(mode)) throw format_error(where + ": is a folder; name the file");
   if (!S_ISREG(mode)) {
-    throw format_error(where + ": is not a regular file (a pipe or a device has no end to wait for); save it to one first");
+    throw format_error(where +
+                       ": is not a regular file (a pipe or a device may never end); save its bytes to a file and name that");
   }
 }
 
 }  // namespace
 
 input_file::input_file(const std::filesystem::path& path) : where_(path.string()) {
-  if (where_.find('\0') != std::string::npos) throw format_error(in_quotes(where_) + ": a NUL is part of no file's name");
+  if (where_.find('\0') != std::string::npos)
+    throw format_error(in_quotes(where_) + ": no file name may contain a NUL character");
   struct stat status{};
   // Asked before it is opened: to open a device can already do something.
   if (::stat(path.c_str(), &status) != 0) {

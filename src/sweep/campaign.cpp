@@ -45,7 +45,8 @@ std::uint64_t campaign::count() const {
 
 sweep_task campaign::task(std::uint64_t index) const {
   if (index >= count())
-    throw domain_error(file.string() + ": there is no task " + std::to_string(index) + "; it has " + std::to_string(count()));
+    throw domain_error(file.string() + ": there is no task " + std::to_string(index) + "; the campaign has " +
+                       std::to_string(count()) + ", numbered from 0");
   sweep_task out;
   out.index = index;
   out.at.resize(axes.size());
@@ -102,7 +103,8 @@ void campaign::propose(std::string_view by, std::string_view point) {
     throw refuse("by " + in_quotes(by) + " must be search, random or shrink");
   const auto parts = parts_of(point);
   if (parts.size() != search->space.size() || point.ends_with(','))
-    throw refuse("the space has " + std::to_string(search->space.size()) + " numbers");
+    throw refuse("it must have " + std::to_string(search->space.size()) +
+                 " numbers separated by commas, one for each key of [space]");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const search_range& range = search->space[i];
     double value = 0;

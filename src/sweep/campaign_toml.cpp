@@ -268,11 +268,12 @@ class campaign_reader {
     const toml::table& t = *node->as_table();
     require_known(t, {"goal", "population", "generations", "cpu_minutes", "seed", "keep", "random"});
     const toml::node* const goal = t.get("goal");
-    if (goal == nullptr) fail(*node, "[search] states no goal: error, intermediate, limits or distance");
+    if (goal == nullptr)
+      fail(*node, "[search] states no goal; write goal = \"error\", \"intermediate\", \"limits\" or \"distance\"");
     out.goal = detail::named_in(search_goal_names, "goal", word_of(*goal, "goal", words_of(search_goal_names)));
     const bool own = out.goal == search_goal::error || out.goal == search_goal::intermediate;
-    if (own && against) fail(*goal, "goal " + std::string(name_of(out.goal)) + " is of one plan; remove against from [axes]");
-    if (out.goal == search_goal::distance && !against) fail(*goal, "a distance is of two plans; state against in [axes]");
+    if (own && against) fail(*goal, "goal " + std::string(name_of(out.goal)) + " looks at one plan; remove against from [axes]");
+    if (out.goal == search_goal::distance && !against) fail(*goal, "goal distance compares two plans; state against in [axes]");
     const auto size = [&](const char* key, std::size_t& to, std::int64_t least) {
       const toml::node* const n = t.get(key);
       if (n == nullptr) return;
@@ -290,7 +291,7 @@ class campaign_reader {
       if (!(out.cpu_minutes > 0 && out.cpu_minutes <= 1e6)) fail(*n, "cpu_minutes must be above 0 and at most 1e6");
     }
     if (out.generations == 0 && out.cpu_minutes == 0)
-      fail(*node, "[search] says nothing of its end; state generations or cpu_minutes");
+      fail(*node, "[search] does not say when to stop; state generations or cpu_minutes");
     read_space(root, c);
     c.axes.push_back({"point", {}, 0, 0});
   }
@@ -339,7 +340,7 @@ class campaign_reader {
     if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 1 << 20));
     const toml::node* const limits = t.get("max_error");
     const toml::node* const reason = t.get("because");
-    if ((limits == nullptr) != (reason == nullptr)) fail(*node, "max_error and because belong together");
+    if ((limits == nullptr) != (reason == nullptr)) fail(*node, "max_error and because belong together; state both or neither");
     try {
       if (limits != nullptr) read_bounds(*limits, because(text(*reason, "because")), judge);
       require_valid(judge);

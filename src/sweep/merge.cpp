@@ -92,7 +92,7 @@ class merger {
     }
   }
   [[noreturn]] void refuse(const std::string& key) const {
-    throw format_error(folder_.file_of(key).string() + ": the result of another build than " + in_quotes(c_.build) +
+    throw format_error(folder_.file_of(key).string() + ": this result was made by another build than " + in_quotes(c_.build) +
                        "; results of two builds are never merged: remove it, or merge each build's folder");
   }
 
@@ -110,7 +110,7 @@ class merger {
         const std::vector<std::string> tries = folder_.tries(t.key);
         if (tries.size() < most_tries) break;
         one.what.outcome = "lost";
-        one.reason = "its process ended " + std::to_string(tries.size()) + " times: ";
+        one.reason = "its process ended without a result " + std::to_string(tries.size()) + " times: ";
         for (std::size_t i = 0; i < tries.size(); ++i) one.reason += (i > 0 ? ", " : "") + tries[i];
         break;
       }

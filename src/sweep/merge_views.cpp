@@ -55,7 +55,7 @@ std::string counted(const sweep_report& r) {
   };
   add(t.unexpected, "not");
   add(t.skipped, "skipped: problem, plan and fault do not fit together");
-  add(t.failed, "without an answer");
+  add(t.failed, "that could not be judged");
   add(t.lost, "lost");
   add(t.missing, "missing");
   add(r.other, "results of tasks that the campaign no longer has");
@@ -168,8 +168,8 @@ std::string to_html(const sweep_report& r) {
       detail::markup_escaped(r.name) + ": " + std::string(name_of(r.judged)) + "</h1>\n<p>" + detail::markup_escaped(counted(r)) +
       "</p>\n<p>Kind " + r.kind + ", build <code>" + detail::markup_escaped(r.build) +
       "</code>. Commands run in the campaign's folder.</p>\n";
-  out += html_list("Missing", r.missing) + html_list("Lost: the process ended each time", r.lost) +
-         html_list("Without an answer", r.failed);
+  out += html_list("Missing", r.missing) + html_list("Lost: the process ended without a result each time", r.lost) +
+         html_list("Could not be judged", r.failed);
   out += html_table(r) + html_list("Worst cases", r.worst);
   if (r.drift_from) {
     out += "<h2>Since an earlier merge</h2>\n<ul>\n";

@@ -22,14 +22,14 @@ std::optional<std::uint64_t> number_in(const variables& variable, const std::str
   const char* const text = variable(name.c_str());
   if (text == nullptr || *text == '\0') return {};
   const auto value = whole(text);
-  if (!value) throw format_error("sweep: " + name + "=" + in_quotes(text) + " is no count; unset it, or give --shard I/N");
+  if (!value) throw format_error("sweep: " + name + "=" + in_quotes(text) + " is not a count; unset it, or give --shard I/N");
   return value;
 }
 
 sweep_shard valid(std::uint64_t index, std::uint64_t count, const std::string& from) {
   if (count == 0 || index >= count)
-    throw format_error("sweep: " + from + " says part " + std::to_string(index) + ", counted from 0, of " +
-                       std::to_string(count) + "; give --shard I/N");
+    throw format_error("sweep: " + from + " says part " + std::to_string(index) +
+                       ", counted from 0, but the number of parts is " + std::to_string(count) + "; give --shard I/N");
   return {index, count};
 }
 
@@ -46,7 +46,7 @@ sweep_shard parse_shard(std::string_view text) {
   const auto index = whole(text.substr(0, slash));
   const auto count = slash == std::string_view::npos ? std::nullopt : whole(text.substr(slash + 1));
   if (!index || !count || *index == 0 || *index > *count)
-    throw format_error("sweep: --shard " + in_quotes(text) + " is no part; write 3/40 for the third of forty");
+    throw format_error("sweep: --shard " + in_quotes(text) + " does not name a part; write 3/40 for the third of forty");
   return {*index - 1, *count};
 }
 
@@ -55,7 +55,9 @@ std::optional<sweep_shard> shard_of_environment(std::optional<std::uint64_t> cou
     const auto all = number_in(variable, prefix + "TOTAL_SHARDS");
     if (!all) continue;
     const auto index = number_in(variable, prefix + "SHARD_INDEX");
-    if (!index) throw format_error("sweep: " + prefix + "TOTAL_SHARDS is set and " + prefix + "SHARD_INDEX is not");
+    if (!index)
+      throw format_error("sweep: " + prefix + "TOTAL_SHARDS is set and " + prefix +
+                         "SHARD_INDEX is not; set both, or give --shard I/N");
     say_understood(variable, (prefix + "SHARD_STATUS_FILE").c_str());
     return valid(*index, *all, prefix + "SHARD_INDEX");
   }

@@ -74,8 +74,9 @@ emulated_kernel kernel_of(const campaign& c, const sweep_task& t) {
 result run_kernel(const emulated_kernel& k, const problem& p, const std::string& problem_sha256, const std::atomic<bool>* stop) {
   const std::vector<plan_variant> allowed = variants(k.declared, p, k.path, k.chunk);
   if (k.variant >= allowed.size())
-    throw no_such_task("variant " + std::to_string(k.variant) + ", but the plan allows " + std::to_string(allowed.size()) +
-                       " on this problem (counted from 0)");
+    throw no_such_task(
+        "variant " + std::to_string(k.variant) + ": on this problem the plan has " +
+        (allowed.size() == 1 ? "1 variant, number 0" : std::to_string(allowed.size()) + " variants, numbered from 0"));
   emulation_options how = k.options;
   const std::string why = how.planted == nullptr ? "" : why_impossible(*how.planted, p, k.path);
   if (!why.empty())

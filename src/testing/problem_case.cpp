@@ -137,7 +137,8 @@ case_recipe draw_case(philox& random, const case_limits& limits) {
       if (exists(w, &why)) return out;
     }
   }
-  throw domain_error("case_limits: nothing fits them in " + std::to_string(attempts) + " draws; the last reason: " + why);
+  throw domain_error("case_limits: no problem within them was found in " + std::to_string(attempts) +
+                     " draws; the last reason: " + why);
 }
 
 namespace {

@@ -121,7 +121,7 @@ trial_answer rounded_correctly(const problem& p, const result& r, const trial_op
   std::string format(name_of(*ask.round_output));
   out.text +=
       line("again", "deltaproof::record(\"case\", problem, result); then deltaproof oracle case.problem.safetensors --round " +
-                        format + " -o true.safetensors has the expected values");
+                        format + " -o true.safetensors writes the expected values");
   return out;
 }
 

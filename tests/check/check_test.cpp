@@ -197,7 +197,7 @@ TEST(check, json_says_by_tier_what_is_behind_a_radius) {
                     entries = "float.oracle_radius.";
   for (const char* tier : {"fp64", "double-double", "fixed-128", "exact"}) {
     EXPECT_TRUE(because(tier).starts_with(paper)) << tier;
-    EXPECT_NE(because(tier).find("of tier fp64,"), std::string::npos) << tier;  // rows before were of that tier
+    EXPECT_NE(because(tier).find("for tier fp64,"), std::string::npos) << tier;  // rows before were of that tier
     EXPECT_EQ(because(tier).find(entries), std::string::npos) << tier;
   }
   EXPECT_TRUE(because("mpfr-128").starts_with(paper));

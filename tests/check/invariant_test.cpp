@@ -78,7 +78,7 @@ TEST(Invariant, PrefixRefusesWhatIsNoPrefix) {
   part.gave.chunk_size = 32;
   EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {part}); }), HasSubstr("chunk_size"));
   const recorded_run longer = run_of(gated_problem(81), gdn);
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {longer}); }), HasSubstr("no longer than the whole"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::prefix, whole, {longer}); }), HasSubstr("must not be longer than the whole"));
   EXPECT_EQ(judge(invariant_kind::prefix, whole, {whole}).judged, verdict::vacuous);
 }
 

@@ -137,7 +137,7 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   result no_chunk = run.gave;
   no_chunk.stages.clear();
   no_chunk.chunk_size = 0;
-  EXPECT_THAT(thrown([&] { (void)check(run.given, no_chunk); }), HasSubstr("chunk_size of 0"));
+  EXPECT_THAT(thrown([&] { (void)check(run.given, no_chunk); }), HasSubstr("chunk_size is 0"));
   const plan declared = plan_named("fla-chunk-gdn");
   for (const double noise : {nan, inf, -1.0}) {
     emulation_options how;

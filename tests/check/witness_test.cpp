@@ -131,7 +131,7 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   write_witness(at, kept, identity, again.recorded.witness);
   EXPECT_TRUE(fs::exists(at / "mine.txt"));
   EXPECT_TRUE(replay(at, {}, "9.9.9").reproduced);
-  EXPECT_THAT(thrown([&] { write_witness(box.path, kept, identity); }), HasSubstr("is no witness"));
+  EXPECT_THAT(thrown([&] { write_witness(box.path, kept, identity); }), HasSubstr("is not a witness"));
   EXPECT_THAT(thrown([&] { require_witness_place(box.path / "no" / "such"); }), HasSubstr("there is no folder"));
   EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }),
               HasSubstr("witness: holds a witness already; name another folder"));

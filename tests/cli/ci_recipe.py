@@ -83,6 +83,6 @@ with tempfile.TemporaryDirectory() as folder:
     shell(steps["Judge"], 2, box, GITHUB_STEP_SUMMARY=str(box / "summary.md"))
     summary = (box / "summary.md").read_text()
     assert summary.startswith("# an earlier step\n\n## ") and "| error | gated, chunk | no answer |" in summary, summary
-    assert "2 as expected, 1 without an answer" in summary and "gated, chunk: holds -> no answer" in summary, summary
+    assert "2 as expected, 1 that could not be judged" in summary and "gated, chunk: holds -> no answer" in summary, summary
     suite = xml.etree.ElementTree.parse(box / "deltaproof.xml").getroot().find("testsuite")
     assert suite.get("errors") == "1" and suite.get("failures") == "0", suite.attrib

@@ -40,8 +40,8 @@ for verb in check inspect oracle gen emulate invariant advise replay shrink inve
   expect 0 "deltaproof 0" $verb --version
   expect 0 "0: no limit" $verb --help
 done
-expect 2 "there is no verb 'frobnicate'; there are check" frobnicate
-expect 2 "no verb was given; there are check"
+expect 2 "there is no command 'frobnicate'; there are check" frobnicate
+expect 2 "no command was given; there are check"
 expect 2 'did you mean "check"?' chek
 
 # What is misspelt or out of range is named, with what to write.
@@ -50,13 +50,13 @@ expect 2 "there is no option --frobnicate
 " check p r --frobnicate
 expect 2 "'extra' is one word too many; it takes PROBLEM [RESULT]" check p r extra
 expect 2 "--accuracy: 0.5% is a percentage; write 0.005" check p r --accuracy 0.5%
-expect 2 "--accuracy: '0,005' is no number; write 0.005" check p r --accuracy 0,005
-expect 2 "--accuracy: inf is no finite number" check p r --accuracy inf
+expect 2 "--accuracy: '0,005' is not a number; write 0.005" check p r --accuracy 0,005
+expect 2 "--accuracy: inf is not a finite number" check p r --accuracy inf
 expect 2 "--accuracy: 0 is not above 0" check p r --accuracy 0
 expect 2 "--false-alarm: 1e-20 is too small; write a number from 1e-12 to 0.1" check p r --false-alarm 1e-20
-expect 2 "--false-alarm: nan is no number" invariant prefix --whole p r --false-alarm nan
+expect 2 "--false-alarm: nan is not a number" invariant prefix --whole p r --false-alarm nan
 expect 2 "--max-bits: 5000 is too large; write an integer from 53 to 1024" check p r --max-bits 5000
-expect 2 "--max-bits: '1e2' is no integer" check p r --max-bits 1e2
+expect 2 "--max-bits: '1e2' is not an integer" check p r --max-bits 1e2
 expect 2 "--threads: -1 is too small" check p r --threads -1
 expect 2 'did you mean "typical"?' gen --regime typcal -o x
 expect 2 'did you mean "eigenvalues"?' study eigenvalue
@@ -225,14 +225,14 @@ expect 0 "2 as expected; 1 problem, the reference computed 1 time" check kit/min
 grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
   { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
 expect 0 "0 of 8 error-to-limit ratios changed" check kit/mine.toml --baseline then.json
-expect 0 "ratios   not compared, because the limits were drawn with other options" check kit/mine.toml --no-power --baseline then.json
-expect 2 "no baseline" check kit/mine.toml --baseline kit/mine.toml
+expect 0 "ratios   not compared, because the baseline drew its limits with other options" check kit/mine.toml --no-power --baseline then.json
+expect 2 "is not a baseline" check kit/mine.toml --baseline kit/mine.toml
 expect 3 "undecided, stopped" check kit/mine.toml --max-seconds 0.000001
 # Files that are missing, truncated or changed are errors of their cases; the others are judged, and every view is written.
 head -c 600 kit/$made.result.safetensors > kit/cut.result.safetensors
 { cat kit/mine.toml; for result in cut gone; do printf '[[case]]\nproblem = "%s.problem.safetensors"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\n' $made $result; done; printf '[[case]]\nproblem = "../%s"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\nname = "changed"\n' $problem $made; } > kit/broken.toml
 echo "# what stood there" > summary.md
-expect 2 "5 cases, 2 as expected, 3 without an answer" check kit/broken.toml --no-power --json broken-suite.json --junit broken.xml --markdown summary.md --baseline then.json
+expect 2 "5 cases, 2 as expected, 3 that could not be judged" check kit/broken.toml --no-power --json broken-suite.json --junit broken.xml --markdown summary.md --baseline then.json
 grep -q 'tests="5" failures="0" errors="3"' broken.xml && grep -q '<error message="no answer: kit/cut.result.safetensors: ' broken.xml && grep -q ' time="[0-9]*\.[0-9]*"' broken.xml ||
   { echo "FAIL JUnit lacks the errors of a suite's cases"; failures=$((failures + 1)); }
 grep -q '"failed": 3' broken-suite.json && grep -q '| error | changed | no answer |' summary.md && grep -q '^# what stood there$' summary.md ||
@@ -261,7 +261,7 @@ expect 0 "" emulate wide.safetensors --plan fp32 --chunk 64 -o wide64.safetensor
 expect 3 "nothing was written" emulate wide.safetensors --plan fp32 --max-seconds 1e-9 -o never.safetensors
 [ ! -e never.safetensors ] || { echo "FAIL emulate wrote what it was stopped in"; failures=$((failures + 1)); }
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 -o wide16.safetensors
-expect 0 "within its plan's limits of the same reference" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
+expect 0 "within the limits of its plan, against the same reference" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --json inv.json --junit inv.xml --markdown inv.md
 grep -q '"schema": "deltaproof.invariant/1"' inv.json && grep -q 'failures="0"' inv.xml && [ -s inv.md ] || { echo "FAIL invariant left out a view"; failures=$((failures + 1)); }
 expect 0 "measured" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --no-plan
 expect 0 "" emulate wide.safetensors --plan fp32 --chunk 16 --fault scale-missing -o bad16.safetensors
@@ -282,7 +282,7 @@ for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
   for kind in prefix pad repeat; do
     expect 2 "has no effect here" invariant $kind --whole wide.safetensors wide64.safetensors --part wide.safetensors wide64.safetensors $option
   done
-  expect 0 "within its plan's limits" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
+  expect 0 "within the limits of its plan" invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors $option
 done
 expect 2 "leave the parts out" invariant gradients slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
 expect 2 "tensor o is missing" invariant prefix slope.safetensors slopes.safetensors --part slope.safetensors slopes.safetensors
@@ -292,7 +292,7 @@ expect 0 "2 calls for invariant path" gen --for path --T 70 --K 16 --V 8 --H 1 -
 expect 2 "record every call of the set first" invariant path pathset
 expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-chunk-gdn -o pathset/whole.result.safetensors
 expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-recurrent-gdn -o pathset/recurrent.result.safetensors
-expect 0 "within its plan's limits" invariant path pathset --no-power
+expect 0 "within the limits of its plan" invariant path pathset --no-power
 expect 2 "it was made for invariant path, not repeat" invariant repeat pathset
 expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
@@ -366,7 +366,7 @@ case $output in *"head 0"*) echo "FAIL the witness of head 1 speaks of head 0: $
 grep -q "head 1" second/README.txt || { echo "FAIL the README of a witness has another head"; failures=$((failures + 1)); }
 expect 0 "deltaproof replay small" shrink small
 expect 1 "reproduced" replay small
-expect 2 "is no witness" check narrow.safetensors broken.safetensors --no-power --witness parts
+expect 2 "is not a witness" check narrow.safetensors broken.safetensors --no-power --witness parts
 expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-power --witness unneeded
 [ ! -e unneeded ] || { echo "FAIL a witness of nothing"; failures=$((failures + 1)); }
 expect 2 "no witness" shrink parts

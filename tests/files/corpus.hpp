@@ -335,7 +335,7 @@ inline void add_problems(std::vector<corpus_file>& files) {
           .add("beta", "F32", "[1,0,1]", 0),
       "more than 2^40");
   add("shape-steps-overflow", problem_file().key("num_householder", "18446744073709551615").add("q", "F32", "[1,2,1,1]", 8),
-      "out of range");
+      "is too large");
   add("shape-g-delta-rule", problem_file().drop("op").key("op", "delta_rule").add("g", "F32", "[1,1,1]", 4), "has no decay");
   add("shape-g-rank-kda", problem_file().drop("op").key("op", "kda").add("g", "F32", "[1,1,1]", 4), "[B, T, HV, K]");
   add("shape-g-rank", problem_file().add("g", "F32", "[1,1,1,1]", 4), "[B, T, HV] for op gated_delta_rule");

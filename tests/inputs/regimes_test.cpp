@@ -254,7 +254,7 @@ TEST(regimes, refuse_what_does_not_fit_and_say_why) {
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.num_householder = 0; })), HasSubstr("num-householder = 0"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.key_heads = 2, g.value_heads = 3; })), HasSubstr("not a multiple"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.tokens = std::size_t{1} << 40; })), HasSubstr("2^33"));
-  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 5, 4, 20}; })), HasSubstr("without decreasing"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 5, 4, 20}; })), HasSubstr("never decrease"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.cu_seqlens = {0, 21}; })), HasSubstr("T = 20"));
   EXPECT_THAT(refusal<shape_error>(with([](auto& g) { g.batch = 2, g.cu_seqlens = {0, 20}; })), HasSubstr("B must be 1, not 2"));
   generation exact = small("exact");

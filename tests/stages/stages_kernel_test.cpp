@@ -306,7 +306,7 @@ TEST(stages, of_a_kernel_that_sums_its_gates_again_are_within_bounds_of_their_ow
   const stage_report report = measure_stages_at_least(p, r, roundings);
   EXPECT_EQ(first_bad_stage(report), nullptr) << to_text(report);
   const bool said = std::any_of(report.stages.begin(), report.stages.end(), [](const stage_measurement& m) {
-    return m.finer && m.rounding.find("gates summed apart") != std::string::npos;
+    return m.finer && m.rounding.find("gate sums other than the stored ones") != std::string::npos;
   });
   EXPECT_TRUE(said) << to_text(report);
 }

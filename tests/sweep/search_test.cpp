@@ -158,7 +158,7 @@ TEST(searches, say_what_is_wrong_in_their_campaign) {
   EXPECT_EQ(refusal(right), "");
   const std::pair<std::string, std::string> none[] = {{"[search]\ngoal = \"error\"\ngenerations = 2\n", "it states no [search]"},
                                                       {"goal = \"error\"\n", "states no goal"},
-                                                      {"generations = 2\n", "says nothing of its end"}};
+                                                      {"generations = 2\n", "does not say when to stop"}};
   for (const auto& [gone, says] : none) EXPECT_THAT(refusal(replaced(right, gone, "")), HasSubstr(says));
   EXPECT_THAT(refusal(right.substr(0, right.find("[space]"))), HasSubstr("it states no [space]"));
   EXPECT_THAT(refusal(replaced(right, "\"error\"", "\"eror\"")), HasSubstr("did you mean \"error\""));
@@ -172,7 +172,7 @@ TEST(searches, say_what_is_wrong_in_their_campaign) {
   EXPECT_THAT(refusal(replaced(right, "K = 16", "K = 16\nregime = \"typical\"")), HasSubstr("there is no key \"regime\""));
   EXPECT_THAT(refusal(replaced(right, "generations = 2", "population = 1\ngenerations = 2")), HasSubstr("at least 4"));
   EXPECT_THAT(refusal(replaced(right, "generations = 2", "cpu_minutes = -1")), HasSubstr("cpu_minutes must be above 0"));
-  EXPECT_THAT(refusal(search_of("distance")), HasSubstr("a distance is of two plans"));
+  EXPECT_THAT(refusal(search_of("distance")), HasSubstr("goal distance compares two plans"));
   EXPECT_THAT(refusal(search_of("error", "neumann-64", "against = \"fp32\"\n")), HasSubstr("remove against"));
 }
 

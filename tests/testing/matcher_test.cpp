@@ -89,8 +89,8 @@ TEST(keeps_plan, says_the_first_bad_stage_the_fault_and_the_command_that_judges_
   EXPECT_THAT(bad, Not(matcher));
   const fs::path witness = place.path / "keeps_plan.says_the_first_bad_stage_the_fault_and_the_command_that_judges_again";
   const std::string text = explanation(bad, matcher);
-  EXPECT_THAT(text,
-              HasSubstr("did not match: which is judged so:\nverdict      refuted: Ai: sequence 0, head 0, chunk 0, row 2"));
+  EXPECT_THAT(
+      text, HasSubstr("did not match: and deltaproof says of it:\nverdict      refuted: Ai: sequence 0, head 0, chunk 0, row 2"));
   EXPECT_THAT(text, HasSubstr("\nfirst bad    Ai, the inverse (I + A)^-1 of a chunk\n"));
   EXPECT_THAT(text, HasSubstr("\ndiagnosis    inverse-bf16-between-steps"));
   EXPECT_THAT(text, HasSubstr("\nkernel       a kernel of this test (chunk)\n"));

@@ -84,7 +84,7 @@ class verdict_matcher {
       ::testing::Test::RecordProperty("deltaproof.reason", answer.reason);
       if (!answer.witness.empty()) ::testing::Test::RecordProperty("deltaproof.witness", answer.witness);
     }
-    if (listener->IsInterested()) *listener << "which is judged so:\n" << answer.text;
+    if (listener->IsInterested()) *listener << "and deltaproof says of it:\n" << answer.text;
     return answer.accepted;
   }
   bool MatchAndExplain(const result_view& got, ::testing::MatchResultListener* listener) const {

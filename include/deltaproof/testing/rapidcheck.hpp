@@ -40,7 +40,7 @@ inline void showValue(const problem_case& c, std::ostream& out) {
 
 /// Fails the property with the answer's text where it is not accepted.
 inline void require_accepted(const trial_answer& answer) {
-  if (!answer.accepted) RC_FAIL("the result is judged so:\n" + answer.text);
+  if (!answer.accepted) RC_FAIL("deltaproof says of the result:\n" + answer.text);
 }
 
 }  // namespace deltaproof::testing

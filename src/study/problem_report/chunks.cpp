@@ -71,7 +71,7 @@ void add_figure(const std::vector<chunk_values>& worst, const chunk_values& all,
           {entry, blocks, powers, condition}};
   if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
   to.figures.push_back({"chunk-inverses",
-                        "What inverting each chunk forms",
+                        "Intermediates of inverting each chunk",
                         "Entries of the inverse stay small; the intermediates of algorithms that form powers of L may not.",
                         "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power "
                         "algorithms, condition number.",
@@ -120,8 +120,8 @@ void add_chunks(const subject& of, report& to) {
            "head",
            {"condition of I + L", 3},
            {"largest entry of the inverse", 4},
-           {"formed by powers on 16-blocks", 4},
-           {"formed by powers on the chunk", 4}},
+           {"largest power of L on 16-row blocks", 4},
+           {"largest power of L on the chunk", 4}},
           {}};
   for (std::size_t i = 0; i < of.heads.size() && i < 64; ++i) {
     t.rows.push_back(

@@ -104,7 +104,7 @@ void add_inputs(const subject& of, report& to) {
       "steps", {"x = b‖k‖²"}, {"share of rows"}, {histogram(v.stretch, "rows")}, {{mark_direction::vertical, 2, "limit 2"}}};
   to.figures.push_back({"inputs",
                         "Keys and steps",
-                        "What each step multiplies by along its key is 1 − x: beyond x = 2 it expands.",
+                        "Along its key, each step multiplies the state by 1 − x: beyond x = 2 it expands the state.",
                         "Histograms of squared key norms and of x over all rows.",
                         {norms, steps}});
 }
@@ -144,7 +144,7 @@ void add_gates(const subject& of, report& to) {
   }
   const double limit = fp32.emax + 1, cost = largest_sum * 0.69314718055994531 * 0x1p-24;
   table t{"gates",
-          "Exponents a factorisation of the gates forms, in bits",
+          "Exponents that factored gates form, in bits",
           {"form", {"largest exponent", 5}, "fp32 and bf16 end at", "fp16 ends at", "overflows"},
           {}};
   const auto row = [&](const char* form, double bits) {

@@ -107,7 +107,7 @@ void add_figure(const panel& errors, const panel& budgets, report& to) {
     if (std::any_of(one->curves.begin(), one->curves.end(), drawable)) panels.push_back(*one);
   }
   if (!panels.empty()) {
-    to.figures.push_back({"horizon", "Error against the horizon",
+    to.figures.push_back({"horizon", "Error against the token position",
                           "Left, the error of o itself; right, the worst head of each bucket in units of the limit that a kernel "
                           "which conforms to the plan stays below.",
                           "Curves of the relative error of each result over tokens, and of its share of the plan's limit.",
