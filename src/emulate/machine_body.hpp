@@ -55,6 +55,16 @@ inline narrowing as_stored(const narrowing& operand) {
 /// beta times a row is a value of the wider of the two formats.
 inline format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
+/// The reference of a diagonal block, with the plan's shift.
+template <class Real>
+std::vector<Real> shifted_reference(std::vector<Real> reference, const plan_variant& plan) {
+  const Real shift = static_cast<Real>(plan.gate_shift * std::numbers::log2e);
+  if (shift != 0) {
+    for (Real& x : reference) x += shift;
+  }
+  return reference;
+}
+
 template <class Real>
 Real effective_step_of(const head_input& in, Real beta, Real squared_norm) {
   if (in.activation != activation_kind::none) {

@@ -97,6 +97,7 @@ void for_each_key(Plan& p, Visit&& visit) {
   visit(key{"l2norm", "epsilon", always, false, false, left_out}, p.l2norm.epsilon);
   visit(key{"gate", "cumsum", gate}, p.gate.cumsum);
   visit(key{"gate", "form", gate_chunk}, p.gate.form);
+  visit(key{"gate", "shift", gate_chunk, false, false, left_out}, p.gate.shift);
   visit(key{"beta", "format"}, p.beta.format);
   visit(key{"beta", "into", always, false, false, left_out}, p.beta.into);
   visit(key{"A", "operand", chunk_only, false, operand}, p.A.operand);

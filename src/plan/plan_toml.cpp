@@ -4,7 +4,6 @@
 // Reads a plan. Shape first (sections, keys, types, values), then sense: what must be stated and what can mean nothing.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "deltaproof/support/read_file.hpp"
 #include "plan/plan_keys.hpp"
@@ -231,11 +230,17 @@ class reader {
   void read_list(const toml::node& node, const key& k, choices<std::optional<double>>& out) const {
     list(node, k.text(), [&](const toml::node& one) {
       if (one.is_string() && *one.value<std::string>() == "given") return add(out, std::optional<double>(), k.text(), one);
-      const auto value = one.value<double>();
-      if (!one.is_number() || !(*value > 0 && *value < 1)) {
+      const double x = one.value<double>().value_or(0);
+      if (!(x > 0 && x < 1))
         fail(k.text(), one, "must be a number above 0 and below 1, such as 1e-6, or \"given\" for that of the problem");
-      }
-      add(out, value, k.text(), one);
+      add(out, std::optional(x), k.text(), one);
+    });
+  }
+  void read_list(const toml::node& node, const key& k, choices<double>& out) const {
+    list(node, k.text(), [&](const toml::node& one) {
+      const double x = one.value<double>().value_or(1e9);
+      if (!(std::fabs(x) <= 1000)) fail(k.text(), one, "must be a number from -1000 to 1000");
+      add(out, x, k.text(), one);
     });
   }
   void read_list(const toml::node& node, const key& k, choices<inverse_method>& out) const {

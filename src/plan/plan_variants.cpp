@@ -72,6 +72,7 @@ bool matters(const key& k, const plan& first, const problem& p, path_kind path) 
   const bool merged = !first.inverse.method.empty() && first.inverse.method[0].block > 0;
   if (k.section == "l2norm" && !p.qk_l2norm) return false;
   if (k.section == "gate" && !p.g) return false;
+  if (k.name == "shift" && !p.gate_per_channel()) return false;
   if (k.name == "decay" && (!p.g || p.gate_per_channel())) return false;
   if (k.section == plan_detail::split_section && (!p.g || p.gate_per_channel() || !first.split.truncation)) return false;
   if (k.section == plan_detail::backward_section) return matters_backward(k, first, p, path);
@@ -97,6 +98,7 @@ std::string word_of(const key& k, const format_choice& one) {
 std::string word_of(const key& k, const std::optional<double>& epsilon) {
   return k.text() + " " + (epsilon ? detail::general(*epsilon, 3) : "given");
 }
+std::string word_of(const key& k, double number) { return k.text() + " " + detail::general(number, 3); }
 std::string word_of(const key&, write_decay decay) {
   return "update with the decay on " + std::string(detail::name_in(write_decay_names, decay));
 }
@@ -183,6 +185,7 @@ class resolver {
     v.cumsum = p_.gate.cumsum.empty() ? v.state.accumulate : p_.gate.cumsum.front().value;
     if (v.cumsum.precision < fp32.precision) v.decay = v.cumsum;
     v.gate_block = p_.gate.block;
+    if (!p_.gate.shift.empty()) v.gate_shift = p_.gate.shift.front();
     v.contract = p_.gate.contract;
     v.clip = p_.gate.clip;
     if (!p_.gate.form.empty()) v.form = p_.gate.form.front();

@@ -70,6 +70,14 @@ inline std::string contradiction(const plan& p) {
     const std::string key = without_backward(i == 0 ? p : p.when[i - 1].change);
     if (!key.empty()) return key + " contradicts [backward], whose formulas do not contain it; leave one of them out";
   }
+  const auto within = [](const choices<gate_form>& forms) {
+    return std::any_of(forms.begin(), forms.end(),
+                       [](gate_form f) { return f == gate_form::middle_block || f == gate_form::first_block; });
+  };
+  const auto shifts = [](const plan& stated) { return !stated.gate.shift.empty(); };
+  if (!within(p.gate.form) && !within(p.backward.blocks) &&
+      (shifts(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return shifts(e.change); })))
+    return "[gate] shift has no effect, so it may not be stated: no form is \"middle-block\" or \"first-block\"";
   const auto keeps_query = [](const plan& stated) { return !stated.o.scale_store.empty(); };
   if (!scaled &&
       (keeps_query(p) || std::any_of(p.when.begin(), p.when.end(), [&](const auto& e) { return keeps_query(e.change); })))

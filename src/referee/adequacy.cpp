@@ -50,9 +50,9 @@ double largest_gate_exponent(const head_input& in, const plan_variant& v) {
         const std::size_t start = r / block * block;
         if (v.form == gate_form::factored) most = std::max({most, G[r], -G[r]});
         if (in.channels() && v.form != gate_form::difference && v.form != gate_form::factored) {
-          if (v.form == gate_form::first_block) most = std::max(most, G[start] - G[r]);
-          if (v.form == gate_form::middle_block)
-            most = std::max(most, std::fabs(G[r] - G[std::min(start + block / 2, rows - 1)]));
+          const std::size_t inside = v.form == gate_form::middle_block ? block / 2 : 0;
+          if (v.form != gate_form::reference_block)
+            most = std::max(most, std::fabs(G[r] - (G[std::min(start + inside, rows - 1)] + v.gate_shift * std::numbers::log2e)));
           most = std::max(most, G[r] - G[start]);
         }
         if (r > 0) most = std::max(most, G[r] - G[r - 1]);

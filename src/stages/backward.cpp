@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
@@ -193,6 +194,7 @@ class backward_head {
                  : v_.form == gate_form::first_block               ? gram_form::first_blocks
                                                                    : gram_form::reference_blocks;
       how.block = v_.gate_block;
+      how.shift = v_.gate_shift * std::numbers::log2e;
       how.accumulate = u_;
       weights = decayed_gram(q_, all, k_, decays, by_channel(), scale, 2, false, how, errors_);
     }

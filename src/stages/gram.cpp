@@ -95,6 +95,7 @@ struct block_range {
   std::size_t begin, end;   // queries
   std::size_t first, last;  // columns
   std::size_t reference;    // the row whose G both factors are relative to
+  double shift = 0;         // added to it, to base 2
 };
 
 /// x e^{G_i - R} times k e^{R - G_j}, both narrowed; false where a gate is not finite.
@@ -107,13 +108,13 @@ bool by_reference(const gram_call& call, const block_range& at, balls& out) {
   ball e;
   for (std::size_t i = at.begin; i < at.end; ++i) {
     for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e)) return false;
+      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e, -at.shift)) return false;
       left.set(i - at.begin, c, gated(call.x.at(i, c), e, call));
     }
   }
   for (std::size_t j = at.first; j < at.last; ++j) {
     for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(at.reference, j, c, e)) return false;
+      if (!call.decays.signed_between(at.reference, j, c, e, at.shift)) return false;
       right.set(j - at.first, c, gated(call.k.at(j, c), e, call));
     }
   }
@@ -146,8 +147,8 @@ void by_blocks(const gram_call& call, balls& out) {
     const bool past = by_reference(call, {begin, end, 0, first, first}, out);
     const std::size_t within = call.how.form == gram_form::middle_blocks ? call.how.block / 2 : 0;
     const std::size_t reference = std::min(first + within, call.k.rows - 1);
-    const bool inside =
-        call.how.form != gram_form::reference_blocks && by_reference(call, {begin, end, first, last, reference}, out);
+    const bool inside = call.how.form != gram_form::reference_blocks &&
+                        by_reference(call, {begin, end, first, last, reference, call.how.shift}, out);
     for (std::size_t i = begin; i < end; ++i) {
       for (std::size_t j = past ? first : 0; j < (inside ? std::min(first, call.columns(i)) : call.columns(i)); ++j) {
         term_by_term(call, i, j, out);

@@ -186,13 +186,15 @@ ball chunk_decays::since_start(std::size_t i, std::size_t channel) const {
   return empty ? emptied() : power(g.value, g.radius + errors_.gate * std::fabs(g.value));
 }
 
-bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result) const {
+bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result, double shift) const {
   const ball a = g_.at(i, channel);
   const ball b = g_.at(j, channel);
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
-  const double difference = a.value - b.value;
+  const double difference = a.value - b.value + shift;
   const double sums = a.radius + b.radius + errors_.gate * (std::fabs(a.value) + std::fabs(b.value));
-  result = power(difference, i == j ? 0 : std::fabs(difference) * errors_.gates + sums);
+  const double reference =
+      shift == 0 ? 0 : errors_.gates * (std::max(std::fabs(a.value), std::fabs(b.value)) + 3 * std::fabs(shift));
+  result = power(difference, i == j && shift == 0 ? 0 : std::fabs(difference) * errors_.gates + sums + reference);
   return true;
 }
 

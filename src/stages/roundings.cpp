@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "deltaproof/stages/stages.hpp"
@@ -65,7 +66,8 @@ std::vector<Rounding> listed(const std::vector<option<Rounding>>& all, const std
 }
 
 option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, const std::string& step_text) {
-  gram_rounding g{"", gram_form::difference, v.A.operand, v.gate_block, unit_roundoff(v.A.accumulate), std::nullopt};
+  gram_rounding g{
+      "", gram_form::difference, v.A.operand, v.gate_block, v.gate_shift * std::numbers::log2e, unit_roundoff(v.A.accumulate)};
   if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
   if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
   if (channels && v.form == gate_form::middle_block) g.form = gram_form::middle_blocks;
@@ -76,7 +78,8 @@ option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, co
     g.accumulate = no_bound;
   g.step = v.beta;
   g.rows = wider(v.beta, x);  // where the step multiplies rows: with_stores_of_products
-  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + step_text, g};
+  const std::string shift = v.gate_shift != 0 ? " shifted by " + detail::general(v.gate_shift, 3) : "";
+  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + shift + step_text, g};
 }
 
 option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {

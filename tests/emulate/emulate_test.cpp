@@ -78,6 +78,7 @@ TEST(emulate, where_everything_is_exact_every_variant_of_every_preset_gives_the_
           for (const path_kind path : x.path) {
             for (const std::size_t chunk : chunks_of(x, path)) {
               for (const plan_variant& v : variants(x, p, path, chunk)) {
+                if (v.gate_shift != 0) continue;  // its factors are no powers of two
                 const result r = emulate(p, v, {}, 1);
                 const auto o = r.o.to_doubles(), state = r.final_state->to_doubles();
                 EXPECT_TRUE(std::equal(o.begin(), o.end(), truth.o.value.begin())) << v.name << ", " << options_text(complete(g));

@@ -34,6 +34,7 @@ std::map<std::string, std::string> described(const plan_variant& v) {
       {"l2norm.store", word(v.l2norm_store)},
       {"gate.cumsum", word(v.cumsum)},
       {"gate.form", std::string(detail::name_in(gate_form_names, v.form))},
+      {"gate.shift", std::to_string(v.gate_shift)},
       {"beta", word(v.beta)},
       {"A.operand", word(v.A.operand)},
       {"A.accumulate", word(v.A.accumulate)},
@@ -89,6 +90,7 @@ const std::set<std::string> published{"bf16-between-steps",
                                       "fla-chunk-gdp",
                                       "fla-chunk-kda",
                                       "fla-chunk-kda-safe-gate",
+                                      "fla-chunk-kda-shifted-gate",
                                       "fla-recurrent-delta",
                                       "fla-recurrent-gdn",
                                       "fla-recurrent-kda",
@@ -210,6 +212,12 @@ TEST(plans, say_what_the_public_kernels_do) {
              {"gate.contract", unit},
              {"A.operand", "tf32 rz"},
              {"inverse.merge_operand", "tf32 rz"}})},
+      {"fla-chunk-kda-shifted-gate", kda, bf16, bf16, 64,
+       with({{"gate.form", "first-block"},
+             {"gate.shift", "-15.000000"},
+             {"gate.contract", unit},
+             {"A.operand", "tf32 rz"},
+             {"inverse.merge_operand", "tf32 rz"}})},
       {"fla-recurrent-delta", delta_rule, bf16, bf16, 0, recurrent("bf16")},
       {"fla-recurrent-gdn", gated_delta_rule, bf16, bf16, 0, recurrent("none")},
       {"fla-recurrent-kda", kda, bf16, bf16, 0, recurrent("none")},
@@ -319,7 +327,7 @@ TEST(plans, are_found_by_kernel_and_by_problem) {
   const problem kda = small(op_kind::kda, bf16);
   const problem delta = small(op_kind::delta_rule, bf16);
   EXPECT_THAT(names(plans_for_kernel("fla chunk_kda", kda, path_kind::chunk)),
-              ElementsAre("fla-chunk-kda", "fla-chunk-kda-safe-gate"));
+              ElementsAre("fla-chunk-kda", "fla-chunk-kda-safe-gate", "fla-chunk-kda-shifted-gate"));
   EXPECT_THAT(names(plans_for_kernel("fla fused_recurrent_kda", kda, path_kind::recurrent)), ElementsAre("fla-recurrent-kda"));
   EXPECT_THAT(names(plans_for_kernel("fla chunk_delta_rule", delta, path_kind::chunk)), ElementsAre("fla-chunk-delta"));
   EXPECT_THAT(names(plans_for_kernel("fla fused_recurrent_delta_rule", delta, path_kind::recurrent)),

@@ -142,6 +142,9 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("gate", "contract", "[0.0, 0.0]", {"contract", "below"});
   refused("gate", "contract", "-5", {"contract", "two numbers"});
   refused("gate", "block", "0", {"block", "at least one row"});
+  refused("gate", "shift", "\"-15\"", {"shift", "from -1000 to 1000"});
+  refused("gate", "shift", "nan", {"shift", "from -1000 to 1000"});
+  refused("gate", "shift", "-15", {"[gate] shift has no effect", "first-block"});
   refused("gate", "form", "\"factor\"", {"form", "did you mean \"factored\"?"});
   refused("A", "order", "\"block-of-16\"", {"order", "did you mean \"blocks-of-16\"?"});
   refused("A", "accumulate", "\"tf32\"", {"accumulate", "operands only"});

@@ -242,6 +242,7 @@ struct plan_variant {
   format decay = fp32;   ///< of differences of G and of exponentials, and what g is rounded to first, where narrower than fp32
   gate_form form = gate_form::difference;
   std::size_t gate_block = 16;
+  double gate_shift = 0;  ///< added to the reference of products inside a diagonal block, as a natural logarithm
   std::optional<std::pair<double, double>> contract;  ///< each given g lies in [first, second)
   std::optional<std::pair<double, double>> clip;      ///< exponents, as natural logarithms, are brought into [first, second]
 
@@ -358,6 +359,7 @@ struct plan {
   struct {
     choices<format_choice> cumsum;
     choices<gate_form> form;
+    choices<double> shift;
     std::size_t block = 16;
     std::optional<std::pair<double, double>> contract, clip;
   } gate;

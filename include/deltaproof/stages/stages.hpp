@@ -35,13 +35,14 @@ namespace deltaproof {
 /// A and Aqk. `difference`: e^{G_i-G_j} on the finished product, or term by term where the gate has channels.
 /// `reference_blocks`: outside the diagonal blocks of `block` rows, x e^{G_i-R} and k e^{R-G_j} (R the first row of i's
 /// block) are narrowed to `operand` and multiplied; inside, term by term. `middle_blocks`: inside the diagonal blocks too,
-/// with R the row in the block's middle. `first_blocks`: so, with R its first row.
+/// with R the row in the block's middle. `first_blocks`: so, with R its first row. `shift` is added to R there.
 enum class gram_form { difference, reference_blocks, middle_blocks, first_blocks };
 struct gram_rounding {
   std::string name;
   gram_form form = gram_form::difference;
   narrowing operand;
   std::size_t block = 16;
+  double shift = 0;                         ///< to base 2
   double accumulate = unit_roundoff(fp32);  ///< unit roundoff of an addition of products, here and below; infinite: no bound
   std::optional<format> store = {};         ///< A is rounded to this before it is inverted, where it is not stored
   std::optional<format> step = {};          ///< the effective step is rounded to this; nothing: as given or computed
