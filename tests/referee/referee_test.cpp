@@ -567,7 +567,7 @@ TEST(plans_of, an_unknown_kernel_is_refused_with_the_candidates) {
                                                                       HasSubstr("--plan"), HasSubstr("--no-plan"))));
   r.kernel = "fla chunk_kda";
   const auto found = plans_of(r, p);
-  ASSERT_EQ(found.size(), 2U);
+  ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].name, "fla-chunk-kda");
 }
 
