@@ -149,7 +149,7 @@ class native_head {
   /// x in the unit of gates().
   Real power(Real x) const { return of_unit(style_.natural ? std::exp(x) : std::exp2(x)); }
   Real of_unit(Real y) const {
-    for (int i = 0; i < std::abs(style_.unit_errs) && y != 1; ++i)
+    for (int i = 0; i < std::abs(style_.unit_errs) && y != 1 && std::isfinite(y); ++i)
       y = std::nextafter(y, static_cast<Real>(style_.unit_errs > 0 ? 2 : -2) * y);
     return y;
   }
