@@ -74,7 +74,8 @@ TEST(tensor_view, says_what_is_wrong_and_what_to_do) {
   EXPECT_THAT(refusal({x, {2, 12}, {48, 4}}), HasSubstr("tensor k: shape [2, 12] with strides [48, 4] reaches element 92, and 24 "
                                                         "were given; strides count elements, not bytes"));
   EXPECT_THAT(refusal({x, {3}, {-1}}), HasSubstr("begins 2 elements before the memory"));
-  EXPECT_THAT(refusal({fp32, nullptr, {3}}), HasSubstr("tensor k: shape [3] at a null pointer; leave the tensor out"));
+  EXPECT_THAT(refusal({fp32, nullptr, {3}}),
+              HasSubstr("tensor k: shape [3] has a null pointer; set the pointer, or leave the tensor out"));
   EXPECT_THAT(refusal({}), HasSubstr("tensor k: it was not given"));
   EXPECT_THAT(refusal({tf32, x.data(), {3}}), HasSubstr("tf32"));
   EXPECT_THAT(refusal({fp32, x.data(), {4, 4}, {std::numeric_limits<std::ptrdiff_t>::max(), 1}}),

@@ -48,7 +48,7 @@ expect 2 'did you mean "check"?' chek
 expect 2 "there is no option --acuracy; did you mean --accuracy?" check p r --acuracy 3
 expect 2 "there is no option --frobnicate
 " check p r --frobnicate
-expect 2 "'extra' is one word too many; it takes PROBLEM [RESULT]" check p r extra
+expect 2 "'extra' is one word too many; this command takes PROBLEM [RESULT]" check p r extra
 expect 2 "--accuracy: 0.5% is a percentage; write 0.005" check p r --accuracy 0.5%
 expect 2 "--accuracy: '0,005' is not a number; write 0.005" check p r --accuracy 0,005
 expect 2 "--accuracy: inf is not a finite number" check p r --accuracy inf
@@ -77,7 +77,7 @@ expect 2 "another problem" check grouped_heads.problem.safetensors $chunk
 expect 2 "nowhere" check nowhere.safetensors $chunk
 expect 2 "" check $problem
 expect 2 "empty" check $problem $chunk --plan ""
-expect 2 "no number" check $problem $chunk --accuracy nan
+expect 2 "not a number" check $problem $chunk --accuracy nan
 head -c 1000 $chunk > cut.safetensors
 expect 2 "cut.safetensors" check $problem cut.safetensors
 
@@ -293,7 +293,7 @@ expect 2 "record every call of the set first" invariant path pathset
 expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-chunk-gdn -o pathset/whole.result.safetensors
 expect 0 "" emulate pathset/whole.problem.safetensors --plan fla-recurrent-gdn -o pathset/recurrent.result.safetensors
 expect 0 "within the limits of its plan" invariant path pathset --no-power
-expect 2 "it was made for invariant path, not repeat" invariant repeat pathset
+expect 2 "this folder was made for invariant path, not repeat" invariant repeat pathset
 expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
