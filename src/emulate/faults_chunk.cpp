@@ -128,7 +128,7 @@ void identity_for_Ai(site<Real>& s) {
 
 fault_table overlaps() {
   return {
-      {"A-first-subdiagonal-lost", "A", "the mask of A is i > j + 1", paths::chunk,
+      {"A-first-subdiagonal-lost", "A", "the mask of A is i > j + 1, not i > j: the first subdiagonal of A is 0", paths::chunk,
        hooks(always, {after(step_kind::A,
                             [](auto& s) {
                               for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, r - 1) = 0;

@@ -355,8 +355,7 @@ class reader {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->empty()) fail("when", node, "must be sections [[when]]");
     if (array->size() > longest_list)
-      fail("there are " + std::to_string(array->size()) + " sections [[when]]; a plan has at most " +
-           std::to_string(longest_list));
+      fail("a plan has at most " + std::to_string(longest_list) + " sections [[when]], not " + std::to_string(array->size()));
     for (const toml::node& one : *array) {
       const toml::table* const table = one.as_table();
       if (table == nullptr) fail("when", one, "must be sections [[when]]");
@@ -438,8 +437,7 @@ class reader {
     if (const std::string why = plan_detail::contradiction(p); !why.empty()) fail(why);
     for (const plan_exception& e : p.when) {
       if (e.change.backward.stated && !p.backward.stated)
-        fail(
-            "[[when]] replaces keys of [backward], and the plan has no such section; add it, or remove these keys from [[when]]");
+        fail("[[when]] replaces keys of [backward], and the plan has no such section; add it, or remove the keys");
     }
     const auto has_blocks = [](gate_form f) { return f != gate_form::difference && f != gate_form::factored; };
     const bool blocks = std::any_of(p.gate.form.begin(), p.gate.form.end(), has_blocks) ||
