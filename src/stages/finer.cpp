@@ -52,7 +52,11 @@ std::vector<Rounding> with_fewer(const std::vector<Rounding>& declared, const st
   return out;
 }
 
-const std::vector<left_out<gram_rounding>> of_gram{{"operands", [](gram_rounding& r) { return keep(r.operand); }},
+const std::vector<left_out<gram_rounding>> of_gram{{"operands",
+                                                    [](gram_rounding& r) {
+                                                      const bool of_query = r.query_operand && keep(*r.query_operand);
+                                                      return keep(r.operand) || of_query;
+                                                    }},
                                                    {"q k^T", [](gram_rounding& r) { return keep(r.query_product_store); }},
                                                    {"k k^T", [](gram_rounding& r) { return keep(r.product_store); }},
                                                    {"the step times k", [](gram_rounding& r) { return r.rows && keep(*r.rows); }},

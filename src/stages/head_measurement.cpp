@@ -138,6 +138,8 @@ balls head_measurement::query_gram(const reading& at, chunk_decays& decays, cons
   for (double& m : multiplier.value) m = scaled ? scale_of_sums() : 1;
   gram_rounding of_query = how;
   of_query.product_store = how.query_product_store;
+  of_query.operand = how.query_operand.value_or(how.operand);
+  of_query.accumulate = how.query_accumulate.value_or(how.accumulate);
   return decayed_gram(at.q, at.row_of, at.k, decays, p_.gate_per_channel(), multiplier, 1, false, of_query, errors_);
 }
 

@@ -65,21 +65,39 @@ std::vector<Rounding> listed(const std::vector<option<Rounding>>& all, const std
   return out;
 }
 
-option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, const std::string& step_text) {
+/// Whether the plan says other things of q k^T than of k k^T. Where gates have channels [A] operand is that of both.
+bool queries_apart(const std::vector<plan_variant>& all, bool channels) {
+  return std::any_of(all.begin(), all.end(), [&](const plan_variant& v) {
+    return std::none_of(all.begin(), all.end(), [&](const plan_variant& other) {
+      return other.A.accumulate == v.o.accumulate && (channels || other.A.operand == v.o.operand);
+    });
+  });
+}
+
+option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, const std::string& step_text, bool apart) {
   gram_rounding g{
       "", gram_form::difference, v.A.operand, v.gate_block, v.gate_shift * std::numbers::log2e, unit_roundoff(v.A.accumulate)};
+  std::string more(detail::name_in(gate_form_names, v.form));
+  if (v.gate_shift != 0) more += " shifted by " + detail::general(v.gate_shift, 3);
   if (v.A.store.precision < v.A.accumulate.precision) g.store = v.A.store;
   if (channels && v.form == gate_form::reference_block) g.form = gram_form::reference_blocks;
   if (channels && v.form == gate_form::middle_block) g.form = gram_form::middle_blocks;
   if (channels && v.form == gate_form::first_block) g.form = gram_form::first_blocks;
   // A decay that each factor carries on its own is rounded with it; the checker knows that form only where gates have channels.
   const bool on_factors = v.form == gate_form::factored || (!channels && v.form != gate_form::difference);
-  if (on_factors && (v.form == gate_form::factored || v.A.operand.to.precision < v.A.accumulate.precision))
-    g.accumulate = no_bound;
+  const auto of_sums = [&](const narrowing& operand, const format& accumulate) {
+    const bool narrowed = v.form == gate_form::factored || operand.to.precision < accumulate.precision;
+    return on_factors && narrowed ? no_bound : unit_roundoff(accumulate);
+  };
+  g.accumulate = of_sums(v.A.operand, v.A.accumulate);
+  if (apart) {
+    if (!channels) g.query_operand = v.o.operand;
+    g.query_accumulate = of_sums(channels ? v.A.operand : v.o.operand, v.o.accumulate);
+    more += ", q k^T " + text_of(g.query_operand.value_or(g.operand));
+  }
   g.step = v.beta;
   g.rows = wider(v.beta, x);  // where the step multiplies rows: with_stores_of_products
-  const std::string shift = v.gate_shift != 0 ? " shifted by " + detail::general(v.gate_shift, 3) : "";
-  return {v.A.operand, std::string(detail::name_in(gate_form_names, v.form)) + shift + step_text, g};
+  return {v.A.operand, more + step_text, g};
 }
 
 option<inverse_rounding> inverse_of(const plan_variant& v, std::size_t chunk) {
@@ -300,11 +318,12 @@ stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path,
   std::vector<option<output_rounding>> output;
   const bool steps_differ =
       std::any_of(all.begin(), all.end(), [&](const plan_variant& v) { return v.beta != all.front().beta; });
+  const bool apart = queries_apart(all, channels);
   for (const plan_variant& v : all) {
     r.gates = std::max(r.gates, unit_roundoff(v.cumsum));
     r.elementwise = std::max(r.elementwise, of_the_rest(v));
     gram.push_back(gram_of(v, channels, p.qk_l2norm ? v.l2norm_store.value_or(v.l2norm_compute) : x,
-                           steps_differ ? ", step " + std::string(name_of(v.beta)) : ""));
+                           steps_differ ? ", step " + std::string(name_of(v.beta)) : "", apart));
     inverse.push_back(inverse_of(v, chunk));
     u.push_back(scaled_of(v.u, v.beta, x));
     w.push_back(scaled_of(v.w, v.beta, x));

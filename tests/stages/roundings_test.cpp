@@ -7,6 +7,7 @@
 
 #include <limits>
 
+#include "deltaproof/emulate/emulate.hpp"
 #include "stages/stages_pipeline.hpp"
 
 namespace deltaproof {
@@ -29,6 +30,13 @@ std::vector<std::string> names_of(const std::vector<Rounding>& list) {
   std::vector<std::string> names;
   for (const Rounding& one : list) names.push_back(one.name);
   return names;
+}
+
+result emulated(plan declared, const problem& p, std::size_t chunk) {
+  declared.chunk.clear();
+  emulation_options options;
+  options.stages = true;
+  return emulate(p, variants(declared, p, path_kind::chunk, chunk).front(), options, 1);
 }
 
 stage_roundings of(const char* name, const pipeline_case& c) {
@@ -103,6 +111,46 @@ TEST(roundings, of_factored_gates_leave_a_unjudged) {
   }
   EXPECT_GT(report.find("Ai")->judged, 0U);
   EXPECT_EQ(report.outcome(), stage_outcome::inconclusive);
+}
+
+// [o] says how q k^T is formed, [A] how k k^T is. Rows that a format of either cuts show which of the two was taken.
+TEST(roundings, of_the_read_out_are_its_own_where_A_has_other_operands) {
+  pipeline_case c = simple(op_kind::gated_delta_rule, fp16, 16);
+  c.l2norm = true;
+  const problem p = pipeline(c).given();
+  const format_choice wide{format_choice::kind::fixed, fp32}, narrow{format_choice::kind::fixed, bf16};
+  const auto with = [&](const format_choice& of_A, const format_choice& of_o) {
+    plan said = plan_named("fla-chunk-gdn");
+    said.A.operand = {of_A};
+    said.o.operand = {of_o};
+    return said;
+  };
+  const plan narrow_A = with(narrow, wide), narrow_o = with(wide, narrow);
+  const auto off = [&](const plan& of_kernel, const plan& declared) {
+    const result r = emulated(of_kernel, p, c.chunk);
+    return measure_stages(p, r, roundings_of(declared, p, path_kind::chunk, c.chunk)).find("o")->bad;
+  };
+  EXPECT_EQ(off(narrow_A, narrow_A), 0U);
+  EXPECT_EQ(off(narrow_o, narrow_o), 0U);
+  EXPECT_GT(off(narrow_o, narrow_A), 0U);
+  EXPECT_GT(off(narrow_A, narrow_o), 0U);
+  // A list that both share leaves each of them open, as before.
+  plan both = narrow_A;
+  both.A.operand = both.o.operand = {wide, narrow};
+  for (const plan* one : {&narrow_A, &narrow_o}) EXPECT_EQ(off(*one, both), 0U);
+}
+
+// Sums of q k^T that nothing bounds leave o unjudged, whatever those of A are.
+TEST(roundings, of_the_read_out_have_no_bound_where_q_carries_a_decay_that_is_narrowed_with_it) {
+  plan said = plan_named("fla-chunk-gdn");
+  said.gate.form = {gate_form::reference_block};
+  said.gate.block = 16;
+  said.A.operand = {{format_choice::kind::fixed, fp32}};
+  pipeline kernel(simple(op_kind::gated_delta_rule, bf16, 64));
+  const stage_report report =
+      measure_stages(kernel.given(), kernel.run(), roundings_of(said, kernel.given(), path_kind::chunk, 64));
+  EXPECT_GT(report.find("A")->judged, 0U);
+  EXPECT_EQ(report.find("o")->judged, 0U);
 }
 
 /// Ai from the stored A by substitution on blocks of 16 whose rows are rounded to bf16 one by one, then fp32 merges.

@@ -49,6 +49,8 @@ struct gram_rounding {
   std::optional<format> rows = {};  ///< the step multiplies k and the row is rounded to this; nothing: it multiplies the product
   std::optional<format> product_store = {};        ///< k k^T is rounded to this before its decay and the step
   std::optional<format> query_product_store = {};  ///< q k^T is, before its decay
+  std::optional<narrowing> query_operand = {};     ///< of q and k in q k^T; nothing: `operand`
+  std::optional<double> query_accumulate = {};     ///< of its sums; nothing: `accumulate`
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
