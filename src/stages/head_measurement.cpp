@@ -122,7 +122,9 @@ void head_measurement::judge_cumsum(const chunk_decays& decays, const balls& got
 
 balls head_measurement::rounded_step(const std::optional<format>& to) const { return to ? narrow(step_, {*to, false}) : step_; }
 
-balls head_measurement::key_gram(chunk_decays& decays, const gram_rounding& how) const {
+balls head_measurement::key_gram(chunk_decays& of_gates, const gram_rounding& how) const {
+  chunk_decays none(balls(rows_, 0), nullptr, errors_);
+  chunk_decays& decays = how.gated ? of_gates : none;
   std::vector<std::size_t> all(rows_);
   for (std::size_t i = 0; i < rows_; ++i) all[i] = i;
   const bool channels = p_.gate_per_channel();

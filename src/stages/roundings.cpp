@@ -95,6 +95,10 @@ option<gram_rounding> gram_of(const plan_variant& v, bool channels, format x, co
     g.query_accumulate = of_sums(channels ? v.A.operand : v.o.operand, v.o.accumulate);
     more += ", q k^T " + text_of(g.query_operand.value_or(g.operand));
   }
+  if (v.v_new.form == change_form::residual) {
+    g.gated = false;
+    more += ", no decay in A";
+  }
   g.step = v.beta;
   g.rows = wider(v.beta, x);  // where the step multiplies rows: with_stores_of_products
   return {v.A.operand, more + step_text, g};

@@ -153,6 +153,28 @@ TEST(roundings, of_the_read_out_have_no_bound_where_q_carries_a_decay_that_is_na
   EXPECT_EQ(report.find("o")->judged, 0U);
 }
 
+// Where v_new is made of a residual the decays come after the inverse. The kernel's own A is made here, with none.
+TEST(roundings, of_a_kernel_without_u_and_w_have_no_decay_in_A_and_its_inverse) {
+  const problem p = pipeline(simple(op_kind::gated_delta_rule, bf16, 16)).given();
+  problem without = p;
+  without.op = op_kind::delta_rule;
+  without.g.reset();
+  const result of_keys = emulated(plan_named("fla-chunk-delta"), without, 16);
+  result r = emulated(plan_named("flashqla"), p, 16);
+  const auto off = [&](const char* stage) {
+    plan of_any_chunk = plan_named("flashqla");
+    of_any_chunk.chunk.clear();
+    return measure_stages(p, r, roundings_of(of_any_chunk, p, path_kind::chunk, 16)).find(stage)->bad;
+  };
+  r.stages.insert({"Ai", of_keys.stages.at("Ai")});
+  EXPECT_EQ(off("Ai"), 0U);
+  r.stages.insert({"A", of_keys.stages.at("A")});
+  EXPECT_EQ(off("A") + off("Ai"), 0U);
+  // With its decays A is another one.
+  r.stages.at("A") = emulated(plan_named("fla-chunk-gdn"), p, 16).stages.at("A");
+  EXPECT_GT(off("A"), 0U);
+}
+
 /// Ai from the stored A by substitution on blocks of 16 whose rows are rounded to bf16 one by one, then fp32 merges.
 void round_between_steps(result& r, std::size_t chunk) {
   const tensor& a = r.stages.at("A");

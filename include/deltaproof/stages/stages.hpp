@@ -51,6 +51,7 @@ struct gram_rounding {
   std::optional<format> query_product_store = {};  ///< q k^T is, before its decay
   std::optional<narrowing> query_operand = {};     ///< of q and k in q k^T; nothing: `operand`
   std::optional<double> query_accumulate = {};     ///< of its sums; nothing: `accumulate`
+  bool gated = true;                               ///< false: A has no decay, and so none its inverse; q k^T has
 };
 
 /// Ai: forward substitution in `substitute` on diagonal blocks of `block` rows, then merges -Ai_ii (sum A_im Ai_mj) whose
