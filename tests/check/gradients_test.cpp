@@ -104,7 +104,7 @@ TEST(gradients, of_other_shapes_or_of_nothing_are_named) {
   r = true_result(p);
   r.gradients.emplace("dg", r.gradients.at("dbeta"));
   EXPECT_THAT(testing::thrown([&] { (void)read(p, r); }),
-              ::testing::HasSubstr("dg is the gradient of g, which the problem has not got"));
+              ::testing::HasSubstr("dg is the gradient of g, which the problem does not have"));
 }
 
 TEST(gradients, cotangents_are_read_written_and_validated) {

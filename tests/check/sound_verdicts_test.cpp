@@ -99,7 +99,7 @@ TEST(sound_options, every_door_refuses_what_is_no_option) {
   all.push_back(
       {"bound", [](check_options& o) { o.judge.bounds.push_back({"o", {metric::max_abs, bound(inf, because("a test"))}}); }});
   all.push_back(
-      {"bound", [](check_options& o) { o.judge.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
+      {"error limit", [](check_options& o) { o.judge.bounds.push_back({"w", {metric::max_abs, bound(1, because("a test"))}}); }});
   for (const spoilt& one : all) {
     check_options options = by(declared);
     one.spoil(options);
