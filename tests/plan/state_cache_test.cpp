@@ -34,7 +34,7 @@ TEST(state_caches, say_format_scale_rounding_residual_and_period) {
   EXPECT_FALSE(v.state.between_tokens);
   EXPECT_EQ(*v.state.cache, (state_cache{scaled("int8", "row", scale_format::fp16), block_rounding::error_feedback,
                                          element_named("bf16"), 0, 16}));
-  EXPECT_EQ(text_of(*v.state.cache), "int8, scale row in fp16, error-feedback with a residual in bf16, every 16");
+  EXPECT_EQ(text_of(*v.state.cache), "int8, scale row in fp16, rounding error-feedback with a residual in bf16, stored every 16");
 }
 
 TEST(state_caches, stand_in_lists_beside_plain_formats) {
@@ -44,7 +44,7 @@ TEST(state_caches, stand_in_lists_beside_plain_formats) {
   EXPECT_FALSE(all.front().state.cache);
   const auto cached = std::find_if(all.begin(), all.end(), [](const plan_variant& v) { return v.state.cache.has_value(); });
   ASSERT_NE(cached, all.end());
-  EXPECT_EQ(cached->name, "mine ([state] between_tokens nvfp4, stochastic with seed 5)");
+  EXPECT_EQ(cached->name, "mine ([state] between_tokens nvfp4, rounding stochastic with seed 5)");
   EXPECT_EQ(cached->state.cache->seed, 5U);
   EXPECT_EQ(cached->state.cache->every, 1U);
 }
