@@ -4,7 +4,6 @@
 // Claims about many steps at once: the parallel form of linear attention, WY, UT and the chunkwise form.
 
 #include <algorithm>
-#include <array>
 
 #include "claims/checks/parts.hpp"
 #include "deltaproof/rule/baselines.hpp"
@@ -19,6 +18,14 @@ constexpr std::size_t tokens = 6;
 constexpr std::size_t channels = 3;
 constexpr std::size_t width = 2;
 
+fraction_matrix lower_part(const fraction_matrix& m) { return m.triangularView<Eigen::Lower>(); }
+/// The library keeps a token in a row: its matrices are the transposes of states.
+fraction_matrix rows_of(const matrix<rational>& m) { return state_of(m).transpose(); }
+std::vector<rational> by_rows(const fraction_matrix& m) {
+  const fraction_matrix columns = m.transpose();
+  return {columns.data(), columns.data() + columns.size()};
+}
+
 /// A chunk of six tokens with a state before it, everything the notes derive of it by their own formulas.
 struct chunk {
   fraction_matrix q = sample_matrix(tokens, channels, 80);
@@ -27,33 +34,26 @@ struct chunk {
   fraction_matrix start = sample_matrix(width, channels, 83);
   fraction_vector beta = sample_vector(tokens, 84);
 
-  fraction_matrix scaled_rows(const fraction_matrix& m) const {
-    fraction_matrix out = m;
-    for (std::size_t i = 0; i < tokens; ++i) {
-      for (rational& entry : out.row(i)) entry *= beta[i];
-    }
-    return out;
-  }
-  fraction_matrix lower() const { return scaled_rows(lower_part(product(k, transpose(k)), true)); }
+  fraction_matrix lower() const { return beta.asDiagonal() * strictly_lower(k * k.transpose()); }
   fraction_matrix solve(const fraction_matrix& right) const {
-    return product(inverse(combined(identity<rational>(tokens), 1, lower())), scaled_rows(right));
+    return (eye(tokens) + lower()).inverse() * beta.asDiagonal() * right;
   }
   fraction_matrix w() const { return solve(k); }
   fraction_matrix u() const { return solve(v); }
 
-  /// States and outputs by the recurrence.
+  /// States by the recurrence.
   std::vector<fraction_matrix> states() const {
     std::vector<fraction_matrix> all{start};
-    for (std::size_t t = 0; t < tokens; ++t) all.push_back(delta_step(all.back(), row_of(k, t), row_of(v, t), beta[t]));
+    for (Eigen::Index t = 0; t < k.rows(); ++t) all.push_back(delta_step(all.back(), k.row(t), v.row(t), beta[t]));
     return all;
   }
   sequence<rational> as_sequence() const {
     auto s = sequence<rational>::zeros(tokens, 1, channels, width);
-    s.q.assign(q.entries().begin(), q.entries().end());
-    s.k.assign(k.entries().begin(), k.entries().end());
-    s.v.assign(v.entries().begin(), v.entries().end());
-    s.step = beta;
-    s.initial_state = transpose(start);
+    s.q = by_rows(q);
+    s.k = by_rows(k);
+    s.v = by_rows(v);
+    s.step = by_rows(beta);
+    s.initial_state = library_state(start);
     return s;
   }
 };
@@ -62,59 +62,57 @@ claim_values parallel_form() {
   const chunk c;
   hebbian<rational> machine(channels, width);
   gated_hebbian<rational> gated(channels, width);
-  fraction_matrix outputs(tokens, width);
-  fraction_matrix gated_outputs(tokens, width);
-  const fraction_vector decay{fraction(1, 2)};
+  matrix<rational> outputs(tokens, width), gated_outputs(tokens, width);
+  const std::vector<rational> decay{fraction(1, 2)};
   for (std::size_t t = 0; t < tokens; ++t) {
-    machine.step(row_of(c.k, t), row_of(c.v, t));
-    machine.read(row_of(c.q, t), outputs.row(t));
-    gated.step(decay, row_of(c.k, t), row_of(c.v, t));
-    gated.read(row_of(c.q, t), gated_outputs.row(t));
+    const auto row = [t](const fraction_matrix& m) -> fraction_vector { return m.row(static_cast<Eigen::Index>(t)); };
+    machine.step(span_of(row(c.k)), span_of(row(c.v)));
+    machine.read(span_of(row(c.q)), outputs.row(t));
+    gated.step(decay, span_of(row(c.k)), span_of(row(c.v)));
+    gated.read(span_of(row(c.q)), gated_outputs.row(t));
   }
-  const fraction_matrix printed = product(lower_part(product(c.q, transpose(c.k)), false), c.v);
-  return {{"equal", printed == outputs}, {"gated_equal", printed == gated_outputs}};
+  const fraction_matrix printed = lower_part(c.q * c.k.transpose()) * c.v;
+  return {{"equal", printed == rows_of(outputs)}, {"gated_equal", printed == rows_of(gated_outputs)}};
 }
 
 /// P^r and H^r by their definitions, and S^r = S P^r + H^r at every r.
 claim_values chunk_state() {
   const chunk c;
   const auto states = c.states();
-  fraction_matrix p = identity<rational>(channels);
+  const fraction_matrix w = c.w();
+  const fraction_matrix u = c.u();
+  fraction_matrix p = eye(channels);
   bool equal = true;
   bool w_form = true;
   bool u_form = true;
   bool state_form = true;
   bool output_form = true;
-  const fraction_matrix w = c.w();
-  const fraction_matrix u = c.u();
-  for (std::size_t r = 1; r <= tokens; ++r) {
-    p = product(p, transition(row_of(c.k, r - 1), c.beta[r - 1]));
-    fraction_matrix h(width, channels);
-    for (std::size_t i = 0; i < r; ++i) {
-      fraction_matrix term = outer(scaled(c.beta[i], row_of(c.v, i)), row_of(c.k, i));
-      for (std::size_t j = i + 1; j < r; ++j) term = product(term, transition(row_of(c.k, j), c.beta[j]));
-      h = combined(h, 1, term);
+  for (Eigen::Index r = 0; r < c.k.rows(); ++r) {
+    p = p * transition(c.k.row(r), c.beta[r]);
+    fraction_matrix h = zeros(width, channels);
+    for (Eigen::Index i = 0; i <= r; ++i) {
+      fraction_matrix term = c.beta[i] * c.v.row(i).transpose() * c.k.row(i);
+      for (Eigen::Index j = i + 1; j <= r; ++j) term = term * transition(c.k.row(j), c.beta[j]);
+      h += term;
     }
-    fraction_matrix low_rank = identity<rational>(channels);
-    fraction_matrix written(width, channels);
+    fraction_matrix low_rank = eye(channels);
+    fraction_matrix written = zeros(width, channels);
     fraction_matrix state = c.start;
-    const fraction_vector q = row_of(c.q, r - 1);
-    fraction_vector output = product(c.start, q);
-    for (std::size_t i = 0; i < r; ++i) {
-      const fraction_vector key = row_of(c.k, i);
-      low_rank = combined(low_rank, -1, outer(row_of(w, i), key));
-      written = combined(written, 1, outer(row_of(u, i), key));
-      fraction_vector change = row_of(u, i);
-      const fraction_vector predicted = product(c.start, row_of(w, i));
-      for (std::size_t a = 0; a < width; ++a) change[a] -= predicted[a];
-      state = combined(state, 1, outer(change, key));
-      for (std::size_t a = 0; a < width; ++a) output[a] += change[a] * inner(key, q);
+    const fraction_vector q = c.q.row(r);
+    fraction_vector output = c.start * q;
+    for (Eigen::Index i = 0; i <= r; ++i) {
+      const fraction_vector change = u.row(i).transpose() - c.start * w.row(i).transpose();
+      low_rank -= w.row(i).transpose() * c.k.row(i);
+      written += u.row(i).transpose() * c.k.row(i);
+      state += change * c.k.row(i);
+      output += change * c.k.row(i).dot(q);
     }
-    equal = equal && states[r] == combined(product(c.start, p), 1, h);
+    const fraction_matrix& after = states[static_cast<std::size_t>(r) + 1];
+    equal = equal && after == c.start * p + h;
     w_form = w_form && low_rank == p;
     u_form = u_form && written == h;
-    state_form = state_form && state == states[r];
-    output_form = output_form && output == product(states[r], q);
+    state_form = state_form && state == after;
+    output_form = output_form && output == after * q;
   }
   return {{"equal", equal},
           {"w_form_equal", w_form},
@@ -126,14 +124,9 @@ claim_values chunk_state() {
 /// From a state of zeros: S_t = sum u_i k_i^T, without it the start is missing.
 claim_values sum_of_writes() {
   chunk c;
-  const auto holds = [&](const chunk& of) {
-    fraction_matrix sum(width, channels);
-    const fraction_matrix u = of.u();
-    for (std::size_t i = 0; i < tokens; ++i) sum = combined(sum, 1, outer(row_of(u, i), row_of(of.k, i)));
-    return sum == of.states().back();
-  };
+  const auto holds = [](const chunk& of) { return of.u().transpose() * of.k == of.states().back(); };
   const bool from_elsewhere = holds(c);
-  c.start = fraction_matrix(width, channels);
+  c.start.setZero();
   return {{"from_zero_equal", holds(c)}, {"from_elsewhere_equal", from_elsewhere}};
 }
 
@@ -141,101 +134,91 @@ claim_values sum_of_writes() {
 claim_values recursions() {
   const chunk c;
   const auto by_recursion = [&](const fraction_matrix& right) {
-    fraction_matrix x(tokens, right.cols());
-    for (std::size_t r = 0; r < tokens; ++r) {
-      fraction_vector row = row_of(right, r);
-      for (std::size_t i = 0; i < r; ++i) {
-        for (std::size_t a = 0; a < row.size(); ++a) row[a] -= x(i, a) * inner(row_of(c.k, i), row_of(c.k, r));
-      }
-      for (std::size_t a = 0; a < row.size(); ++a) x(r, a) = c.beta[r] * row[a];
+    fraction_matrix x = right;
+    for (Eigen::Index r = 0; r < x.rows(); ++r) {
+      for (Eigen::Index i = 0; i < r; ++i) x.row(r) -= c.k.row(i).dot(c.k.row(r)) * x.row(i);
+      x.row(r) *= c.beta[r];
     }
     return x;
   };
   const wy_form<rational> form = wy_recursion(c.as_sequence(), 0, tokens);
   return {{"w_equal", by_recursion(c.k) == c.w()},
           {"u_equal", by_recursion(c.v) == c.u()},
-          {"library_equal", form.w == c.w() && form.u == c.u()}};
+          {"library_equal", rows_of(form.w) == c.w() && rows_of(form.u) == c.u()}};
 }
 
 claim_values matrix_form() {
   const chunk c;
   const auto states = c.states();
-  const fraction_matrix w = c.w();
-  const fraction_matrix u = c.u();
-  const fraction_matrix state = combined(c.start, 1, product(combined(transpose(u), -1, product(c.start, transpose(w))), c.k));
-  const fraction_matrix outputs =
-      combined(product(c.q, transpose(c.start)), 1,
-               product(lower_part(product(c.q, transpose(c.k)), false), combined(u, -1, product(w, transpose(c.start)))));
+  const fraction_matrix change = c.u() - c.w() * c.start.transpose();
+  const fraction_matrix outputs = c.q * c.start.transpose() + lower_part(c.q * c.k.transpose()) * change;
   fraction_matrix expected(tokens, width);
   for (std::size_t t = 0; t < tokens; ++t) {
-    const fraction_vector o = product(states[t + 1], row_of(c.q, t));
-    std::copy(o.begin(), o.end(), expected.row(t).begin());
+    const auto row = static_cast<Eigen::Index>(t);
+    expected.row(row) = c.q.row(row) * states[t + 1].transpose();
   }
   using plain = arithmetic<rational, rational, rational, sequential>;
-  const auto stages = chunkwise<plain>(c.as_sequence(), tokens, inverse_method{});
-  const auto halves = chunkwise<plain>(c.as_sequence(), tokens / 2, inverse_method{});
-  const fraction_matrix strict = lower_part(fraction_matrix(4, 4, rational(1)), true);
-  return {{"state_equal", state == states.back()},
+  const auto in_chunks_of = [&](std::size_t rows) {
+    const auto stages = chunkwise<plain>(c.as_sequence(), rows, inverse_method{});
+    return rows_of(stages.o) == expected && state_of(stages.final_state) == states.back();
+  };
+  const fraction_matrix ones = fraction_matrix::Ones(4, 4);
+  return {{"state_equal", c.start + change.transpose() * c.k == states.back()},
           {"outputs_equal", outputs == expected},
-          {"library_equal", stages.o == expected && transpose(stages.final_state) == states.back()},
-          {"two_chunks_equal", halves.o == expected && transpose(halves.final_state) == states.back()},
-          {"mask_equal", combined(lower_part(fraction_matrix(4, 4, rational(1)), false), -1, identity<rational>(4)) == strict}};
+          {"library_equal", in_chunks_of(tokens)},
+          {"two_chunks_equal", in_chunks_of(tokens / 2)},
+          {"mask_equal", lower_part(ones) - eye(4) == strictly_lower(ones)}};
 }
 
 /// T = (I + L)⁻¹ Diag(β): W = T K, U = T V and its diagonal.
 claim_values ut_transform() {
   const chunk c;
-  fraction_matrix t = c.solve(identity<rational>(tokens));
-  bool diagonal = true;
-  for (std::size_t i = 0; i < tokens; ++i) diagonal = diagonal && t(i, i) == c.beta[i];
-  return {{"w_equal", product(t, c.k) == c.w()}, {"u_equal", product(t, c.v) == c.u()}, {"diagonal_is_beta", diagonal}};
+  const fraction_matrix t = c.solve(eye(tokens));
+  return {{"w_equal", t * c.k == c.w()}, {"u_equal", t * c.v == c.u()}, {"diagonal_is_beta", t.diagonal() == c.beta}};
 }
 
 /// W of a chunk, and of the same keys with one β changed.
 claim_values w_from_the_inputs() {
   chunk c;
   const fraction_matrix w = c.w();
-  const bool from_t = product(c.solve(identity<rational>(tokens)), c.k) == w;
+  const bool from_t = c.solve(eye(tokens)) * c.k == w;
   c.beta[0] += 1;
   return {{"equal", from_t}, {"other_beta_equal", c.w() == w}};
 }
 
-/// (I + L)⁻¹ of six keys, all with one β.
-fraction_matrix inverse_of(const std::vector<fraction_vector>& keys, const rational& beta) {
-  fraction_matrix a = identity<rational>(tokens);
-  for (std::size_t i = 0; i < tokens; ++i) {
-    for (std::size_t j = 0; j < i; ++j) a(i, j) = beta * inner(keys[i % keys.size()], keys[j % keys.size()]);
-  }
-  return inverse(a);
-}
-
 claim_values entries_of_the_inverse() {
-  const fraction_vector first{fraction(2, 7), fraction(3, 7), fraction(6, 7)};
-  const std::vector<fraction_vector> mixed{first, {fraction(3, 5), fraction(4, 5), 0}, {0, fraction(5, 13), fraction(12, 13)}};
-  rational largest = 0;
-  for (const auto& keys : {mixed, std::vector<fraction_vector>{first}}) {
-    for (const rational& beta : {fraction(1, 2), rational(1), rational(2)}) {
-      const fraction_matrix x = inverse_of(keys, beta);
-      for (const rational& entry : x.entries()) largest = std::max<rational>(largest, abs(entry));
+  const fraction_vector first{{fraction(2, 7), fraction(3, 7), fraction(6, 7)}};
+  const fraction_vector second{{fraction(3, 5), fraction(4, 5), 0}};
+  const fraction_vector third{{0, fraction(5, 13), fraction(12, 13)}};
+  /// (I + L)⁻¹ of these keys in turn, all with one β.
+  const auto inverse_of = [](const std::vector<fraction_vector>& keys, const rational& beta) -> fraction_matrix {
+    fraction_matrix a = eye(tokens);
+    for (std::size_t i = 0; i < tokens; ++i) {
+      for (std::size_t j = 0; j < i; ++j)
+        a(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = beta * keys[i % keys.size()].dot(keys[j % keys.size()]);
     }
+    return a.inverse();
+  };
+  rational largest = 0;
+  for (const auto& keys : {std::vector{first, second, third}, std::vector{first}}) {
+    for (const rational& beta : {fraction(1, 2), rational(1), rational(2)})
+      largest = std::max<rational>(largest, inverse_of(keys, beta).cwiseAbs().maxCoeff());
   }
   return {{"largest_with_unit_keys", approximate(largest)},
-          {"last_entry_of_long_keys", approximate(abs(inverse_of({scaled(2, first)}, 1)(tokens - 1, 0)))}};
+          {"last_entry_of_long_keys", approximate(abs(inverse_of({2 * first}, 1)(tokens - 1, 0)))}};
 }
 
 }  // namespace
 
 std::span<const claim_check> chunk_checks() {
-  static constexpr std::array all{
-      claim_check{"parallel_form", claim_method::exact_check, parallel_form},
-      claim_check{"chunk_state", claim_method::exact_check, chunk_state},
-      claim_check{"sum_of_writes", claim_method::exact_check, sum_of_writes},
-      claim_check{"recursions", claim_method::exact_check, recursions},
-      claim_check{"matrix_form", claim_method::exact_check, matrix_form},
-      claim_check{"ut_transform", claim_method::exact_check, ut_transform},
-      claim_check{"entries_of_the_inverse", claim_method::exact_check, entries_of_the_inverse},
-      claim_check{"w_from_the_inputs", claim_method::exact_check, w_from_the_inputs},
-  };
+  static constexpr auto all = std::to_array<claim_check>({{"parallel_form", exactly, parallel_form},
+                                                          {"chunk_state", exactly, chunk_state},
+                                                          {"sum_of_writes", exactly, sum_of_writes},
+                                                          {"recursions", exactly, recursions},
+                                                          {"matrix_form", exactly, matrix_form},
+                                                          {"ut_transform", exactly, ut_transform},
+                                                          {"entries_of_the_inverse", exactly, entries_of_the_inverse},
+                                                          {"w_from_the_inputs", exactly, w_from_the_inputs}});
   return all;
 }
 

@@ -279,15 +279,14 @@ claim_values information_by_cells() {
 
 std::span<const claim_check> recall_run_checks() {
   constexpr auto runs = claim_method::measurement;
-  static constexpr std::array all{
-      claim_check{"runs_of_identity", runs, runs_of_identity, draws * tokens, seed},
-      claim_check{"runs_of_quadratic", runs, runs_of_quadratic, draws * tokens, seed},
-      claim_check{"runs_of_quadratic_normalised", runs, runs_of_quadratic_normalised, draws * tokens, seed},
-      claim_check{"runs_of_exponential", runs, runs_of_exponential, draws * tokens, seed},
-      claim_check{"lengths_of_powers", runs, lengths_of_powers, draws_of_lengths * tokens, seed},
-      claim_check{"information_shared", runs, information_shared, draws_of_information * tokens * dim, seed},
-      claim_check{"information_by_cells", runs, information_by_cells, tokens * dim, seed},
-  };
+  static constexpr auto all =
+      std::to_array<claim_check>({{"runs_of_identity", runs, runs_of_identity, draws * tokens, seed},
+                                  {"runs_of_quadratic", runs, runs_of_quadratic, draws * tokens, seed},
+                                  {"runs_of_quadratic_normalised", runs, runs_of_quadratic_normalised, draws * tokens, seed},
+                                  {"runs_of_exponential", runs, runs_of_exponential, draws * tokens, seed},
+                                  {"lengths_of_powers", runs, lengths_of_powers, draws_of_lengths * tokens, seed},
+                                  {"information_shared", runs, information_shared, draws_of_information * tokens * dim, seed},
+                                  {"information_by_cells", runs, information_by_cells, tokens * dim, seed}});
   return all;
 }
 
