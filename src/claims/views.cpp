@@ -135,7 +135,8 @@ std::string overview() {
       "\n`deltaproof explain ID` evaluates a row's evidence and prints its values. Theorems stand in [the index of the "
       "proofs](../proofs/README.md), findings in the page of their study, rows in [src/claims](../src/claims). Numbers behind a "
       "document count its "
-      "sentences, as src/claims/sentences.cpp cuts them.\n\n## Every claim\n\n| claim | verdict | restated |\n| --- | --- | --- "
+      "sentences, as src/claims/sentences.py numbers them.\n\n## Every claim\n\n| claim | verdict | restated |\n| --- | --- | "
+      "--- "
       "|\n";
   for (const claim& c : claims())
     page += "| [" + c.id + "](" + page_named(c.subject) + "#" + c.id + ") | " + std::string(name_of(c.verdict)) + " | " +

@@ -22,7 +22,7 @@
 
 namespace deltaproof {
 
-/// Sentences first ... last of a document, counted from 1 by claim_detail::sentences (src/claims/sentences.hpp).
+/// Sentences first ... last of a document, as src/claims/sentences.py numbers them from 1.
 struct sentence_range {
   std::string document;
   std::size_t first;
