@@ -16,6 +16,9 @@ foreach(name IN LISTS study_names)
   string(APPEND study_entries "  {&${name}_study, R\"page(${text})page\"},\n")
   math(EXPR study_count "${study_count} + 1")
 endforeach()
+set(problem_page ${PROJECT_SOURCE_DIR}/src/study/problem_report/page.md)
+file(READ ${problem_page} problem_text)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${problem_page})
 set(study_table ${PROJECT_BINARY_DIR}/generated/study_table.cpp)
 file(CONFIGURE OUTPUT ${study_table} @ONLY CONTENT [[
 #include <array>
@@ -27,6 +30,7 @@ constexpr std::array<detail::study_entry, @study_count@> found{{
 @study_entries@}};
 }  // namespace
 std::span<const detail::study_entry> detail::study_table() { return found; }
+std::string_view detail::problem_report_page() { return R"page(@problem_text@)page"; }
 }  // namespace deltaproof
 ]])
 target_sources(deltaproof_research PRIVATE ${study_table})

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "deltaproof/study/problem_report.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "study/problem_report/parts.hpp"
+#include "study/render.hpp"
+#include "study/table.hpp"
 
 namespace deltaproof {
 namespace {
@@ -17,18 +22,27 @@ std::size_t chunk_of(std::span<const named_result> results, std::size_t asked) {
   return 64;
 }
 
-const finding* found(const report& r, std::string_view id) {
-  for (const finding& f : r.findings) {
-    if (f.id == id) return &f;
-  }
-  return nullptr;
+/// The page without what these inputs do not have: a problem without gates, or without tokens.
+detail::page page_for(const results& r) {
+  detail::page words = detail::read_page("src/study/problem_report/page.md", detail::problem_report_page());
+  const auto lacks = [&](const detail::prose& frame) { return !r.frames.contains(frame.text); };
+  std::erase_if(words.findings, [&](const auto& f) { return !r.groups.contains(f.id); });
+  std::erase_if(words.tables, [&](const auto& t) { return lacks(t.data); });
+  std::erase_if(words.figures, [&](const auto& f) { return lacks(f.panels.front().curves.front().data); });
+  return words;
+}
+
+/// Whether a logarithmic axis shows something of a panel.
+bool is_drawable(const panel& p) {
+  const auto shown = [&](double y) { return std::isfinite(y) && (y > 0 || p.y.scale == axis_scale::linear); };
+  return std::ranges::any_of(p.curves, [&](const series& s) { return std::ranges::any_of(s.y, shown); });
 }
 
 }  // namespace
 
-report report_on(const problem& p, const problem_identity& identity, std::span<const named_result> results,
+report report_on(const problem& p, const problem_identity& identity, std::span<const named_result> judged,
                  const problem_report_options& options) {
-  subject of{p, identity, {}, chunk_of(results, options.chunk), options};
+  subject of{p, {}, chunk_of(judged, options.chunk), options};
   const std::size_t sequences = p.sequences().size();
   for (std::size_t n = 0; n < sequences; ++n) {
     for (std::size_t h = 0; h < p.value_heads(); ++h) {
@@ -36,41 +50,42 @@ report report_on(const problem& p, const problem_identity& identity, std::span<c
       of.heads.push_back({n, h, lower(p, n, h)});
     }
   }
-  report r;
+  results numbers;
+  numbers.values("sizes", {{"also", judged.empty() ? "none" : "results"},
+                           {"block", block},
+                           {"listed", listed},
+                           {"heads", of.heads.size()},
+                           {"shown", of.heads.size() > listed ? "first" : "all"},
+                           {"fp16_largest", largest(fp16)},
+                           {"tokens_in_chunk", std::max<std::size_t>(1, of.chunk / p.num_householder)}});
+  numbers.parameters = {{"batch", p.batch()},
+                        {"tokens", p.tokens()},
+                        {"sequences", sequences},
+                        {"key_heads", p.key_heads()},
+                        {"value_heads", p.value_heads()},
+                        {"key_dim", p.key_dim()},
+                        {"value_dim", p.value_dim()},
+                        {"chunk", of.chunk},
+                        {"rule", name_of(p.rule)},
+                        {"seed", options.judge.seed}};
+  std::vector<finding> findings = add_results(of, judged, numbers);
+  add_inputs(of, numbers);
+  add_chunks(of, numbers);
+  add_gates(of, numbers);
+  add_memory(of, numbers);
+  report r = detail::rendered(page_for(numbers), numbers);
   r.study = identity.name;
-  r.question = "What do these inputs demand of a kernel" + std::string(results.empty() ? "?" : ", and do these results meet it?");
   r.command = identity.command;
-  const std::vector<std::string> verdicts = add_results(of, results, r);
-  add_inputs(of, r);
-  add_chunks(of, r);
-  add_gates(of, r);
-  add_memory(of, r);
-  for (const std::string& v : verdicts) r.answer += v + " ";
-  for (const char* id : {"steps", "chunk-inverses", "gate-factors"}) {
-    if (const finding* f = found(r, id)) r.answer += f->statement + " ";
+  r.answer.clear();
+  findings.insert(findings.end(), r.findings.begin(), r.findings.end());
+  r.findings = std::move(findings);
+  for (const finding& f : r.findings) {
+    if (f.id != "forgetting") r.answer += (r.answer.empty() ? "" : " ") + f.statement;
   }
-  if (!r.answer.empty()) r.answer.pop_back();
-  r.method =
-      "Inputs are read exactly as they are in the file; then the problem's own activations and normalisation are applied. The "
-      "numbers that describe the inputs are computed in fp64 and are estimates; whether a step is expansive is decided "
-      "exactly where the inputs are exact. Errors are distances to the certified reference "
-      "(`proofs/notes/oracle-radius.md`), verdicts those of `deltaproof check` with the same options.";
-  r.not_claimed = {
-      "Anything about other inputs: this is one file. Each verdict says which planted faults it could not show.",
-      "The intermediates of an inverse are those of fp64 on these chunks: the rounding of another format is not included "
-      "(`deltaproof inverse` includes it).",
-      "The rate of forgetting is that of one random start over this many tokens, not the rate for ever more tokens.",
-  };
-  r.parameters = {{"batch", p.batch()},
-                  {"tokens", p.tokens()},
-                  {"sequences", sequences},
-                  {"key_heads", p.key_heads()},
-                  {"value_heads", p.value_heads()},
-                  {"key_dim", p.key_dim()},
-                  {"value_dim", p.value_dim()},
-                  {"chunk", of.chunk},
-                  {"rule", std::string(name_of(p.rule))},
-                  {"seed", options.judge.seed}};
+  for (figure& f : r.figures) {
+    std::erase_if(f.panels, [](const panel& one) { return !is_drawable(one); });
+  }
+  std::erase_if(r.figures, [](const figure& f) { return f.panels.empty(); });
   validate(r);
   return r;
 }

@@ -16,5 +16,7 @@ struct study_entry {
   std::string_view page;  ///< the text of its page.md
 };
 [[nodiscard]] std::span<const study_entry> study_table();
+/// The text of problem_report/page.md.
+[[nodiscard]] std::string_view problem_report_page();
 
 }  // namespace deltaproof::detail

@@ -50,49 +50,20 @@ chunk_values look_at(const matrix<double>& A, std::size_t first, std::size_t row
   return v;
 }
 
-/// `worst`: by chunk of a sequence, over heads; `all`: over these.
-void add_figure(const std::vector<chunk_values>& worst, const chunk_values& all, report& to) {
-  const double most = largest(fp16);
-  series entry{"entries of the inverse", {}, {}}, blocks{"powers on 16-row blocks", {}, {}},
-      powers{"powers on the chunk", {}, {}}, condition{"condition of I + L", {}, {}};
-  for (std::size_t c = 0; c < worst.size(); ++c) {
-    for (auto* line : {&entry, &blocks, &powers, &condition}) line->x.push_back(static_cast<double>(c));
-    entry.y.push_back(worst[c].entry);
-    blocks.y.push_back(worst[c].blocks);
-    powers.y.push_back(worst[c].powers);
-    condition.y.push_back(worst[c].condition);
-  }
-  if (worst.size() == 1) {
-    for (auto* line : {&entry, &blocks, &powers, &condition}) line->style = series_style::points;
-  }
-  panel p{"",
-          {"chunk of its sequence"},
-          {"largest magnitude over heads", axis_scale::logarithmic},
-          {entry, blocks, powers, condition}};
-  if (all.powers > most / 100) p.marks.push_back({mark_direction::horizontal, most, "fp16 ends"});
-  to.figures.push_back({"chunk-inverses",
-                        "Intermediates of inverting each chunk",
-                        "Entries of the inverse stay small; the intermediates of algorithms that form powers of L may not.",
-                        "Four curves over the chunks: largest entry of the inverse, largest intermediate of two power "
-                        "algorithms, condition number.",
-                        {p}});
+void keep(chunk_values& most, const chunk_values& v) {
+  for (auto one : {&chunk_values::condition, &chunk_values::entry, &chunk_values::blocks, &chunk_values::powers})
+    most.*one = std::max(most.*one, v.*one);
 }
 
 }  // namespace
 
-void add_chunks(const subject& of, report& to) {
+void add_chunks(const subject& of, results& to) {
   std::vector<chunk_values> worst;  // by chunk of a sequence, over heads
   std::vector<chunk_values> of_head(of.heads.size());
   std::size_t chunks = 0;
-  const auto keep = [](chunk_values& most, const chunk_values& v) {
-    most.condition = std::max(most.condition, v.condition);
-    most.entry = std::max(most.entry, v.entry);
-    most.blocks = std::max(most.blocks, v.blocks);
-    most.powers = std::max(most.powers, v.powers);
-  };
   for (std::size_t i = 0; i < of.heads.size(); ++i) {
     if (of.options.run.stopped()) {
-      to.unfinished.push_back("Inverses of chunks: interrupted.");
+      to.unfinished.push_back({"Inverses of chunks", 0, 0, "interrupted."});
       return;
     }
     of.options.run.progress("inverses", static_cast<double>(i) / static_cast<double>(of.heads.size()));
@@ -113,42 +84,29 @@ void add_chunks(const subject& of, report& to) {
   }
   if (chunks == 0) return;
   chunk_values all;
-  for (const chunk_values& v : worst) keep(all, v);
-  table t{"chunk-inverses",
-          "Inverses of the chunks of each head, the worst chunk",
-          {"sequence",
-           "head",
-           {"condition of I + L", 3},
-           {"largest entry of the inverse", 4},
-           {"largest power of L on 16-row blocks", 4},
-           {"largest power of L on the chunk", 4}},
-          {}};
-  for (std::size_t i = 0; i < of.heads.size() && i < 64; ++i) {
-    t.rows.push_back(
-        {of.heads[i].sequence, of.heads[i].head, of_head[i].condition, of_head[i].entry, of_head[i].blocks, of_head[i].powers});
+  frame by_chunk({"chunk", "condition", "entry", "blocks", "powers"});
+  for (const chunk_values& v : worst) {
+    keep(all, v);
+    by_chunk.add({by_chunk.size(), v.condition, v.entry, v.blocks, v.powers});
   }
-  if (of.heads.size() > 64) t.note = "The first 64 of " + count(of.heads.size()) + " heads.";
-  to.tables.push_back(std::move(t));
-  finding f{"chunk-inverses",
-            "",
-            evidence::measured(),
-            {},
-            "A of each chunk of " + std::to_string(of.chunk) +
-                " rows, inverted in fp64 by each algorithm, every intermediate looked at"};
+  to.table("chunks", std::move(by_chunk));
+  frame by_head({"sequence", "head", "condition", "entry", "blocks", "powers"});
+  for (std::size_t i = 0; i < of.heads.size() && i < listed; ++i) {
+    const chunk_values& v = of_head[i];
+    by_head.add({of.heads[i].sequence, of.heads[i].head, v.condition, v.entry, v.blocks, v.powers});
+  }
+  to.table("inverses", std::move(by_head));
   const double most = largest(fp16);
-  f.statement = "Inverses of " + count(chunks) + " chunks of " + std::to_string(of.chunk) + " rows have entries up to " +
-                number(all.entry, 3) +
-                "; a kernel that inverts by sums of powers of A (Neumann) would form intermediates up to " +
-                number(all.blocks, 3) + " on 16-row blocks and " + number(all.powers, 3) + " on whole chunks" +
-                (all.powers > most ? all.blocks > most ? ", both beyond fp16." : ", the latter beyond fp16." : ".");
-  f.values = {{"chunks", chunks},
-              {"condition", all.condition},
-              {"largest_entry", all.entry},
-              {"powers_on_blocks", all.blocks},
-              {"powers_on_chunks", all.powers},
-              {"chunk", of.chunk}};
-  to.findings.push_back(std::move(f));
-  add_figure(worst, all, to);
+  to.values("chunk-inverses", {{"chunks", chunks},
+                               {"condition", all.condition},
+                               {"largest_entry", all.entry},
+                               {"powers_on_blocks", all.blocks},
+                               {"powers_on_chunks", all.powers},
+                               {"chunk", of.chunk},
+                               {"near_the_end_of_fp16", all.powers > most / 100},
+                               {"beyond_fp16", all.powers <= most  ? "neither"
+                                               : all.blocks > most ? "both"
+                                                                   : "chunks"}});
 }
 
 }  // namespace deltaproof::problem_report_detail

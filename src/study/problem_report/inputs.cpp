@@ -13,18 +13,14 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A histogram of finite values in `bins` equal bins, as shares.
-series histogram(const std::vector<double>& values, std::string label, std::size_t bins = 40) {
-  double low = infinity, high = -infinity;
-  std::size_t finite = 0;
-  for (const double x : values) {
-    if (!std::isfinite(x)) continue;
-    ++finite;
-    low = std::min(low, x);
-    high = std::max(high, x);
-  }
-  series out{std::move(label), {}, {}, series_style::bars};
-  if (finite == 0) return out;
+/// A histogram of finite values in 40 equal bins, as shares.
+frame histogram(const std::vector<double>& values) {
+  constexpr std::size_t bins = 40;
+  std::vector<double> finite;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double x) { return std::isfinite(x); });
+  frame out({"value", "share"});
+  if (finite.empty()) return out;
+  auto [low, high] = std::ranges::minmax(finite);
   // One value, or values equal to a few roundings: one bar among empty ones.
   if (high - low <= 1e-9 * std::max(std::fabs(low), std::fabs(high))) {
     low -= 0.5;
@@ -32,14 +28,9 @@ series histogram(const std::vector<double>& values, std::string label, std::size
   }
   const double width = (high - low) / static_cast<double>(bins);
   std::vector<double> share(bins, 0.0);
-  for (const double x : values) {
-    if (std::isfinite(x))
-      share[std::min(bins - 1, static_cast<std::size_t>((x - low) / width))] += 1 / static_cast<double>(finite);
-  }
-  for (std::size_t b = 0; b < bins; ++b) {
-    out.x.push_back(low + (static_cast<double>(b) + 0.5) * width);
-    out.y.push_back(share[b]);
-  }
+  for (const double x : finite)
+    share[std::min(bins - 1, static_cast<std::size_t>((x - low) / width))] += 1 / static_cast<double>(finite.size());
+  for (std::size_t b = 0; b < bins; ++b) out.add({low + (static_cast<double>(b) + 0.5) * width, share[b]});
   return out;
 }
 
@@ -63,53 +54,28 @@ step_values values_of(const subject& of) {
 
 }  // namespace
 
-void add_inputs(const subject& of, report& to) {
-  table t{"preconditions",
-          "What the inputs are like",
-          {"property", "level", "says", {"least", 6}, {"largest", 6}, "rows concerned", "rows"},
-          {}};
-  bool expansive = false;
-  for (const precondition& c : inspect(of.p)) {
-    t.rows.push_back({c.name, std::string(name_of(c.level)), c.says, c.least, c.largest, c.count, c.rows});
-    expansive = expansive || (c.name == "transition_factor" && c.level != remark::fine);
-  }
-  to.tables.push_back(std::move(t));
+void add_inputs(const subject& of, results& to) {
+  frame preconditions({"property", "level", "says", "least", "largest", "concerned", "rows"});
+  for (const precondition& c : inspect(of.p))
+    preconditions.add({c.name, name_of(c.level), c.says, c.least, c.largest, c.count, c.rows});
+  to.table("preconditions", std::move(preconditions));
   const step_values v = values_of(of);
   if (v.norms.empty()) return;
-  const double most = *std::max_element(v.stretch.begin(), v.stretch.end()),
-               least = *std::min_element(v.stretch.begin(), v.stretch.end());
-  const double margin = std::min(2 - most, least);
-  const auto beyond =
-      static_cast<std::size_t>(std::count_if(v.stretch.begin(), v.stretch.end(), [](double x) { return x < 0 || x > 2; }));
-  finding f{"steps",
-            "",
-            evidence::measured(),
-            {},
-            "x = b |k|^2 of each step, b the effective step, in fp64; 1 - x is the eigenvalue along k (theorem "
-            "`rank_one_determinant`)"};
-  f.statement = beyond > 0 ? "Steps are expansive in " + count(beyond) + " of " + count(v.stretch.size()) +
-                                 " rows (x = b|k|² in [" + number(least, 6) + ", " + number(most, 6) + "], 2 is the limit)."
-                           : "Every step is non-expansive: x = b|k|² lies in [" + number(least, 6) + ", " + number(most, 6) +
-                                 "]; the nearer end of [0, 2] is " + number(margin, 6) + " away.";
-  f.values = {{"least_x", least},
-              {"largest_x", most},
-              {"margin", margin},
-              {"expansive", beyond},
-              {"rows", v.stretch.size()},
-              {"median_x", median(v.stretch)},
-              {"median_squared_norm", median(v.norms)}};
-  to.findings.push_back(std::move(f));
-  panel norms{"squared key norms", {"‖k‖²"}, {"share of rows"}, {histogram(v.norms, "rows")}};
-  panel steps{
-      "steps", {"x = b‖k‖²"}, {"share of rows"}, {histogram(v.stretch, "rows")}, {{mark_direction::vertical, 2, "limit 2"}}};
-  to.figures.push_back({"inputs",
-                        "Keys and steps",
-                        "Along its key, each step multiplies the state by 1 − x: beyond x = 2 it expands the state.",
-                        "Histograms of squared key norms and of x over all rows.",
-                        {norms, steps}});
+  const auto [least, most] = std::ranges::minmax(v.stretch);
+  const auto beyond = std::ranges::count_if(v.stretch, [](double x) { return x < 0 || x > 2; });
+  to.values("steps", {{"least_x", least},
+                      {"largest_x", most},
+                      {"margin", std::min(2 - most, least)},
+                      {"expansive", beyond},
+                      {"rows", v.stretch.size()},
+                      {"median_x", median(v.stretch)},
+                      {"median_squared_norm", median(v.norms)},
+                      {"sentence", beyond > 0 ? "expands" : "contracts"}});
+  to.table("norms", histogram(v.norms));
+  to.table("stretch", histogram(v.stretch));
 }
 
-void add_gates(const subject& of, report& to) {
+void add_gates(const subject& of, results& to) {
   if (!of.p.g) return;
   // Exponents in bits: of e^G and e^-G over a chunk, over blocks of 16 rows, and of the difference G_i - G_j <= 0.
   double whole = 0, blocks = 0, step = 0, largest_sum = 0;
@@ -121,12 +87,12 @@ void add_gates(const subject& of, report& to) {
     const auto ranges = of.p.sequences();
     const sequence_range& range = ranges[h.sequence];
     for (std::size_t c = 0; c < K; ++c) {
-      double sum = 0, block = 0;
+      double sum = 0, in_block = 0;
       for (std::size_t t = 0; t < range.tokens; ++t) {
         const std::size_t token = range.batch * of.p.tokens() + range.first_token + t;
         const double g = of.p.g->at((token * of.p.value_heads() + h.head) * K + c) / 0.69314718055994531;
         if (t % tokens_in_chunk == 0) sum = 0;
-        if (t % 16 == 0) block = 0;
+        if (t % block == 0) in_block = 0;
         ++all;
         rounds_to_one += g != 0 && g > -0x1p-9 / 0.69314718055994531 ? 1 : 0;
         if (!(g > -1e30)) {
@@ -134,49 +100,35 @@ void add_gates(const subject& of, report& to) {
           continue;
         }
         sum += g;
-        block += g;
+        in_block += g;
         step = std::max(step, -g);
         whole = std::max(whole, std::fabs(sum));
-        blocks = std::max(blocks, std::fabs(block));
+        blocks = std::max(blocks, std::fabs(in_block));
         largest_sum = std::max(largest_sum, std::fabs(sum));
       }
     }
   }
   const double limit = fp32.emax + 1, cost = largest_sum * 0.69314718055994531 * 0x1p-24;
-  table t{"gates",
-          "Exponents that factored gates form, in bits",
-          {"form", {"largest exponent", 5}, "fp32 and bf16 end at", "fp16 ends at", "overflows"},
-          {}};
-  const auto row = [&](const char* form, double bits) {
-    const bool in_fp32 = bits >= limit, in_fp16 = bits >= fp16.emax + 1;
-    t.rows.push_back({form, bits, limit, fp16.emax + 1, in_fp32 ? "fp32, bf16 and fp16" : in_fp16 ? "fp16" : "nothing"});
-  };
-  row("e^(G_i - G_j), i >= j: a difference", 0.0);
-  row("e^G_i times e^-G_j, blocks of 16 tokens", blocks);
-  row(("e^G_i times e^-G_j, whole chunks of " + std::to_string(tokens_in_chunk) + " tokens").c_str(), whole);
-  to.tables.push_back(std::move(t));
-  finding f{
-      "gate-factors", "", evidence::measured(), {}, "cumulative sums of g within chunks, in fp64; a factor e^-G is 2^exponent"};
-  f.statement = "Gates sum to " + number(whole) + " bits within a chunk (" + number(blocks) + " within 16 tokens): e^G · e^−G " +
-                (whole >= limit ? blocks >= limit ? "overflows fp32 even in blocks of 16."
-                                                  : "overflows fp32 over a chunk, not in blocks of 16."
-                                : "stays within fp32.") +
-                (cost > 0x1p-24 ? " In fp32 each e^(G_i − G_j) late in a chunk is off by up to " + number(cost, 2) + "." : "");
-  f.values = {{"chunk_bits", whole},
-              {"block_bits", blocks},
-              {"step_bits", step},
-              {"resets", resets},
-              {"bf16_decay_rounds_to_one", rounds_to_one},
-              {"gates", all},
-              {"fp32_ratio_error", cost}};
-  to.findings.push_back(std::move(f));
+  frame exponents({"form", "bits", "fp32_end", "fp16_end", "overflows"});
+  for (const auto& [form, bits] : {std::pair{"difference", 0.0}, std::pair{"blocks", blocks}, std::pair{"chunks", whole}}) {
+    exponents.add({form, bits, limit, fp16.emax + 1, bits >= limit ? "wide" : bits >= fp16.emax + 1 ? "half" : "neither"});
+  }
+  to.table("gates", std::move(exponents));
+  to.values("gate-factors", {{"chunk_bits", whole},
+                             {"block_bits", blocks},
+                             {"step_bits", step},
+                             {"resets", resets},
+                             {"bf16_decay_rounds_to_one", rounds_to_one},
+                             {"gates", all},
+                             {"fp32_ratio_error", cost},
+                             {"product", whole < limit     ? "nowhere"
+                                         : blocks >= limit ? "everywhere"
+                                                           : "chunks"},
+                             {"ratio_errors", cost > 0x1p-24 ? "large" : "small"}});
 }
 
-void add_memory(const subject& of, report& to) {
-  table t{"memory",
-          "How fast the state forgets",
-          {"sequence", "head", "tokens", {"rate, nats a token", 4}, {"half-life, tokens", 4}},
-          {}};
+void add_memory(const subject& of, results& to) {
+  frame rates({"sequence", "head", "tokens", "rate", "half_life"});
   double slowest = -infinity, fastest = infinity;
   for (const lowered_head& h : of.heads) {
     const auto& s = h.in.scan;
@@ -211,26 +163,16 @@ void add_memory(const subject& of, report& to) {
     const double rate = log_growth / static_cast<double>(s.tokens);
     slowest = std::max(slowest, rate);
     fastest = std::min(fastest, rate);
-    t.rows.push_back({h.sequence, h.head, s.tokens, rate, rate < 0 ? std::log(2.0) / -rate : infinity});
+    rates.add({h.sequence, h.head, s.tokens, rate, rate < 0 ? std::log(2.0) / -rate : infinity});
   }
-  if (t.rows.empty()) return;
-  finding f{"forgetting",
-            "",
-            evidence::sampled(t.rows.size(), of.options.judge.seed, "one random start for each head"),
-            {},
-            "growth of a random row under the product of all transitions"};
-  const double half = slowest < 0 ? std::log(2.0) / -slowest : infinity;
-  f.statement = slowest > 1e-6 ? "The product of the transitions grows, by up to " + number(slowest, 3) +
-                                     " nats a token: errors grow with it."
-                               : "The state forgets by " + number(-slowest, 3) + " to " + number(-fastest, 3) +
-                                     " nats a token; the longest half-life of a head is " + number(half, 3) + " tokens.";
-  f.values = {{"largest_rate", slowest}, {"least_rate", fastest}, {"longest_half_life", half}};
-  to.findings.push_back(std::move(f));
-  if (t.rows.size() > 64) {
-    t.note = "The first 64 of " + count(t.rows.size()) + " heads.";
-    t.rows.resize(64);
-  }
-  to.tables.push_back(std::move(t));
+  if (rates.size() == 0) return;
+  to.values("forgetting", evidence::sampled(rates.size(), of.options.judge.seed, {}),
+            {{"largest_rate", slowest},
+             {"least_rate", fastest},
+             {"longest_half_life", rates.over("half_life", greatest)},
+             {"sentence", slowest > 1e-6 ? "grows" : "forgets"}});
+  std::size_t row = 0;
+  to.table("memory", rates.where([&](const frame::row&) { return row++ < listed; }));
 }
 
 }  // namespace deltaproof::problem_report_detail

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The sections of a report on one problem, in the order of its page; each adds its findings, tables and figures.
+// The numbers of a report on one problem, for problem_report/page.md; each section adds its values and frames.
 #pragma once
 
 #include <string>
@@ -22,17 +22,19 @@ struct lowered_head {
 /// What all sections read.
 struct subject {
   const problem& p;
-  const problem_identity& identity;
   std::vector<lowered_head> heads;
   std::size_t chunk;
   const problem_report_options& options;
 };
 
-void add_inputs(const subject& of, report& to);
-void add_chunks(const subject& of, report& to);
-void add_gates(const subject& of, report& to);
-void add_memory(const subject& of, report& to);
-/// The verdicts, and errors against the horizon; returns a sentence for each result.
-std::vector<std::string> add_results(const subject& of, std::span<const named_result> results, report& to);
+inline constexpr std::size_t block = 16;   ///< rows of a diagonal block, tokens of a block of gates
+inline constexpr std::size_t listed = 64;  ///< heads that tables list
+
+void add_inputs(const subject& of, results& to);
+void add_chunks(const subject& of, results& to);
+void add_gates(const subject& of, results& to);
+void add_memory(const subject& of, results& to);
+/// The verdicts, and errors against the horizon; returns a finding for each result.
+std::vector<finding> add_results(const subject& of, std::span<const named_result> judged, results& to);
 
 }  // namespace deltaproof::problem_report_detail
