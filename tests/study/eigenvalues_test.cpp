@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 
 #include "deltaproof/files/exchange.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/study/study.hpp"
 #include "studies/eigenvalues/parts.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {
@@ -172,19 +172,8 @@ TEST(eigenvalues, rules_are_looked_at_in_every_case_and_the_worst_is_one_of_them
   }
 }
 
-class recorded : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "deltaproof-eigenvalues";
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
-};
-
-TEST_F(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
+TEST(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
+  const testing::temporary_folder folder;
   problem p;
   const std::vector<double> k{1, 0, 1, 1, 0.5, 0.5, 0, 0};
   const std::vector<double> beta{1, 1, 1.5, 2};
@@ -192,14 +181,14 @@ TEST_F(recorded, eigenvalues_of_a_problem_are_those_of_its_rows) {
   p.k = tensor::from_doubles(bf16, {1, 4, 1, 2}, k, "k");
   p.v = tensor::from_doubles(bf16, {1, 4, 1, 2}, k, "v");
   p.beta = tensor::from_doubles(fp32, {1, 4, 1}, beta, "beta");
-  write_problem(folder_ / "b.problem.safetensors", p);
+  write_problem(folder.path / "b.problem.safetensors", p);
   p.beta_activation = activation_kind::two_sigmoid;
   p.rule = rule_kind::exact;
-  write_problem(folder_ / "c.problem.safetensors", p);
-  std::ofstream(folder_ / "a.problem.safetensors") << "not a file of this kind";
+  write_problem(folder.path / "c.problem.safetensors", p);
+  std::ofstream(folder.path / "a.problem.safetensors") << "not a file of this kind";
 
   run_options options = small();
-  options.recordings = folder_;
+  options.recordings = folder.path;
   const frame survey = survey_recordings(options);
   ASSERT_EQ(survey.size(), 3U);
   EXPECT_EQ(survey.at(0, "name"), cell("a.problem.safetensors"));

@@ -25,6 +25,7 @@
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/shared/maps.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -118,9 +119,7 @@ TEST(horizon_growth, agrees_with_128_bits) {
   for (const double s : {0.6, 1.0, 4.0}) {
     transition_product<real<128>> exact_product(6);
     for (std::size_t t = 0; t < 300; ++t) {
-      std::vector<real<128>> k;
-      for (const double x : keys.direction(t)) k.push_back(lift<real<128>>(x));
-      exact_product.step(k, lift<real<128>>(s));
+      exact_product.step(reports::lifted<real<128>>(keys.direction(t)), lift<real<128>>(s));
     }
     const std::array<double, 1> strengths{s};
     const std::array<std::size_t, 1> at{300};
@@ -233,18 +232,9 @@ TEST(horizon_formats, reference_is_within_its_radius_of_256_bits) {
     std::size_t next = 0;
     for (std::size_t t = 1; t <= tokens; ++t) {
       source.next();
-      std::vector<real<256>> k;
-      std::vector<real<256>> v;
-      for (const double x : source.k()) k.push_back(lift<real<256>>(x));
-      for (const double x : source.v()) v.push_back(lift<real<256>>(x));
-      machine.step(k, v, lift<real<256>>(r.step));
+      machine.step(reports::lifted<real<256>>(source.k()), reports::lifted<real<256>>(source.v()), lift<real<256>>(r.step));
       if (t != at[next]) continue;
-      double square = 0;
-      for (std::size_t i = 0; i < 16; ++i) {
-        const double e = round_to<double>(real<256>(machine.state().data()[i] - lift<real<256>>(run.states[next].data()[i])));
-        square += e * e;
-      }
-      EXPECT_LE(std::sqrt(square), run.radius[next]) << r.name << " at " << t;
+      EXPECT_LE(reports::distance_of(machine.state(), run.states[next]), run.radius[next]) << r.name << " at " << t;
       EXPECT_LT(run.radius[next], 1e-10) << r.name;
       ++next;
     }

@@ -10,6 +10,7 @@
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/state_precision/runs.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -55,20 +56,12 @@ TEST(state_precision_reference, holds_across_blocks) {
       const tokens t = source.next(at[c] - done);
       done = at[c];
       for (std::size_t i = 0; i < t.beta.size(); ++i) {
-        std::vector<wide> k;
-        std::vector<wide> v;
-        for (std::size_t j = 0; j < tiny.key_dim; ++j) k.push_back(lift<wide>(t.k[i * tiny.key_dim + j]));
-        for (std::size_t j = 0; j < tiny.value_dim; ++j) v.push_back(lift<wide>(t.v[i * tiny.value_dim + j]));
         const wide decay = exp(lift<wide>(t.g[i]));
         exact.decay({&decay, 1});
-        exact.step(k, v, lift<wide>(t.beta[i]));
+        exact.step(reports::lifted<wide>(std::span(t.k).subspan(i * tiny.key_dim, tiny.key_dim)),
+                   reports::lifted<wide>(std::span(t.v).subspan(i * tiny.value_dim, tiny.value_dim)), lift<wide>(t.beta[i]));
       }
-      wide square = 0;
-      for (std::size_t i = 0; i < exact.state().size(); ++i) {
-        const wide d = exact.state().data()[i] - lift<wide>(run.states[c].data()[i]);
-        square += d * d;
-      }
-      const auto error = round_to<double>(wide(sqrt(square)));
+      const double error = reports::distance_of(exact.state(), run.states[c]);
       EXPECT_LE(error, run.radius[c]) << heads[which].name << ' ' << at[c];
       EXPECT_GT(error, 0);
       EXPECT_LT(run.radius[c], 1e-9);

@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What the tests of studies share: findings by name, and the report of a study as it is committed.
+// What the tests of studies share: findings by name, the report of a study as it is committed, and more bits than double.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "deltaproof/algebra/matrix.hpp"
+#include "deltaproof/number/real.hpp"
 #include "deltaproof/study/study.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
@@ -24,6 +28,24 @@ inline const finding& found(const report& r, std::string_view id) {
 /// The report of a study as reports/ has it.
 inline report committed(const std::string& study) {
   return report_from_json(read_file(std::string(DELTAPROOF_SOURCE_DIR) + "/reports/" + study + ".json", report_limit));
+}
+
+template <class Wide>
+std::vector<Wide> lifted(std::span<const double> x) {
+  std::vector<Wide> out;
+  for (const double one : x) out.push_back(lift<Wide>(one));
+  return out;
+}
+
+/// In the Frobenius norm.
+template <class Wide>
+double distance_of(const matrix<Wide>& exact, const matrix<double>& found) {
+  Wide square = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const Wide d = exact.data()[i] - lift<Wide>(found.data()[i]);
+    square += d * d;
+  }
+  return round_to<double>(Wide(sqrt(square)));
 }
 
 }  // namespace deltaproof::reports
