@@ -1,5 +1,5 @@
-# The ledger of claims, made from the files: src/claims/<subject>.toml. Their text is part of the program, which needs no
-# files beside it.
+# The ledger of claims, made from the files: src/claims/<subject>.toml, and its pages, src/claims/pages. Their text is part of
+# the program, which needs no files beside it.
 file(GLOB claim_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/claims/*.toml)
 list(SORT claim_sources)
 set(claim_entries "")
@@ -11,6 +11,11 @@ foreach(source IN LISTS claim_sources)
   math(EXPR claim_count "${claim_count} + 1")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
 endforeach()
+foreach(page overview subject)
+  file(READ ${PROJECT_SOURCE_DIR}/src/claims/pages/${page}.mustache text)
+  set(claim_${page} "R\"page(${text})page\"")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/claims/pages/${page}.mustache)
+endforeach()
 set(claim_table ${PROJECT_BINARY_DIR}/generated/claim_table.cpp)
 file(CONFIGURE OUTPUT ${claim_table} @ONLY CONTENT [[
 #include <array>
@@ -21,6 +26,8 @@ constexpr std::array<embedded_file, @claim_count@> found{{
 @claim_entries@}};
 }  // namespace
 std::span<const embedded_file> embedded_files() { return found; }
+std::string_view overview_page() { return @claim_overview@; }
+std::string_view subject_page() { return @claim_subject@; }
 }  // namespace deltaproof::claim_detail
 ]])
 target_sources(deltaproof_research PRIVATE ${claim_table})

@@ -19,6 +19,9 @@ struct embedded_file {
 };
 /// Every src/claims/*.toml.
 [[nodiscard]] std::span<const embedded_file> embedded_files();
+/// The templates of the ledger's page and of a subject's.
+[[nodiscard]] std::string_view overview_page();
+[[nodiscard]] std::string_view subject_page();
 
 /// What src/claims/ledger.toml says, and the rows of every subject that it lists.
 struct ledger {
