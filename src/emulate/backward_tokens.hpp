@@ -42,7 +42,7 @@ template <class Real>
 void adjoint<Real>::decay(matrix<Real>& state, std::size_t t, std::span<Real> decays) {
   for (std::size_t i = 0; i < state.rows() && site_.all.gated; ++i) {
     const std::size_t gate = site_.all.channels ? i : 0;
-    if (i <= gate) decays[gate] = forward_.exp_of(site_.all.g(t, gate));
+    if (i <= gate) decays[gate] = narrowed(forward_.exp_of(site_.all.g(t, gate)), {site_.plan.cumsum, false});
     for (Real& x : state.row(i)) x *= decays[gate];
   }
 }

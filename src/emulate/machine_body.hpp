@@ -176,13 +176,17 @@ void machine<Real>::exp2_of_all(std::span<Real> x) {
   see_largest<Real>(largest_factor_, x);
 }
 
+// e^x of one log decay. An approximate unit takes 2^(x / ln 2), in Real: no format of the plan rounds that exponent.
 template <class Real>
 Real machine<Real>::exp_of(Real x) {
   if (x == 0 && !site_.plan.clip) return 1;
   x = clipped(x, Real(1));
-  if (inexact_units_ && site_.plan.exp2_ulps > 0) return exp2_of(x * static_cast<Real>(std::numbers::log2e));
-  const Real y = std::exp(x);
-  see(formed::gate_exponent, x > 0 ? x * static_cast<Real>(std::numbers::log2e) : Real(0));
+  Real y = std::exp(x), exponent = x * static_cast<Real>(std::numbers::log2e);
+  if (inexact_units_ && site_.plan.exp2_ulps > 0) {
+    exp2_all({&(y = exponent), 1});
+    unit_errors({&y, 1}, {&exponent, 1});
+  }
+  see(formed::gate_exponent, x > 0 ? exponent : Real(0));
   see(formed::gate_factor, y);
   return site_.plan.flush_to_zero && y < std::numeric_limits<float>::min() ? Real(0) : y;
 }
