@@ -156,7 +156,12 @@ class inversion {
   }
   void add_product(const product<Real>& p, const format& operand, const format& accumulate) const {
     const sum_rule rule = rule_for(rule_, operand, accumulate);
-    multiply_from(p, noise_ != nullptr ? drawn_start(p.inner, rule, *noise_) : 0, rule);
+    const std::size_t start = noise_ != nullptr ? drawn_start(p.inner, rule, *noise_) : 0;
+    if (start % 2 == 1 && rule.order != sum_order::tensor_core) {
+      multiply_in_two_lanes(p, rule);
+    } else {
+      multiply_from(p, start, rule);
+    }
   }
   /// What was just formed: its size is noted, and it is rounded where the plan rounds between steps.
   void keep(std::span<Real> formed) {

@@ -79,7 +79,7 @@ TEST(a_correct_run, that_rounds_its_scale_and_nothing_after_it_is_not_refuted) {
 
 // Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
 TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
-  for (const std::size_t run : {9, 235, 611})
+  for (const std::size_t run : {9U, 235U, 611U})
     EXPECT_EQ(testing::alarms_in("flashkda-repaired", build::any, run, 1).inadequate, 0U);
 }
 
@@ -160,6 +160,29 @@ TEST(an_order_of_sums_that_no_run_has, is_no_fault) {
       const plan_variant v = variants(preset(name), p, path, static_cast<std::size_t>(rows)).front();
       const check_report report = judged(p, testing::native_run(p, v, style, path == path_kind::chunk), name);
       EXPECT_EQ(report.judged, verdict::holds) << name << ", " << style.text() << ": " << report.reason;
+    }
+  }
+}
+
+// Two lanes, each of which adds every second term: where neighbouring terms of the inverse cancel, what they leave is no longer
+// small beside what was added.
+TEST(an_order_of_sums_that_no_run_has, is_no_fault_where_neighbours_cancel) {
+  for (const char* const name : {"maxtext-chunk", "fp32"}) {
+    for (const char* const regime : {"near-repeated", "rewritten"}) {
+      generation g;
+      g.regime = regime;
+      g.op = op_kind::gated_delta_rule;
+      g.dtype = fp32;
+      g.tokens = 128;
+      g.beta = g.regime == "rewritten" ? std::nullopt : std::optional<std::string>("1");
+      g.seed = 7;
+      const problem p = generate(g);
+      native_style style;
+      style.sums = native_style::order::lanes;
+      style.width = 2;
+      const plan_variant v = variants(preset(name), p, path_kind::chunk, 64).front();
+      const check_report report = judged(p, testing::native_run(p, v, style, true), name);
+      EXPECT_EQ(report.judged, verdict::holds) << name << ", " << regime << ": " << report.reason;
     }
   }
 }

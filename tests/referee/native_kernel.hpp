@@ -102,8 +102,8 @@ class native_head {
         std::vector<std::size_t> at(n);
         for (std::size_t i = 0; i < n; ++i) at[i] = n - 1 - i;
         if (style_.sums == by_size) {
-          const auto larger = [&](std::size_t x, std::size_t y) { return std::fabs(a[x] * b[x]) > std::fabs(a[y] * b[y]); };
-          std::stable_sort(at.begin(), at.end(), larger);
+          const auto size = [&](std::size_t i) { return std::fmax(std::fabs(a[i] * b[i]), Real(0)); };  // of NaN 0
+          std::sort(at.begin(), at.end(), [&](auto x, auto y) { return size(x) != size(y) ? size(x) > size(y) : x > y; });
         }
         for (const std::size_t i : at) start = add_product(start, a[i], b[i], accumulate);
         return start;
