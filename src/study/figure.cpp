@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "study/gnuplot.hpp"
 #include "study/layout.hpp"
-#include "study/projection.hpp"
 #include "study/theme.hpp"
 
 namespace deltaproof {
@@ -37,12 +38,14 @@ std::string cloud_path(const std::string& name, double size, const std::string& 
   return "<path class=\"cl " + name + "\" stroke-width=\"" + coordinate(size) + "\" d=\"" + d + "\"/>\n";
 }
 
-using snapped = std::pair<long, long>;  // in tenths of a pixel
+using marks = std::vector<const paper_mark*>;
+using polylines = std::vector<std::vector<paper_point>>;
+using spot = std::pair<long, long>;  // in tenths of a pixel
 
 long tenths(double v) { return std::lround(v * 10); }
 
 /// Whether b lies on the way from a to c.
-bool on_the_way(const snapped& a, const snapped& b, const snapped& c) {
+bool on_the_way(const spot& a, const spot& b, const spot& c) {
   const double dx = static_cast<double>(c.first - a.first), dy = static_cast<double>(c.second - a.second);
   const double ex = static_cast<double>(b.first - a.first), ey = static_cast<double>(b.second - a.second);
   const double along = ex * dx + ey * dy;
@@ -50,10 +53,10 @@ bool on_the_way(const snapped& a, const snapped& b, const snapped& c) {
   return std::abs(ex * dy - ey * dx) <= 0.4 * length && along >= 0 && along <= length * length;
 }
 
-std::vector<snapped> thinned(const polyline& points) {
-  std::vector<snapped> kept;
-  for (const spot& p : points) {
-    const snapped at{tenths(p.x), tenths(p.y)};
+std::vector<spot> thinned(const std::vector<paper_point>& points) {
+  std::vector<spot> kept;
+  for (const paper_point& p : points) {
+    const spot at{tenths(p.x), tenths(p.y)};
     if (!kept.empty() && kept.back() == at) continue;
     while (kept.size() >= 2 && on_the_way(kept[kept.size() - 2], kept.back(), at)) kept.pop_back();
     kept.push_back(at);
@@ -63,10 +66,10 @@ std::vector<snapped> thinned(const polyline& points) {
 
 /// Absolute moves, relative lines, in tenths of a pixel so that rounding never adds up; a point on the straight way between its
 /// neighbours is left out.
-std::string path_data(const std::vector<polyline>& lines, bool closed) {
+std::string path_data(const polylines& lines, bool closed) {
   std::string out;
-  for (const polyline& points : lines) {
-    const std::vector<snapped> kept = thinned(points);
+  for (const auto& points : lines) {
+    const std::vector<spot> kept = thinned(points);
     if (kept.size() < 2) continue;
     const auto number_text = [](long v, bool first) {
       const std::string text = coordinate(static_cast<double>(v) / 10);
@@ -81,10 +84,39 @@ std::string path_data(const std::vector<polyline>& lines, bool closed) {
   return out;
 }
 
+/// gnuplot ends a long path and goes on in the next element where it stopped.
+polylines joined(const marks& lines) {
+  polylines whole;
+  for (const paper_mark* m : lines) {
+    if (!whole.empty() && whole.back().back() == m->points.front())
+      whole.back().insert(whole.back().end(), m->points.begin() + 1, m->points.end());
+    else
+      whole.push_back(m->points);
+  }
+  return whole;
+}
+
+struct rectangle {
+  double left, right, top, bottom;
+  friend auto operator<=>(const rectangle&, const rectangle&) = default;
+};
+
+std::vector<rectangle> boxes_of(const marks& areas) {
+  std::vector<rectangle> boxes;
+  for (const paper_mark* m : areas) {
+    if (m->kind != paper_mark::shape::area || m->points.empty()) continue;
+    const auto [left, right] = std::ranges::minmax(m->points, {}, &paper_point::x);
+    const auto [top, bottom] = std::ranges::minmax(m->points, {}, &paper_point::y);
+    boxes.push_back({left.x, right.x, top.y, bottom.y});
+  }
+  return boxes;
+}
+
 /// The contour of a histogram: bars that touch share it.
-std::string outline(std::vector<rectangle> boxes) {
-  std::ranges::sort(boxes, {}, &rectangle::left);
-  std::vector<polyline> lines;
+std::string outline(const marks& bars) {
+  std::vector<rectangle> boxes = boxes_of(bars);
+  std::sort(boxes.begin(), boxes.end());
+  polylines lines;
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const auto& [left, right, top, bottom] = boxes[i];
     if (i == 0 || left - boxes[i - 1].right >= 0.5) lines.push_back({{left, bottom}});
@@ -96,17 +128,17 @@ std::string outline(std::vector<rectangle> boxes) {
 }
 
 /// Thousands of dots as one path on a grid just fine enough: vertical neighbours are one stroke.
-std::string cloud_of(const std::vector<spot>& points, const std::string& name) {
+std::string cloud_of(const marks& points, const std::string& name) {
   std::set<long> columns;
-  for (const spot& p : points) columns.insert(tenths(p.x));
+  for (const paper_mark* m : points) columns.insert(tenths(m->points[0].x));
   for (const long step : {4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 80}) {  // tenths of a pixel
     // Few distinct x (a parameter that was swept) stay where they are.
     const long step_x = columns.size() <= 700 ? 1 : step;
     std::map<long, std::set<long>> filled;
     std::size_t number = 0;
-    for (const spot& p : points) {
-      const auto on_grid = [](double v, long to) { return std::lround(v * 10 / static_cast<double>(to)); };
-      number += filled[on_grid(p.x, step_x)].insert(on_grid(p.y, step)).second ? 1 : 0;
+    for (const paper_mark* m : points) {
+      const auto snapped = [](double v, long to) { return std::lround(v * 10 / static_cast<double>(to)); };
+      number += filled[snapped(m->points[0].x, step_x)].insert(snapped(m->points[0].y, step)).second ? 1 : 0;
     }
     const auto length = [&](long steps, long unit) { return coordinate(static_cast<double>(steps * unit) / 10); };
     std::string d;
@@ -134,7 +166,7 @@ class ink {
  public:
   explicit ink(const placed_panel& p) : p_(p) {}
   void dot(double x, double y) { taken_.insert(square(x, y)); }
-  void segment(const spot& a, const spot& b) {
+  void segment(paper_point a, paper_point b) {
     const double steps = std::ceil(std::hypot(b.x - a.x, b.y - a.y) / 2) + 1;
     for (double i = 0; i <= steps; ++i) dot(a.x + (b.x - a.x) * i / steps, a.y + (b.y - a.y) * i / steps);
   }
@@ -241,56 +273,65 @@ std::string legend_text(const std::vector<legend_entry>& legend) {
   return out;
 }
 
+/// The marks of a panel, by what they are and by series.
+using groups = std::map<std::pair<role, int>, marks>;
+
 /// One panel, from the grid beneath to the labels above.
 class panel_drawing {
  public:
-  panel_drawing(const layout& l, const placed_panel& p) : p_(p), data_(projected(l, p)), occupied_(p) {}
+  panel_drawing(const placed_panel& p, const groups& found) : p_(p), found_(found), occupied_(p) {}
 
   std::string text() {
-    add("g", path_data(data_.grid, false));
+    add_strokes(role::grid, "g");
     if (p_.heat) add_heat();
-    each("bd ", data_.bands, [](int, const auto& polygons) { return path_data(polygons, true); });
-    each("br ", data_.bars, [](int, const auto& bars) { return path_data(corners_of(bars), true); });
-    each("bo ", data_.bars, [](int, const auto& bars) { return outline(bars); });
-    add("m", path_data(data_.marks, false));
+    add_areas(role::band, "bd ");
+    add_areas(role::bar, "br ");
+    each(role::bar, "bo ", [](int, const marks& bars) { return outline(bars); });
+    add_strokes(role::mark_line, "m");
     add_data();
-    add("a", path_data(data_.axes, false));
-    add_tick_labels();
+    add_strokes(role::axis_line, "a");
     add_labels();
     add_mark_labels();
     return std::move(out_);
   }
 
  private:
-  void add(const std::string& name, const std::string& d) {
-    if (!d.empty()) out_ += path(name, d);
+  /// Where a role has marks without a series.
+  void add_strokes(role r, const std::string& name) {
+    if (const auto at = found_.find({r, 0}); at != found_.end()) out_ += path(name, path_data(joined(at->second), false));
   }
 
-  /// One path for each series, with f(series, what there is of it) for its data.
-  template <class All, class Data>
-  void each(const std::string& name, const All& all, Data&& data) {
-    for (const auto& [index, found] : all) add(name + series_class(index), data(index, found));
+  /// One path for each series of a role, with f(series, marks) for its data.
+  template <class Data>
+  void each(role r, const std::string& name, Data&& data) {
+    for (const auto& [key, found] : found_) {
+      if (key.first == r) out_ += path(name + series_class(key.second), data(key.second, found));
+    }
   }
 
-  static std::vector<polyline> corners_of(const std::vector<rectangle>& boxes) {
-    std::vector<polyline> polygons;
-    for (const auto& [left, right, top, bottom] : boxes)
-      polygons.push_back({{left, bottom}, {right, bottom}, {right, top}, {left, top}});
-    return polygons;
+  void add_areas(role r, const std::string& name) {
+    each(r, name, [](int, const marks& areas) {
+      polylines polygons;
+      for (const paper_mark* m : areas) {
+        if (m->kind == paper_mark::shape::area) polygons.push_back(m->points);
+      }
+      return path_data(polygons, true);
+    });
   }
 
   void add_heat() {
     // Few cells stand apart; many touch, and overlap a little so that no background shines through.
     const bool apart = p_.cells_stand_apart();
     const double inset = apart ? 1.2 : -0.4;
-    for (const auto& [level, cells] : data_.cells) {
+    for (const auto& [key, cells] : found_) {
+      if (key.first != role::cell_area) continue;
       std::string d;
-      for (const auto& [left, right, top, bottom] : cells) {
+      for (const auto& [left, right, top, bottom] : boxes_of(cells)) {
         const std::string across = coordinate(right - left - inset);
         d += "M" + coordinate(left) + " " + coordinate(top) + "h" + across + "v" + coordinate(bottom - top - inset) + "h-" +
              across + "z";
       }
-      add((apart ? "ar " : "ce ") + heat_class(*p_.heat, level), d);
+      out_ += path((apart ? "ar " : "ce ") + heat_class(*p_.heat, key.second), d);
     }
     if (p_.has_key) out_ += heat_key(p_);
     out_ += heat_numbers(p_);
@@ -298,24 +339,27 @@ class panel_drawing {
   }
 
   void add_data() {
-    for (const auto& [index, dots] : data_.clouds) {
-      for (const auto& [x, y] : dots) occupied_.dot(x, y);
-      out_ += cloud_of(dots, series_class(index));
+    for (const auto& [key, found] : found_) {
+      if (key.first != role::cloud) continue;
+      for (const paper_mark* m : found) occupied_.dot(m->points[0].x, m->points[0].y);
+      out_ += cloud_of(found, series_class(key.second));
     }
-    each("ln ", data_.lines, [&](int, const auto& lines) {
-      for (const polyline& points : lines) {
+    each(role::line, "ln ", [&](int, const marks& pieces) {
+      const polylines lines = joined(pieces);
+      for (const auto& points : lines) {
         for (std::size_t i = 1; i < points.size(); ++i) occupied_.segment(points[i - 1], points[i]);
       }
       return path_data(lines, false);
     });
-    each("x ", data_.overflows, [](int, const auto& ends) {
+    each(role::overflow, "x ", [](int, const marks& ends) {
       std::string d;
-      for (const auto& [x, y] : ends) d += cross(x, y);
+      for (const paper_mark* m : ends) d += cross(m->points[0].x, m->points[0].y);
       return d;
     });
-    each("mk ", data_.points, [&](int index, const auto& points) {
+    each(role::points, "mk ", [&](int index, const marks& points) {
       std::string d;
-      for (const auto& [x, y] : points) {
+      for (const paper_mark* m : points) {
+        const auto& [x, y] = m->points[0];
         occupied_.box({x - 4, x + 4, y - 4, y + 4});
         d += marker(index, x, y);
       }
@@ -323,28 +367,19 @@ class panel_drawing {
     });
   }
 
-  void add_tick_labels() {
-    const auto add_label = [&](double x, double y, const char* anchor, const tick& t) {
-      if (!t.label.empty()) out_ += text_element("", x, y, anchor, xml_escaped(t.label));
-    };
-    for (const tick& t : p_.y_ticks) {
-      if (p_.y_labelled) add_label(p_.left - 7.7, p_.to_y(t.at) + 3.6, "end", t);
-    }
-    for (const tick& t : p_.x_ticks) {
-      if (p_.x_labelled && p_.slanted == 0) add_label(p_.to_x(t.at), p_.top + p_.height + 20.1, "middle", t);
-    }
-  }
-
   void add_labels() {
-    const auto add_lines = [&](const char* name, const std::vector<text_line>& lines, const char* anchor) {
+    if (const auto at = found_.find({role::tick_label, 0}); at != found_.end()) {
+      for (const paper_mark* m : at->second) out_ += text_element("", m->points[0].x, m->points[0].y, m->anchor, m->text);
+    }
+    const auto add = [&](const char* name, const std::vector<text_line>& lines, const char* anchor) {
       for (const text_line& t : lines) out_ += text_element(name, t.x, t.y, anchor, xml_escaped(t.text));
     };
-    add_lines("t", p_.titles, "start");
-    add_lines("y", p_.y_labels, "start");
-    add_lines("", p_.mark_labels, "middle");
+    add("t", p_.titles, "start");
+    add("y", p_.y_labels, "start");
+    add("", p_.mark_labels, "middle");
     const std::string& label = p_.source->x.label;
     if (p_.x_labelled && !label.empty())
-      add_lines("y", {{label, p_.left + p_.width / 2, p_.top + p_.height + std::max(18.0, p_.slanted) + 16}}, "middle");
+      add("y", {{label, p_.left + p_.width / 2, p_.top + p_.height + std::max(18.0, p_.slanted) + 16}}, "middle");
   }
 
   // A horizontal mark's label goes where the least is drawn: right, left or middle, above or below.
@@ -369,7 +404,7 @@ class panel_drawing {
   }
 
   const placed_panel& p_;
-  projection data_;
+  const groups& found_;
   ink occupied_;
   std::string out_;
 };
@@ -378,6 +413,11 @@ class panel_drawing {
 
 std::string svg(const figure& f) {
   const layout l = arrange(f);
+  const std::vector<paper_mark> paper = project(script_of(l));
+  std::vector<groups> by_panel(l.panels.size());
+  for (const paper_mark& m : paper) {
+    if (m.what != role::none && m.panel < by_panel.size()) by_panel[m.panel][{m.what, m.index}].push_back(&m);
+  }
   const auto has_heat = [&](bool two_sided) {
     return std::any_of(l.panels.begin(), l.panels.end(), [&](const auto& p) { return p.heat && p.heat->two_sided == two_sided; });
   };
@@ -388,7 +428,7 @@ std::string svg(const figure& f) {
                     "\">\n<title>" + xml_escaped(f.title) + "</title>\n<style>\n" + style_sheet(has_heat(false), has_heat(true)) +
                     "</style>\n<rect class=\"bg\" width=\"" + width + "\" height=\"" + height + "\" rx=\"6\"/>\n";
   out += legend_text(l.legend);
-  for (const placed_panel& p : l.panels) out += panel_drawing(l, p).text();
+  for (std::size_t i = 0; i < l.panels.size(); ++i) out += panel_drawing(l.panels[i], by_panel[i]).text();
   return out + "</svg>\n";
 }
 

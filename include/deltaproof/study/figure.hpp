@@ -96,7 +96,9 @@ struct figure {
 
 /// The SVG text of a figure, 720 units wide, themed by `prefers-color-scheme`. Lines keep at most a few
 /// hundred points (see decimate); where a line ends because the next value is infinite it ends in a cross.
-/// Throws: domain_error for a figure with a panel without a drawable point, with unequal x and y, or with more than 8 labels.
+/// Reads: the program `gnuplot`, run as a child process without its user's settings.
+/// Throws: domain_error for a figure with a panel without a drawable point, with unequal x and y, or with more than
+/// 8 labels; environment_error when gnuplot is missing (names the Debian package) or fails.
 [[nodiscard]] std::string svg(const figure&);
 
 /// Indices, ascending, of at most max(limit, 8) points that look like all of them: in each of limit/4
