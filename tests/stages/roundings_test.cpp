@@ -32,7 +32,7 @@ std::vector<std::string> names_of(const std::vector<Rounding>& list) {
   return names;
 }
 
-result emulated(plan declared, const problem& p, std::size_t chunk) {
+result emulated_by(plan declared, const problem& p, std::size_t chunk) {
   declared.chunk.clear();
   emulation_options options;
   options.stages = true;
@@ -127,7 +127,7 @@ TEST(roundings, of_the_read_out_are_its_own_where_A_has_other_operands) {
   };
   const plan narrow_A = with(narrow, wide), narrow_o = with(wide, narrow);
   const auto off = [&](const plan& of_kernel, const plan& declared) {
-    const result r = emulated(of_kernel, p, c.chunk);
+    const result r = emulated_by(of_kernel, p, c.chunk);
     return measure_stages(p, r, roundings_of(declared, p, path_kind::chunk, c.chunk)).find("o")->bad;
   };
   EXPECT_EQ(off(narrow_A, narrow_A), 0U);
@@ -159,8 +159,8 @@ TEST(roundings, of_a_kernel_without_u_and_w_have_no_decay_in_A_and_its_inverse) 
   problem without = p;
   without.op = op_kind::delta_rule;
   without.g.reset();
-  const result of_keys = emulated(plan_named("fla-chunk-delta"), without, 16);
-  result r = emulated(plan_named("flashqla"), p, 16);
+  const result of_keys = emulated_by(plan_named("fla-chunk-delta"), without, 16);
+  result r = emulated_by(plan_named("flashqla"), p, 16);
   const auto off = [&](const char* stage) {
     plan of_any_chunk = plan_named("flashqla");
     of_any_chunk.chunk.clear();
@@ -171,7 +171,7 @@ TEST(roundings, of_a_kernel_without_u_and_w_have_no_decay_in_A_and_its_inverse) 
   r.stages.insert({"A", of_keys.stages.at("A")});
   EXPECT_EQ(off("A") + off("Ai"), 0U);
   // With its decays A is another one.
-  r.stages.at("A") = emulated(plan_named("fla-chunk-gdn"), p, 16).stages.at("A");
+  r.stages.at("A") = emulated_by(plan_named("fla-chunk-gdn"), p, 16).stages.at("A");
   EXPECT_GT(off("A"), 0U);
 }
 
