@@ -77,8 +77,9 @@ double exact_cost(const problem& p, std::size_t sequence_index, std::size_t valu
 }
 
 double fixed_cost(const std::vector<std::size_t>& until, int bits) {
+  const int limbs = bits / 64 + 1;
   double cost = 0;
-  for (const std::size_t last : until) cost += static_cast<double>(last) * (bits / 64 + 1);
+  for (const std::size_t last : until) cost += static_cast<double>(last) * limbs;
   return cost;
 }
 
