@@ -22,20 +22,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-template <class Field>
-certified_adjoint<Field> run_columns(const Field& field, const typename Field::radius& u,
-                                     const lowered<typename Field::value>& in, const token_cotangents<Field>& with,
-                                     const std::vector<typename Field::value>& state, std::size_t from, std::size_t count,
-                                     double range, const std::atomic<bool>* stop) {
-  const auto job = [&] {
-    return adjoint_certifier<Field>(field, u, in, with.o, with.o_size, state, from, count, range).run(stop);
-  };
-  if constexpr (std::is_same_v<typename Field::radius, double>)
-    return in_fused_vectors(job);
-  else
-    return job();
-}
-
 /// Sums over the heads of a group, which come one after the other in the same slices: in a file where there is one, which doubles
 /// take, else in memory.
 template <class Field>
@@ -351,7 +337,7 @@ class group_run {
           to.error[i / count * cols + first + i % count] = from.error[i];
         }
       };
-      const auto part = run_columns(field_, u_, in, with, state, first, count, limit_, stop);
+      const auto part = adjoint_certifier<Field>(field_, u_, in, with.o, with.o_size, state, first, count, limit_).run(stop);
       if (stop && stop->load()) return out;
       add(out.q, part.q);
       add(out.k, part.k);
