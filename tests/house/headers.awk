@@ -13,6 +13,7 @@ END {
   for (h = 1; h <= headers; ++h) {
     split("", seen)
     reach(header[h])
+    delete seen[header[h]]
     for (s = 1; s <= count; ++s) {
       n = split(set[s], names, " ")
       for (i = 1; i <= n && names[i] in seen; ++i) continue

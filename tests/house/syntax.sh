@@ -20,8 +20,8 @@ precompile() {
 case $what in
   headers)
     # A header stands alone no less where what it includes anyway is parsed before it.
-    sets="string vector span cmath optional memory map functional filesystem atomic;string vector span cmath optional memory"
-    sets="$sets;string vector span;string"
+    sets="deltaproof/plan/plan.hpp;deltaproof/files/exchange.hpp;deltaproof/oracle/problem.hpp;deltaproof/number/scalar.hpp"
+    sets="$sets;boost/multiprecision/gmp.hpp;string vector span cmath optional memory;string vector span;string"
     flags="$flags -Wno-pragma-once-outside-header"
     number=0
     for set in $(printf '%s' "$sets" | tr ' ;' ', '); do
