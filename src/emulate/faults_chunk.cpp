@@ -116,12 +116,12 @@ void merge_wrongly(site<Real>& s, merge_mistake mistake) {
 
 /// What w and u read in place of Ai, both.
 template <class F>
-std::vector<planted_hook> reading_Ai(F change) {
+std::vector<planted_hook> reading_inverse(F change) {
   return {before(step_kind::w, change), before(step_kind::u, change)};
 }
 
 template <class Real>
-void identity_for_Ai(site<Real>& s) {
+void identity_for_inverse(site<Real>& s) {
   zero_all(s.now.Ai);
   for (std::size_t r = 0; r < s.now.rows; ++r) s.now.Ai(r, r) = 1;
 }
@@ -213,14 +213,14 @@ fault_table inverses() {
 fault_table transforms() {
   return {
       {"w-Ai-transposed", "w", "w and u are formed with the inverse transposed", paths::chunk,
-       hooks(always, reading_Ai([](auto& s) {
+       hooks(always, reading_inverse([](auto& s) {
                auto& c = s.now;
                for (std::size_t i = 0; i < c.rows; ++i) {
                  for (std::size_t j = 0; j < i; ++j) std::swap(c.Ai(i, j), c.Ai(j, i));
                }
              }))},
       {"w-Ai-upper-triangle-read", "w", "the upper triangle of Ai, never written, holds -b k k^T and enters w and u",
-       paths::chunk, hooks(always, reading_Ai([]<class Real>(site<Real>& s) {
+       paths::chunk, hooks(always, reading_inverse([]<class Real>(site<Real>& s) {
                              auto& c = s.now;
                              for (std::size_t i = 0; i < c.rows; ++i) {
                                for (std::size_t j = i + 1; j < c.rows; ++j) {
@@ -232,7 +232,7 @@ fault_table transforms() {
                              narrow_all(c.Ai, {s.plan.inverse.store, false});
                            }))},
       {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the previous chunk", paths::chunk,
-       hooks(always, reading_Ai([](auto& s) {
+       hooks(always, reading_inverse([](auto& s) {
                if (s.before && s.before->rows >= s.now.rows) {
                  for (std::size_t r = 0; r < s.now.rows; ++r)
                    std::copy_n(s.before->Ai.row(r).begin(), s.now.rows, s.now.Ai.row(r).begin());
@@ -246,7 +246,7 @@ fault_table transforms() {
                                for (auto& b : s.now.step) b *= b;
                              })})},
       {"w-without-inverse", "w", "w is b e^G k, not Ai (b e^G k)", paths::chunk,
-       hooks(always, {before(step_kind::w, [](auto& s) { identity_for_Ai(s); })})},
+       hooks(always, {before(step_kind::w, [](auto& s) { identity_for_inverse(s); })})},
       {"w-of-raw-k", "w", "w is formed of k before its normalisation", paths::chunk,
        hooks(normalised, {before(step_kind::w,
                                  []<class Real>(site<Real>& s) {
@@ -265,7 +265,7 @@ fault_table transforms() {
                                for (auto& b : s.now.step) b *= b;
                              })})},
       {"u-without-inverse", "u", "u is b v, not Ai (b v)", paths::chunk,
-       hooks(always, {before(step_kind::u, [](auto& s) { identity_for_Ai(s); })})},
+       hooks(always, {before(step_kind::u, [](auto& s) { identity_for_inverse(s); })})},
       {"u-chunk-off-by-one", "u", "in every chunk but the first, v is read from one row too early", paths::chunk,
        hooks(always, {before(step_kind::u,
                              [](auto& s) {
