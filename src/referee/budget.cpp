@@ -23,7 +23,7 @@ namespace deltaproof {
 
 double false_alarm::each() const {
   if (!(family > 0 && family <= 0.1)) {
-    throw domain_error("false_alarm: a family probability of " + detail::general(family, 6) + "; give one in (0, 0.1]");
+    throw domain_error("false_alarm: a probability over all tests of " + detail::general(family, 6) + "; give one in (0, 0.1]");
   }
   if (statistics == 0) throw domain_error("false_alarm: statistics is 0; give the number of statistics that the check tests");
   return family / static_cast<double>(statistics);
@@ -108,7 +108,7 @@ void require_runs(const std::vector<std::vector<double>>& samples, const char* w
   for (std::size_t v = 0; v < samples.size(); ++v) {
     if (!samples[v].empty()) continue;
     throw shape_error(std::string(where) + ": variant " + std::to_string(v) + " has no run for " + name +
-                      "; each variant needs one, for the budget is that of the worst");
+                      "; each variant needs one, because the limit is that of the worst variant");
   }
 }
 
@@ -191,7 +191,7 @@ threshold no_budget(const statistic& s, double alpha, std::size_t variant, const
   t.finite = false;
   t.variant = variant;
   t.alpha = alpha;
-  t.provenance = emulated(s.samples) + "; no finite budget: " + why;
+  t.provenance = emulated(s.samples) + "; there is no finite limit: " + why;
   return t;
 }
 
@@ -280,10 +280,12 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
                  ", spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) + ", " +
                  std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
   if (s.first_order) t.provenance += ", linear";
-  if (s.allowance > 1) t.provenance += "; times " + general(s.allowance, 3) + ", as sums may be made in any order";
-  if (s.second_order > 1) t.provenance += "; times " + general(s.second_order, 3) + " for errors of second order";
-  if (!t.finite) t.provenance += "; no finite budget: the limit overflows";
-  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the widest pool: add runs";
+  if (s.allowance > 1) t.provenance += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
+  if (s.second_order > 1)
+    t.provenance +=
+        "; multiplied by " + general(s.second_order, 3) + ", because the errors are not small beside the exact values";
+  if (!t.finite) t.provenance += "; there is no finite limit: it overflows";
+  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the largest group of runs that were joined: add runs";
   return t;
 }
 
@@ -305,7 +307,8 @@ signed_threshold interval_of(const signed_statistic& s, double alpha) {
     t.finite = false;
     t.lower = t.least_mean = -infinity;
     t.upper = t.largest_mean = infinity;
-    t.provenance = emulated(s.samples) + "; no finite budget: " + (broken ? "a run is not finite" : "no variant was run twice");
+    t.provenance =
+        emulated(s.samples) + "; there is no finite limit: " + (broken ? "a run is not finite" : "no variant was run twice");
     return t;
   }
   const double side = s.two_sided ? alpha / 2 : alpha;

@@ -389,7 +389,7 @@ TEST(signed_numbers, that_do_not_vary_or_say_nothing) {
     EXPECT_FALSE(t.finite);
     EXPECT_TRUE(t.holds(1e300) && t.holds(-1e300));
     EXPECT_EQ(t.z_score(3), 0);
-    EXPECT_THAT(t.provenance, HasSubstr("no finite budget"));
+    EXPECT_THAT(t.provenance, HasSubstr("no finite limit"));
   }
   EXPECT_THROW((void)interval({"bias", true, 0, {}}), shape_error);
   EXPECT_THROW((void)interval({"bias", true, 0, {{}}}), shape_error);

@@ -27,7 +27,7 @@ struct pairwise {};
 /// sums are added to `start` one after the other, first block first.
 template <std::size_t N>
 struct blocked {
-  static_assert(N > 0, "a block needs at least one product");
+  static_assert(N > 0, "blocked<N>: N is the number of products in a block and must be at least 1");
   static constexpr std::size_t length = N;
 };
 

@@ -119,7 +119,9 @@ struct summation<A, tensor_core<Generation>> {
   using factor = core_operand;
   static constexpr format layout = core_storage<typename A::storage_type>::layout;
   static constexpr core_parameters model = core_model<Generation, layout>;
-  static_assert(model.block > 0, "this generation has no tensor core instruction for this operand format");
+  static_assert(
+      model.block > 0,
+      "this generation has no tensor core instruction for this operand format; use another Generation or operand format");
   static_assert(A::fused, "a tensor core does not round its products: Product must be exact_product");
   static_assert(std::is_same_v<sum_type, float> || std::is_same_v<sum_type, rounded<fp32>>,
                 "the tensor core model accumulates in fp32: Sum must be float or rounded<fp32>");

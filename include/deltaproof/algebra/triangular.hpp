@@ -60,9 +60,11 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     {"forward", {diagonal_kind::forward, 0, merge_kind::block}, "forward substitution, row after row"},
     {"neumann",
      {diagonal_kind::neumann, 0, merge_kind::block},
-     "sum of the powers of -L by doubling; its powers can be as large as binomials"},
+     "sum of the powers of -L by repeated squaring; these powers can be as large as binomial coefficients"},
     {"block2", {diagonal_kind::split, 1, merge_kind::block2}, "2 x 2 block inversion, recursive down to single rows"},
-    {"block", {diagonal_kind::split, 1, merge_kind::block}, "general block recursion, four blocks a level down to single rows"},
+    {"block",
+     {diagonal_kind::split, 1, merge_kind::block},
+     "block inversion with four blocks on each level, recursive down to single rows"},
     {"forward16+block",
      {diagonal_kind::forward, 16, merge_kind::block},
      "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},
@@ -71,10 +73,10 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
      "substitution on 16 x 16 diagonal blocks, then merges of two halves"},
     {"neumann16+block",
      {diagonal_kind::neumann, 16, merge_kind::block},
-     "sum of powers up to 15 on 16 x 16 diagonal blocks, then block merges"},
+     "sum of the powers of -L up to the 15th on 16 x 16 diagonal blocks, then block merges"},
     {"neumann8+block",
      {diagonal_kind::neumann, 8, merge_kind::block},
-     "sum of powers up to 7 on 8 x 8 diagonal blocks, then block merges"},
+     "sum of the powers of -L up to the 7th on 8 x 8 diagonal blocks, then block merges"},
 });
 
 /// The method of that name: forward, neumann, block2, block, or (forward|neumann)N+(block2|block) with N >= 1.

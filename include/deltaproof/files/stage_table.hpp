@@ -26,7 +26,7 @@ struct stage_row {
 };
 
 inline constexpr auto stage_table = std::to_array<stage_row>({
-    {"g_cumsum_log2", stage_part::stages, stage_axes::gates, "the running sum of the gates inside a chunk, over ln 2"},
+    {"g_cumsum_log2", stage_part::stages, stage_axes::gates, "the running sum of the gates inside a chunk, divided by ln 2"},
     {"A", stage_part::stages, stage_axes::pairs, "beta_i <k_i, k_j> with its decay, j < i"},
     {"Ai", stage_part::stages, stage_axes::pairs, "the inverse (I + A)^-1 of a chunk"},
     {"w", stage_part::stages, stage_axes::keys, "Ai (beta e^G k)", {"Ai"}},

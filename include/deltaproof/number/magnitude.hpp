@@ -26,7 +26,8 @@ class magnitude {
   /// A bound on |x| for a value x of F, or for one that is rounded to F afterwards.
   /// Throws: domain_error for a negative bound or NaN.
   explicit magnitude(double bound) : value_{bound} {
-    if (!(bound >= 0)) throw domain_error("magnitude: " + std::to_string(bound) + " bounds no absolute value; give |x|");
+    if (!(bound >= 0))
+      throw domain_error("magnitude: " + std::to_string(bound) + " is not >= 0, so it cannot bound an absolute value; give |x|");
     if (bound > largest(F)) value_ = std::numeric_limits<double>::infinity();
   }
 

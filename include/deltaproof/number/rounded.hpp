@@ -50,7 +50,7 @@ class rounded {
     constexpr int padding = detail::encoding<F>::padding;
     if ((bits & ((std::uint64_t{1} << padding) - 1)) != 0) {
       throw format_error("the last " + std::to_string(padding) + " bits of a stored " + std::string(name_of(F)) +
-                         " must be zero");
+                         " must be zero; round the number first");
     }
     return rounded(static_cast<carrier>(detail::encoding<F>::decode(bits)), 0);
   }

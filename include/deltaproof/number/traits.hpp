@@ -30,7 +30,7 @@ struct scalar_traits<float> {
   static constexpr float from_int(int n) {
     const auto x = static_cast<float>(n);
     if (static_cast<double>(x) != n) {
-      throw domain_error(std::to_string(n) + " is not a float; round_to<float> rounds");
+      throw domain_error(std::to_string(n) + " has no exact float; round_to<float> rounds it");
     }
     return x;
   }

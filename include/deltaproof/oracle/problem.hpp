@@ -35,7 +35,7 @@ template <class Kind, std::size_t N>
   for (const auto& [value, name] : names) {
     if (value == kind) return name;
   }
-  throw domain_error("a value outside its enumeration has no name");
+  throw domain_error("name_of: the value is not one of its enumeration");
 }
 
 template <class Kind, std::size_t N>
@@ -106,7 +106,7 @@ inline constexpr detail::kind_names<gate_kind, 3> gate_names{{
   for (const op_row& row : op_table) {
     if (row.kind == op) return row;
   }
-  throw domain_error("a value outside its enumeration has no row");
+  throw domain_error("row_of: the value is not one of its enumeration");
 }
 [[nodiscard]] constexpr gate_axes gates_of(op_kind op) { return row_of(op).gates; }
 /// "[B, T, HV, K]"; empty where there is no gate.

@@ -74,7 +74,7 @@ class because {
 struct bound {
   bound(double limit, because reason) : value{limit}, provenance{std::move(reason)} {
     if (!(limit >= 0)) {
-      throw domain_error("bound: " + std::to_string(limit) + " is no limit of an error; give a number >= 0");
+      throw domain_error("bound: a limit of " + std::to_string(limit) + "; give a number >= 0");
     }
   }
   double value;

@@ -182,7 +182,7 @@ struct state_cache {
 
   friend bool operator==(const state_cache&, const state_cache&) = default;
 };
-/// "int8, scale row in fp32, error-feedback with a residual in bf16, every 16".
+/// "int8, scale row in fp32, rounding error-feedback with a residual in bf16, stored every 16".
 [[nodiscard]] std::string text_of(const state_cache& cache);
 
 /// The backward pass of one concrete arithmetic. Tensors by their names in files; dS is the cotangent of the state, held in

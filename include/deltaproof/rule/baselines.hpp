@@ -122,7 +122,8 @@ class recursive_least_squares : public detail::baseline<S> {
         gain_(key_dim, zero<S>()),
         error_(value_dim, zero<S>()) {
     if (lambda == zero<S>()) {
-      throw domain_error("recursive_least_squares: lambda is 0, needs a ridge that is not 0 to start from I / lambda");
+      throw domain_error(
+          "recursive_least_squares: lambda is 0, but the recurrence starts from I / lambda; give a lambda other than 0");
     }
     for (std::size_t i = 0; i < key_dim; ++i) inverse_(i, i) = one<S>() / lambda;
   }

@@ -216,7 +216,7 @@ static_assert(
       }
       return true;
     }(),
-    "rule_kind and rules list the same rules in the same order");
+    "rule_kind and rules must list the same rules in the same order");
 
 /// Calls f(Rule{}) for this rule.
 template <class F>

@@ -56,7 +56,7 @@ template <class S>
   if (given.rows() == 0 && given.cols() == 0) return matrix<S>(rows, cols, zero<S>());
   if (given.rows() == rows && given.cols() == cols) return given;
   throw shape_error("adjoint: the cotangent of " + std::string(name) + " is " + shape_text(given) + ", needs " +
-                    std::to_string(rows) + " x " + std::to_string(cols) + "; a 0 x 0 one stands for zeros");
+                    std::to_string(rows) + " x " + std::to_string(cols) + "; leave it 0 x 0 for zeros");
 }
 
 }  // namespace detail

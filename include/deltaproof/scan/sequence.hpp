@@ -111,7 +111,7 @@ struct sequence {
         !(initial_state.rows() == key_dim && initial_state.cols() == value_dim)) {
       throw shape_error("sequence: initial_state is " + shape_text(initial_state) +
                         ", needs key_dim x value_dim = " + std::to_string(key_dim) + " x " + std::to_string(value_dim) +
-                        "; a state stored (V, K) must be transposed, a 0 x 0 one stands for zeros");
+                        "; a state stored (V, K) must be transposed; leave it 0 x 0 for a state of zeros");
     }
   }
 
