@@ -150,6 +150,10 @@ struct fault_draws {
 /// them out, judged. Answers why no `holds` may rest on them; empty where it may.
 [[nodiscard]] std::string judge_reach(const trial& t, plan_report& out);
 
+/// A state that the plan keeps in fp32 and whose every value is one of a narrower format was rounded to it, unless runs of the
+/// plan have such a state too: of values that the truth does not make so, each comes out so by chance once in 2^13 or more; ten
+/// are beyond any probability that may be declared. Empty: it was not, or this is not known.
+[[nodiscard]] std::string coarser_state(const trial& t);
 /// Of a result without outputs its ranges alone: `runs` has no places then.
 [[nodiscard]] adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vector<threshold>& limits);
 

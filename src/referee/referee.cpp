@@ -233,32 +233,6 @@ std::size_t fault_tests(const trial& t) {
   return planted > 0 ? 2 * (2 * static_cast<std::size_t>(planted)) + sizes_tested : 0;
 }
 
-/// A state that the plan keeps in fp32 and whose every value is one of a narrower format was rounded to it: of values that the
-/// truth does not make so, each comes out so by chance once in 2^13 or more; ten are beyond any probability that may be declared.
-std::string coarser_state(const trial& t) {
-  if (!t.r.final_state || t.r.final_state->element_format().precision < fp32.precision) return {};
-  for (const plan_variant& v : t.variants) {
-    if (v.state.accumulate.precision < fp32.precision || v.state.between_tokens || v.state.cache || v.state.between_calls)
-      return {};
-  }
-  const std::vector<double> got = t.r.final_state_kv()->to_doubles();
-  for (const format& coarse : {bf16, fp16, tf32}) {
-    const auto is_coarse = [&](double x) { return emulation::narrowed(x, {coarse, false}) == x; };
-    std::size_t telling = 0;
-    const bool all = std::all_of(got.begin(), got.end(), [&](const double& x) {
-      if (x == 0 || !std::isfinite(x)) return true;
-      const double truth = t.truth.final_state.value[static_cast<std::size_t>(&x - got.data())];
-      telling += is_coarse(emulation::narrowed(truth, {fp32, false})) ? 0 : 1;
-      return is_coarse(x);
-    });
-    if (!all || telling < 10) continue;
-    const std::string name(name_of(coarse));
-    return "final_state: every value is a number of " + name + ", but the plan holds the state in fp32 (" +
-           std::to_string(telling) + " of the exact values are not numbers of " + name + ")";
-  }
-  return {};
-}
-
 /// The first thing that is wrong in the order a kernel computes: a stage, a tensor, the direction of the error.
 void find_first_bad(const trial& t, plan_report& out) {
   const bool forward_is_wrong = std::any_of(out.statistics.begin(), out.statistics.end(), [](const judged_statistic& s) {

@@ -98,23 +98,28 @@ struct block_range {
   double shift = 0;         // added to it, to base 2
 };
 
-/// x e^{G_i - R} times k e^{R - G_j}, both narrowed; false where a gate is not finite.
-bool by_reference(const gram_call& call, const block_range& at, balls& out) {
+/// x e^{G_i - R} times k e^{R - G_j}, both narrowed. Answers which columns are left out: all where R is not finite, and those
+/// behind a gate of -inf, whose factor is infinite.
+std::vector<bool> by_reference(const gram_call& call, const block_range& at, balls& out) {
   const std::size_t columns = at.last - at.first;
-  if (columns == 0) return true;
   const std::size_t channels = call.x.cols;
+  std::vector<bool> left_out(columns, false);
+  for (std::size_t c = 0; columns > 0 && c < channels; ++c) {
+    ball e;
+    if (!call.decays.signed_between(at.reference, at.reference, c, e)) return std::vector<bool>(columns, true);
+  }
   balls left(at.end - at.begin, channels);
   balls right(columns, channels);
   ball e;
   for (std::size_t i = at.begin; i < at.end; ++i) {
     for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e, -at.shift)) return false;
+      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e, -at.shift)) e = call.decays.emptied();
       left.set(i - at.begin, c, gated(call.x.at(i, c), e, call));
     }
   }
   for (std::size_t j = at.first; j < at.last; ++j) {
     for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(at.reference, j, c, e, at.shift)) return false;
+      if (!call.decays.signed_between(at.reference, j, c, e, at.shift)) e = {0, 0}, left_out[j - at.first] = true;
       right.set(j - at.first, c, gated(call.k.at(j, c), e, call));
     }
   }
@@ -122,6 +127,7 @@ bool by_reference(const gram_call& call, const block_range& at, balls& out) {
   for (std::size_t i = at.begin; i < at.end; ++i) {
     const ball m = call.multiplier.at(i, 0);
     for (std::size_t j = at.first; j < std::min(at.last, call.columns(i)); ++j) {
+      if (left_out[j - at.first]) continue;
       const std::size_t cell = (i - at.begin) * columns + j - at.first;
       if (call.how.product_store) {
         out.set(
@@ -134,7 +140,7 @@ bool by_reference(const gram_call& call, const block_range& at, balls& out) {
       out.set(i, j, {m.value * dot.value[cell], error});
     }
   }
-  return true;
+  return left_out;
 }
 
 void by_blocks(const gram_call& call, balls& out) {
@@ -144,14 +150,16 @@ void by_blocks(const gram_call& call, balls& out) {
     const std::size_t last = std::min(first + call.how.block, call.k.rows);
     std::size_t end = begin;
     while (end < call.x.rows && call.row_of[end] < last) ++end;
-    const bool past = by_reference(call, {begin, end, 0, first, first}, out);
+    std::vector<bool> left_out = by_reference(call, {begin, end, 0, first, first}, out);
     const std::size_t within = call.how.form == gram_form::middle_blocks ? call.how.block / 2 : 0;
     const std::size_t reference = std::min(first + within, call.k.rows - 1);
-    const bool inside = call.how.form != gram_form::reference_blocks &&
-                        by_reference(call, {begin, end, first, last, reference, call.how.shift}, out);
+    const std::vector<bool> inside = call.how.form == gram_form::reference_blocks
+                                         ? std::vector<bool>(last - first, true)
+                                         : by_reference(call, {begin, end, first, last, reference, call.how.shift}, out);
+    left_out.insert(left_out.end(), inside.begin(), inside.end());
     for (std::size_t i = begin; i < end; ++i) {
-      for (std::size_t j = past ? first : 0; j < (inside ? std::min(first, call.columns(i)) : call.columns(i)); ++j) {
-        term_by_term(call, i, j, out);
+      for (std::size_t j = 0; j < call.columns(i); ++j) {
+        if (left_out[j]) term_by_term(call, i, j, out);
       }
     }
     begin = end;

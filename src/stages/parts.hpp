@@ -138,14 +138,14 @@ class chunk_decays {
   const ball* channels_between(std::size_t i, std::size_t j);
   /// e^{G_i}: the decay since the chunk began.
   [[nodiscard]] ball since_start(std::size_t i, std::size_t channel) const;
+  /// The decay over a gate of -inf.
+  [[nodiscard]] ball emptied() const { return errors_.clip ? power(errors_.clip->first, 0) : ball{}; }
   /// e^{G_i - G_j} where either may come first; false where G is not finite. `shift`: to base 2, rounded and added to one of the
   /// two before they are subtracted.
   bool signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result, double shift = 0) const;
 
  private:
   [[nodiscard]] ball power(double exponent, double argument_error) const;
-  /// The decay over a gate of -inf.
-  [[nodiscard]] ball emptied() const { return errors_.clip ? power(errors_.clip->first, 0) : ball{}; }
   [[nodiscard]] std::size_t index(std::size_t i, std::size_t c) const { return i * channels_ + c; }
 
   arithmetic_errors errors_;

@@ -77,6 +77,16 @@ TEST(a_correct_run, that_rounds_its_scale_and_nothing_after_it_is_not_refuted) {
   EXPECT_EQ(testing::alarms_in("tpu-inference-chunk", build::any, 12, 1).alarms, 0U);
 }
 
+// In a channel with a gate of -inf later rows of its block have the factor 0; the other channels are rounded as the plan says.
+TEST(a_correct_run, that_ends_a_channel_inside_a_block_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("fla-chunk-kda-shifted-gate", build::ordinary, 213, 1).alarms, 0U);
+}
+
+// One channel: a key is 1 or -1, the last decay ends what was before, and the state is the last v_new, a number of fp16.
+TEST(a_correct_run, whose_state_is_one_rounded_row_is_not_refuted) {
+  EXPECT_EQ(testing::alarms_in("tokamax-kda-xla", build::any, 632, 1).alarms, 0U);
+}
+
 // Written once, or hardly: a state kept in bf16 is then off by one rounding, which is what bf16 costs.
 TEST(a_correct_run, whose_state_is_kept_in_bf16_is_adequate) {
   for (const std::size_t run : {9U, 235U, 611U})
