@@ -282,8 +282,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   if (s.first_order) t.provenance += ", linear";
   if (s.allowance > 1) t.provenance += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
   if (s.second_order > 1)
-    t.provenance +=
-        "; multiplied by " + general(s.second_order, 3) + ", because the errors are not small beside the exact values";
+    t.provenance += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
   if (!t.finite) t.provenance += "; there is no finite limit: it overflows";
   if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the largest group of runs that were joined: add runs";
   return t;

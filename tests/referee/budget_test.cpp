@@ -206,7 +206,7 @@ TEST(zeros, among_others_are_left_out) {
   EXPECT_EQ(t[1].degrees, 1u);
 }
 
-TEST(non_finite_runs, leave_no_finite_budget_and_spoil_no_other_key) {
+TEST(non_finite_runs, leave_no_finite_limit_and_spoil_no_other_key) {
   const statistic sound = key({pair_about(3, 0.01), pair_about(3, 0.01)}, norm_kind::rms, 1);
   for (const double broken : {nan, infinity}) {
     const auto t = thresholds(std::vector{key({{1, 1.1}, {1, broken}}), sound}, one_percent);
@@ -218,10 +218,10 @@ TEST(non_finite_runs, leave_no_finite_budget_and_spoil_no_other_key) {
   }
 }
 
-TEST(a_limit_that_overflows, is_no_finite_budget) {
+TEST(a_limit_that_overflows, is_no_finite_limit) {
   const threshold t = only(key({pair_about(1, 2)}), {1e-8, 1});
   EXPECT_FALSE(t.finite);
-  EXPECT_THAT(t.provenance, HasSubstr("the limit overflows"));
+  EXPECT_THAT(t.provenance, HasSubstr("no finite limit: it overflows"));
 }
 
 // Runs of one variant with spread s, without skewness where they are even in number.
