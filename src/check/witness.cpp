@@ -148,7 +148,7 @@ std::optional<head_place> failing_head(slicer& s, const problem& p, const std::v
 
 std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried) {
   const std::size_t heads = p.value_heads() * p.sequence_count();
-  const std::string stop = s.stopped() ? "; stopped early" : "";
+  const std::string stop = s.stopped() ? "; the search was stopped early, so a smaller part may exist" : "";
   if (!s.kept.at) {
     if (s.single()) return "the whole problem: its only head is not refuted the same way with fewer tokens" + stop;
     return "the whole problem: none of the " + std::to_string(heads_tried) + " heads tried (of " + std::to_string(heads) +
@@ -159,7 +159,8 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
   return "head " + std::to_string(at.value_head) + " of sequence " + std::to_string(at.sequence) + ", " +
          (at.tokens == all ? "all " + std::to_string(all) + " tokens"
                            : "the first " + std::to_string(at.tokens) + " of " + std::to_string(all) + " tokens") +
-         "; " + std::to_string(s.kept.judged) + (s.kept.judged == 1 ? " slice" : " slices") + " judged" + stop;
+         "; found by judging " + std::to_string(s.kept.judged) + (s.kept.judged == 1 ? " smaller part" : " smaller parts") +
+         " of the problem" + stop;
 }
 
 }  // namespace

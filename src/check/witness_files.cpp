@@ -248,8 +248,9 @@ recorded_verdict parse_verdict(std::string_view text, const fs::path& file) {
   const json j = json_of(text, file);
   if (j.is_discarded()) throw format_error(out.file.string() + ": no JSON");
   if (const json& schema = check_detail::key_of(j, "schema", out.file); schema != "deltaproof.verdict/1")
-    throw format_error(out.file.string() + ": schema is " + in_quotes(dumped(schema)) +
-                       "; only deltaproof.verdict/1 is replayed");
+    throw format_error(out.file.string() + ": schema is " +
+                       in_quotes(schema.is_string() ? schema.get<std::string>() : dumped(schema)) +
+                       "; only deltaproof.verdict/1 is replayed: give a verdict.json that check wrote");
   try {
     out.judged = check_detail::key_of(j, "verdict", out.file).get<std::string>();
     out.reason = check_detail::key_of(j, "reason", out.file).get<std::string>();

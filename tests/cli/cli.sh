@@ -125,7 +125,7 @@ expect 2 "leave one of the two out" oracle gated.safetensors -o sums.safetensors
 expect 2 "raise --max-bits" oracle gated.safetensors -o sums.safetensors --bits 200 --max-bits 128
 
 expect 1 "left the range of fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
-expect 0 "no intermediate left fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32
+expect 0 "no intermediate left the range of fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32
 expect 1 "decides" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32 --worst-case
 expect 1 "unsafe" inverse --keys cos=0.9 --beta 1 --method neumann16+block --format fp16
 expect 0 "safe" inverse --keys cos=0.9 --beta "U(0,1)" --chunk 16 --method forward8+block --format bf16 --accumulate fp32 --json inverse.json --junit inverse.xml
