@@ -94,7 +94,7 @@ def test_what_cannot_be_recorded_is_refused(file):
         ({"o": o, "gate": o}, {}, "'gate' is unknown"),
         ({"o": o}, {"gate": "ln"}, "log, log2, decay"),
         ({"o": o[:, :3]}, {}, "shape"),
-        ({"o": o.to(torch.int8)}, {}, "no number format"),
+        ({"o": o.to(torch.int8)}, {}, "not a number format"),
     ):
         with pytest.raises(deltaproof.error, match=says):
             deltaproof.record_result(file, tensors, **words)
