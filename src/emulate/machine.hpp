@@ -41,7 +41,7 @@ void multiply_from(product<Real> p, std::size_t start, const sum_rule& rule) {
 }
 
 /// c + a b, the terms with even numbers first: what two lanes that each add every second term keep apart until the end. Where
-/// neighbours cancel, as in the inverse of repeated keys, no other order errs as much.
+/// neighbours cancel, as in the inverse of repeated keys, this errs more than any other order that was tried.
 template <class Real>
 void multiply_in_two_lanes(product<Real> p, const sum_rule& rule) {
   const std::size_t inner = p.inner;

@@ -55,8 +55,8 @@ TEST(matrix, transpose_swaps_indices) {
 
 // Whole tiles, and what is left of them on either side.
 TEST(matrix, transpose_swaps_indices_of_every_shape) {
-  for (const std::size_t rows : {1, 4, 7, 8, 13}) {
-    for (const std::size_t cols : {1, 3, 4, 9, 12}) {
+  for (const std::size_t rows : {1U, 4U, 7U, 8U, 13U}) {
+    for (const std::size_t cols : {1U, 3U, 4U, 9U, 12U}) {
       matrix<int> m(rows, cols);
       for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = static_cast<int>(i) + 1;
       const matrix<int> turned = transpose(m);

@@ -52,7 +52,7 @@ TEST(run_inverse, three_rows_by_hand) {
 
 // Ones below the diagonal, as identical unit keys give with step 1: the inverse has -1 beside the diagonal and no more.
 TEST(run_inverse, identical_keys_by_hand) {
-  for (const std::size_t n : {1, 2, 3, 4, 5, 16, 17, 64}) {
+  for (const std::size_t n : {1U, 2U, 3U, 4U, 5U, 16U, 17U, 64U}) {
     auto inverse = identity<modular>(n);
     for (std::size_t i = 1; i < n; ++i) inverse(i, i - 1) = modular(-1);
     for (const auto& method : all_methods()) {
@@ -139,7 +139,7 @@ using blocks = arithmetic<half, exact_product, single, blocked<4>>;
 template <class A, class M = A>
 void unread_entries_change_no_bit() {
   using S = typename A::storage_type;
-  for (const std::size_t n : {1, 2, 7, 16, 33}) {
+  for (const std::size_t n : {1U, 2U, 7U, 16U, 33U}) {
     matrix<S> lower(n, n);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < i; ++j) lower(i, j) = round_to<S>(std::sin(static_cast<double>(i * 37 + j * 11)) / 3);

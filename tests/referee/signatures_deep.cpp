@@ -17,7 +17,7 @@ TEST(signatures, of_faults_as_small_as_rounding_refute_half_of_them_over_presets
                                  {"fla-chunk-kda", op_kind::kda},
                                  {"fla-chunk-gdp", op_kind::gated_delta_product}}) {
     for (const char* const regime : {"typical", "silu", "model-gates", "slow-decay", "tails", "correlated"}) {
-      for (const std::size_t tokens : {512, 1024}) testing::count_refuted({name, op, regime, tokens}, 3, ++seed, counts);
+      for (const std::size_t tokens : {512U, 1024U}) testing::count_refuted({name, op, regime, tokens}, 3, ++seed, counts);
     }
   }
   testing::expect_half(counts);
