@@ -172,7 +172,7 @@ TEST(inverse_trial, merges_in_a_format_of_its_own) {
   }
   const inverse_trial fla = try_inverse({plan.method, fp32, fp32, bf16, tf32}, problem);
   EXPECT_TRUE(fla.verdict.safe) << fla.verdict.reason;
-  EXPECT_THAT(fla.verdict.reason, HasSubstr("left fp32 or tf32,"));
+  EXPECT_THAT(fla.verdict.reason, HasSubstr("left the range of fp32 or tf32,"));
 }
 
 TEST(inverse_problem, tells_the_memory_it_needs) {
