@@ -1,22 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"
-#include "deltaproof/number/random.hpp"
-#include "deltaproof/number/visit_format.hpp"
-#include "deltaproof/study/grid.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof {
 namespace {
@@ -35,7 +24,12 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 /// Standard normal numbers and what is made of them, each rounded to its format.
 class source {
  public:
-  source(const shape& s, std::uint64_t seed) : s_{s}, random_(seed, 0xbe4c) {}
+  source(const shape& s, std::uint64_t seed) : s_{s}, random_(seed, 0xbe4c) {
+    p.op = s.op;
+    p.scale = default_scale(s.dim);
+  }
+
+  problem p;  ///< to be filled
 
   double normal() { return random_.normal(); }
   tensor filled(const char* name, const format& f, std::size_t width, const std::function<double(std::size_t)>& value) {
@@ -54,21 +48,11 @@ class source {
     return filled(name, s_.x, s_.dim, [&](std::size_t i) {
       if (i % s_.dim == 0) {
         row.resize(s_.dim);
-        double sum = 0;
-        for (double& x : row) {
-          x = round_nearest(normal(), s_.x);
-          sum += x * x;
-        }
-        for (double& x : row) x /= std::sqrt(sum);
+        for (double& x : row) x = round_nearest(normal(), s_.x);
+        shared::normalise(row);
       }
       return row[i % s_.dim];
     });
-  }
-  problem begun() {
-    problem p;
-    p.op = s_.op;
-    p.scale = default_scale(s_.dim);
-    return p;
   }
 
  private:
@@ -80,18 +64,18 @@ class source {
 
 problem of_kernelbench(const shape& s, std::uint64_t seed) {
   source from(s, seed);
-  problem p = from.begun();
+  problem& p = from.p;
   p.q = from.normals("q", 0.1);
   p.k = from.normals("k", 0.1);
   p.v = from.normals("v", 0.1);
   p.g = from.filled("g", fp32, s.dim, [&](std::size_t) { return 0.1 * from.normal() - 0.05; });
   p.beta = from.filled("beta", s.x, 0, [&](std::size_t) { return sigmoid(from.normal()); });
-  return p;
+  return from.p;
 }
 
 problem of_gpu_mode(const shape& s, std::uint64_t seed) {
   source from(s, seed);
-  problem p = from.begun();
+  problem& p = from.p;
   p.q = from.normals("q");
   p.k = from.unit_rows("k");
   p.v = from.normals("v");
@@ -99,12 +83,12 @@ problem of_gpu_mode(const shape& s, std::uint64_t seed) {
   p.g = from.filled("g", fp32, channels ? s.dim : 0,
                     [&](std::size_t) { return channels ? from.normal() : -softplus(-from.normal()); });
   p.beta = from.filled("beta", fp32, 0, [&](std::size_t) { return sigmoid(from.normal()); });
-  return p;
+  return from.p;
 }
 
 problem of_flashinfer(const shape& s, std::uint64_t seed) {
   source from(s, seed);
-  problem p = from.begun();
+  problem& p = from.p;
   p.q = from.normals("q");
   p.k = from.unit_rows("k");
   p.v = from.normals("v");
@@ -117,7 +101,7 @@ problem of_flashinfer(const shape& s, std::uint64_t seed) {
     return -rate[i % heads] * softplus(round_nearest(from.normal(), bf16) + bias[i % heads]);
   });
   p.beta = from.filled("beta", fp32, 0, [&](std::size_t) { return sigmoid(round_nearest(from.normal(), bf16)); });
-  return p;
+  return from.p;
 }
 
 // Tolerances, each of one element.
@@ -142,41 +126,14 @@ struct task {
 
 std::vector<task> all_tasks(const run_options& options) {
   const std::size_t many = options.size(128, 256);
+  constexpr op_kind kda = op_kind::kda, gdn = op_kind::gated_delta_rule;
   return {
-      {"kernelbench-hard-kda", {op_kind::kda, bf16, many, 128}, &of_kernelbench, &all_close, 0.05, 0.05, {"o"}, "fla-chunk-kda"},
-      {"gpu-mode-kda", {op_kind::kda, fp32, 128, 64}, &of_gpu_mode, &all_close, 1e-3, 1e-3, {"o"}, "public-fp32-chunk"},
-      {"gpu-mode-gdn-h",
-       {op_kind::gated_delta_rule, fp32, many, 64},
-       &of_gpu_mode,
-       &all_close,
-       1e-2,
-       1e-2,
-       {"h", "v_new"},
-       "public-fp32-chunk"},
-      {"gpu-mode-gdn-o",
-       {op_kind::gated_delta_rule, fp32, many, 64},
-       &of_gpu_mode,
-       &all_close,
-       1e-2,
-       1e-2,
-       {"o"},
-       "public-fp32-chunk"},
-      {"flashinfer-bench-gdn",
-       {op_kind::gated_delta_rule, bf16, 128, 128},
-       &of_flashinfer,
-       &either,
-       1e-2,
-       1e-2,
-       {"o", "final_state"},
-       "fla-chunk-gdn"},
-      {"flashinfer-test-gdn",
-       {op_kind::gated_delta_rule, bf16, 128, 128},
-       &of_flashinfer,
-       &all_close,
-       0.1,
-       0,
-       {"o", "final_state"},
-       "fla-chunk-gdn"}};
+      {"kernelbench-hard-kda", {kda, bf16, many, 128}, &of_kernelbench, &all_close, 0.05, 0.05, {"o"}, "fla-chunk-kda"},
+      {"gpu-mode-kda", {kda, fp32, 128, 64}, &of_gpu_mode, &all_close, 1e-3, 1e-3, {"o"}, "public-fp32-chunk"},
+      {"gpu-mode-gdn-h", {gdn, fp32, many, 64}, &of_gpu_mode, &all_close, 0.01, 0.01, {"h", "v_new"}, "public-fp32-chunk"},
+      {"gpu-mode-gdn-o", {gdn, fp32, many, 64}, &of_gpu_mode, &all_close, 0.01, 0.01, {"o"}, "public-fp32-chunk"},
+      {"flashinfer-bench-gdn", {gdn, bf16, 128, 128}, &of_flashinfer, &either, 0.01, 0.01, {"o", "final_state"}, "fla-chunk-gdn"},
+      {"flashinfer-test-gdn", {gdn, bf16, 128, 128}, &of_flashinfer, &all_close, 0.1, 0, {"o", "final_state"}, "fla-chunk-gdn"}};
 }
 
 /// Inputs that can tell: one key, all but repeated, slow gates, a state to begin with, packed sequences, whole and partial
@@ -185,7 +142,7 @@ std::vector<problem> telling_inputs(const task& t, std::uint64_t seed) {
   generation g;
   g.op = t.of.op;
   g.dtype = t.of.x;
-  g.key_dim = g.value_dim = t.of.dim;
+  g.key_dim = t.of.dim;
   g.value_dim = t.of.dim / 2;
   g.key_heads = 1;
   g.value_heads = 2;
@@ -269,12 +226,10 @@ on_inputs prepared(const task& t, problem p) {
   return in;
 }
 
-constexpr const char* no_chance = "not there";
-constexpr const char* silent = "no bit differs";
-constexpr const char* accepted = "accepted";
-constexpr const char* refused = "refused";
-constexpr const char* correct_answer = "correct";
-constexpr const char* zero_answer = "zeros";
+// Outcomes in the order of what they say, and answers that no fault made.
+constexpr const char *no_chance = "not there", *silent = "no bit differs", *accepted = "accepted", *refused = "refused";
+constexpr std::array<std::string_view, 4> outcomes{no_chance, silent, accepted, refused};
+constexpr const char *correct_answer = "correct", *zero_answer = "zeros";
 
 /// What the task's comparison says of a fault on these inputs.
 std::string outcome_of(const task& t, const on_inputs& in, const fault& f) {
@@ -298,36 +253,33 @@ std::vector<frame_row> judged(const task& t, std::uint64_t seed) {
     bool plan_elsewhere = false;
     for (const on_inputs& in : better) {
       const std::string one = outcome_of(t, in, f);
-      const auto rank = [](const std::string& word) {
-        return word == refused ? 3 : word == accepted ? 2 : word == silent ? 1 : 0;
-      };
+      const auto rank = [](const std::string& word) { return std::find(outcomes.begin(), outcomes.end(), word); };
       if (rank(one) > rank(elsewhere)) elsewhere = one;
       plan_elsewhere = plan_elsewhere || caught(in, f);
     }
-    rows.push_back({t.name, std::string(f.name), outcome_of(t, own, f), caught(own, f), elsewhere, plan_elsewhere});
+    rows.push_back({t.name, f.name, outcome_of(t, own, f), caught(own, f), elsewhere, plan_elsewhere});
   }
-  rows.push_back({t.name, std::string(correct_answer), std::string(accepts(t, &own.clean, own.truth) ? accepted : refused), false,
-                  std::string(accepted), false});
-  rows.push_back({t.name, std::string(zero_answer), std::string(accepts(t, nullptr, own.truth) ? accepted : refused), true,
-                  std::string(accepts(t, nullptr, better.front().truth) ? accepted : refused), true});
+  const auto said = [&](const auto* got, const on_inputs& in) { return accepts(t, got, in.truth) ? accepted : refused; };
+  const std::map<std::string, tensor>* const zeros = nullptr;
+  rows.push_back({t.name, correct_answer, said(&own.clean, own), false, accepted, false});
+  rows.push_back({t.name, zero_answer, said(zeros, own), true, said(zeros, better.front()), true});
   return rows;
 }
 
 void add_tasks(const run_options& options, results& r) {
-  const frame& all =
-      r.table("faults", grid(
-                            options, "faults", {"task", "fault", "outcome", "by_plan", "elsewhere", "plan_elsewhere"},
-                            [&](const task& t) { return judged(t, options.seed); }, grid_axis<task>{"task", all_tasks(options)}));
+  const grid_axis<task> tasks{"task", all_tasks(options)};
+  const auto rows_of = [&](const task& t) { return judged(t, options.seed); };
+  const frame& all = r.table(
+      "faults", grid(options, "faults", {"task", "fault", "outcome", "by_plan", "elsewhere", "plan_elsewhere"}, rows_of, tasks));
   frame table({"task", "shown", "silent", "accepted", "missed", "zeros", "correct", "shown_elsewhere", "accepted_elsewhere",
                "missed_elsewhere"});
-  for (const task& t : all_tasks(options)) {
+  for (const task& t : tasks.quick) {
+    const frame of_task = all.where("task", t.name);
     const auto count = [&](bool answer, const auto& wanted) {
-      return all
-          .where([&](const auto& row) {
-            const bool is_answer = row["fault"] == cell(correct_answer) || row["fault"] == cell(zero_answer);
-            return row["task"] == cell(t.name) && is_answer == answer && wanted(row);
-          })
-          .size();
+      const auto counts = [&](const auto& row) {
+        return (row["fault"] == cell(correct_answer) || row["fault"] == cell(zero_answer)) == answer && wanted(row);
+      };
+      return of_task.where(counts).size();
     };
     const auto shown = [](const cell& word) { return word == cell(accepted) || word == cell(refused); };
     const auto passes = [&](const char* answer) {
@@ -344,7 +296,7 @@ void add_tasks(const run_options& options, results& r) {
                count(false, [&](const auto& row) { return shown(row["elsewhere"]); }), with("elsewhere", accepted),
                missed("elsewhere", "plan_elsewhere")});
   }
-  const auto of = [&](const char* name, const char* column) { return table.find({{"task", std::string(name)}}, column); };
+  const auto of = [&](const char* name, const char* column) { return table.find({{"task", name}}, column); };
   r.values("zeros",
            {{"tasks", table.size()}, {"accepting", table.over("zeros", total)}, {"correct", table.over("correct", total)}});
   r.values("faults", {{"accepted", table.over("accepted", total)},

@@ -1,14 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
-#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {
@@ -72,7 +66,7 @@ void add_control(const run_options& options, results& r) {
       },
       grid_axis<key_kind>{"keys", {chunks::key_kinds.begin(), chunks::key_kinds.end()}},
       draws((some_draws(options) + 1) / 2, (some_draws(options) + 1) / 2));
-  frame beside = all.by({"keys"}, {{"fp32", "fp32", worst}, {"bf16", "bf16", worst}, {"fp16", "fp16", worst}});
+  frame beside = all.by({"keys"}, shared::each({"fp32", "bf16", "fp16"}, worst));
   beside.derive("doubles",
                 [](const auto& row) { return std::max({row.number("fp32"), row.number("bf16"), row.number("fp16")}) >= 2; });
   r.values("recurrence-survives", evidence::worst_found(3 * all.size(), options.seed),
@@ -91,12 +85,8 @@ double beta_of_many_chunks(const results& r) {
 void add_horizon(const run_options& options, results& r) {
   const double first = beta_of_many_chunks(r);
   // The draw that was worst there.
-  const std::vector<double> along = r.frames.at("chunks")
-                                        .where("keys", "repeated")
-                                        .where("store", "bf16")
-                                        .where("chunk", middle)
-                                        .where("beta", first)
-                                        .numbers("along");
+  const frame of_bf16 = r.frames.at("chunks").where("keys", "repeated").where("store", "bf16");
+  const std::vector<double> along = of_bf16.where("chunk", middle).where("beta", first).numbers("along");
   const auto worst_draw = static_cast<std::size_t>(std::max_element(along.begin(), along.end()) - along.begin());
   constexpr double half_range = 1.5;
   const grid_axis<executed> cases{"case",

@@ -4,13 +4,9 @@
 // What the two files of the study share: its sizes, inputs and steps, and one chunk run in an arithmetic.
 #pragma once
 
-#include <cstddef>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/study/grid.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/chunks/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 

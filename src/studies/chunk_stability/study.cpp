@@ -1,29 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::chunk_stability;
 namespace chunks = detail::chunks;
-namespace shared = detail::shared;
 
 constexpr int norm_squarings = 20;
 // A chunk that is met for ever explodes where its spectral radius is at least this: it doubles every 70 chunks or sooner.
@@ -40,7 +27,6 @@ const grid_axis<double> three_betas{"beta", {1, 1.75, hard_beta}};
 double along_key(const sequence<double>& s, const matrix<double>& w) {
   return std::fabs(eigenvalue_along_key(s, w, 0, s.rows()));
 }
-
 double radius_of(const sequence<double>& s, key_kind keys, const matrix<double>& w) {
   if (!one_direction(keys)) return chunk_radius(s, w, 0, s.rows());
   const double along = along_key(s, w);
@@ -75,11 +61,10 @@ void add_norms(const frame& all, const frame& curves, const run_options& options
     const frame in = curves.where("store", name).where([&](const auto& row) {
       return row["chunk"] == cell(middle) && row["keys"].text() != name_of(key_kind::repeated);
     });
-    const double largest = in.over("norm", worst);
-    const frame at = in.where("norm", largest);
-    norms[name] = largest;
-    gains[name] = largest - 1;
-    r.values("norm_" + name, {{"keys", at.at(0, "keys")}, {"beta", at.at(0, "beta")}});
+    const frame::row largest = shared::top(in, "norm");
+    norms[name] = largest["norm"];
+    gains[name] = largest.number("norm") - 1;
+    r.values("norm_" + name, {{"keys", largest["keys"]}, {"beta", largest["beta"]}});
   }
   gains["exact"] = all.over("exact_norm", greatest) - 1;
   r.values("norm-of-one-chunk", evidence::worst_found(all.where(of_interest).size(), options.seed), norms);
@@ -141,8 +126,7 @@ void add_single_chunks(const run_options& options, results& r) {
         return rows;
       },
       kinds, stores, lengths);
-  frame curves = all.by({"keys", "store", "chunk", "beta", "draws"},
-                        {{"radius", "radius", worst}, {"along", "along", worst}, {"norm", "norm", worst}});
+  frame curves = all.by({"keys", "store", "chunk", "beta", "draws"}, shared::each({"radius", "along", "norm"}, worst));
   curves.derive("exploding", [](const auto& row) { return row.number("radius") >= explodes_at ? row["beta"] : cell(); });
   curves.derive("exact", [](const auto& row) {
     double power = 1;
@@ -151,8 +135,7 @@ void add_single_chunks(const run_options& options, results& r) {
   });
   curves.derive("short_of_two", [](const auto& row) { return row.number("beta") == 2 ? 0x1p-8 : 2 - row.number("beta"); });
   curves.derive("above", [](const auto& row) { return row.number("norm") - 1; });
-  r.values("inputs-are-contractive", evidence::measured(),
-           {{"largest_squared_norm", all.over("square", greatest)}, {"largest_exact_norm", all.over("exact_norm", greatest)}});
+  r.values("inputs-are-contractive", evidence::measured(), {{"largest_squared_norm", all.over("square", greatest)}});
   add_firsts(all, curves, options, r);
   add_norms(all, curves, options, r);
   r.values("keys", {{"ninety", chunks::cosine_of(key_kind::cosine_90)},
@@ -200,12 +183,11 @@ void add_ranges(const run_options& options, results& r) {
         return rows;
       },
       kinds, grid_axis<named_law>{"steps", {{"all", {0, 2}}, {"upper", {1, 2}}, {"close", {close_to_two, 2}}}}, long_chunks);
-  const frame& drawn =
-      r.table("drawn-steps", all.by({"keys", "steps", "chunk"}, {{"radius", "radius", worst}, {"distance", "distance", worst}}));
-  const double largest = drawn.over("radius", greatest);
-  const frame at = drawn.where("radius", largest);
-  r.values("largest", {{"keys", at.at(0, "keys")}, {"chunk", at.at(0, "chunk")}, {"steps", at.at(0, "steps")}});
-  std::map<std::string, cell> values{{"largest", largest}}, fixed{{"close", close_to_two}, {"draws", 4 * some_draws(options)}};
+  const frame& drawn = r.table("drawn-steps", all.by({"keys", "steps", "chunk"}, shared::each({"radius", "distance"}, worst)));
+  const frame::row largest = shared::top(drawn, "radius");
+  r.values("largest", {{"keys", largest["keys"]}, {"chunk", largest["chunk"]}, {"steps", largest["steps"]}});
+  std::map<std::string, cell> values{{"largest", largest["radius"]}},
+      fixed{{"close", close_to_two}, {"draws", 4 * some_draws(options)}};
   for (const std::size_t chunk : long_chunks.quick) {
     const std::string key = "C" + std::to_string(chunk);
     values["repeated_" + key] = drawn.where("keys", "repeated").where("chunk", chunk).over("radius", worst);
@@ -264,13 +246,9 @@ void add_origins(const run_options& options, results& r) {
                           {key_kind::fresh, key_kind::cosine_90, key_kind::cosine_99, key_kind::cosine_999, key_kind::vocabulary,
                            key_kind::repeated}},
       three_betas, draws(many_draws(options), many_draws(options)));
-  std::vector<aggregate> of_draws;
-  for (const std::string& column : columns) of_draws.push_back({column, column, worst});
-  const frame& stages = r.table("which-stage", all.by({"keys", "beta"}, of_draws));
+  const frame& stages = r.table("which-stage", all.by({"keys", "beta"}, shared::each(columns, worst)));
   const frame repeated = stages.where("keys", "repeated");
-  const double inverse = repeated.over("Ai", worst);
-  const double scaled = repeated.over("scaled", worst);
-  const double w = repeated.over("w", worst);
+  const double inverse = repeated.over("Ai", worst), scaled = repeated.over("scaled", worst), w = repeated.over("w", worst);
   r.values("stored-inverse-does-it", evidence::worst_found(all.size(), options.seed),
            {{"inverse", inverse}, {"scaled_keys", scaled}, {"w", w}});
   r.values("stages", {{"alone", inverse / std::max(scaled, w)}, {"beta", three_betas.quick[1]}, {"hard_beta", hard_beta}});
@@ -302,8 +280,8 @@ void add_arithmetics(const run_options& options, results& r) {
                                 {"fp32"}}},
       grid_axis<key_kind>{"keys", {key_kind::fresh, key_kind::cosine_99, key_kind::cosine_999, key_kind::repeated}}, three_betas,
       draws(some_draws(options), some_draws(options)));
-  const frame& rows = r.table("arithmetics", all.by({"arithmetic", "inverse", "keys", "beta"},
-                                                    {{"radius", "radius", worst}, {"distance", "distance", worst}}));
+  const frame& rows =
+      r.table("arithmetics", all.by({"arithmetic", "inverse", "keys", "beta"}, shared::each({"radius", "distance"}, worst)));
   const auto of = [&](const char* arithmetic) { return rows.where("arithmetic", arithmetic); };
   const frame neumann = of("bf16, inverse fp16 native");
   r.values("rounding-inside-is-milder", evidence::worst_found(all.size(), options.seed),

@@ -3,15 +3,10 @@
 
 #include "studies/chunk_stability/transition.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rounded.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::chunk_stability {
 namespace {
@@ -67,9 +62,7 @@ double chunk_radius(const sequence<double>& s, const matrix<double>& w, std::siz
   auto small = identity<double>(rows);
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < rows; ++j) {
-      double overlap = 0;
-      for (std::size_t c = 0; c < s.key_dim; ++c) overlap += w(first + i, c) * s.k_row(first + j)[c];
-      small(i, j) -= overlap;
+      small(i, j) -= shared::dot(w.row(first + i), s.k_row(first + j));
     }
   }
   const double radius = spectral_radius(small, squarings);
@@ -77,19 +70,16 @@ double chunk_radius(const sequence<double>& s, const matrix<double>& w, std::siz
 }
 
 double eigenvalue_along_key(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows) {
-  double overlap = 0;
-  for (std::size_t r = first; r < first + rows; ++r) {
-    for (std::size_t c = 0; c < s.key_dim; ++c) overlap += w(r, c) * s.k_row(r)[c];
-  }
-  return 1 - overlap;
+  const std::size_t from = first * s.key_dim, count = rows * s.key_dim;
+  return 1 - shared::dot(w.entries().subspan(from, count), std::span(s.k).subspan(from, count));
 }
 
 double frobenius(const matrix<double>& m) { return std::sqrt(shared::squared_norm(m.entries())); }
 
 double distance(const matrix<double>& a, const matrix<double>& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += (a.data()[i] - b.data()[i]) * (a.data()[i] - b.data()[i]);
-  return std::sqrt(sum);
+  matrix<double> difference = a;
+  for (std::size_t i = 0; i < a.size(); ++i) difference.data()[i] -= b.data()[i];
+  return frobenius(difference);
 }
 
 double storage_bound(double x, std::size_t chunk, double unit_roundoff) {
@@ -102,8 +92,7 @@ double proved_safe_x(std::size_t chunk, double unit_roundoff) {
     for (std::size_t i = 0; i < chunk; ++i) power *= x - 1;
     return power + storage_bound(x, chunk, unit_roundoff) <= 1;
   };
-  double low = 1;
-  double high = 2;
+  double low = 1, high = 2;
   if (!safe(low)) return 0;
   for (int i = 0; i < 20; ++i) {
     const double middle = 0.5 * (low + high);

@@ -3,13 +3,7 @@
 
 #include "studies/discretisation/forced.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::discretisation {
 namespace {
@@ -39,9 +33,7 @@ std::vector<double> adversary(double r, std::size_t tokens) {
   const std::array<double, 1> v{1};
   std::vector<double> result;
   for (std::size_t t = 0; t < tokens; ++t) {
-    const double x = machine.state()(0, 0);
-    const double y = machine.state()(1, 0);
-    const double length = std::sqrt(x * x + y * y);
+    const double x = machine.state()(0, 0), y = machine.state()(1, 0), length = std::sqrt(x * x + y * y);
     const double wanted = std::fabs(r) < 1 ? r * b / (1 - r * r) : (r < 0 ? -length : 0);
     std::array<double, 2> k{1, 0};
     if (length > 0) {

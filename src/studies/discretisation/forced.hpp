@@ -6,9 +6,7 @@
 // for Crank-Nicolson, tanh(x/2) for the exact flow.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::discretisation {
 

@@ -5,11 +5,8 @@
 // itself, and the same for Taylor polynomials of e^-x of any degree.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "deltaproof/number/rational.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::discretisation {
 

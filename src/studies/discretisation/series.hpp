@@ -5,13 +5,9 @@
 // code can be asked for the series of its R and phi. Division needs a divisor whose constant term is not 0.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <string>
-
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/scalar.hpp"
-#include "deltaproof/support/errors.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::discretisation {
 

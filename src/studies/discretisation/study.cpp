@@ -1,31 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/limits.hpp"
 #include "studies/discretisation/series.hpp"
 #include "studies/discretisation/turning.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::discretisation;
-namespace shared = detail::shared;
 
 using power = power_series<8>;
 
@@ -43,11 +28,7 @@ int largest_degree(const run_options& options) { return options.full ? 48 : 32; 
 std::size_t streams(const run_options& options) { return options.size(400, 2000); }
 std::size_t tokens(const run_options& options) { return options.size(2000, 20000); }
 
-const grid_axis<std::string> all_rules{"rule", [] {
-                                         std::vector<std::string> names;
-                                         for_each_rule([&](auto rule) { names.emplace_back(rule.name); });
-                                         return names;
-                                       }()};
+const grid_axis<std::string> all_rules = shared::rule_axis();
 
 cell order_of(int order) { return order == exact_order ? cell() : cell(order); }
 
@@ -116,7 +97,6 @@ void add_taylor(const run_options& options, results& r) {
            {{"gain_per_order", (limit[last] - limit[last / 2]) / static_cast<double>(last - last / 2)},
             {"largest_order", limit.size()},
             {"limit_of_largest_order", limit[last]},
-            {"limit_of_order_8", limit[7]},
             {"never_less", std::is_sorted(limit.begin(), limit.end())}});
   r.table("taylor", std::move(limits));
 }
@@ -301,18 +281,12 @@ frame_row forced(double beta, const run_options& options) {
   const mean_square sampled = fresh_keys(stability, key_dim, long_enough, streams(options), options.seed);
   const double expected = fresh_keys_expected(stability, key_dim, long_enough);
   const double repeated = worst_values(stability, 4000).back();
-  return {stability,
-          gain,
-          repeated,
-          std::fabs(repeated / repeated_gain(stability) - 1),
-          sampled.mean / d,
-          sampled.standard_error / d,
-          expected / d,
-          std::sqrt(sampled.mean),
-          std::sqrt(sampled.mean / d),
-          std::fabs(sampled.mean - expected) / sampled.standard_error,
-          adversary(stability, tokens(options)).back() / (static_cast<double>(tokens(options)) * gain),
-          largest_share_of_bound(stability, key_dim, tokens(options) / 10, 4, options.seed)};
+  const double grown = adversary(stability, tokens(options)).back() / (static_cast<double>(tokens(options)) * gain);
+  frame_row row{stability, gain, repeated, std::fabs(repeated / repeated_gain(stability) - 1), sampled.mean / d};
+  row.insert(row.end(), {sampled.standard_error / d, expected / d, std::sqrt(sampled.mean), std::sqrt(sampled.mean / d)});
+  row.insert(row.end(), {std::fabs(sampled.mean - expected) / sampled.standard_error, grown});
+  row.emplace_back(largest_share_of_bound(stability, key_dim, tokens(options) / 10, 4, options.seed));
+  return row;
 }
 
 void add_forced(const run_options& options, results& r) {

@@ -4,12 +4,10 @@
 // The error of a rule under a key that turns steadily, which every step freezes.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/exponential.hpp"
 
 namespace deltaproof::detail::discretisation {

@@ -5,15 +5,12 @@
 // once to it, exp and expm1 correctly rounded; and where the first of them is 0.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string_view>
 #include <unordered_map>
 
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/number/rounded.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::efla {
@@ -103,19 +100,12 @@ struct dead_zone {
   dead_zone zone;
   shared::with_format(format_name, [&](auto tag) {
     constexpr format F = decltype(tag)::value;
-    // The first number at which the form, which is monotone, reaches a value.
-    const auto first = [&](double reached) {
-      std::int64_t low = 0;
-      std::int64_t high = shared::ordinal<F>(largest(F));
-      while (high - low > 1) {
-        const std::int64_t middle = low + (high - low) / 2;
-        const double x = shared::from_ordinal<F>(middle);
-        (coefficient(format_name, form::naive, x, 1) >= reached ? high : low) = middle;
-      }
-      return high;
+    // The form is monotone.
+    const auto last_below = [&](double reached) {
+      return shared::last_with<F>(0, largest(F), [&](double x) { return coefficient(format_name, form::naive, x, 1) < reached; });
     };
-    const std::int64_t alive = first(smallest_subnormal(F));
-    zone = {shared::from_ordinal<F>(alive - 1), shared::from_ordinal<F>(alive), shared::from_ordinal<F>(first(1))};
+    const double zero = last_below(smallest_subnormal(F));
+    zone = {zero, shared::after<F>(zero), shared::after<F>(last_below(1))};
   });
   return zone;
 }

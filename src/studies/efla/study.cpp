@@ -1,32 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
 #include <numbers>
-#include <span>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/efla/coefficient.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::efla;
-namespace shared = detail::shared;
 
 constexpr double smallest_x = 1e-12;
 constexpr double largest_x = 1e3;
@@ -42,8 +28,6 @@ std::size_t per_octave(const run_options& options) { return options.size(150, 20
 std::size_t fp16_stride(const run_options& options) { return options.size(16, 1); }
 std::size_t pairs(const run_options& options) { return options.size(300, 4000); }
 std::size_t keys(const run_options& options) { return options.size(4000, 50000); }
-
-cell counted(std::span<const double> x) { return static_cast<std::uint64_t>(as_number(total(x))); }
 
 /// f.operator()<F>(), rows of a frame.
 template <class Function>
@@ -126,7 +110,8 @@ void add_coefficient(const run_options& options, results& r) {
       [&](const format& f) { return in_format(f, [&]<format F>() { return errors_of<F>(options); }); }, stores);
   const frame& by_decade = r.table("decades", errors.by({"format", "form", "from"}, {{"error", "error", greatest}}));
   const frame all =
-      errors.by({"format", "form"}, {{"error", "error", greatest}, {"cases", "cases", counted}, {"zeros", "zeros", counted}});
+      errors.by({"format", "form"},
+                {{"error", "error", greatest}, {"cases", "cases", shared::count_of}, {"zeros", "zeros", shared::count_of}});
   const auto of = [&](const format& f, const char* how, const char* column = "error") {
     return all.find({{"format", name_of(f)}, {"form", how}}, column);
   };
@@ -155,7 +140,7 @@ void add_coefficient(const run_options& options, results& r) {
            {{"bf16_worst_in_u", in_u(bf16, "expm1")},
             {"fp16_worst_in_u", in_u(fp16, "expm1")},
             {"bf16_library_worst_in_u", in_u(bf16, "library")},
-            {"zeros", counted(careful.numbers("zeros"))}});
+            {"zeros", shared::count_of(careful.numbers("zeros"))}});
   const frame worst_there = errors.where("format", "fp32").where("form", "naive").where("error", of(fp32, "naive"));
   r.values("wide-formats", evidence::worst_found(cases(fp32, fp64), options.seed),
            {{"fp32_naive_worst", of(fp32, "naive")},
@@ -235,8 +220,7 @@ void add_eigenvalue(const run_options& options, results& r) {
       options, "eigenvalues", {"form", "pairs", "ones", "dead_x", "zeros", "negative", "lowest", "full_x", "above_one"},
       [&](const format& f, int octave) { return in_format(f, [&]<format F>() { return eigenvalues_of<F>(octave, options); }); },
       stores, octaves);
-  std::vector<aggregate> made;
-  for (const char* count : {"pairs", "ones", "zeros", "negative", "above_one"}) made.push_back({count, count, counted});
+  std::vector<aggregate> made = shared::each({"pairs", "ones", "zeros", "negative", "above_one"}, shared::count_of);
   made.insert(made.end(), {{"dead_x", "dead_x", greatest}, {"lowest", "lowest", least}, {"full_x", "full_x", least}});
   const frame& all = r.table("eigenvalue", found.by({"format", "form"}, made));
   const frame in_bf16 = all.where("format", "bf16");
@@ -249,7 +233,7 @@ void add_eigenvalue(const run_options& options, results& r) {
             {"smallest_full_x", plain.over("full_x", least)},
             {"lowest_in_u", -plain.over("lowest", least)},
             {"library_lowest_in_u", -as_number(of("library", "lowest"))},
-            {"above_one", counted(all.numbers("above_one"))}});
+            {"above_one", shared::count_of(all.numbers("above_one"))}});
 
   // What one key of length 1 is written, and kept, for x that are numbers of bf16.
   const auto curves = [&](double from, double to, bool kept) {

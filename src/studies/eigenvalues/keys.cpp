@@ -1,14 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 
 #include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/number/double_double.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/eigenvalues/parts.hpp"
@@ -34,8 +30,7 @@ std::optional<uint128> fixed_squared_norm(std::span<const double> k) {
 }
 
 rational from_uint128(uint128 x) {
-  const integer high(static_cast<std::uint64_t>(x >> 64));
-  const integer low(static_cast<std::uint64_t>(x));
+  const integer high(static_cast<std::uint64_t>(x >> 64)), low(static_cast<std::uint64_t>(x));
   return rational(integer((high << 64) + low));
 }
 
@@ -43,7 +38,7 @@ rational from_uint128(uint128 x) {
 std::vector<double> direction(std::uint64_t seed, std::size_t dim, std::uint64_t index) {
   philox random(seed, (std::uint64_t{0x6b657900} + dim) << 32 | index);
   std::vector<double> g(dim);
-  for (double& x : g) x = random.normal();
+  shared::draw(random, g);
   return g;
 }
 
@@ -78,16 +73,9 @@ void normalise(std::span<const double> g, rounded<G> epsilon, std::span<double> 
 
 /// The keys of one format, normalisation and dimension.
 struct tally {
-  std::uint64_t keys = 0;
-  std::uint64_t not_finite = 0;
-  std::uint64_t above_one = 0;
-  std::uint64_t leaves_below_two = 0;
-  std::uint64_t leaves_at_safe = 0;
-  std::uint64_t subnormal = 0;
-  rational smallest = 0;
-  rational largest = 0;
-  double sum = 0;
-  double sum_of_squares = 0;
+  std::uint64_t keys = 0, not_finite = 0, above_one = 0, leaves_below_two = 0, leaves_at_safe = 0, subnormal = 0;
+  rational smallest = 0, largest = 0;
+  double sum = 0, sum_of_squares = 0;
   std::vector<std::uint64_t> histogram = std::vector<std::uint64_t>(bin_count, 0);
 
   template <format F>
@@ -102,9 +90,9 @@ struct tally {
     if (keys == 0 || n < smallest) smallest = n;
     if (keys == 0 || n > largest) largest = n;
     ++keys;
-    if (n > 1) ++above_one;
-    if ((1 - u) * n > 1) ++leaves_below_two;
-    if ((1 - 2 * u) * n > 1) ++leaves_at_safe;
+    above_one += n > 1 ? 1 : 0;
+    leaves_below_two += (1 - u) * n > 1 ? 1 : 0;
+    leaves_at_safe += (1 - 2 * u) * n > 1 ? 1 : 0;
     const double excess = to_double(n - 1) / unit_roundoff(F);
     sum += excess;
     sum_of_squares += excess * excess;
@@ -118,19 +106,11 @@ struct tally {
     const auto all = static_cast<double>(keys);
     const double mean = sum / all;
     const auto in_units = [](const rational& n) { return to_double(n - 1) / unit_roundoff(F); };
-    return {keys,
-            not_finite,
-            above_one,
-            static_cast<double>(above_one) / all,
-            mean,
-            std::sqrt(std::max(0.0, sum_of_squares / all - mean * mean)),
-            in_units(smallest),
-            in_units(largest),
-            largest.str(),
-            round_to<F>(rational(2 / largest), toward_zero{}).value(),
-            leaves_below_two,
-            leaves_at_safe,
-            static_cast<double>(subnormal) / static_cast<double>(keys * dim)};
+    frame_row row{keys, not_finite, above_one, static_cast<double>(above_one) / all, mean};
+    row.insert(row.end(), {std::sqrt(std::max(0.0, sum_of_squares / all - mean * mean)), in_units(smallest), in_units(largest)});
+    row.insert(row.end(), {largest.str(), round_to<F>(rational(2 / largest), toward_zero{}).value(), leaves_below_two});
+    row.insert(row.end(), {leaves_at_safe, static_cast<double>(subnormal) / static_cast<double>(keys * dim)});
+    return row;
   }
 };
 
@@ -213,14 +193,13 @@ frame survey_norms(const run_options& options, std::size_t keys) {
       {"how", "bin", "bin_from", "share", "keys", "not_finite", "above_one", "share_above_one", "mean", "deviation", "smallest",
        "largest", "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
       [&](const format& wanted, std::size_t dim) {
-        return with_any_format(wanted, [&](auto tag) { return rows_of<decltype(tag)::value>(options.seed, dim, keys); });
+        return visit_format(wanted, [&]<format F>() { return rows_of<F>(options.seed, dim, keys); });
       },
       all_formats(), key_dims());
 }
 
 norm_witness make_witness(std::string_view format_name, std::size_t dim) {
-  return with_any_format(format_named(format_name), [&](auto tag) {
-    constexpr format F = decltype(tag)::value;
+  return visit_format(format_named(format_name), [&]<format F>() {
     norm_witness best;
     const rational u = exact(unit_roundoff(F));
     const rational entry = (1 + u) * (1 + power_of_two(-F.precision - 40)) / 4;  // of the unit vector
@@ -256,7 +235,7 @@ bool safe_step_is_proved(const format& f, std::size_t dim) {
 std::vector<double> unit_key(std::string_view format_name, std::uint64_t seed, std::size_t dim, std::uint64_t index) {
   std::vector<double> k(dim);
   const std::vector<double_double> unit = unit_vector(direction(seed, dim, index));
-  with_any_format(format_named(format_name), [&](auto tag) { round_once<decltype(tag)::value>(unit, k); });
+  visit_format(format_named(format_name), [&]<format F>() { round_once<F>(unit, k); });
   return k;
 }
 
@@ -276,8 +255,7 @@ matrix<S> lifted(const matrix<rounded<F>>& m) {
 template <class S>
 S excess_over_one(const matrix<S>& m) {
   const std::vector<S> values = symmetric_eigenvalues(m);
-  const S bottom = -values.front();
-  const S top = values.back();
+  const S bottom = -values.front(), top = values.back();
   return (bottom > top ? bottom : top) - 1;
 }
 
@@ -329,8 +307,7 @@ frame survey_transitions(const run_options& options, std::size_t keys) {
   return grid(
       options, "materialised transitions", {"norm_excess", "radius_excess", "added", "expansive", "proved", "disagreement"},
       [&](const format& wanted, std::size_t dim, double beta) {
-        return with_any_format(wanted, [&](auto tag) {
-          constexpr format F = decltype(tag)::value;
+        return visit_format(wanted, [&]<format F>() {
           std::vector<frame_row> rows;
           for (std::size_t i = 0; i < (needs_wide<F> ? std::max<std::size_t>(1, keys / wide_share) : keys); ++i)
             rows.push_back(examine<F>(unit_key(deltaproof::name_of(F), options.seed, dim, i), beta, i == 0));

@@ -6,26 +6,16 @@
 // run them small.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/number/encoding.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/rounded.hpp"
-#include "deltaproof/study/grid.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::eigenvalues {
 
 using shared::from_ordinal;
 using shared::ordinal;
-using shared::with_any_format;
 
 /// The double nearest to a rational.
 [[nodiscard]] double to_double(const rational& x);

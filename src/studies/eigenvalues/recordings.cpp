@@ -59,21 +59,20 @@ frame_row examine(const std::string& file) {
     norms.push_back(squared_norm(p, k));
   }
   std::vector<double> lambdas;
-  std::uint64_t outside_unit = 0;
-  std::uint64_t outside_decay = 0;
+  std::uint64_t outside_unit = 0, outside_decay = 0;
   std::string first;
-  for (std::size_t row = 0; row < rows; ++row) {
+  for (std::size_t t = 0; t < rows; ++t) {
     for (std::size_t head = 0; head < p.value_heads(); ++head) {
-      const rational& n = norms[row * p.key_heads() + p.key_head(head)];
-      const double beta = p.beta.at(row * p.value_heads() + head);
+      const rational& n = norms[t * p.key_heads() + p.key_head(head)];
+      const double beta = p.beta.at(t * p.value_heads() + head);
       each_eigenvalue(p, rule, exact, n, beta, [&](const auto& lambda) {
         lambdas.push_back(round_to<double>(lambda));
         if (lambda > 1 || lambda <= 0) ++outside_decay;
         if (!(lambda > 1 || lambda < -1)) return;
         ++outside_unit;
         if (!first.empty()) return;
-        const std::size_t step = row % p.steps();
-        first = (p.batch() > 1 ? "batch " + std::to_string(row / p.steps()) + ", " : "") + "token " +
+        const std::size_t step = t % p.steps();
+        first = (p.batch() > 1 ? "batch " + std::to_string(t / p.steps()) + ", " : "") + "token " +
                 std::to_string(step / p.num_householder) +
                 (p.num_householder > 1 ? ", step " + std::to_string(step % p.num_householder) : "") +
                 (p.value_heads() > 1 ? ", head " + std::to_string(head) : "");
@@ -81,20 +80,11 @@ frame_row examine(const std::string& file) {
     }
   }
   const auto above_one = std::count_if(norms.begin(), norms.end(), [](const rational& n) { return n > 1; });
-  return {name.substr(0, name.size() - suffix.size()),
-          cell(),
-          name_of(p.k.element_format()),
-          name_of(p.beta.element_format()),
-          rule,
-          exact,
-          lambdas.size(),
-          least(lambdas),
-          greatest(lambdas),
-          outside_unit,
-          first,
-          outside_decay,
-          above_one,
-          norms.size()};
+  const std::string keys_in(name_of(p.k.element_format())), beta_in(name_of(p.beta.element_format()));
+  frame_row row{name.substr(0, name.size() - suffix.size()), cell(), keys_in, beta_in, rule, exact};
+  row.insert(row.end(), {lambdas.size(), least(lambdas), greatest(lambdas), outside_unit, first});
+  row.insert(row.end(), {outside_decay, above_one, norms.size()});
+  return row;
 }
 
 }  // namespace

@@ -3,10 +3,6 @@
 
 #include "deltaproof/rule/rules.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "deltaproof/number/real.hpp"
 #include "studies/eigenvalues/parts.hpp"
 
@@ -40,9 +36,6 @@ truth<Rule> exact_step(const rational& beta, const rational& x) {
     return round_to<wide>(beta) * Rule::gain(round_to<wide>(x));
   }
 }
-
-double magnitude(const rational& x) { return std::fabs(to_double(x)); }
-double magnitude(const wide& x) { return std::fabs(round_to<double>(x)); }
 
 rational cast(const rational& x, const rational&) { return x; }
 wide cast(const rational& x, const wide&) { return round_to<wide>(x); }
@@ -79,10 +72,7 @@ struct outside {
 struct tally {
   rounding_place place = rounding_place::step_only;
   bool promises_decay = false;
-  std::uint64_t cases = 0;
-  std::uint64_t not_finite = 0;
-  std::uint64_t negative = 0;
-  std::uint64_t beyond_bound = 0;
+  std::uint64_t cases = 0, not_finite = 0, negative = 0, beyond_bound = 0;
   double worst_error = 0;
   outside unit, decay;
   bool worst_is_unit = false;
@@ -95,7 +85,7 @@ struct tally {
     ++cases;
     const double x_value = to_double(x);
     const Truth difference = cast(lambda, stability) - stability;
-    const double error = magnitude(difference) / u;
+    const double error = std::fabs(round_to<double>(difference)) / u;
     worst_error = std::max(worst_error, error);
     if (place == rounding_place::step_only) {
       const Truth bound = cast(exact(u), stability) * (1 - stability) + cast(exact(tiny / 2) * exact(c.n), stability);
@@ -120,24 +110,13 @@ struct tally {
   [[nodiscard]] frame_row row() const {
     const auto where = [](std::uint64_t times, auto value) { return times > 0 ? cell(value) : cell(); };
     const auto promised = [&](std::uint64_t times) { return promises_decay ? cell(times) : cell(); };
-    const std::uint64_t times = unit.times + decay.times;
-    return {cases,
-            not_finite,
-            beyond_bound,
-            worst_error,
-            unit.times,
-            where(unit.times, unit.first),
-            where(unit.times, unit.worst),
-            unit.worst,
-            promised(decay.times),
-            promised(negative),
-            where(decay.times, decay.first),
-            where(decay.times, decay.worst),
-            decay.worst,
-            where(times, worst_case.beta),
-            where(times, worst_case.n),
-            where(times, worst_case.end),
-            where(times, worst_lambda.str())};
+    const auto worst = [&](auto value) { return where(unit.times + decay.times, value); };
+    frame_row row{cases, not_finite, beyond_bound, worst_error, unit.times};
+    row.insert(row.end(), {where(unit.times, unit.first), where(unit.times, unit.worst), unit.worst});
+    row.insert(row.end(), {promised(decay.times), promised(negative)});
+    row.insert(row.end(), {where(decay.times, decay.first), where(decay.times, decay.worst), decay.worst});
+    row.insert(row.end(), {worst(worst_case.beta), worst(worst_case.n), worst(worst_case.end), worst(worst_lambda.str())});
+    return row;
   }
 
  private:
@@ -307,8 +286,6 @@ std::string_view name_of(rounding_place place) {
 
 frame survey_rules(const run_options& options, std::size_t samples_per_octave, std::size_t bf16_stride) {
   const sampling how{options.seed, samples_per_octave, bf16_stride};
-  grid_axis<std::string> rules{"rule", {}};
-  for_each_rule([&](auto rule) { rules.quick.emplace_back(decltype(rule)::name); });
   return grid(
       options, "rules",
       {"rounded",      "promises_decay", "exhaustive",   "bin",        "x",       "error",      "cases",         "not_finite",
@@ -316,12 +293,11 @@ frame survey_rules(const run_options& options, std::size_t samples_per_octave, s
        "first_decay",  "decay_by",       "worst_decay",  "worst_beta", "worst_n", "worst_end",  "worst_lambda"},
       [&](const std::string& rule_name, const format& wanted) {
         std::vector<frame_row> rows;
-        visit_rule(rule_name, [&](auto rule) {
-          rows = with_any_format(wanted, [&](auto tag) { return rows_of<decltype(rule), decltype(tag)::value>(how); });
-        });
+        visit_rule(rule_name,
+                   [&](auto rule) { rows = visit_format(wanted, [&]<format F>() { return rows_of<decltype(rule), F>(how); }); });
         return rows;
       },
-      rules, all_formats());
+      shared::rule_axis(), all_formats());
 }
 
 std::optional<rational> realised_eigenvalue(std::string_view rule_name, std::string_view format_name, rounding_place place,
@@ -329,8 +305,7 @@ std::optional<rational> realised_eigenvalue(std::string_view rule_name, std::str
   std::optional<rational> result;
   visit_rule(rule_name, [&](auto rule) {
     using Rule = decltype(rule);
-    with_any_format(format_named(format_name), [&](auto tag) {
-      constexpr format F = decltype(tag)::value;
+    visit_format(format_named(format_name), [&]<format F>() {
       const rational norm = norm_behind<F>({beta, n, end});
       const truth<Rule> b = exact_step<Rule>(exact(beta), exact(beta) * norm);
       const double step = kernel_step<Rule, F>({beta, n}, place, b);

@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <cmath>
-#include <functional>
-
 #include "deltaproof/number/elementary.hpp"
 #include "studies/eigenvalues/parts.hpp"
 
@@ -27,13 +24,8 @@ double naive(double x) {
 std::optional<std::int64_t> first_with(std::int64_t low, std::int64_t high, const std::function<bool(std::int64_t)>& holds) {
   if (!holds(high)) return std::nullopt;
   while (low < high) {
-    // Rounded down, for negative sums too.
-    const std::int64_t middle =
-        low + static_cast<std::int64_t>((static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)) / 2);
-    if (holds(middle))
-      high = middle;
-    else
-      low = middle + 1;
+    const std::int64_t middle = std::midpoint(low, high);
+    holds(middle) ? high = middle : low = middle + 1;
   }
   return low;
 }
@@ -46,26 +38,14 @@ struct case_of {
 template <format In, format Out>
 frame_row examine() {
   static_assert(is_lossless(In, Out));
-  constexpr bool exhaustive = In.storage_bits <= 16;  // every input is evaluated; else bisection over ordered numbers
+  constexpr bool exhaustive = In.storage_bits <= 16;  // every input is evaluated; else what is monotone is so on paper
   const std::int64_t top = ordinal<In>(largest(In));
-  std::optional<std::int64_t> one;
-  std::optional<std::int64_t> above_zero;
-  std::uint64_t evaluations = 0;
+  const auto value_at = [](std::int64_t i) { return correct<Out>(from_ordinal<In>(i)); };
+  const auto one = first_with(-top, top, [&](std::int64_t i) { return value_at(i) == 1; });
+  const auto above_zero = first_with(-top, top, [&](std::int64_t i) { return value_at(i) > 0; });
   bool monotone = true;
-  if (exhaustive) {
-    double before = -1;
-    for (std::int64_t i = -top; i <= top; ++i) {
-      const double y = correct<Out>(from_ordinal<In>(i));
-      ++evaluations;
-      monotone = monotone && y >= before;
-      before = y;
-      if (!one && y == 1) one = i;
-      if (!above_zero && y > 0) above_zero = i;
-    }
-  } else {
-    one = first_with(-top, top, [&](std::int64_t i) { return correct<Out>(from_ordinal<In>(i)) == 1; });
-    above_zero = first_with(-top, top, [&](std::int64_t i) { return correct<Out>(from_ordinal<In>(i)) > 0; });
-  }
+  for (std::int64_t i = -top; exhaustive && i < top; ++i) monotone = monotone && value_at(i + 1) >= value_at(i);
+  const auto evaluations = static_cast<std::uint64_t>(exhaustive ? 2 * top + 1 : 0);
   const auto at = [&](const std::optional<std::int64_t>& i, int offset) {
     return i && *i > -top ? cell(from_ordinal<In>(*i + offset)) : cell();
   };

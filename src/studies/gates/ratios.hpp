@@ -6,15 +6,8 @@
 // first; exponentials are correctly rounded fp32, factors are then rounded to the format they are stored in.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/format.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::gates {
 

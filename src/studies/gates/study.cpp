@@ -1,28 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "deltaproof/inputs/regimes.hpp"
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/random.hpp"
-#include "deltaproof/number/visit_format.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/gates/ratios.hpp"
-#include "studies/shared/functions.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::gates;
-namespace shared = detail::shared;
 
 constexpr double ln2 = 0.69314718055994530942;
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -41,24 +27,20 @@ constexpr double enough = 100;  // nats, of a reset that empties any state
 const grid_axis<named_factorisation> forms{"how", {factorisations.begin(), factorisations.end()}};
 const grid_axis<std::size_t> chunks{"chunk", {block, 32, long_chunk}, {block, 32, long_chunk, 128}};
 const grid_axis<format> stores{"store", {fp32, bf16, fp16}};
+const grid_axis<std::size_t> drawn = draws(4, 32);
 
 std::size_t heads_of(const run_options& options) { return options.size(64, 512); }
 std::size_t tokens_of(const run_options& options) { return options.size(256, 1024); }
-std::size_t draws_of(const run_options& options) { return options.size(4, 32); }
 
 /// Gates of the library's regime `model-gates`, [head][token].
 std::vector<std::vector<double>> model_gates(const run_options& options) {
-  const std::size_t heads = heads_of(options);
-  const std::size_t tokens = tokens_of(options);
+  const std::size_t heads = heads_of(options), tokens = tokens_of(options);
   generation wanted;
   wanted.regime = "model-gates";
   wanted.seed = options.seed;
-  wanted.batch = 1;
+  wanted.batch = wanted.key_dim = wanted.value_dim = 1;
   wanted.tokens = tokens;
-  wanted.key_dim = 1;
-  wanted.value_dim = 1;
-  wanted.key_heads = heads;
-  wanted.value_heads = heads;
+  wanted.key_heads = wanted.value_heads = heads;
   const problem p = generate(wanted);
   std::vector<std::vector<double>> result(heads, std::vector<double>(tokens));
   for (std::size_t t = 0; t < tokens; ++t) {
@@ -70,25 +52,21 @@ std::vector<std::vector<double>> model_gates(const run_options& options) {
 /// Limits found by running beside the derived ones; no limit is an empty cell.
 void add_limits(const run_options& options, results& r) {
   constexpr double searched = 1024;
-  const frame& limits =
-      r.table("limits", grid(
-                            options, "limits", {"found", "gate_found", "gate_derived", "off", "free"},
-                            [&](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
-                              const double found = measured_limit(how.id, chunk, store);
-                              const auto times = static_cast<double>(largest_exponent(how.id, chunk));
-                              const cell shown = found == searched ? cell() : cell(found);
-                              const cell gate = found == searched ? cell() : cell(-found);
-                              if (times == 0) return {shown, gate, {}, {}, found == searched};
-                              const double derived = overflow_exponent(store) / times;
-                              return {shown, gate, -derived, found / derived - 1, {}};
-                            },
-                            forms, chunks, stores));
+  const auto derived = [](const named_factorisation& how, std::size_t chunk, const format& store) {
+    const auto times = static_cast<double>(largest_exponent(how.id, chunk));
+    return times == 0 ? cell() : cell(overflow_exponent(store) / times);
+  };
+  const auto beside_found = [&](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
+    const double found = measured_limit(how.id, chunk, store);
+    const cell limit = derived(how, chunk, store);
+    const bool free = found == searched;
+    if (is_missing(limit)) return {free ? cell() : cell(found), free ? cell() : cell(-found), {}, {}, free};
+    return {found, -found, -as_number(limit), found / as_number(limit) - 1, {}};
+  };
+  const frame& limits = r.table("limits", grid(options, "limits", {"found", "gate_found", "gate_derived", "off", "free"},
+                                               beside_found, forms, chunks, stores));
   r.table("derived", grid(
-                         options, "limits derived", {"derived"},
-                         [](const named_factorisation& how, std::size_t chunk, const format& store) -> frame_row {
-                           const auto times = static_cast<double>(largest_exponent(how.id, chunk));
-                           return {times == 0 ? cell() : cell(overflow_exponent(store) / times)};
-                         },
+                         options, "limits derived", {"derived"}, [&](const auto&... of) -> frame_row { return {derived(of...)}; },
                          forms, grid_axis<std::size_t>{"chunk", chunks.full}, stores));
 
   const double in_fp32 = overflow_exponent(fp32);
@@ -118,29 +96,26 @@ void add_limits(const run_options& options, results& r) {
 /// Which chunks of model-like gates overflow the factored form.
 void add_models(const run_options& options, results& r) {
   const auto gates_of = model_gates(options);
-  const frame& over = r.table(
-      "model-gates",
-      grid(
-          options, "model-like gates", {"largest", "chunks", "heads"},
-          [&](std::size_t chunk, const format& store) -> frame_row {
-            const double edge = overflow_exponent(store);
-            std::vector<double> sums;
-            double heads = 0;
-            for (const auto& head : gates_of) {
-              const std::size_t before = sums.size();
-              for (std::size_t first = 0; first + chunk <= head.size(); first += chunk) {
-                double sum = 0;
-                for (std::size_t i = 0; i < chunk; ++i) sum -= head[first + i];
-                sums.push_back(sum);
-              }
-              if (std::any_of(sums.begin() + static_cast<std::ptrdiff_t>(before), sums.end(), [&](double s) { return s > edge; }))
-                ++heads;
-            }
-            const auto beyond = std::count_if(sums.begin(), sums.end(), [&](double s) { return s > edge; });
-            return {greatest(sums), static_cast<double>(beyond) / static_cast<double>(sums.size()),
-                    heads / static_cast<double>(gates_of.size())};
-          },
-          grid_axis<std::size_t>{"chunk", {block, long_chunk}}, stores));
+  const auto overflowing = [&](std::size_t chunk, const format& store) -> frame_row {
+    const double edge = overflow_exponent(store);
+    std::vector<double> sums;
+    double heads = 0;
+    for (const auto& head : gates_of) {
+      bool overflows = false;
+      for (std::size_t first = 0; first + chunk <= head.size(); first += chunk) {
+        double sum = 0;
+        for (std::size_t i = 0; i < chunk; ++i) sum -= head[first + i];
+        sums.push_back(sum);
+        overflows = overflows || sum > edge;
+      }
+      heads += overflows ? 1 : 0;
+    }
+    const auto beyond = std::count_if(sums.begin(), sums.end(), [&](double s) { return s > edge; });
+    return {greatest(sums), static_cast<double>(beyond) / static_cast<double>(sums.size()),
+            heads / static_cast<double>(gates_of.size())};
+  };
+  const frame& over = r.table("model-gates", grid(options, "model-like gates", {"largest", "chunks", "heads"}, overflowing,
+                                                  grid_axis<std::size_t>{"chunk", {block, long_chunk}}, stores));
   const auto share = [&](std::size_t chunk) { return over.find({{"chunk", chunk}, {"store", "fp32"}}, "chunks"); };
   r.values("model-gates-overflow", evidence::sampled(heads_of(options) * tokens_of(options) / long_chunk, options.seed, {}),
            {{"sixteen", share(block)}, {"sixty_four", share(long_chunk)}});
@@ -163,7 +138,7 @@ void add_sums(const run_options& options, results& r) {
         const matrix<double> found = ratios(factorisation::difference, g, fp32);
         return {compare(found, exact, kept_above).worst, compare(found, exact, 0.5).worst, sum};
       },
-      grid_axis<double>{"size", {0.01, 0.1, 1, 5, 20}}, draws(4, 32));
+      grid_axis<double>{"size", {0.01, 0.1, 1, 5, 20}}, drawn);
   frame law = errors.by({"size"}, {{"worst", "worst", worst}, {"near", "near", worst}, {"total", "total", greatest}});
   law.derive("unit", [&](const auto& row) { return row.number("worst") / (row.number("total") * u); });
   law.derive("near_unit", [&](const auto& row) { return row.number("near") / (row.number("total") * u); });
@@ -225,17 +200,16 @@ frame_row memory_of(const format& store, const std::vector<std::vector<double>>&
   std::size_t ones = 0, all = 0, off = 0;
   double worst_ratio = 1;
   for (const auto& head : gates_of) {
-    double truth = 0;
-    double kept = 0;
+    double truth = 0, kept = 0;
     for (const double g : head) {
       const double a = decay_in(store, g);
-      if (a == 1) ++ones;
+      ones += a == 1 ? 1 : 0;
       ++all;
       truth += g;
       kept += a > 0 ? shared::ln(a) : g;
     }
     const double ratio = truth == 0 ? 1 : kept / truth + 0.0;
-    if (std::fabs(ratio - 1) > off_by) ++off;
+    off += std::fabs(ratio - 1) > off_by ? 1 : 0;
     const auto distance = [](double x) { return std::fabs(shared::ln(std::max(x, 1e-9))); };
     if (distance(ratio) > distance(worst_ratio)) worst_ratio = ratio;
   }
@@ -246,16 +220,14 @@ frame_row memory_of(const format& store, const std::vector<std::vector<double>>&
 void add_decays(const run_options& options, results& r) {
   const auto gates_of = model_gates(options);
   const grid_axis<format> kept{"store", {bf16, fp16, fp32}};
+  const auto edge_of = [&](const format& store) {
+    const double edge = rounds_to_one(store).last_below;
+    frame_row row{edge, -ln2 / edge, ln2 / -shared::ln(1 - unit_roundoff(store))};
+    for (const cell& c : memory_of(store, gates_of)) row.push_back(c);
+    return row;
+  };
   const frame& edges =
-      r.table("rounds-to-one", grid(
-                                   options, "decays", {"edge", "life", "step", "share", "heads", "ratio"},
-                                   [&](const format& store) -> frame_row {
-                                     const double edge = rounds_to_one(store).last_below;
-                                     frame_row row{edge, -ln2 / edge, ln2 / -shared::ln(1 - unit_roundoff(store))};
-                                     for (const cell& c : memory_of(store, gates_of)) row.push_back(c);
-                                     return row;
-                                   },
-                                   kept));
+      r.table("rounds-to-one", grid(options, "decays", {"edge", "life", "step", "share", "heads", "ratio"}, edge_of, kept));
   std::map<std::string, cell> values, lives;
   for (const format& f : kept.quick) {
     const std::string name(name_of(f));
@@ -270,17 +242,15 @@ void add_decays(const run_options& options, results& r) {
            {{"share", values["bf16_share"]}, {"heads", edges.find({{"store", "bf16"}}, "heads")}});
   r.values("model",
            {{"gates", gates}, {"off_by", off_by}, {"standard_error", 0.5 / std::sqrt(static_cast<double>(heads_of(options)))}});
-  r.table("half-life", grid(
-                           options, "half-lives", {"meant", "stored"},
-                           [](const format& store) {
-                             std::vector<frame_row> rows;
-                             for (double meant = 10; meant < 1e5; meant *= 1.02) {
-                               const double a = decay_in(store, -ln2 / meant);
-                               rows.push_back({meant, a < 1 ? ln2 / -shared::ln(a) : infinity});
-                             }
-                             return rows;
-                           },
-                           kept));
+  const auto lives_in = [](const format& store) {
+    std::vector<frame_row> rows;
+    for (double meant = 10; meant < 1e5; meant *= 1.02) {
+      const double a = decay_in(store, -ln2 / meant);
+      rows.push_back({meant, a < 1 ? ln2 / -shared::ln(a) : infinity});
+    }
+    return rows;
+  };
+  r.table("half-life", grid(options, "half-lives", {"meant", "stored"}, lives_in, kept));
 }
 
 results run(const run_options& options) {
@@ -291,7 +261,7 @@ results run(const run_options& options) {
                                  {"decays", &add_decays}});
   r.parameters = {{"heads", heads_of(options)},
                   {"tokens", tokens_of(options)},
-                  {"draws", draws_of(options)},
+                  {"draws", drawn.values(options).size()},
                   {"longest_chunk", chunks.values(options).back()}};
   return r;
 }

@@ -1,16 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
 #include "studies/gradients/parts.hpp"
 #include "studies/gradients/runs.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::gradients {
 namespace {
@@ -31,8 +23,7 @@ frame_row norm_errors(const run_options& options, double length, double radial) 
     shared::draw(random, x);
     shared::normalise(x);
     shared::draw(random, across);
-    double along = 0;
-    for (std::size_t c = 0; c < norm_dim; ++c) along += across[c] * x[c];
+    const double along = shared::dot(across, x);
     for (std::size_t c = 0; c < norm_dim; ++c) across[c] -= along * x[c];
     shared::normalise(across);
     for (std::size_t c = 0; c < norm_dim; ++c) {
@@ -51,7 +42,7 @@ double part_along_keys(const head& in, const std::vector<double>& by_key) {
   double along = 0;
   for (std::size_t t = 0; t < in.tokens.tokens; ++t) {
     const auto k = in.tokens.k_row(t);
-    along += squared(std::inner_product(k.begin(), k.end(), by_key.data() + t * k.size(), 0.0));
+    along += squared(shared::dot(k, {by_key.data() + t * k.size(), k.size()}));
   }
   return std::sqrt(along / (shared::squared_norm(by_key) - along));
 }
@@ -61,10 +52,8 @@ double part_along_keys(const head& in, const std::vector<double>& by_key) {
 void add_norm(const run_options& options, results& r) {
   const grid_axis<double> radial{"radial", {0, 0.1, 0.3, 1, 3, mostly, 30, nearly_all, 300, infinity}};
   const grid_axis<double> lengths{"length", {1e-4, 1e-3, 3e-3, short_length, 3e-2, longer, 0.3, 3, usual_length, 30}};
-  const frame& found =
-      r.table("norm", grid(
-                          options, "l2norm", {"rounded", "x"},
-                          [&](double length, double share) { return norm_errors(options, length, share); }, lengths, radial));
+  const auto errors = [&](double length, double share) { return norm_errors(options, length, share); };
+  const frame& found = r.table("norm", grid(options, "l2norm", {"rounded", "x"}, errors, lengths, radial));
   const auto at = found.finder({"length", "radial"});
   r.values("l2norm", {{"across", at(usual_length, 0.0, "rounded")},
                       {"equal", at(usual_length, 1.0, "rounded")},
@@ -72,7 +61,6 @@ void add_norm(const run_options& options, results& r) {
                       {"hundred", at(usual_length, nearly_all, "rounded")},
                       {"hundredth_long", at(short_length, infinity, "rounded")},
                       {"tenth_long", at(longer, infinity, "rounded")},
-                      {"ten_long", at(usual_length, infinity, "rounded")},
                       {"from_x", found.over("x", greatest)}});
   r.values("norms", {{"length", usual_length},
                      {"hundredth", short_length},
@@ -80,13 +68,11 @@ void add_norm(const run_options& options, results& r) {
                      {"ten", mostly},
                      {"hundred", nearly_all},
                      {"bits", norm_bits}});
-  const frame& along = r.table("along", grid(
-                                            options, "along keys", {"dk"},
-                                            [&](const law& which) -> frame_row {
-                                              const head in = make_head(which, tokens_of(options), dim, seed_of(options, 0));
-                                              return {part_along_keys(in, exact_gradients(in).value[dk])};
-                                            },
-                                            all_laws));
+  const auto part = [&](const law& which) -> frame_row {
+    const head in = make_head(which, tokens_of(options), dim, seed_of(options, 0));
+    return {part_along_keys(in, exact_gradients(in).value[dk])};
+  };
+  const frame& along = r.table("along", grid(options, "along keys", {"dk"}, part, all_laws));
   r.values("along", {{"least", along.over("dk", least)},
                      {"greatest", along.over("dk", greatest)},
                      {"loss", along.over("dk", greatest) * at(usual_length, 1.0, "rounded")}});

@@ -4,10 +4,6 @@
 // What the parts of the study gradients share: sizes, laws and seeds.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "deltaproof/study/grid.hpp"
 #include "studies/gradients/runs.hpp"
 
 namespace deltaproof::detail::gradients {

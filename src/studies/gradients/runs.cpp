@@ -3,24 +3,15 @@
 
 #include "studies/gradients/runs.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 #include "deltaproof/algebra/triangular.hpp"
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/oracle/certify_adjoint.hpp"
 #include "deltaproof/plan/plan.hpp"
 #include "deltaproof/scan/chunk_adjoint.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "oracle/pair_field.hpp"
 #include "studies/shared/chunks/instantiate.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::gradients {
 namespace {
@@ -160,10 +151,6 @@ double error_of(const std::vector<double>& x, const certified_gradients& exact, 
   }
   const double ratio = std::sqrt(difference / square);
   return std::isnan(ratio) ? HUGE_VAL : ratio;
-}
-
-double root_mean_square(const std::vector<double>& x) {
-  return std::sqrt(shared::squared_norm(x) / static_cast<double>(x.size()));
 }
 
 backward_run run_backward(std::string_view format, const head& in) {

@@ -5,17 +5,12 @@
 // stages are stored in a format. Beside them what a kernel may do with stages: sum <h, dh> in the format of its operands.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/oracle/gradients.hpp"
 #include "deltaproof/scan/adjoint.hpp"
 #include "deltaproof/scan/sequence.hpp"
 #include "studies/shared/chunks/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::gradients {
 
@@ -66,7 +61,6 @@ struct certified_gradients {
 
 /// |x - exact| / |exact| over all entries (Frobenius); infinite where it is not a number.
 [[nodiscard]] double error_of(const std::vector<double>& x, const certified_gradients& exact, std::size_t kind);
-[[nodiscard]] double root_mean_square(const std::vector<double>& x);
 
 /// The backward pass of scan/chunk_adjoint.hpp: stages, operands, dq, dk and dv in the format; sums, dbeta, dg and dinitial_state
 /// in fp32 (of fp64: in fp64).

@@ -1,31 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "deltaproof/number/format.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/gradients/parts.hpp"
 #include "studies/gradients/runs.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::gradients;
-namespace shared = detail::shared;
 namespace chunks = detail::chunks;
 
 constexpr std::size_t wide_dim = 128;  // of the sum of <h, dh>
@@ -40,11 +23,6 @@ std::size_t horizon_of(const run_options& options) { return options.size(4096, 3
 std::size_t wide_tokens_of(const run_options& options) { return options.size(1024, 4096); }
 grid_axis<std::size_t> runs() { return draws(2, 8); }
 
-cell root_of_squares(std::span<const double> x) {
-  double squares = 0;
-  for (const double one : x) squares += squared(one);
-  return std::sqrt(squares / static_cast<double>(x.size()));
-}
 double log2_of(double x) { return shared::ln(x) / shared::ln(2); }
 cell name(std::size_t kind) { return std::string(gradient_names[kind]); }
 
@@ -79,14 +57,14 @@ frame sizes(const run_options& options) {
           const head part = first_tokens(whole, at);
           const certified_gradients exact = exact_gradients(part);
           for (std::size_t kind = 0; kind < kinds; ++kind) {
-            rows.push_back({name(kind), at, root_mean_square(exact.value[kind]), exact.radius[kind]});
+            rows.push_back({name(kind), at, as_number(shared::root_mean_square(exact.value[kind])), exact.radius[kind]});
           }
           rows.push_back({"state", at, states.at(at), cell()});
         }
         return rows;
       },
       growing(), runs());
-  return all.by({"law", "gradient", "at"}, {{"size", "size", root_of_squares}, {"radius", "radius", greatest}});
+  return all.by({"law", "gradient", "at"}, {{"size", "size", shared::root_mean_square}, {"radius", "radius", greatest}});
 }
 
 void add_growth(const run_options& options, results& r) {
@@ -107,10 +85,9 @@ void add_growth(const run_options& options, results& r) {
   const auto exponent = [&](const char* which, const char* of) {
     return found.find({{"law", which}, {"gradient", of}}, "exponent");
   };
-  const double largest = found.over("exponent", greatest);
-  const frame worst_one = found.where("exponent", largest);
+  const frame::row worst_one = shared::top(found, "exponent");
   r.values("reference", evidence::certified(), {{"radius", growth.over("radius", greatest)}});
-  r.values("stable", {{"largest", largest}, {"law", worst_one[0]["law"]}, {"gradient", worst_one[0]["gradient"]}});
+  r.values("stable", {{"largest", worst_one["exponent"]}, {"law", worst_one["law"]}, {"gradient", worst_one["gradient"]}});
   std::map<std::string, cell> at_two, of_one_key;
   for (const char* of : {"state", "dq", "dk", "dv", "dbeta", "dg", "dinitial_state"}) {
     at_two[of] = exponent("reflecting", of);
@@ -161,11 +138,7 @@ frame cancellation(const run_options& options) {
         return rows;
       },
       all_laws, runs());
-  frame by_law = all.by({"law"}, {{"terms", "terms", root_of_squares},
-                                  {"sum", "sum", root_of_squares},
-                                  {"off", "off", root_of_squares},
-                                  {"channel_terms", "channel_terms", root_of_squares},
-                                  {"channel_sum", "channel_sum", root_of_squares}});
+  frame by_law = all.by({"law"}, shared::each({"terms", "sum", "off", "channel_terms", "channel_sum"}, shared::root_mean_square));
   const double u = unit_roundoff(bf16);
   by_law.derive("condition", [](const auto& row) { return row.number("terms") / row.number("sum"); });
   by_law.derive("once", [](const auto& row) { return row.number("off") / row.number("sum"); });
@@ -225,7 +198,8 @@ frame errors_of_formats(const run_options& options) {
         return rows;
       },
       all_laws, runs());
-  frame found = all.by({"law", "format", "gradient"}, {{"error", "error", root_of_squares}, {"radius", "radius", greatest}});
+  frame found =
+      all.by({"law", "format", "gradient"}, {{"error", "error", shared::root_mean_square}, {"radius", "radius", greatest}});
   const frame errors = found;
   const auto inputs = errors.finder({"law", "gradient", "format"});
   found.derive("of_inputs",
@@ -249,9 +223,10 @@ void add_formats(const run_options& options, results& r) {
   r.values("pairs", evidence::certified(), {{"radius", errors.over("radius", greatest)}});
   std::map<std::string, cell> values;
   for (const std::string_view format : stage_formats) {
-    const frame of_format = worsts.where("format", std::string(format));
-    values[std::string(format)] = of_format.over("error", greatest);
-    values[std::string(format) + "_gradient"] = of_format.where("error", of_format.over("error", greatest))[0]["gradient"];
+    const frame of_format = worsts.where("format", format);
+    const frame::row largest = shared::top(of_format, "error");
+    values[std::string(format)] = largest["error"];
+    values[std::string(format) + "_gradient"] = largest["gradient"];
   }
   const frame bf16_errors = errors.where("format", "bf16");
   const frame many_keys = bf16_errors.where(keys);
@@ -264,14 +239,13 @@ void add_formats(const run_options& options, results& r) {
                       {"bf16_ratio", many_keys.over("of_inputs", greatest)},
                       {"bf16_ratio_one_key", bf16_errors.where(one_key).over("of_inputs", greatest)},
                       {"fp16_ratio", errors.where("format", "fp16").over("of_inputs", greatest)}});
-  std::map<std::string, cell> dg_values, beyond;
-  dg_values["bf16"] = found("repeated", "bf16", "dg", "error");
-  dg_values["fp16"] = found("repeated", "fp16", "dg", "error");
-  dg_values["two_bf16"] = found("repeated-near-two", "bf16", "dg", "error");
-  dg_values["two_bf16_dbeta"] = found("repeated-near-two", "bf16", "dbeta", "error");
-  dg_values["two_fp16"] = found("repeated-near-two", "fp16", "dg", "error");
-  dg_values["two_fp32"] = found("repeated-near-two", "fp32", "dg", "error");
-  r.values("one-key-in-bf16", std::move(dg_values));
+  r.values("one-key-in-bf16", {{"bf16", found("repeated", "bf16", "dg", "error")},
+                               {"fp16", found("repeated", "fp16", "dg", "error")},
+                               {"two_bf16", found("repeated-near-two", "bf16", "dg", "error")},
+                               {"two_bf16_dbeta", found("repeated-near-two", "bf16", "dbeta", "error")},
+                               {"two_fp16", found("repeated-near-two", "fp16", "dg", "error")},
+                               {"two_fp32", found("repeated-near-two", "fp32", "dg", "error")}});
+  std::map<std::string, cell> beyond;
   for (const auto& [of, limit] : test_limits) {
     const auto above = [limit = limit](const auto& row) { return row.number("error") > limit; };
     beyond[std::string(of)] = bf16_errors.where("gradient", std::string(of)).where(above).size();
@@ -303,22 +277,20 @@ frame sums_of_states(const run_options& options) {
         std::vector<double> squares(terms.size());
         for (std::size_t c = 0; c < run.h.size(); ++c) {
           const auto &h = precise.h[c], &dh = precise.dh[c];
-          const double truth = std::inner_product(h.data(), h.data() + h.size(), dh.data(), 0.0);
+          const double truth = shared::dot(h.entries(), dh.entries());
           const state_product once = product_of_states(h, dh), p = product_of_states(run.h[c], run.dh[c]);
           const std::array<double, 5> sums{once.wide, once.narrow, p.exact, p.wide, p.narrow};
           for (std::size_t i = 0; i < sums.size(); ++i) squares[i] += squared(run.kept[c] * (sums[i] - truth));
         }
         frame_row row;
-        const double size = root_mean_square(exact.value[dg]);
+        const double size = as_number(shared::root_mean_square(exact.value[dg]));
         for (const double one : squares) row.push_back(std::sqrt(one / static_cast<double>(run.h.size())) / size);
         row.push_back(error_of(run.gradient[dg], exact, dg));
         row.push_back(error_of(narrowly_summed(run), exact, dg));
         return row;
       },
       wide, runs());
-  std::vector<aggregate> over_draws;
-  for (const std::string& column : columns) over_draws.push_back({column, column, root_of_squares});
-  frame found = all.by({"law"}, over_draws);
+  frame found = all.by({"law"}, shared::each(columns, shared::root_mean_square));
   found.derive("once_times", [](const auto& row) { return row.number("once_narrow") / row.number("once"); });
   found.derive("term_times", [](const auto& row) { return row.number("narrow") / row.number("wide"); });
   found.derive("dg_times", [](const auto& row) { return row.number("dg_narrow") / row.number("dg_wide"); });
@@ -328,14 +300,15 @@ frame sums_of_states(const run_options& options) {
 
 void add_sums(const run_options& options, results& r) {
   const frame& sums = r.table("sums", sums_of_states(options));
-  r.values("sum-in-bf16", {{"once_all", sums.over("once_narrow", root_of_squares) / sums.over("once", root_of_squares)},
-                           {"once_least", sums.over("once_times", least)},
-                           {"once_greatest", sums.over("once_times", greatest)},
-                           {"term_least", sums.over("term_times", least)},
-                           {"term_greatest", sums.over("term_times", greatest)},
-                           {"dg_least", sums.over("dg_times", least)},
-                           {"dg_greatest", sums.over("dg_times", greatest)},
-                           {"fp32_greatest", sums.over("fp32_times", greatest) - 1}});
+  r.values("sum-in-bf16",
+           {{"once_all", sums.over("once_narrow", shared::root_mean_square) / sums.over("once", shared::root_mean_square)},
+            {"once_least", sums.over("once_times", least)},
+            {"once_greatest", sums.over("once_times", greatest)},
+            {"term_least", sums.over("term_times", least)},
+            {"term_greatest", sums.over("term_times", greatest)},
+            {"dg_least", sums.over("dg_times", least)},
+            {"dg_greatest", sums.over("dg_times", greatest)},
+            {"fp32_greatest", sums.over("fp32_times", greatest) - 1}});
   r.values("sum", {{"tile", tile}, {"threads", threads}, {"vector", vector_length}});
 }
 

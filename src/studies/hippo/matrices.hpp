@@ -5,13 +5,8 @@
 // the bilinear one and of Euler's. Entries are doubles, so that every precision gets the same matrix.
 #pragma once
 
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/exponential.hpp"
 #include "studies/shared/factored.hpp"
 

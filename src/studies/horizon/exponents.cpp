@@ -1,16 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/horizon/growth.hpp"
@@ -102,8 +92,7 @@ void add_pair(results& r) {
             {"pair_is_triangular", two(1, 0) == 0}});
   r.values("pair", {{"gate", gated_pair(1, true).decay[1].str()}, {"square", 1 + 2 * 2}});  // the second: |k|^2
   const std::size_t last = 30;
-  const auto alternating = gated_pair(last, true);
-  const auto repeated = gated_pair(last, false);
+  const auto alternating = gated_pair(last, true), repeated = gated_pair(last, false);
   frame growth({"tokens", "alternating", "repeated"});
   for (std::size_t t = 1; t <= last; ++t) {
     growth.add({t, log10_frobenius(exact_transition(alternating, 0, t)), log10_frobenius(exact_transition(repeated, 0, t))});
@@ -116,19 +105,19 @@ void add_curves(const run_options& options, results& r) {
   std::vector<double> xs, means;
   for (int i = 0; i <= 160; ++i) xs.push_back(0.0625 * shared::exp64(6.93147180559945309 * i / 160));
   for (int i = 1; i <= 60; ++i) means.push_back(3.0 * i / 60);
-  frame curves = grid(
-      options, "closed forms", {"size", "exponent"},
-      [](const std::string& rule, double x) -> frame_row {
-        const double stability = stability_of(rule, x);
-        return {std::max(1.0, std::fabs(stability)), key_dim * fresh_exponent(stability, key_dim)};
-      },
-      rule_axis(), grid_axis<double>{"x", xs});
-  r.table("curves", std::move(curves));
-  frame crossings = grid(
-      options, "crossings", {"exponent"},
-      [](const varying& law, double mean_x) -> frame_row { return {law.scale * law.exponent(law.limit_per_mean * mean_x)}; },
-      laws, grid_axis<double>{"x", means});
-  r.table("crossings", std::move(crossings));
+  r.table("curves", grid(
+                        options, "closed forms", {"size", "exponent"},
+                        [](const std::string& rule, double x) -> frame_row {
+                          const double stability = stability_of(rule, x);
+                          return {std::max(1.0, std::fabs(stability)), key_dim * fresh_exponent(stability, key_dim)};
+                        },
+                        rule_axis(), grid_axis<double>{"x", xs}));
+  r.table("crossings", grid(
+                           options, "crossings", {"exponent"},
+                           [](const varying& law, double mean_x) -> frame_row {
+                             return {law.scale * law.exponent(law.limit_per_mean * mean_x)};
+                           },
+                           laws, grid_axis<double>{"x", means}));
 }
 
 frame gated_steps(const run_options& options, const key_set& keys) {

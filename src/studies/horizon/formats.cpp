@@ -3,19 +3,11 @@
 
 #include "studies/horizon/formats.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-
 #include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/study/results.hpp"
-#include "deltaproof/support/errors.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::horizon {
@@ -38,19 +30,10 @@ std::vector<float> as_float(std::span<const double> x) {
 
 template <class S>
 void compare(const matrix<S>& state, const matrix<double>& exact, executed_run& run) {
-  double difference = 0;
-  double square = 0;
-  double overlap = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double e = exact.data()[i];
-    const double s = static_cast<double>(state.data()[i]);
-    difference += (s - e) * (s - e);
-    square += e * e;
-    overlap += s * e;
-  }
-  const bool finite = std::isfinite(difference);
-  run.error.push_back(finite ? std::sqrt(difference / square) : std::numeric_limits<double>::infinity());
-  run.scale.push_back(finite ? overlap / square : std::numeric_limits<double>::quiet_NaN());
+  const std::vector<double> found(state.entries().begin(), state.entries().end());
+  const auto [error, kept] = shared::nearness_of(found, exact.entries());
+  run.error.push_back(error);
+  run.scale.push_back(kept);
 }
 
 /// Feeds tokens to `advance(k, v)` and calls `look()` at each checkpoint.
@@ -73,17 +56,16 @@ executed_run run_rounded(const token_source& source, double b, const reference_r
   executed_run run;
   std::size_t next = 0;
   const auto convert = [](std::span<const double> x) {
-    if constexpr (std::is_same_v<S, float>)
+    if constexpr (std::is_same_v<S, float>) {
       return as_float(x);
-    else
+    } else {
       return x;
+    }
   };
   feed(
       source, exact.tokens,
       [&](std::span<const double> k, std::span<const double> v) {
-        const auto key = convert(k);
-        const auto value = convert(v);
-        machine.step(key, value, static_cast<S>(b));
+        machine.step(convert(k), convert(v), static_cast<S>(b));
         machine.store(store);
       },
       [&] { compare(machine.state(), exact.states[next++], run); });
@@ -103,8 +85,7 @@ executed_run run_materialised(const token_source& source, double b, const refere
       source, exact.tokens,
       [&](std::span<const double> k, std::span<const double> v) {
         materialise<F>(k, b, transition);
-        const std::vector<float> key = as_float(k);
-        const std::vector<float> value = as_float(v);
+        const std::vector<float> key = as_float(k), value = as_float(v);
         for (std::size_t j = 0; j < state.rows(); ++j) {
           const std::span<float> to = moved.row(j);
           std::fill(to.begin(), to.end(), 0.0F);
@@ -310,8 +291,7 @@ double certified_norm_at_least(const matrix<float>& m) {
   const double largest = largest_of(power.row(best));
   std::vector<rational> x;
   for (const double entry : power.row(best)) x.push_back(exact(std::nearbyint(entry / largest * 0x1p30) * 0x1p-30));
-  rational numerator = 0;
-  rational denominator = 0;
+  rational numerator = 0, denominator = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     rational row = 0;
     for (std::size_t j = 0; j < x.size(); ++j) row += exact(static_cast<double>(m(i, j))) * x[j];

@@ -6,17 +6,7 @@
 // them with a state that is rounded to a format after each step, or with transitions materialised in one.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/format.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rounding.hpp"
 #include "studies/horizon/growth.hpp"
 

@@ -3,17 +3,9 @@
 
 #include "studies/horizon/growth.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-
 #include "deltaproof/algebra/multiply.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/support/errors.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {
@@ -42,9 +34,7 @@ using wide = real<exponent_bits>;
 wide fresh_exponent_wide(const wide& r, std::size_t key_dim) {
   const int n = static_cast<int>(key_dim / 2) - 1;
   const wide rho = (r - 1) / (r + 1);
-  wide coefficient = 1;
-  wide power = 1;
-  wide sum = 0;
+  wide coefficient = 1, power = 1, sum = 0;
   for (int m = 1; m <= n; ++m) {
     coefficient = coefficient * (n + 1 - m) / (n + m);
     power = power * rho;
@@ -59,8 +49,6 @@ void require_even(std::size_t key_dim) {
     throw domain_error("the closed form of the exponent needs an even dimension of at least 2, got " + std::to_string(key_dim));
   }
 }
-
-wide magnitude(const wide& x) { return x < 0 ? wide(-x) : x; }
 
 }  // namespace
 
@@ -114,9 +102,8 @@ log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent)
   for (int level = 0;; ++level) {
     shift += root * scale_down(g);
     double trace = 0;
-    double square = 0;
     for (std::size_t i = 0; i < g.rows(); ++i) trace += g(i, i);
-    for (const double x : g.entries()) square += x * x;
+    const double square = shared::squared_norm(g.entries());
     if (!(trace > 0)) return {trace == 0 ? -infinity : trace, trace == 0 ? -infinity : trace};
     best.lower = std::max(best.lower, shift * log10_2 + root * log10_of(square / trace));
     best.upper = std::min(best.upper, shift * log10_2 + 0.5 * root * log10_of(square));
@@ -158,15 +145,14 @@ double gaussian_exponent(double mean, std::size_t key_dim) {
   const wide centre = log(half_dim);
   const wide width = 12 / sqrt(half_dim);
   constexpr int intervals = 240;
-  wide weights = 0;
-  wide sum = 0;
+  wide weights = 0, sum = 0;
   for (int i = 0; i <= intervals; ++i) {
     const wide z = width * (2 * i - intervals) / intervals;  // offset from the centre
     const wide y = exp(wide(centre + z));
     const wide weight = exp(wide(half_dim * z - (y - half_dim)));
     const wide x = y * mean / half_dim;
     weights = weights + weight;
-    sum = sum + weight * fresh_exponent_wide(magnitude(1 - x), key_dim);
+    sum = sum + weight * fresh_exponent_wide(abs(wide(1 - x)), key_dim);
   }
   return round_to<fp64>(wide(sum / weights)).value();
 }
@@ -178,7 +164,7 @@ double uniform_step_exponent(double limit, std::size_t key_dim) {
   for (int i = 0; i <= intervals; ++i) {
     const wide beta = wide(limit) * i / intervals;
     const int weight = i == 0 || i == intervals ? 1 : i % 2 == 1 ? 4 : 2;
-    sum = sum + weight * fresh_exponent_wide(magnitude(1 - beta), key_dim);
+    sum = sum + weight * fresh_exponent_wide(abs(wide(1 - beta)), key_dim);
   }
   return round_to<fp64>(wide(sum / (3 * intervals))).value();
 }

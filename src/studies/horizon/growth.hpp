@@ -7,18 +7,9 @@
 // Scaling a key by a power of two changes no bit of the product, so (u, s) stands for every key of that direction.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::horizon {
 

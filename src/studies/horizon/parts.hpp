@@ -4,24 +4,15 @@
 // The parts of the horizon study that stand in other files than study.cpp, and the dimension that all share.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/study/grid.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::horizon {
 
 inline constexpr std::size_t key_dim = 64;  ///< even
 [[nodiscard]] inline std::size_t exponent_tokens(const run_options& o) { return o.size(100000, 300000); }
 
-/// Every update rule, by name.
-[[nodiscard]] inline grid_axis<std::string> rule_axis() {
-  grid_axis<std::string> axis{"rule", {}};
-  for_each_rule([&](auto rule) { axis.quick.emplace_back(rule.name); });
-  return axis;
-}
+using shared::rule_axis;
 
 /// Lyapunov exponents, closed and measured; where eigenvalues of single factors do not decide.
 void add_exponents(const run_options&, results&);

@@ -3,15 +3,8 @@
 //
 // Two looks at one key: a rounded state that stops learning, and the delta rule beside the logistic map.
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-#include <string>
-#include <vector>
-
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/parts.hpp"
-#include "studies/shared/functions.hpp"
 #include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::horizon {

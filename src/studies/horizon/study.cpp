@@ -1,17 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/horizon/parts.hpp"
@@ -20,7 +9,6 @@ namespace deltaproof {
 namespace {
 
 using namespace detail::horizon;
-namespace shared = detail::shared;
 
 constexpr std::size_t horizon = 100000;
 constexpr std::size_t value_columns = 4;
@@ -48,11 +36,8 @@ double strength_at(const std::string& rule, double x) {
 /// Rows of tokens, both bounds of log10 of the norm, and their middle.
 std::vector<frame_row> course(const key_set& keys, std::span<const double> strength, std::span<const std::size_t> at) {
   std::vector<frame_row> rows;
-  const std::vector<log_bracket> norms_at = product_growth(keys, strength, at);
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    const auto& [lower, upper] = norms_at[i];
-    rows.push_back({at[i], lower, upper, 0.5 * (lower + upper)});
-  }
+  for (const auto& [lower, upper] : product_growth(keys, strength, at))
+    rows.push_back({at[rows.size()], lower, upper, 0.5 * (lower + upper)});
   return rows;
 }
 
@@ -176,12 +161,6 @@ void add_growth(const run_options& options, results& r) {
   r.table("growth", std::move(table));
 }
 
-cell root_mean_square(std::span<const double> x) {
-  double squares = 0;
-  for (const double one : x) squares += one * one / static_cast<double>(x.size());
-  return std::sqrt(squares);
-}
-
 /// Errors of every regime, format and execution against the horizon; several streams of stochastic rounding.
 frame executed_errors(const run_options& options, results& r) {
   const std::vector<std::size_t> at = checkpoints(format_tokens(options));
@@ -227,7 +206,7 @@ void add_formats(const run_options& options, results& r) {
   const std::size_t end = format_tokens(options);
   const frame runs = executed_errors(options, r);
   frame law = runs.by({"regime", "format", "how", "tokens"},
-                      {{"error", "error", root_mean_square}, {"scale", "scale", mean}, {"runs", "error", size_of}});
+                      {{"error", "error", shared::root_mean_square}, {"scale", "scale", mean}, {"runs", "error", size_of}});
   const frame last = law.where("tokens", end), first = law.where("tokens", early);
   const auto end_of = last.finder({"regime", "format", "how"}), first_of = first.finder({"regime", "format", "how"});
   const auto of = [&](const char* regime_name, const char* kept, const char* how, const char* column = "error") {
@@ -242,16 +221,14 @@ void add_formats(const run_options& options, results& r) {
            {{"slope_fp16", (ln(of("vocabulary", "fp16", "nearest")) - ln(first_of("vocabulary", "fp16", "nearest", "error"))) /
                                (ln(static_cast<double>(end)) - ln(static_cast<double>(early)))},
             {"bf16_nearest", of("vocabulary", "bf16", "nearest")},
-            {"bf16_stochastic", of("vocabulary", "bf16", "stochastic")},
-            {"fp32_nearest", of("vocabulary", "fp32", "nearest")}});
+            {"bf16_stochastic", of("vocabulary", "bf16", "stochastic")}});
   const double kept = of("slow", "bf16", "stochastic", "scale");
   r.values("nearest-stagnates", evidence::measured(),
            {{"bf16_nearest_kept", of("slow", "bf16", "nearest", "scale")},
             {"bf16_stochastic_kept", kept},
             {"bf16_nearest", of("slow", "bf16", "nearest")},
             {"bf16_stochastic", of("slow", "bf16", "stochastic")},
-            {"fp16_nearest", of("slow", "fp16", "nearest")},
-            {"fp16_stochastic", of("slow", "fp16", "stochastic")}});
+            {"fp16_nearest", of("slow", "fp16", "nearest")}});
   const frame shares = runs.where("tokens", end).where("regime", "slow").where("format", "bf16").where("how", "stochastic");
   r.values("stochastic-unbiased", evidence::sampled(shares.size(), options.seed, {}),
            {{"kept", kept}, {"lowest", shares.over("scale", least)}, {"highest", shares.over("scale", greatest)}});
@@ -271,10 +248,7 @@ void add_formats(const run_options& options, results& r) {
     return norm > 1 ? std::ceil(ln(2) / ln(norm)) : std::numeric_limits<double>::infinity();
   };
   r.values("materialised-expands", evidence::certified(),
-           {{"bf16_norm_at_least", in_bf16},
-            {"fp16_norm_at_least", in_fp16},
-            {"fp32_norm_at_least", in_fp32},
-            {"bf16_tokens_to_double", doubling(in_bf16)}});
+           {{"bf16_norm_at_least", in_bf16}, {"bf16_tokens_to_double", doubling(in_bf16)}});
   r.values("expands", {{"bf16", in_bf16 - 1},
                        {"fp16", in_fp16 - 1},
                        {"fp32", in_fp32 - 1},
@@ -283,8 +257,7 @@ void add_formats(const run_options& options, results& r) {
   r.values("materialised-runs", evidence::measured(),
            {{"vocabulary_bf16", of("vocabulary", "bf16", "materialised")},
             {"overwrite_bf16", of("overwrite", "bf16", "materialised")},
-            {"slow_bf16", of("slow", "bf16", "materialised")},
-            {"vocabulary_fp32", of("vocabulary", "fp32", "materialised")}});
+            {"slow_bf16", of("slow", "bf16", "materialised")}});
   frame table = law.where([](const auto& row) {
     const double t = row.number("tokens");
     return t == 100 || t == 1000 || t == 10000 || t == 100000 || t == 1000000;

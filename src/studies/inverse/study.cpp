@@ -1,24 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "deltaproof/study/grid.hpp"
 #include "studies/inverse/survey.hpp"
-#include "studies/shared/functions.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::inverse;
-namespace shared = detail::shared;
 
 constexpr std::size_t key_dim = 128;
 constexpr std::size_t shown = 64;    // the chunk of figures and of the tables of errors
@@ -116,6 +106,15 @@ tally count_where(const frame& all, const std::function<bool(const row&)>& wante
   return {static_cast<std::size_t>(some.over("safe", total)), some.size(), some.over("error", greatest)};
 }
 
+/// name_safe and name of each, with what else is said.
+std::map<std::string, cell> counts(const std::vector<std::pair<std::string, tally>>& tallies, std::map<std::string, cell> also) {
+  for (const auto& [name, one] : tallies) {
+    also[name + "_safe"] = one.safe;
+    also[name] = one.all;
+  }
+  return also;
+}
+
 void count_correlated(const frame& all, std::uint64_t seed, results& r) {
   const tally plain = count_where(all, [](const row& p) { return !yes(p, "powers") && yes(p, "moderate"); });
   r.values("no-powers-no-danger", evidence::worst_found(plain.all, seed),
@@ -126,33 +125,21 @@ void count_correlated(const frame& all, std::uint64_t seed, results& r) {
   const auto by = [&](const char* method) {
     return count_where(correlated, [&](const row& p) { return is(p, "method", method); });
   };
-  const tally whole = by("neumann");
-  const tally sixteen = by("neumann16+block");
-  const tally eight = by("neumann8+block");
+  const tally whole = by("neumann"), sixteen = by("neumann16+block"), eight = by("neumann8+block");
   const tally own = count_where(correlated, [](const row& p) { return arithmetic_of(p).store == arithmetic_of(p).operand; });
   r.values("powers-need-uncorrelated-keys", evidence::worst_found(whole.all + sixteen.all + eight.all, seed),
-           {{"whole_safe", whole.safe},
-            {"whole", whole.all},
-            {"blocks_of_16_safe", sixteen.safe},
-            {"blocks_of_16", sixteen.all},
-            {"blocks_of_8_safe", eight.safe},
-            {"blocks_of_8", eight.all},
-            {"one_format_safe", own.safe},
-            {"one_format", own.all}});
+           counts({{"whole", whole}, {"blocks_of_16", sixteen}, {"blocks_of_8", eight}, {"one_format", own}}, {}));
   const frame gaussian = all.where("keys", "gaussian");
   const tally mild = count_where(gaussian, [](const row& p) { return yes(p, "moderate"); });
   const tally powers = count_where(gaussian, [](const row& p) { return yes(p, "moderate") && yes(p, "powers"); });
   const tally large = count_where(gaussian, [](const row& p) { return !yes(p, "moderate") && yes(p, "powers"); });
   const inverse_problem narrow{key_law_named("gaussian"), step_law_named("1"), few_dims, shown, 1, seed};
   r.values("random-keys-hide-it", evidence::worst_found(mild.all + large.all, seed),
-           {{"safe", mild.safe},
-            {"configurations", mild.all},
-            {"with_powers_safe", powers.safe},
-            {"with_powers", powers.all},
-            {"with_powers_large_steps_safe", large.safe},
-            {"with_powers_large_steps", large.all},
-            {"key_dim", key_dim},
-            {"predicted_growth_d_8_chunk_64", predict_growth(inverse_named("neumann"), narrow).largest}});
+           counts({{"with_powers", powers}, {"with_powers_large_steps", large}},
+                  {{"safe", mild.safe},
+                   {"configurations", mild.all},
+                   {"key_dim", key_dim},
+                   {"predicted_growth_d_8_chunk_64", predict_growth(inverse_named("neumann"), narrow).largest}}));
   r.values("cosines", {{"silu", correlation_of(key_law_named("silu"))},
                        {"elu1", from},
                        {"alike", alike},
@@ -190,19 +177,12 @@ void count_remedies(const frame& all, std::uint64_t seed, results& r) {
       count_where(all.where("method", "neumann16+block"), [&](const row& p) { return yes(p, "moderate") && to_bf16(p); });
   const tally eight_finer = count_where(of_8_finer, [](const row&) { return true; });
   const tally wide_sums = count_where(of_8_finer, [](const row& p) { return arithmetic_of(p).accumulate == fp32; });
-  r.values("finer", {{"fp32_sums_safe", wide_sums.safe},
-                     {"fp32_sums", wide_sums.all},
-                     {"share", static_cast<double>(eight_finer.safe) / static_cast<double>(eight_finer.all)}});
+  r.values("finer", counts({{"fp32_sums", wide_sums}},
+                           {{"share", static_cast<double>(eight_finer.safe) / static_cast<double>(eight_finer.all)}}));
   const tally coarse = rescued(all, {{"fp32", "fp32-bf16"}});
   r.values("coarse-result-forgives", evidence::worst_found(eight.all + sixteen.all + eight_finer.all, seed),
-           {{"blocks_of_8_safe", eight.safe},
-            {"blocks_of_8", eight.all},
-            {"blocks_of_16_safe", sixteen.safe},
-            {"blocks_of_16", sixteen.all},
-            {"blocks_of_8_beta_1_safe", eight_finer.safe},
-            {"blocks_of_8_beta_1", eight_finer.all},
-            {"unsafe_in_fp32", coarse.all},
-            {"safe_to_bf16", coarse.safe}});
+           counts({{"blocks_of_8", eight}, {"blocks_of_16", sixteen}, {"blocks_of_8_beta_1", eight_finer}},
+                  {{"unsafe_in_fp32", coarse.all}, {"safe_to_bf16", coarse.safe}}));
   const frame large = all.where([](const row& p) { return !yes(p, "powers") && !yes(p, "moderate"); });
   const tally native = count_where(large, [](const row& p) {
     return arithmetic_of(p).store == arithmetic_of(p).operand && arithmetic_of(p).accumulate == arithmetic_of(p).operand;
@@ -212,13 +192,8 @@ void count_remedies(const frame& all, std::uint64_t seed, results& r) {
   });
   const tally spare = count_where(large, to_bf16);
   r.values("large-steps-need-spare-bits", evidence::worst_found(native.all + spare.all + forward.all, seed),
-           {{"own_format_safe", native.safe},
-            {"own_format", native.all},
-            {"own_format_largest_error_over_limit", native.largest_error},
-            {"fp32_to_bf16_safe", spare.safe},
-            {"fp32_to_bf16", spare.all},
-            {"forward_fp32_sums_safe", forward.safe},
-            {"forward_fp32_sums", forward.all}});
+           counts({{"own_format", native}, {"fp32_to_bf16", spare}, {"forward_fp32_sums", forward}},
+                  {{"own_format_largest_error_over_limit", native.largest_error}}));
 }
 
 void count_luck(const frame& all, std::uint64_t seed, results& r) {
@@ -323,7 +298,7 @@ void add_plans(const run_options& options, results& r) {
               {"chunk", p.chunk},
               {"block", plan.method.block}});
   }
-  r.values("plans", {{"cosine", cosine}, {"samples", 16}});
+  r.values("plans", {{"cosine", cosine}});
 }
 
 void add_bound(const run_options& options, results& r) {

@@ -3,9 +3,6 @@
 
 #include "studies/inverse/survey.hpp"
 
-#include <algorithm>
-#include <limits>
-
 namespace deltaproof::detail::inverse {
 
 std::vector<std::string> sorted_methods() {

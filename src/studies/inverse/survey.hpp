@@ -5,13 +5,8 @@
 // steps and one chunk length, each judged by `judge_inverse`, the function of the program's verb.
 #pragma once
 
-#include <array>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/inverse/inverse_trial.hpp"
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::inverse {
 

@@ -3,10 +3,7 @@
 
 #include "studies/logistic/constants.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
-#include <utility>
 
 #include "deltaproof/algebra/matrix.hpp"
 #include "studies/shared/factored.hpp"
@@ -174,8 +171,7 @@ raw_constants<R> constants_at(std::size_t terms, std::size_t doublings) {
     for (std::size_t k = 0; k < terms; ++k) sum = sum + unstable.left[k] * (c[k] - g[k]);
     return sum;
   };
-  R mu = R(1.401155189);
-  R width = R(1e-9);
+  R mu = R(1.401155189), width = R(1e-9);
   for (std::size_t times = 4;; times = std::min(2 * times, doublings)) {
     R before = mu - width;
     R value_before = coordinate(before, times);

@@ -6,13 +6,8 @@
 // given period has a given multiplier. Each comes twice, from two truncations; what they agree on are its digits.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "deltaproof/number/real.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::logistic {
 

@@ -3,18 +3,11 @@
 
 #include "studies/logistic/orbits.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/shared/formats.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
@@ -143,13 +136,9 @@ rounded<F> naive_flow(rounded<F> h, rounded<F> x) {
 template <format F>
 double naive_fails_from(double x) {
   using scalar = rounded<F>;
-  double low = 1;
-  double high = 1024;
-  for (;;) {
-    const double middle = round_to<scalar>(low + (high - low) / 2).value();
-    if (middle <= low || middle >= high) return high;
-    (isfinite(naive_flow<F>(scalar::from_exact(middle), scalar::from_exact(x))) ? low : high) = middle;
-  }
+  const scalar at = scalar::from_exact(x);
+  return shared::after<F>(
+      shared::last_with<F>(1, 1024, [&](double h) { return isfinite(naive_flow<F>(scalar::from_exact(h), at)); }));
 }
 
 template <format F>
@@ -192,15 +181,9 @@ frame_row flow_in() {
     holds_at_zero = holds_at_zero && safe_flow(scalar(0), b, h, x) == x / (unit + b * h * x);
   }
   const double u = unit_roundoff(F);
-  return {cases,
-          naive_not_finite,
-          naive_fails_from<F>(large_x),
-          naive_fails_from<F>(1),
-          naive_worst / u,
-          safe_not_finite,
-          safe_worst / u,
-          decreases,
-          holds_at_zero};
+  frame_row row{cases, naive_not_finite, naive_fails_from<F>(large_x), naive_fails_from<F>(1), naive_worst / u};
+  row.insert(row.end(), {safe_not_finite, safe_worst / u, decreases, holds_at_zero});
+  return row;
 }
 
 }  // namespace
@@ -210,18 +193,12 @@ estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_
   for (std::size_t i = 0; i < streams; ++i) {
     philox random(seed, of_exponent + i);
     double x = 0.1 + 0.8 * random.uniform();
-    double product = 1;
-    long long exponent = 0;
+    shared::long_product product;
     for (std::size_t t = 0; t < 1000 + steps; ++t) {
-      if (t >= 1000) {
-        product *= r * (1 - 2 * x);
-        int e = 0;
-        product = std::frexp(product, &e);
-        exponent += e;
-      }
+      if (t >= 1000) product *= r * (1 - 2 * x);
       x = mapped(r, x);
     }
-    all.push_back((shared::ln(std::fabs(product)) + static_cast<double>(exponent) * shared::ln(2)) / static_cast<double>(steps));
+    all.push_back(product.log() / static_cast<double>(steps));
   }
   return estimate_of(all);
 }

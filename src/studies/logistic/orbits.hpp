@@ -6,13 +6,7 @@
 // operation rounded once.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::logistic {
 

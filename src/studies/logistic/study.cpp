@@ -1,26 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/orbits.hpp"
-#include "studies/shared/functions.hpp"
 #include "studies/shared/maps.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::logistic;
-namespace shared = detail::shared;
 using shared::one_step;
 using wide = real<256>;
 
@@ -110,8 +99,7 @@ void add_constants(const run_options& options, results& r) {
             {"digits", u.r_infinity.digits},
             {"from_superstable_orbits", c.r_infinity.text},
             {"methods_agree", common + 1 >= fewest},
-            {"digits_in_common", common},
-            {"delta_from_superstable_orbits", c.delta.text}});
+            {"digits_in_common", common}});
   r.values("superstable-orbits",
            {{"digits", c.r_infinity.digits}, {"delta_digits_in_common", shared_digits(u.delta.text, c.delta.text)}});
 
@@ -184,8 +172,7 @@ void add_chaos(const run_options& options, results& r) {
   all.derive("upper", [](const auto& row) { return row.number("mean") + row.number("deviation"); });
 
   const frame at_four = all.where("r", chaotic.quick.back());
-  const double exponent = at_four[0].number("exponent");
-  const double error = at_four[0].number("exponent_error");
+  const double exponent = at_four[0].number("exponent"), error = at_four[0].number("exponent_error");
   const double distance = std::fabs(exponent - shared::ln(2)) / error;
   r.values("lyapunov-at-four", evidence::sampled(streams, options.seed, {}),
            {{"exponent", exponent}, {"standard_error", error}, {"agrees", distance < 4}});
@@ -219,20 +206,20 @@ void add_chaos(const run_options& options, results& r) {
 
   const grid_axis<double> sweep{"r", between(shown_from, shown_to, 600)};
   // The map of study horizon in the unit x = (r - 1)/r u.
-  frame attractor = grid(
-      options, "attractor", {"x"},
-      [](double at) {
-        std::vector<double> x = shared::orbit(one_step::logistic_euler, at - 1, settling, 60);
-        for (double& u : x) u = u * (at - 1) / at;
-        return column_of(x);
-      },
-      sweep);
-  frame exponents = grid(
-      options, "exponents", {"exponent"},
-      [](double at) -> frame_row { return {shared::logistic_exponent(one_step::logistic_euler, at - 1, settling, 4000)}; },
-      sweep);
-  r.table("attractor", std::move(attractor));
-  r.table("exponents", std::move(exponents));
+  r.table("attractor", grid(
+                           options, "attractor", {"x"},
+                           [](double at) {
+                             std::vector<double> x = shared::orbit(one_step::logistic_euler, at - 1, settling, 60);
+                             for (double& u : x) u = u * (at - 1) / at;
+                             return column_of(x);
+                           },
+                           sweep));
+  r.table("exponents", grid(
+                           options, "exponents", {"exponent"},
+                           [](double at) -> frame_row {
+                             return {shared::logistic_exponent(one_step::logistic_euler, at - 1, settling, 4000)};
+                           },
+                           sweep));
 }
 
 void add_cycles(const run_options& options, results& r) {
@@ -296,8 +283,7 @@ void add_flow(const run_options& options, results& r) {
 
 /// y -> r y (1 - y), y = b h/(1 + a h) x, r = 1 + a h, against x -> x + h (a x - b x^2), in rationals.
 void add_conjugacy(results& r) {
-  std::uint64_t cases = 0;
-  std::uint64_t equal = 0;
+  std::uint64_t cases = 0, equal = 0;
   for (const rational& a : {rational(1, 3), rational(2), rational(-5, 7)}) {
     for (const rational& b : {rational(1, 2), rational(3), rational(-4, 9)}) {
       for (const rational& h : {rational(1, 10), rational(1), rational(7, 2)}) {
@@ -317,8 +303,7 @@ void add_conjugacy(results& r) {
 void add_analogy(const run_options& options, results& r) {
   add_conjugacy(r);
   constexpr std::size_t side = 80;
-  grid_axis<double> norms{"norm", {}};
-  grid_axis<double> betas{"beta", {}};
+  grid_axis<double> norms{"norm", {}}, betas{"beta", {}};
   for (std::size_t i = 0; i < side; ++i) {
     norms.quick.push_back(4 * (static_cast<double>(i) + 0.5) / side);
     betas.quick.push_back(2 * (static_cast<double>(i) + 0.5) / side);

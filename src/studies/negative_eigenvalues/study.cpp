@@ -1,26 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/rule/baselines.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/negative_eigenvalues/words.hpp"
 #include "studies/shared/formats.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::negative_eigenvalues;
-namespace shared = detail::shared;
 
 struct symmetric_group {
   std::string_view name;
@@ -146,11 +136,9 @@ void add_margins(const run_options&, results& r) {
   r.table("unit-key", std::move(keys));
 
   // Logits whose sigmoid keeps beta <= 1 - 2u, and saturates.
-  constexpr double from = 0.5;
-  constexpr double to = 16;
+  constexpr double from = 0.5, to = 16;
   std::uint64_t cases = 0;
-  double largest_safe = -HUGE_VAL;
-  double first_one = HUGE_VAL;
+  double largest_safe = -HUGE_VAL, first_one = HUGE_VAL;
   for (std::int64_t i = shared::ordinal<bf16>(from); i <= shared::ordinal<bf16>(to); ++i, ++cases) {
     const auto x = rounded<bf16>::from_exact(shared::from_ordinal<bf16>(i));
     const double s = sigmoid(x).value();
@@ -166,11 +154,9 @@ rational fraction(int numerator, int denominator) { return rational(numerator) /
 /// One key with |k|^2 = 1 (3/5, 4/5), one value 1, for ever: k^T S after `steps`.
 template <template <class> class Rule>
 std::vector<rational> iterate(const rational& beta, std::size_t count) {
-  const std::vector<rational> key{fraction(3, 5), fraction(4, 5)};
-  const std::vector<rational> value{rational(1)};
+  const std::vector<rational> key{fraction(3, 5), fraction(4, 5)}, value{rational(1)};
   Rule<rational> machine(2, 1);
-  std::vector<rational> result;
-  std::vector<rational> o(1);
+  std::vector<rational> result, o(1);
   for (std::size_t i = 0; i < count; ++i) {
     machine.step(key, value, beta);
     machine.read(key, o);
@@ -183,9 +169,7 @@ void add_fixed_points(results& r) {
   constexpr std::size_t last = 24;
   constexpr std::size_t shown = 12;  // longer fractions are left out of the table
   frame table({"form", "beta", "s1", "s2", "s3", "s4", "last", "limit", "life"});
-  bool erase_half = true;
-  bool both_whole = true;
-  bool cycles = true;
+  bool erase_half = true, both_whole = true, cycles = true;
   for (const rational& beta : {fraction(1, 2), fraction(3, 4), fraction(15, 16), fraction(127, 128), rational(1)}) {
     for (const bool both : {false, true}) {
       const auto x = both ? iterate<negative_eigenvalues_both>(beta, last) : iterate<negative_eigenvalues_erase>(beta, last);
@@ -234,9 +218,7 @@ template <template <class> class Rule>
 double forced_square(double beta, std::size_t tokens, std::uint64_t seed) {
   philox random(seed, 8);
   Rule<double> machine(width, 1);
-  std::vector<double> k(width);
-  std::vector<double> v(1);
-  std::vector<double> o(1);
+  std::vector<double> k(width), v(1), o(1);
   double sum = 0;
   std::size_t n = 0;
   for (std::size_t t = 0; t < tokens; ++t) {
@@ -260,16 +242,15 @@ void add_conventions(const run_options& options, results& r) {
   add_fixed_points(r);
   r.values("conventions-differ-by-half-the-value", {{"agree", agreeing_states(tokens, options.seed)}, {"tokens", tokens}});
   const std::size_t length = options.size(40000, 400000);
-  const frame& forced = r.table(
-      "forced-state", grid(
-                          options, "forced state", {"expected", "both", "quarter", "erase", "off"},
-                          [&](double beta) -> frame_row {
-                            const double expected = 2 * beta / (2 - 2 * beta);
-                            const double both = forced_square<negative_eigenvalues_both>(beta, length, options.seed);
-                            return {expected, both, expected / 4,
-                                    forced_square<negative_eigenvalues_erase>(beta, length, options.seed), both / expected - 1};
-                          },
-                          grid_axis<double>{"beta", {0.5, 0.75, mild, 0.96875, safe_step / 2}}));
+  const auto squares = [&](double beta) -> frame_row {
+    const double expected = 2 * beta / (2 - 2 * beta);
+    const double both = forced_square<negative_eigenvalues_both>(beta, length, options.seed);
+    const double erase = forced_square<negative_eigenvalues_erase>(beta, length, options.seed);
+    return {expected, both, expected / 4, erase, both / expected - 1};
+  };
+  const grid_axis<double> betas{"beta", {0.5, 0.75, mild, 0.96875, safe_step / 2}};
+  const frame& forced =
+      r.table("forced-state", grid(options, "forced state", {"expected", "both", "quarter", "erase", "off"}, squares, betas));
   const auto expected = [&](double beta) { return forced.find({{"beta", beta}}, "expected"); };
   r.values(
       "forced-state",

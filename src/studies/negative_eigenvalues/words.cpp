@@ -3,16 +3,9 @@
 
 #include "studies/negative_eigenvalues/words.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/support/errors.hpp"
+#include "studies/shared/formats.hpp"
 
 namespace deltaproof::detail::negative_eigenvalues {
 namespace {
@@ -21,7 +14,7 @@ using wide = real<256>;
 
 permutation identity_permutation(std::size_t n) {
   permutation p(n);
-  for (std::size_t i = 0; i < n; ++i) p[i] = i;
+  std::iota(p.begin(), p.end(), std::size_t{0});
   return p;
 }
 
@@ -148,12 +141,10 @@ horizon follow_word(const execution& how, std::size_t n, double step, bool unit_
   const double entry = unit_key ? rounded_root(how.key) : 1;
   const double b = unit_key ? step : step / 2;
   if (how.state == fp64) return follow<double>(n, entry, b, tokens, random, [](double x) { return x; });
-  const auto in_float = [&](auto&& store) {
-    return follow<float>(n, static_cast<float>(entry), static_cast<float>(b), tokens, random, store);
-  };
-  if (how.state == bf16) return in_float([](float x) { return static_cast<float>(round_to<bf16>(x).value()); });
-  if (how.state == fp16) return in_float([](float x) { return static_cast<float>(round_to<fp16>(x).value()); });
-  return in_float([](float x) { return x; });
+  return shared::with_kept_format(how.state, [&]<format F>() {
+    return follow<float>(n, static_cast<float>(entry), static_cast<float>(b), tokens, random,
+                         [](float x) { return static_cast<float>(round_to<F>(x).value()); });
+  });
 }
 
 aggregate_function horizon_at(double q) {

@@ -6,15 +6,8 @@
 // and should be the permutation matrix of the word so far; the answer is read as the largest entry of each row.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/number/format.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::negative_eigenvalues {
 

@@ -4,20 +4,10 @@
 // What the memories learn where the question has an answer: the value of the token's own key, before the update or long after;
 // of which keys they bear, and what a token costs.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "deltaproof/number/counting.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/recall/parts.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {

@@ -5,13 +5,6 @@
 // document is given. Figures without a note are of its tables at T = 1000.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/study/grid.hpp"
 #include "studies/recall/tasks.hpp"
 
 namespace deltaproof::detail::recall {
@@ -41,7 +34,7 @@ struct printed {
 /// The reading that the printed figures come from.
 inline constexpr std::string_view chosen = "apart after prefix";
 
-[[nodiscard]] cell root_mean_square(std::span<const double>);
+using shared::root_mean_square;
 /// The mean of each column under its name and the standard deviation (n - 1; 0 of one value) under its name and _sd.
 [[nodiscard]] std::vector<aggregate> means(const std::vector<std::string>& columns);
 

@@ -1,20 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <utility>
 
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/recall/parts.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
@@ -44,14 +36,8 @@ memory by_rule(std::size_t dim) {
   });
 }
 
-void add(score& to, const score& s) {
-  to.error += s.error;
-  to.cosine += s.cosine;
-}
-void divide(score& s, double n) {
-  s.error /= n;
-  s.cosine /= n;
-}
+void add(score& to, const score& s) { to = {to.error + s.error, to.cosine + s.cosine}; }
+void divide(score& s, double n) { s = {s.error / n, s.cosine / n}; }
 
 constexpr double bits_per_nat = 1.4426950408889634074;
 
@@ -109,14 +95,10 @@ memory make_memory(std::string_view name, std::size_t d) {
 
 score score_of(row o, row v) {
   score s;
-  double overlap = 0;
-  for (std::size_t j = 0; j < v.size(); ++j) {
-    s.error += (o[j] - v[j]) * (o[j] - v[j]);
-    overlap += o[j] * v[j];
-  }
+  for (std::size_t j = 0; j < v.size(); ++j) s.error += (o[j] - v[j]) * (o[j] - v[j]);
   s.error /= static_cast<double>(v.size());
   const double lengths = std::sqrt(squared_norm(o) * squared_norm(v));
-  if (lengths > 0) s.cosine = overlap / lengths;
+  if (lengths > 0) s.cosine = shared::dot(o, v) / lengths;
   return s;
 }
 
@@ -128,10 +110,8 @@ const reading& reading_named(std::string_view name) {
 
 observation observe(const memory& m, const inputs& in) {
   observation result;
-  const std::size_t tokens = in.k.rows();
-  const std::size_t width = in.v.cols();
-  std::vector<double> o(width);
-  std::vector<double> mean(width);
+  const std::size_t tokens = in.k.rows(), width = in.v.cols();
+  std::vector<double> o(width), mean(width);
   const auto look = [&](reading::moment now, std::size_t t) {
     for (const bool own : {true, false}) {
       m.read(own ? in.k.row(t) : in.q.row(t), o);
@@ -197,8 +177,6 @@ matrix<double> recollect(const memory& m, const inputs& in) {
   return o;
 }
 
-cell root_mean_square(row x) { return std::sqrt(squared_norm(x) / static_cast<double>(x.size())); }
-
 std::vector<aggregate> means(const std::vector<std::string>& columns) {
   const auto deviation = [](row x) -> cell {
     const auto n = static_cast<double>(x.size());
@@ -220,11 +198,8 @@ information mutual_information(std::span<const double> x, std::span<const double
     throw shape_error("mutual_information: samples of " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
                       " values in " + std::to_string(cells) + " cells; needs two of one length and a cell");
   }
-  const auto cx = cell_of(x, cells);
-  const auto cy = cell_of(y, cells);
-  std::vector<std::uint64_t> of_x(cells, 0);
-  std::vector<std::uint64_t> of_y(cells, 0);
-  std::vector<std::uint64_t> of_both(cells * cells, 0);
+  const auto cx = cell_of(x, cells), cy = cell_of(y, cells);
+  std::vector<std::uint64_t> of_x(cells, 0), of_y(cells, 0), of_both(cells * cells, 0);
   for (std::size_t i = 0; i < x.size(); ++i) {
     ++of_x[cx[i]];
     ++of_y[cy[i]];

@@ -3,18 +3,8 @@
 //
 // What the document says beside its main tables: what is left open before the memory, short convolution, information.
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/number/random.hpp"
 #include "studies/recall/parts.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
@@ -90,9 +80,7 @@ void add_axes(const run_options& options, results& r) {
   for (const relation f : relations) raw.emplace(name_of(f), printed_error(f, false).value);
   r.values("raw", std::move(raw));
   r.values("projections", evidence::sampled(n, options.seed, {}),
-           {{"lowest", law.over("relative", least)},
-            {"highest", law.over("relative", greatest)},
-            {"projected_quadratic", at("all", "quadratic", "error")}});
+           {{"lowest", law.over("relative", least)}, {"highest", law.over("relative", greatest)}});
   r.table("axes", std::move(law));
 }
 

@@ -1,23 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "studies/recall/parts.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::recall;
-namespace shared = detail::shared;
 
 constexpr double spike_ridge = 1e-4;  // the ridge that gives the printed figures of least squares
 constexpr double sampling = 0.05;     // allowed to the document's means over 1000 keys
@@ -97,9 +86,7 @@ void judge_readings(const run_options& options, const frame& law, const frame& e
   verdicts.derive("scaling", [](const auto& row) { return scaling_agrees(reading_named(row["reading"].text())); });
   const auto rank = [&](std::size_t i) { return std::pair(verdicts[i].number("scaling"), verdicts[i].number("met")); };
   std::size_t best = 0;
-  for (std::size_t i = 1; i < readings.size(); ++i) {
-    if (rank(i) > rank(best)) best = i;
-  }
+  for (std::size_t i = 1; i < readings.size(); ++i) best = rank(i) > rank(best) ? i : best;
   const auto [scaling, met] = rank(best);
   bool order_matters = true;
   for (std::size_t i = 0; i < readings.size(); ++i) {

@@ -3,14 +3,7 @@
 
 #include "studies/recall/tasks.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
-#include "deltaproof/support/errors.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
@@ -154,8 +147,7 @@ moments moments_of(relation f, std::size_t key_dim) {
 }
 
 expectation hebbian_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
-  const auto d = static_cast<double>(key_dim);
-  const auto t = static_cast<double>(tokens);
+  const auto d = static_cast<double>(key_dim), t = static_cast<double>(tokens);
   const double mu = m.with_key * m.with_key / d;
   return {m.square * (1 + t / d) + t * (t - 1) * mu, m.square * (1 + (t + 1) / (2 * d)) + (t * t - 1) / 3 * mu};
 }

@@ -8,17 +8,9 @@
 // reading them that the document leaves open, and what a histogram says of what they keep. Errors are means over the elements.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::recall {
 

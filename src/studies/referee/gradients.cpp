@@ -2,12 +2,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The backward half of the study: faults of the backward pass, and the rules that public tests have for gradients.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/faults.hpp"

@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "studies/referee/inverses.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/files/slice.hpp"
 #include "deltaproof/inputs/regimes.hpp"
-#include "deltaproof/study/grid.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
@@ -43,15 +39,8 @@ check_report judged(const problem& p, const result& r, const plan& by, const run
 /// Of one run over all tokens: |error|_F / |exact|_F of o; empty where o is not finite.
 cell error_of_run(const problem& p, const plan& of, std::size_t chunk, const reference& truth) {
   const result r = emulate(p, variants(of, p, path_kind::chunk, chunk).front(), {}, 1);
-  const std::vector<double> got = r.o.to_doubles();
-  double errors = 0, size = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (!std::isfinite(got[i])) return {};
-    const double e = got[i] - truth.o.value[i];
-    errors += e * e;
-    size += truth.o.value[i] * truth.o.value[i];
-  }
-  return std::sqrt(errors / size);
+  const double error = shared::nearness_of(r.o.to_doubles(), truth.o.value).error;
+  return std::isfinite(error) ? cell(error) : cell();
 }
 
 frame_row row_of(const pairing& pair, const problem& whole, const problem& first, const reference& truth,
@@ -80,19 +69,10 @@ frame_row row_of(const pairing& pair, const problem& whole, const problem& first
       if (s.name == "Ai" && s.rms_limit) rms_ratio = s.rms_ratio / s.rms_limit->value;
     }
   }
-  return {pair.of,
-          pair.against,
-          pair.chunk,
-          pair.kind,
-          reaches,
-          limit,
-          format_name,
-          name_of(report.judged),
-          adequate,
-          kept,
-          first_bad,
-          rms_ratio,
-          error_of_run(whole, of, pair.chunk, truth)};
+  frame_row row{pair.of, pair.against, pair.chunk, pair.kind, reaches, limit, format_name};
+  row.insert(row.end(),
+             {name_of(report.judged), adequate, kept, first_bad, rms_ratio, error_of_run(whole, of, pair.chunk, truth)});
+  return row;
 }
 
 }  // namespace

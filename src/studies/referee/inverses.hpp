@@ -5,12 +5,8 @@
 // kernels and of their repairs, each emulated on both laws and judged by `check`.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <string_view>
-
 #include "deltaproof/oracle/problem.hpp"
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::referee_study {
 

@@ -2,15 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "studies/referee/planted.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <numeric>
-
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
-#include "deltaproof/study/grid.hpp"
 
 namespace deltaproof::detail::referee_study {
 namespace {
@@ -18,11 +11,6 @@ namespace {
 using trials::bench;
 using trials::make_bench;
 using trials::trial_case;
-
-std::vector<std::string> and_judges(std::vector<std::string> columns, const survey& s) {
-  columns.insert(columns.end(), s.judges.begin(), s.judges.end());
-  return columns;
-}
 
 /// One fault in one case; a fault that cannot happen there has only empty cells.
 frame_row faulty_row(const survey& s, const fault& planted, const trial_case& c, const bench& b) {
@@ -176,12 +164,14 @@ void add_planted(const run_options& options, const survey& s, results& r) {
         return {};
       },
       numbers);
-  const frame& all = r.table(
-      s.prefix + "verdicts",
-      grid(
-          options, s.prefix + "planted faults", and_judges({"case", "stage", "seen", "size", "stage_named", "fault_named"}, s),
-          [&](const fault& f, std::size_t number) { return faulty_row(s, f, s.cases[number - 1], benches[number - 1]); },
-          grid_axis<fault>{"fault", s.faults}, numbers));
+  std::vector<std::string> columns{"case", "stage", "seen", "size", "stage_named", "fault_named"};
+  columns.insert(columns.end(), s.judges.begin(), s.judges.end());
+  const frame& all =
+      r.table(s.prefix + "verdicts",
+              grid(
+                  options, s.prefix + "planted faults", columns,
+                  [&](const fault& f, std::size_t number) { return faulty_row(s, f, s.cases[number - 1], benches[number - 1]); },
+                  grid_axis<fault>{"fault", s.faults}, numbers));
   const frame correct = grid(
       options, s.prefix + "correct runs", s.judges,
       [&](std::size_t number) {

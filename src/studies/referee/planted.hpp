@@ -5,13 +5,8 @@
 // results)` makes the frames and values of the page, for faults of the forward pass and of the backward pass alike.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/emulate/faults.hpp"
-#include "deltaproof/study/results.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/trials/bench.hpp"
 
 namespace deltaproof::detail::referee_study {

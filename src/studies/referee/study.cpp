@@ -5,12 +5,6 @@
 // asks `check` and the field's rules about the same tensors; beside them correct runs, and inverses that kernels shipped with.
 // The faults of the backward pass: gradients.cpp.
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "studies/referee/inverses.hpp"

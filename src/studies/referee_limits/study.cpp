@@ -5,20 +5,9 @@
 // correct)), and finds the least s at which all of eight results are refuted, beside the least s of a matched filter, which
 // knows the fault and 64 correct runs.
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "deltaproof/emulate/faults.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "emulate/products.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/trials/bench.hpp"
 #include "studies/shared/trials/cases.hpp"
 
@@ -44,10 +33,6 @@ std::vector<double> scaled_errors(const bench& b, const result& r) {
   add(r.o, b.truth.o, b.o_error);
   add(*r.final_state, b.truth.final_state, b.state_error);
   return out;
-}
-
-double dot(const std::vector<double>& x, const std::vector<double>& y) {
-  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
 
 tensor blended(const tensor& correct, const tensor& faulty, double s) {
@@ -118,14 +103,14 @@ struct filter {
 
   filter(const prepared& given, std::vector<double> direction) : along(std::move(direction)) {
     std::vector<double> shares;
-    for (const auto& e : given.spread) shares.push_back(dot(e, along));
+    for (const auto& e : given.spread) shares.push_back(shared::dot(e, along));
     for (const double x : shares) mean += x / static_cast<double>(shares.size());
     double squares = 0;
     for (const double x : shares) squares += (x - mean) * (x - mean);
     deviation = std::sqrt(squares / static_cast<double>(shares.size() - 1));
   }
   [[nodiscard]] double separated(const std::vector<double>& error) const {
-    const double away = dot(error, along) - mean;
+    const double away = shared::dot(error, along) - mean;
     return deviation > 0 ? away / deviation : away > 0 ? std::numeric_limits<double>::infinity() : 0;
   }
 };
@@ -140,8 +125,7 @@ frame_row limits_of(const run_options& options, const fault& planted, const prep
   const bench& b = given.b;
   if (!applies(planted, b.p, given.made_of.path)) return unscaled(false, {});
   std::vector<result> faulty;
-  bool changed = false;
-  bool finite = true;
+  bool changed = false, finite = true;
   for (std::size_t i = 0; i < seeds; ++i) {
     const result& correct = given.correct[i];
     emulation_options how = disturbed(options, at, i);

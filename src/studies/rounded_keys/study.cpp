@@ -1,25 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
-#include "deltaproof/study/grid.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof {
 namespace {
 
 namespace chunks = detail::chunks;
-namespace shared = detail::shared;
 
 constexpr std::size_t key_dim = 64;
 constexpr std::size_t tokens = 4096;
@@ -135,9 +123,7 @@ void add_chunks(const run_options& options, results& r) {
       [&](double beta, std::size_t draw) -> frame_row {
         const auto s = run_of(repetition::repeated, beta, chunk, seed_of(options, draw));
         const auto run = chunks::arithmetic_named("bf16").chunkwise(s, chunk, inverse_named("forward16+block"));
-        double overlap = 0;
-        for (std::size_t i = 0; i < run.w.size(); ++i) overlap += run.w.data()[i] * s.k[i];
-        return {std::fabs(1 - overlap)};
+        return {std::fabs(1 - shared::dot(run.w.entries(), s.k))};
       },
       betas, draws(1000, 4000));
   all.derive("explodes", [](const auto& row) { return row.number("along") >= explodes_at; });

@@ -24,12 +24,6 @@ struct format_tag {
   static constexpr format value = F;
 };
 
-/// f(format_tag<F>{}) for a format of the format table. Throws: format_error for another.
-template <class Function>
-auto with_any_format(const format& wanted, Function&& f) {
-  return visit_format(wanted, [&]<format F>() { return f(format_tag<F>{}); });
-}
-
 /// f(format_tag<F>{}) for bf16, fp16, fp32 or fp64. Throws: format_error for another name.
 template <class Function>
 void with_format(std::string_view name, Function&& f) {
@@ -60,6 +54,22 @@ template <format F>
   const auto code = static_cast<std::uint64_t>(i < 0 ? -i : i) << encoding<F>::padding;
   const double magnitude = rounded<F>::from_bits(static_cast<typename rounded<F>::bits_type>(code)).value();
   return i < 0 ? -magnitude : magnitude;
+}
+
+/// The `by`-th number of the format after x.
+template <format F>
+[[nodiscard]] double after(double x, std::int64_t by = 1) {
+  return from_ordinal<F>(ordinal<F>(x) + by);
+}
+/// The last number of the format in [low, high) with `holds`, which is true at low, false at high, and changes once.
+template <format F, class Holds>
+[[nodiscard]] double last_with(double low, double high, Holds&& holds) {
+  std::int64_t first = ordinal<F>(low), end = ordinal<F>(high);
+  while (end - first > 1) {
+    const std::int64_t middle = first + (end - first) / 2;
+    (holds(from_ordinal<F>(middle)) ? first : end) = middle;
+  }
+  return from_ordinal<F>(first);
 }
 
 }  // namespace deltaproof::detail::shared

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace deltaproof::detail::shared {
 
@@ -12,6 +13,21 @@ double squared_norm(std::span<const double> x) {
   double square = 0;
   for (const double entry : x) square += entry * entry;
   return square;
+}
+
+double dot(std::span<const double> x, std::span<const double> y) {
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
+}
+
+nearness nearness_of(std::span<const double> x, std::span<const double> exact) {
+  double difference = 0, square = 0, overlap = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    difference += (x[i] - exact[i]) * (x[i] - exact[i]);
+    square += exact[i] * exact[i];
+    overlap += x[i] * exact[i];
+  }
+  if (!std::isfinite(difference)) return {HUGE_VAL, NAN};
+  return {std::sqrt(difference / square), overlap / square};
 }
 
 double normalise(std::span<double> x) {

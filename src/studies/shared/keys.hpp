@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What the studies of long horizons share: random directions and the token counts at which a run is looked at.
+// Vectors of doubles, random directions, and the token counts at which a long run is looked at.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,15 @@ double normalise(std::span<double> x);
 
 /// |x|^2. Rounds: in double, first to last.
 [[nodiscard]] double squared_norm(std::span<const double> x);
+
+/// x^T y. Rounds: in double, first to last.
+[[nodiscard]] double dot(std::span<const double> x, std::span<const double> y);
+
+/// |x - exact| / |exact|, infinite where x is not finite, and what x keeps of it, <x, exact> / <exact, exact>, then NaN.
+struct nearness {
+  double error = 0, kept = 0;
+};
+[[nodiscard]] nearness nearness_of(std::span<const double> x, std::span<const double> exact);
 
 /// Fills x with standard normals.
 void draw(philox& random, std::span<double> x);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "studies/shared/functions.hpp"
-
 namespace deltaproof::detail::shared {
 namespace {
 
@@ -35,19 +33,15 @@ std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t 
 double logistic_exponent(one_step map, double x, std::size_t skip, std::size_t steps) {
   const double decay = decay_of(x);
   double u = start(map);
-  double product = 1;
-  long long exponent = 0;
+  long_product product;
   for (std::size_t t = 0; t < skip + steps; ++t) {
     if (t >= skip) {
       const double mix = u + (1 - u) * decay;
       product *= map == one_step::logistic_euler ? 1 + x * (1 - 2 * u) : decay / (mix * mix);
-      int e = 0;
-      product = std::frexp(product, &e);
-      exponent += e;
     }
     u = advance(map, x, decay, u);
   }
-  return (ln(std::fabs(product)) + static_cast<double>(exponent) * 0.69314718055994530942) / static_cast<double>(steps);
+  return product.log() / static_cast<double>(steps);
 }
 
 std::size_t attractor_period(double x) {

@@ -6,8 +6,11 @@
 // 1 - x and e^-x, the stability functions of Euler and EFLA. Orbits use + - * / in double only.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
+
+#include "studies/shared/functions.hpp"
 
 namespace deltaproof::detail::shared {
 
@@ -27,6 +30,23 @@ enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact }
   }
   return u;
 }
+
+/// A product of many factors, as a significand and a power of two.
+class long_product {
+ public:
+  long_product& operator*=(double factor) {
+    int e = 0;
+    significand_ = std::frexp(significand_ * factor, &e);
+    exponent_ += e;
+    return *this;
+  }
+  /// ln of its size.
+  [[nodiscard]] double log() const { return ln(std::fabs(significand_)) + static_cast<double>(exponent_) * ln(2); }
+
+ private:
+  double significand_ = 1;
+  long long exponent_ = 0;
+};
 
 /// e^-x, correctly rounded.
 [[nodiscard]] double decay_of(double x);

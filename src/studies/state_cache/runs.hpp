@@ -5,15 +5,8 @@
 // tokens, beside the same tokens in fp64. o is read before the state is stored, as [state] between_tokens of a plan has it.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/number/block_format.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/long_tokens.hpp"
 
 namespace deltaproof::detail::state_cache {

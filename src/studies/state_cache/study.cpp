@@ -1,24 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/study/grid.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 #include "studies/state_cache/runs.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::state_cache;
-namespace shared = detail::shared;
 
 constexpr double good = 0.01;
 constexpr double bad = 0.1;
@@ -110,14 +98,6 @@ void add_runs(const run_options& options, results& r) {
                         {"dead_medium", dead("medium")},
                         {"dead_long", dead("long")},
                         {"dead_slow", dead("long-slow")}});
-  std::size_t everywhere = 0, short_only = 0;
-  for (const choice& c : choices) {
-    const frame of_choice = worsts.where("choice", std::string(c.name));
-    const std::size_t n = of_choice.where([](const auto& row) { return row.number("error") <= good; }).size();
-    everywhere += n == of_choice.size() ? 1 : 0;
-    short_only += n > 0 && n < of_choice.size() ? 1 : 0;
-  }
-  r.values("which", {{"choices", choices.size()}, {"everywhere", everywhere}, {"some", short_only}});
   r.values("limits", {{"good", good}, {"bad", bad}, {"first", first_checkpoint}});
 }
 

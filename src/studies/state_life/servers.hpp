@@ -5,20 +5,11 @@
 // split sequence (`split_over_ranks`). They compute in fp32 and record what the exchange format asks of them.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "deltaproof/check/invariant.hpp"
 #include "deltaproof/emulate/emulate.hpp"
-#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/oracle/lower.hpp"
 #include "deltaproof/plan/plan.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::state_life {
 

@@ -2,13 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "studies/state_life/trials.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <optional>
-#include <utility>
-
 #include "deltaproof/check/invariant_set.hpp"
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
@@ -97,19 +90,16 @@ recorded_set recorded(invariant_kind kind, const std::vector<set_call>& calls, c
   return out;
 }
 
-struct faulty_kernel {
+struct faulty {
   std::string_view name;
-  kernel run;
-};
-struct faulty_server {
-  std::string_view name;
-  server restore;
+  kernel run = correct_call;
+  server restore = correct_state;
 };
 
 /// The fault is made in the call of that name alone.
-kernel in_call(std::string name, std::function<recorded_run(const problem&, const set_call&, const calls_done&)> faulty) {
-  return [name = std::move(name), faulty = std::move(faulty)](const problem& p, const set_call& c, const calls_done& done) {
-    return c.name == name ? faulty(p, c, done) : called(p, c);
+kernel in_call(std::string name, kernel wrong) {
+  return [name = std::move(name), wrong = std::move(wrong)](const problem& p, const set_call& c, const calls_done& done) {
+    return c.name == name ? wrong(p, c, done) : called(p, c);
   };
 }
 /// The last call's result, changed after the kernel made it.
@@ -122,7 +112,7 @@ kernel afterwards(std::string name, const std::function<void(result&)>& spoil) {
 }
 
 /// Of a batch, in the call that has its sequences in another order.
-std::vector<faulty_kernel> batch_faults() {
+std::vector<faulty> batch_faults() {
   const std::size_t state = heads * key_dim * value_dim, outputs = few_tokens * heads * value_dim;
   return {{"slot-reused", in_call("turned",
                                   [=](const problem& p, const set_call& c, const calls_done&) {
@@ -143,7 +133,7 @@ std::vector<faulty_kernel> batch_faults() {
           {"state-of-neighbour", afterwards("turned", [=](result& r) { r.final_state = rotated(*r.final_state, state); })}};
 }
 
-std::vector<faulty_kernel> repeat_faults() {
+std::vector<faulty> repeat_faults() {
   return {{"state-left-over", in_call("again-2",
                                       [](const problem& p, const set_call& c, const calls_done& done) {
                                         problem read = p;
@@ -166,8 +156,8 @@ std::vector<faulty_kernel> repeat_faults() {
            })}};
 }
 
-std::vector<faulty_kernel> path_faults() {
-  std::vector<faulty_kernel> out;
+std::vector<faulty> path_faults() {
+  std::vector<faulty> out;
   for (const char* name : {"token-decays-after-write", "token-reads-before-write", "token-predicts-nothing",
                            "token-beta-on-v-only", "token-state-stored-late"}) {
     out.push_back({name, in_call("recurrent", [name](const problem& p, const set_call& c, const calls_done&) {
@@ -192,52 +182,51 @@ tensor transposed(const tensor& s) {
   });
 }
 
-std::vector<faulty_server> rollback_faults() {
-  return {{"draft-kept", [](const recorded_run& before, const set_call&) { return *before.gave.final_state; }},
-          {"one-token-early",
-           [](const recorded_run& before, const set_call& next) { return state_after(before, next.kept.front() - 1); }},
-          {"one-token-late",
-           [](const recorded_run& before, const set_call& next) { return state_after(before, next.kept.front() + 1); }},
-          {"whole-chunks-only", [](const recorded_run& before,
-                                   const set_call& next) { return state_after(before, next.kept.front() / chunk * chunk); }},
-          {"begins-again", [](const recorded_run& before, const set_call&) { return *before.given.initial_state; }},
-          {"gate-twice", [](const recorded_run& before, const set_call& next) {
+std::vector<faulty> rollback_faults() {
+  /// The state after so many of the tokens.
+  const auto after = [](std::string_view name, const std::function<std::size_t(std::size_t kept)>& tokens) -> faulty {
+    return {name, correct_call, [tokens](const recorded_run& before, const set_call& next) {
+              return state_after(before, tokens(next.kept.front()));
+            }};
+  };
+  return {{"draft-kept", correct_call, [](const recorded_run& before, const set_call&) { return *before.gave.final_state; }},
+          after("one-token-early", [](std::size_t kept) { return kept - 1; }),
+          after("one-token-late", [](std::size_t kept) { return kept + 1; }),
+          after("whole-chunks-only", [](std::size_t kept) { return kept / chunk * chunk; }),
+          {"begins-again", correct_call, [](const recorded_run& before, const set_call&) { return *before.given.initial_state; }},
+          {"gate-twice", correct_call, [](const recorded_run& before, const set_call& next) {
              return changed(correct_state(before, next), [](std::size_t, double x) { return x * std::exp(-0.01); });
            }}};
 }
 
 /// Of the last call alone, where the state before is of the tokens of several calls.
-server at_last(const server& faulty) {
-  return [faulty](const recorded_run& before, const set_call& next) {
-    return next.name == "call-3" ? faulty(before, next) : correct_state(before, next);
-  };
+faulty at_last(std::string_view name, const server& wrong) {
+  return {name, correct_call, [wrong](const recorded_run& before, const set_call& next) {
+            return next.name == "call-3" ? wrong(before, next) : correct_state(before, next);
+          }};
+}
+/// Likewise: the right state, spoilt.
+faulty spoilt_at_last(std::string_view name, const std::function<tensor(const tensor&)>& by) {
+  return at_last(name, [by](const recorded_run& before, const set_call& next) { return by(correct_state(before, next)); });
+}
+faulty spoilt_at_last(std::string_view name, const std::function<double(std::size_t, double)>& by) {
+  return spoilt_at_last(name, [by](const tensor& s) { return changed(s, by); });
 }
 
-std::vector<faulty_server> snapshot_faults(std::uint64_t seed) {
-  return {{"slot-of-another-sequence", at_last([seed](const recorded_run&, const set_call& next) {
-             const problem other = drawn(some_tokens, seed + 2);
-             return *called(other, {"", "", next.given}).gave.final_state;
-           })},
-          {"slot-of-another-head", at_last([](const recorded_run& before, const set_call& next) {
-             return rotated(correct_state(before, next), key_dim * value_dim);
-           })},
-          {"never-restored",
-           at_last([](const recorded_run& before, const set_call& next) { return zeros_like(correct_state(before, next)); })},
-          {"never-written", at_last([](const recorded_run& before, const set_call& next) {
-             return changed(correct_state(before, next), [](std::size_t, double) { return std::nan(""); });
-           })},
-          {"call-before", at_last([](const recorded_run& before, const set_call&) { return *before.given.initial_state; })},
-          {"saved-before-last-token",
-           at_last([](const recorded_run& before, const set_call& next) { return state_after(before, next.kept.front() - 1); })},
-          {"transposed",
-           at_last([](const recorded_run& before, const set_call& next) { return transposed(correct_state(before, next)); })},
-          {"scale-of-another-tile", at_last([](const recorded_run& before, const set_call& next) {
-             return changed(correct_state(before, next),
-                            [](std::size_t i, double x) { return i / value_dim == 5 ? 1.5 * x : x; });
-           })},
-          {"undeclared-e4m3", at_last([](const recorded_run& before, const set_call& next) {
-             return changed(correct_state(before, next), [](std::size_t, double x) { return round_nearest(x, e4m3); });
-           })}};
+std::vector<faulty> snapshot_faults(std::uint64_t seed) {
+  return {at_last("slot-of-another-sequence",
+                  [seed](const recorded_run&, const set_call& next) {
+                    return *called(drawn(some_tokens, seed + 2), {"", "", next.given}).gave.final_state;
+                  }),
+          spoilt_at_last("slot-of-another-head", [](const tensor& s) { return rotated(s, key_dim * value_dim); }),
+          spoilt_at_last("never-restored", zeros_like),
+          spoilt_at_last("never-written", [](std::size_t, double) { return std::nan(""); }),
+          at_last("call-before", [](const recorded_run& before, const set_call&) { return *before.given.initial_state; }),
+          at_last("saved-before-last-token",
+                  [](const recorded_run& before, const set_call& next) { return state_after(before, next.kept.front() - 1); }),
+          spoilt_at_last("transposed", transposed),
+          spoilt_at_last("scale-of-another-tile", [](std::size_t i, double x) { return i / value_dim == 5 ? 1.5 * x : x; }),
+          spoilt_at_last("undeclared-e4m3", [](std::size_t, double x) { return round_nearest(x, e4m3); })};
 }
 
 constexpr std::pair<std::string_view, ring_fault> ring_faults[] = {{"lost-flush", ring_fault::lost_flush},
@@ -257,13 +246,20 @@ constexpr std::pair<std::string_view, rank_fault> rank_faults[] = {{"transition-
 constexpr const char* gradient_faults[] = {"dht-ignored", "do-of-next-head", "do-late-by-a-token", "dh0-unwritten",
                                            "dg-without-cumsum"};
 
-template <class List>
-auto fault_in(const List& list, std::string_view name) {
-  using value = std::decay_t<decltype(list.begin()->second)>;
+std::vector<faulty> faults_of(invariant_kind kind, std::uint64_t seed) {
+  if (kind == invariant_kind::batch) return batch_faults();
+  if (kind == invariant_kind::repeat) return repeat_faults();
+  if (kind == invariant_kind::path) return path_faults();
+  return kind == invariant_kind::rollback ? rollback_faults() : snapshot_faults(seed);
+}
+
+/// The fault of that name, or none.
+template <class Fault, std::size_t N>
+Fault fault_in(const std::pair<std::string_view, Fault> (&list)[N], std::string_view name) {
   for (const auto& [known, fault] : list) {
     if (known == name) return fault;
   }
-  return value{};
+  return Fault::none;
 }
 
 invariant_report ask(const recorded_set& set) {
@@ -281,30 +277,22 @@ invariant_report judged_calls(const trial& t, std::uint64_t seed) {
   if (nothing && t.kind != invariant_kind::rollback) p = without_values(p);
   std::vector<set_call> calls = problems_for(t.kind, p, drawn(tokens, seed + 1), {});
   if (nothing && t.kind == invariant_kind::rollback) calls = problems_for(invariant_kind::snapshot, p, p, {2, 1});
-  kernel run = correct_call;
-  server restore = correct_state;
-  const auto take = [&](const auto& list, auto& place, auto member) {
-    for (const auto& f : list) {
-      if (f.name == t.fault) place = f.*member;
-    }
-  };
-  if (batch) take(batch_faults(), run, &faulty_kernel::run);
-  if (t.kind == invariant_kind::repeat) take(repeat_faults(), run, &faulty_kernel::run);
-  if (t.kind == invariant_kind::path) take(path_faults(), run, &faulty_kernel::run);
-  if (t.kind == invariant_kind::rollback) take(rollback_faults(), restore, &faulty_server::restore);
-  if (t.kind == invariant_kind::snapshot) take(snapshot_faults(seed), restore, &faulty_server::restore);
-  return ask(recorded(t.kind, calls, run, restore));
+  faulty now{t.fault};
+  for (const faulty& f : faults_of(t.kind, seed)) {
+    if (f.name == t.fault) now = f;
+  }
+  return ask(recorded(t.kind, calls, now.run, now.restore));
 }
 
 invariant_report judged_ring(const trial& t, std::uint64_t seed) {
   const problem p = t.fault == silent ? drawn(12, seed) : drawn(few_tokens, seed);
-  const ring_fault fault = fault_in(std::vector(std::begin(ring_faults), std::end(ring_faults)), t.fault);
+  const ring_fault fault = fault_in(ring_faults, t.fault);
   return ask({t.kind, ring_decode(p, {}, "plain"), {ring_decode(p, {16, bf16, fp32, fp32, fp32, fault}, "ring")}});
 }
 
 invariant_report judged_ranks(const trial& t, std::uint64_t seed) {
   const problem p = drawn(many_tokens, seed, t.fault == silent ? quick : slow);
-  const rank_fault fault = fault_in(std::vector(std::begin(rank_faults), std::end(rank_faults)), t.fault);
+  const rank_fault fault = fault_in(rank_faults, t.fault);
   return ask(
       {t.kind, emulated(p, rank_plan, chunk, "whole"), split_over_ranks(p, {{70, 140}, fold_kind::sequential, {}, fault})});
 }
@@ -333,13 +321,10 @@ std::vector<trial> trials() {
     for (const auto& f : list) out.push_back({kind, name_in(f)});
     out.push_back({kind, silent});
   };
-  const auto name = [](const auto& f) { return f.name; };
+  for (const invariant_kind kind :
+       {invariant_kind::batch, invariant_kind::repeat, invariant_kind::path, invariant_kind::rollback, invariant_kind::snapshot})
+    add(kind, faults_of(kind, 0), [](const faulty& f) { return f.name; });
   const auto first = [](const auto& f) { return f.first; };
-  add(invariant_kind::batch, batch_faults(), name);
-  add(invariant_kind::repeat, repeat_faults(), name);
-  add(invariant_kind::path, path_faults(), name);
-  add(invariant_kind::rollback, rollback_faults(), name);
-  add(invariant_kind::snapshot, snapshot_faults(0), name);
   add(invariant_kind::flush, ring_faults, first);
   add(invariant_kind::cp, rank_faults, first);
   add(invariant_kind::gradients, gradient_faults, [](const char* f) { return std::string_view(f); });

@@ -5,12 +5,8 @@
 // `trials()` lists them, `judged(trial, seed)` runs one and asks the invariant.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/check/invariant.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::state_life {
 

@@ -3,21 +3,12 @@
 
 #include "studies/state_precision/runs.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
-#include <string>
 
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/visit_format.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 
 namespace deltaproof::detail::state_precision {
 namespace {
@@ -32,8 +23,7 @@ class machine {
 
   void run(const tokens& t) {
     const std::size_t n = t.beta.size();
-    std::vector<float> k(shape_.key_dim);
-    std::vector<float> v(shape_.value_dim);
+    std::vector<float> k(shape_.key_dim), v(shape_.value_dim);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < k.size(); ++j) k[j] = static_cast<float>(t.k[i * k.size() + j]);
       for (std::size_t j = 0; j < v.size(); ++j) v[j] = static_cast<float>(t.v[i * v.size() + j]);
@@ -53,16 +43,10 @@ class machine {
   }
   void store() {
     if (choice_.state == fp32) return;
-    const bool wide = choice_.state == fp16;
-    if (choice_.stochastic) {
-      state_.store([&](float x) {
-        return static_cast<float>(wide ? round_to<fp16>(x, mode_).value() : round_to<bf16>(x, mode_).value());
-      });
-    } else if (wide) {
-      state_.store([](float x) { return static_cast<float>(round_to<fp16>(x).value()); });
-    } else {
-      state_.store([](float x) { return static_cast<float>(round_to<bf16>(x).value()); });
-    }
+    shared::with_kept_format(choice_.state, [&]<format F>() {
+      state_.store(
+          [&](float x) { return static_cast<float>((choice_.stochastic ? round_to<F>(x, mode_) : round_to<F>(x)).value()); });
+    });
   }
 
   choice choice_;
@@ -71,11 +55,7 @@ class machine {
   stochastic mode_;
 };
 
-double frobenius(std::span<const double> x) {
-  double sum = 0;
-  for (const double e : x) sum += e * e;
-  return std::sqrt(sum) * (1 + 0x1p-40);
-}
+double frobenius(std::span<const double> x) { return std::sqrt(shared::squared_norm(x)) * (1 + 0x1p-40); }
 
 /// Carries state and radius over one block by the oracle.
 void advance(matrix<double>& state, double& radius, const tokens& t, const shape& s) {
@@ -95,8 +75,7 @@ void advance(matrix<double>& state, double& radius, const tokens& t, const shape
   for (const std::vector<double>& low : result.final_state.low) dropped += frobenius(low);
   double kept = 1;
   for (std::size_t i = 0; i < n; ++i) {
-    double square = 0;
-    for (std::size_t j = 0; j < s.key_dim; ++j) square += t.k[i * s.key_dim + j] * t.k[i * s.key_dim + j];
+    const double square = shared::squared_norm({t.k.data() + i * s.key_dim, s.key_dim});
     // Sum and product are off by less than 2^-40; only then does no step expand.
     if (!(t.beta[i] * square <= 2 - 0x1p-30)) {
       throw domain_error("state-precision: beta |k|^2 = " + std::to_string(t.beta[i] * square) +
@@ -108,22 +87,6 @@ void advance(matrix<double>& state, double& radius, const tokens& t, const shape
   radius = (radius * kept + frobenius(result.final_state.radius) + dropped) * (1 + 0x1p-40);
 }
 
-void compare(const matrix<float>& found, const matrix<double>& exact, measured_run& run) {
-  double difference = 0;
-  double square = 0;
-  double overlap = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double e = exact.data()[i];
-    const auto x = static_cast<double>(found.data()[i]);
-    difference += (x - e) * (x - e);
-    square += e * e;
-    overlap += x * e;
-  }
-  const bool finite = std::isfinite(difference);
-  run.error.push_back(finite ? std::sqrt(difference / square) : std::numeric_limits<double>::infinity());
-  run.kept.push_back(finite ? overlap / square : std::numeric_limits<double>::quiet_NaN());
-}
-
 }  // namespace
 
 head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at, std::uint64_t seed) {
@@ -133,8 +96,7 @@ head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at
   for (std::size_t c = 0; c < choices.size(); ++c) machines.emplace_back(choices[c], s, seed, 1000 + c);
   token_source source(h, s, seed);
   matrix<double> state(s.key_dim, s.value_dim);
-  double radius = 0;
-  double gates = 0;
+  double radius = 0, gates = 0;
   std::size_t done = 0;
   for (const std::size_t target : at) {
     while (done < target) {
@@ -146,7 +108,12 @@ head_run run_head(const head& h, const shape& s, std::span<const std::size_t> at
     }
     result.states.push_back(state);
     result.radius.push_back(radius);
-    for (std::size_t c = 0; c < machines.size(); ++c) compare(machines[c].state(), state, result.runs[c]);
+    for (std::size_t c = 0; c < machines.size(); ++c) {
+      const std::vector<double> found(machines[c].state().entries().begin(), machines[c].state().entries().end());
+      const auto [error, kept] = shared::nearness_of(found, state.entries());
+      result.runs[c].error.push_back(error);
+      result.runs[c].kept.push_back(kept);
+    }
   }
   result.half_life =
       gates > 0 ? 0.69314718055994530942 * static_cast<double>(done) / gates : std::numeric_limits<double>::infinity();

@@ -6,15 +6,8 @@
 // format of choice. Everything else is fp32.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "deltaproof/algebra/matrix.hpp"
-#include "deltaproof/number/format.hpp"
+#include "studies/shared/common.hpp"
 #include "studies/shared/long_tokens.hpp"
 
 namespace deltaproof::detail::state_precision {

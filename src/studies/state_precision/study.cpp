@@ -1,25 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/study/grid.hpp"
-#include "studies/shared/functions.hpp"
-#include "studies/shared/keys.hpp"
 #include "studies/state_precision/runs.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::state_precision;
-namespace shared = detail::shared;
 
 constexpr double good = 0.01;
 constexpr double bad = 0.1;

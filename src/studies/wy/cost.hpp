@@ -5,11 +5,9 @@
 // counts them in the very templates that kernels are modelled by, and bytes under a stated model of memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/number/counting.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::wy {
 

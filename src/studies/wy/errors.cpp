@@ -3,9 +3,6 @@
 
 #include "studies/wy/errors.hpp"
 
-#include <cmath>
-#include <string>
-
 #include "deltaproof/number/double_double.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
@@ -13,19 +10,13 @@
 namespace deltaproof::detail::wy {
 namespace {
 
-/// |x - reference| / |reference| over entries first .. end - 1, squared.
-double squared_error(std::span<const double> x, std::span<const double> reference, std::size_t first, std::size_t end) {
-  double difference = 0;
-  double square = 0;
-  for (std::size_t i = first; i < end; ++i) {
-    difference += (x[i] - reference[i]) * (x[i] - reference[i]);
-    square += reference[i] * reference[i];
-  }
-  const double ratio = difference / square;
-  return std::isnan(ratio) ? HUGE_VAL : ratio;
+/// |x - reference| / |reference| over entries first .. end - 1.
+double error_of(const matrix<double>& x, const std::vector<double>& reference, std::size_t first, std::size_t end) {
+  return shared::nearness_of(x.entries().subspan(first, end - first), std::span(reference).subspan(first, end - first)).error;
 }
 double squared_error(const matrix<double>& x, const std::vector<double>& reference) {
-  return squared_error(x.entries(), reference, 0, reference.size());
+  const double error = error_of(x, reference, 0, reference.size());
+  return error * error;
 }
 
 }  // namespace
@@ -61,7 +52,7 @@ frame window_errors(const sequence<double>& s, std::span<const std::size_t> hori
     const chunks::chunk_arithmetic& arithmetic = chunks::arithmetic_named(name);
     const auto add = [&](std::string_view run, const matrix<double>& o) {
       for (const std::size_t t : horizons) {
-        result.add({name, run, t, std::sqrt(squared_error(o.entries(), truth.o, t / 2 * o.cols(), t * o.cols()))});
+        result.add({name, run, t, error_of(o, truth.o, t / 2 * o.cols(), t * o.cols())});
       }
     };
     add("chunkwise", arithmetic.chunkwise(s, horizon_chunk, inverse_named(inverse_name)).o);

@@ -5,15 +5,8 @@
 // bits: over chunk length at one horizon, and over the horizon at one chunk length.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/study/results.hpp"
 #include "studies/shared/chunks/keys.hpp"
+#include "studies/shared/common.hpp"
 
 namespace deltaproof::detail::wy {
 

@@ -1,14 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/study/grid.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/wy/cost.hpp"
 #include "studies/wy/errors.hpp"
@@ -124,10 +116,8 @@ frame errors_by_chunk(const run_options& options) {
         return squared_errors(draw(options, which, tokens_of(options), i), chunks.quick);
       },
       inputs, draws(2, 4));
-  frame errors = squares.by({"regime", "arithmetic", "chunk"}, {{"o", "o", root_mean_square},
-                                                                {"state", "state", root_mean_square},
-                                                                {"accumulator", "accumulator", root_mean_square},
-                                                                {"storage", "storage", root_mean_square}});
+  frame errors =
+      squares.by({"regime", "arithmetic", "chunk"}, shared::each({"o", "state", "accumulator", "storage"}, root_mean_square));
   const frame all = errors;
   errors.derive("shown_state", [&](const frame::row& r) {
     return all.find({{"regime", r["regime"]}, {"arithmetic", r["arithmetic"]}, {"chunk", horizon_chunk}}, "state");
@@ -192,10 +182,8 @@ void add_horizon(const run_options& options, results& r) {
       [&](const regime& which) { return window_errors(draw(options, which, horizon_of(options), 0), horizons); }, inputs);
   errors.derive("state", [](const frame::row& row) { return row["arithmetic"]; });
   errors.derive("units", [](const frame::row& row) { return row.number("error") / roundoff(row); });
-  const std::size_t last = horizons.back();
-  const std::size_t middle = horizons[(horizons.size() - 1) / 2];
-  double largest = 0;
-  double ordinary = 0;
+  const std::size_t last = horizons.back(), middle = horizons[(horizons.size() - 1) / 2];
+  double largest = 0, ordinary = 0;
   std::string where;
   for (const regime& which : regimes) {
     const auto at = [&](std::size_t t) {

@@ -2,81 +2,71 @@
 // SPDX-License-Identifier: MIT
 #include "studies/shared/trials/cases.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace deltaproof::detail::trials {
 namespace {
 
-generation inputs(const run_options& options, std::string regime, op_kind op, std::size_t tokens) {
-  generation g;
-  g.regime = std::move(regime);
-  g.seed = options.seed;
-  g.op = op;
-  g.tokens = tokens;
-  g.key_heads = 1;
-  g.value_heads = 1;
-  return g;
-}
-
-trial_case recurrent(trial_case c) {
-  c.path = path_kind::recurrent;
-  c.chunk = 0;
-  return c;
-}
-
-generation heads(generation g, std::size_t key_heads, std::size_t value_heads, std::size_t dim) {
-  g.key_heads = key_heads;
-  g.value_heads = value_heads;
-  g.key_dim = g.value_dim = dim;
-  return g;
-}
-generation values(generation g, std::size_t dim) {
-  g.value_dim = dim;
-  return g;
-}
-generation gates(generation g, std::string law) {
-  g.gate = std::move(law);
-  return g;
-}
-generation steps(generation g, std::string law) {
-  g.beta = std::move(law);
-  return g;
-}
-generation ruled(generation g, rule_kind rule) {
-  g.rule = rule;
-  return g;
-}
+struct family {
+  std::string_view name, plan;
+  op_kind op;
+  std::size_t chunk;  ///< 0: token by token
+};
+constexpr std::array<family, 8> families{{{"delta", "fla-chunk-delta", op_kind::delta_rule, 64},
+                                          {"gdn", "fla-chunk-gdn", op_kind::gated_delta_rule, 64},
+                                          {"gdp", "fla-chunk-gdp", op_kind::gated_delta_product, 64},
+                                          {"kda", "fla-chunk-kda", op_kind::kda, 64},
+                                          {"gdn step", "fla-recurrent-gdn", op_kind::gated_delta_rule, 0},
+                                          {"delta step", "fla-recurrent-delta", op_kind::delta_rule, 0},
+                                          {"kda step", "fla-recurrent-kda", op_kind::kda, 0},
+                                          {"gdp step", "decode-fp32", op_kind::gated_delta_product, 0}}};
 
 }  // namespace
 
 std::vector<trial_case> cases(const run_options& o) {
-  using op = op_kind;
+  std::vector<trial_case> all;
+  const auto add = [&](std::string_view name, const std::string& regime, std::size_t tokens, generation g = {}) {
+    const family& f = *std::find_if(families.begin(), families.end(), [&](const family& one) { return one.name == name; });
+    g.regime = regime;
+    g.seed = o.seed;
+    g.op = f.op;
+    g.tokens = tokens;
+    g.key_heads = g.key_heads.value_or(1);
+    g.value_heads = g.value_heads.value_or(1);
+    all.push_back({std::string(name) + "/" + regime, std::string(f.plan), f.chunk > 0 ? path_kind::chunk : path_kind::recurrent,
+                   f.chunk, std::move(g)});
+  };
   // Two whole chunks and a tail where the regime leaves the length open: state pass and partial chunk both take part.
   constexpr std::size_t T = 150;
-  const auto chunk = path_kind::chunk;
-  return {
-      {"delta/typical", "fla-chunk-delta", chunk, 64, inputs(o, "typical", op::delta_rule, T)},
-      {"delta/beta-two", "fla-chunk-delta", chunk, 64, inputs(o, "beta-two", op::delta_rule, T)},
-      {"delta/collinear", "fla-chunk-delta", chunk, 64, inputs(o, "collinear", op::delta_rule, T)},
-      {"delta/tiny-keys", "fla-chunk-delta", chunk, 64,
-       ruled(steps(inputs(o, "tiny-keys", op::delta_rule, T), "two-logit"), rule_kind::exact)},
-      {"delta/huge-keys", "fla-chunk-delta", chunk, 64, steps(inputs(o, "huge-keys", op::delta_rule, T), "logit")},
-      {"gdn/tails", "fla-chunk-gdn", chunk, 64, inputs(o, "tails", op::gated_delta_rule, T)},
-      {"gdn/k-ne-v", "fla-chunk-gdn", chunk, 64, values(inputs(o, "k-ne-v", op::gated_delta_rule, T), 32)},
-      {"gdn/gva", "fla-chunk-gdn", chunk, 64, heads(inputs(o, "gva", op::gated_delta_rule, 96), 2, 4, 32)},
-      {"gdn/varlen", "fla-chunk-gdn", chunk, 64, inputs(o, "varlen", op::gated_delta_rule, 300)},
-      {"gdn/model-gates", "fla-chunk-gdn", chunk, 64, inputs(o, "model-gates", op::gated_delta_rule, T)},
-      {"gdn/no-decay", "fla-chunk-gdn", chunk, 64, inputs(o, "no-decay", op::gated_delta_rule, T)},
-      {"gdn/strong gates", "fla-chunk-gdn", chunk, 64, gates(inputs(o, "typical", op::gated_delta_rule, T), "strong")},
-      {"gdp/typical", "fla-chunk-gdp", chunk, 64, inputs(o, "typical", op::gated_delta_product, T / 2)},
-      {"kda/typical", "fla-chunk-kda", chunk, 64, inputs(o, "typical", op::kda, T)},
-      {"kda/strong-decay", "fla-chunk-kda", chunk, 64, inputs(o, "strong-decay", op::kda, T)},
-      recurrent({"gdn step/tails", "fla-recurrent-gdn", chunk, 0, inputs(o, "tails", op::gated_delta_rule, T)}),
-      recurrent({"gdn step/varlen", "fla-recurrent-gdn", chunk, 0, inputs(o, "varlen", op::gated_delta_rule, 300)}),
-      recurrent({"gdn step/gva", "fla-recurrent-gdn", chunk, 0, heads(inputs(o, "gva", op::gated_delta_rule, 96), 2, 4, 32)}),
-      recurrent({"delta step/tiny-keys", "fla-recurrent-delta", chunk, 0,
-                 ruled(steps(inputs(o, "tiny-keys", op::delta_rule, T), "two-logit"), rule_kind::exact)}),
-      recurrent({"kda step/typical", "fla-recurrent-kda", chunk, 0, values(inputs(o, "typical", op::kda, T), 32)}),
-      recurrent({"gdp step/typical", "decode-fp32", chunk, 0, inputs(o, "typical", op::gated_delta_product, T / 2)}),
-  };
+  generation exact, narrow, grouped, by_logits, strong;
+  exact.rule = rule_kind::exact;
+  exact.beta = "two-logit";
+  narrow.value_dim = 32;
+  grouped.key_heads = 2;
+  grouped.value_heads = 4;
+  grouped.key_dim = grouped.value_dim = 32;
+  by_logits.beta = "logit";
+  strong.gate = "strong";
+  for (const char* regime : {"typical", "beta-two", "collinear"}) add("delta", regime, T);
+  add("delta", "tiny-keys", T, exact);
+  add("delta", "huge-keys", T, by_logits);
+  add("gdn", "tails", T);
+  add("gdn", "k-ne-v", T, narrow);
+  add("gdn", "gva", 96, grouped);
+  add("gdn", "varlen", 300);
+  for (const char* regime : {"model-gates", "no-decay"}) add("gdn", regime, T);
+  add("gdn", "typical", T, strong);
+  all.back().id = "gdn/strong gates";
+  add("gdp", "typical", T / 2);
+  for (const char* regime : {"typical", "strong-decay"}) add("kda", regime, T);
+  add("gdn step", "tails", T);
+  add("gdn step", "varlen", 300);
+  add("gdn step", "gva", 96, grouped);
+  add("delta step", "tiny-keys", T, exact);
+  add("kda step", "typical", T, narrow);
+  add("gdp step", "typical", T / 2);
+  return all;
 }
 
 std::string describe(const trial_case& c) {
