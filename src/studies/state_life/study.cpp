@@ -25,7 +25,8 @@ void add_servers(const run_options& options, results& r) {
   const frame right = found.where("fault", correct), quiet = found.where("fault", silent);
   const frame planted =
       found.where([](const auto& row) { return row["fault"] != cell(correct) && row["fault"] != cell(silent); });
-  r.values("verdicts", {{"fewest", planted.by({"invariant"}, {{"faults", "verdict", size_of}}).over("faults", least)},
+  const double fewest = planted.by({"invariant"}, {{"faults", "verdict", size_of}}).over("faults", least);
+  r.values("verdicts", {{"fewest", static_cast<std::size_t>(fewest)},
                         {"invariants", right.size()},
                         {"hold", right.where("verdict", "holds").size()},
                         {"faults", planted.size()},

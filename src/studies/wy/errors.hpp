@@ -5,6 +5,9 @@
 // bits: over chunk length at one horizon, and over the horizon at one chunk length.
 #pragma once
 
+#include "deltaproof/number/double_double.hpp"
+#include "deltaproof/scan/recurrent.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/chunks/keys.hpp"
 #include "studies/shared/common.hpp"
 
@@ -24,16 +27,7 @@ inline constexpr std::array<regime, 4> regimes{{{"ordinary", chunks::key_kind::f
 inline constexpr std::array<std::string_view, 6> studied{"bf16", "fp16", "tf32", "fp32", "fp64", "bf16 native"};
 inline constexpr std::size_t horizon_chunk = 64;
 inline constexpr std::string_view inverse_name = "forward16+block";
-
-/// (|x' - x| / |x|)^2 over all entries (Frobenius) for each arithmetic and chunk length, infinite where it is not a number. o,
-/// state: of the chunkwise form; accumulator, storage: of the recurrence's o, its state in the accumulator's format or rounded to
-/// the storage format after every token.
-[[nodiscard]] frame squared_errors(const sequence<double>&, std::span<const std::size_t> chunk_lengths);
 inline const std::vector<std::string> error_columns{"arithmetic", "chunk", "o", "state", "accumulator", "storage"};
-
-/// |o' - o| / |o| over tokens (T / 2, T] for T in `horizons`, in bf16, fp16 and fp32. run: "chunkwise", chunks of horizon_chunk;
-/// "recurrence", with its state in the storage format.
-[[nodiscard]] frame window_errors(const sequence<double>&, std::span<const std::size_t> horizons);
 inline const std::vector<std::string> window_columns{"arithmetic", "run", "at", "error"};
 
 /// The recurrence in double-double, rounded once to double: o and the state. Each operation is within 2^-102, and as every
@@ -42,6 +36,64 @@ struct reference {
   std::vector<double> o;
   std::vector<double> state;
 };
-[[nodiscard]] reference run_reference(const sequence<double>&);
+
+/// |x - reference| / |reference| over entries first .. end - 1, squared.
+inline double squared_error(const matrix<double>& x, const std::vector<double>& reference, std::size_t first, std::size_t end) {
+  double difference = 0, square = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    difference += (x.data()[i] - reference[i]) * (x.data()[i] - reference[i]);
+    square += reference[i] * reference[i];
+  }
+  const double ratio = difference / square;
+  return std::isnan(ratio) ? HUGE_VAL : ratio;
+}
+
+[[nodiscard]] inline reference run_reference(const sequence<double>& s) {
+  const auto run = recurrent(convert<double_double>(s, [](double x) { return lift<double_double>(x); }));
+  reference result;
+  for (const double_double& x : run.o.entries()) result.o.push_back(x.hi());
+  for (const double_double& x : run.final_state.entries()) result.state.push_back(x.hi());
+  return result;
+}
+
+/// (|x' - x| / |x|)^2 over all entries (Frobenius) for each arithmetic and chunk length, infinite where it is not a number. o,
+/// state: of the chunkwise form; accumulator, storage: of the recurrence's o, its state in the accumulator's format or rounded to
+/// the storage format after every token.
+[[nodiscard]] inline frame squared_errors(const sequence<double>& s, std::span<const std::size_t> chunk_lengths) {
+  const reference truth = run_reference(s);
+  const auto of = [](const matrix<double>& x, const std::vector<double>& exact) {
+    return squared_error(x, exact, 0, exact.size());
+  };
+  frame result(error_columns);
+  for (const std::string_view name : studied) {
+    const chunks::chunk_arithmetic& arithmetic = chunks::arithmetic_named(name);
+    const auto accumulator = arithmetic.recurrent(s, chunks::state_format::accumulator, 1, nullptr);
+    const auto storage = arithmetic.recurrent(s, chunks::state_format::storage, 1, nullptr);
+    for (const std::size_t chunk : chunk_lengths) {
+      const auto run = arithmetic.chunkwise(s, chunk, inverse_named(inverse_name));
+      result.add({name, chunk, of(run.o, truth.o), of(run.final_state, truth.state), of(accumulator.o, truth.o),
+                  of(storage.o, truth.o)});
+    }
+  }
+  return result;
+}
+
+/// |o' - o| / |o| over tokens (T / 2, T] for T in `horizons`, in bf16, fp16 and fp32. run: "chunkwise", chunks of horizon_chunk;
+/// "recurrence", with its state in the storage format.
+[[nodiscard]] inline frame window_errors(const sequence<double>& s, std::span<const std::size_t> horizons) {
+  const reference truth = run_reference(s);
+  frame result(window_columns);
+  for (const std::string_view name : {"bf16", "fp16", "fp32"}) {
+    const chunks::chunk_arithmetic& arithmetic = chunks::arithmetic_named(name);
+    const auto add = [&](std::string_view run, const matrix<double>& o) {
+      for (const std::size_t t : horizons) {
+        result.add({name, run, t, std::sqrt(squared_error(o, truth.o, t / 2 * o.cols(), t * o.cols()))});
+      }
+    };
+    add("chunkwise", arithmetic.chunkwise(s, horizon_chunk, inverse_named(inverse_name)).o);
+    add("recurrence", arithmetic.recurrent(s, chunks::state_format::storage, 1, nullptr).o);
+  }
+  return result;
+}
 
 }  // namespace deltaproof::detail::wy
