@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "deltaproof/support/errors.hpp"
+#include "study/toml_section.hpp"
 
 namespace deltaproof::detail {
 namespace {
@@ -72,9 +73,27 @@ class reader {
       return;
     }
     fence_ = false;
-    read_block(page_, kind_, id_, block_, fence_line_ + 1);
+    read_block(fence_line_ + 1);
     id_.clear();
     kind_.clear();
+  }
+
+  void read_block(std::size_t first) {
+    toml::table root = toml_section::parsed(page_.file, block_, first);
+    const toml_section block(page_.file, root, first, kind_ + (id_.empty() ? "" : " '" + id_ + "'"));
+    if (kind_ == "table" || kind_ == "figure") {
+      if (id_.empty()) page_fails(page_.file, fence_line_, "give this " + kind_ + " an id");
+      (kind_ == "table" ? page_.tables : page_.figures).push_back({id_, first, std::move(root)});
+    } else if (kind_ == "constants") {
+      block.in_order([&](const auto& key, const toml::node& value) { page_.constants[key] = block.any_of(value, key); });
+    } else if (kind_ == "words") {
+      block.in_order([&](const auto& column, const toml::node& list) { page_.words[column] = block.words_of(list, column); });
+    } else if (kind_ == "left_out") {
+      block.in_order([&](const auto& part, const toml::node& said) { page_.left_out[part] = block.text_of(said, part); });
+    } else {
+      page_fails(page_.file, fence_line_,
+                 "no kind of block '" + kind_ + "'; there are table, figure, constants, words, left_out");
+    }
   }
 
   void outside(const std::string& line) {
@@ -150,7 +169,6 @@ class reader {
       to = word == "because"  ? &f->because
            : word == "spread" ? &f->spread
            : word == "replay" ? &f->replay
-           : word == "from"   ? &f->from
            : word == "values" ? &f->values
                               : nullptr;
       if (word == "theorem") to = &f->theorem.emplace();
@@ -172,21 +190,16 @@ class reader {
 
 void add(std::vector<prose>& all, const std::vector<prose>& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-void add(std::vector<prose>& all, const page_table& t) {
-  add(all, {t.title, t.note});
-  for (const page_column& c : t.columns) {
-    add(all, {c.title, c.text, c.missing});
-    for (const auto& [from, to] : c.words) all.push_back(to);
-  }
-}
-
-void add(std::vector<prose>& all, const page_figure& f) {
-  add(all, {f.title, f.caption, f.alt});
-  for (const page_panel& p : f.panels) {
-    add(all, {p.title, p.x.label, p.y.label});
-    for (const page_curve& c : p.curves) all.push_back(c.label);
-    for (const page_mark& m : p.marks) all.push_back(m.label);
-    if (p.heat) all.push_back(p.heat->label);
+/// What a reader reads of a block: texts under some keys, titles of columns and words.
+void add_block(std::vector<prose>& all, const toml::node& node, std::string_view key, std::string_view above, std::size_t first) {
+  constexpr std::array<std::string_view, 7> read{"title", "note", "caption", "alt", "label", "text", "missing"};
+  if (const auto* const table = node.as_table()) {
+    for (const auto& [inner, value] : *table) add_block(all, value, inner.str(), key, first);
+  } else if (const auto* const array = node.as_array()) {
+    for (const toml::node& one : *array) add_block(all, one, key, above, first);
+  } else if (const auto* const text = node.as_string()) {
+    if (above == "columns" || above == "words" || std::find(read.begin(), read.end(), key) != read.end())
+      all.push_back({text->get(), first + node.source().begin.line - 1});
   }
 }
 
@@ -206,14 +219,16 @@ page read_page(std::string_view file, std::string_view text) {
 std::vector<prose> page::texts() const {
   std::vector<prose> all{question, answer, method};
   for (const page_finding& f : findings) add(all, {f.statement, f.because, f.spread});
-  for (const page_table& t : tables) add(all, t);
-  for (const page_figure& f : figures) add(all, f);
+  for (const auto* const blocks : {&tables, &figures}) {
+    for (const page_block& b : *blocks) add_block(all, b.toml, "", "", b.line);
+  }
   add(all, not_claimed);
   for (const auto& [column, list] : words) {
     for (const auto& [from, to] : list) all.push_back(to);
   }
   for (const auto& [part, said] : left_out) all.push_back(said);
-  all.erase(std::remove_if(all.begin(), all.end(), [](const prose& p) { return p.empty(); }), all.end());
+  std::erase_if(all, [](const prose& p) { return p.empty(); });
+  std::stable_sort(all.begin(), all.end(), [](const prose& a, const prose& b) { return a.line < b.line; });
   return all;
 }
 

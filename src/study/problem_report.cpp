@@ -22,13 +22,26 @@ std::size_t chunk_of(std::span<const named_result> results, std::size_t asked) {
   return 64;
 }
 
+/// Whether a block of the page draws a frame that is not there.
+bool lacks_data(const results& r, const toml::node& node) {
+  const auto lacks = [&](const auto& key, const toml::node& value) {
+    return key == "data" ? !r.frames.contains(value.value_or(std::string())) : lacks_data(r, value);
+  };
+  if (const auto* const table = node.as_table())
+    return std::any_of(table->begin(), table->end(), [&](const auto& one) { return lacks(one.first.str(), one.second); });
+  const auto* const array = node.as_array();
+  return array != nullptr && std::any_of(array->begin(), array->end(), [&](const auto& one) { return lacks_data(r, one); });
+}
+
 /// The page without what these inputs do not have: a problem without gates, or without tokens.
 detail::page page_for(const results& r) {
   detail::page words = detail::read_page("src/study/problem_report/page.md", detail::problem_report_page());
-  const auto lacks = [&](const detail::prose& frame) { return !r.frames.contains(frame.text); };
+  const auto lacks = [&](const detail::page_block& b) {
+    return lacks_data(r, b.toml) || (b.toml.contains("columns") && !b.toml.contains("data") && !r.frames.contains(b.id));
+  };
   std::erase_if(words.findings, [&](const auto& f) { return !r.groups.contains(f.id); });
-  std::erase_if(words.tables, [&](const auto& t) { return lacks(t.data); });
-  std::erase_if(words.figures, [&](const auto& f) { return lacks(f.panels.front().curves.front().data); });
+  std::erase_if(words.tables, lacks);
+  std::erase_if(words.figures, lacks);
   return words;
 }
 

@@ -11,24 +11,6 @@
 namespace deltaproof::detail {
 namespace {
 
-/// What of a page's expectations the values do not keep: for the page at that place, and for the report's list.
-struct broken {
-  std::string here;
-  std::vector<std::string> all;
-};
-
-broken unmet(const std::vector<prose>& expects, const std::string& where, const scope& around) {
-  broken result;
-  for (const prose& one : expects) {
-    const auto seen = around.failure(one);
-    if (!seen) continue;
-    const std::string said = "expected " + one.text + "; " + (seen->empty() ? "it is not" : *seen);
-    result.here += " **Not so: " + said + ".**";
-    result.all.push_back(around.words().file + ":" + std::to_string(one.line) + ": " + where + ": " + said);
-  }
-  return result;
-}
-
 std::string sentence_of(const unfinished_part& part, const page& p) {
   if (!part.why.empty()) return part.name + ": " + part.why;
   const auto words = p.left_out.find(part.name);
@@ -43,26 +25,29 @@ class renderer {
 
   report run() {
     report_.question = top_.fill(page_.question);
-    whole([&] { answer(); });
+    whole([&] {
+      const std::string said = top_.fill(page_.answer);
+      report_.answer = said + unmet(page_.expects, "the answer", top_);
+    });
     if (report_.answer.empty()) report_.answer = "The run was interrupted before its answer was computed.";
     whole([&] { report_.method = top_.fill(page_.method); });
     for (const page_finding& f : page_.findings) whole([&] { add(f); });
-    for (const page_table& t : page_.tables) {
+    for (const page_block& b : page_.tables) {
       whole([&] {
-        table made = rendered(t, top_);
-        const broken b = unmet(t.expects, "table " + t.id, top_);
-        made.note += b.here;
+        toml_section block(page_.file, b.toml, b.line, "table '" + b.id + "'");
+        const std::vector<prose> expects = block.texts("expect");
+        table made = table_of(block, b.id, top_);
+        made.note += unmet(expects, "table " + b.id, top_);
         report_.tables.push_back(std::move(made));
-        keep(b);
       });
     }
-    for (const page_figure& f : page_.figures) {
+    for (const page_block& b : page_.figures) {
       whole([&] {
-        figure made = rendered(f, top_);
-        const broken b = unmet(f.expects, "figure " + f.id, top_);
-        made.caption += b.here;
+        toml_section block(page_.file, b.toml, b.line, "figure '" + b.id + "'");
+        const std::vector<prose> expects = block.texts("expect");
+        figure made = figure_of(block, b.id, top_);
+        made.caption += unmet(expects, "figure " + b.id, top_);
         report_.figures.push_back(std::move(made));
-        keep(b);
       });
     }
     for (const prose& one : page_.not_claimed) whole([&] { report_.not_claimed.push_back(top_.fill(one)); });
@@ -81,18 +66,24 @@ class renderer {
       if (results_.unfinished.empty()) throw;
     }
   }
-  void keep(const broken& b) { report_.failed.insert(report_.failed.end(), b.all.begin(), b.all.end()); }
-
-  void answer() {
-    std::string said = top_.fill(page_.answer);
-    const broken b = unmet(page_.expects, "the answer", top_);
-    report_.answer = said + b.here;
-    keep(b);
+  /// What of a page's expectations the values do not keep: for the page at that place; the report lists it too.
+  std::string unmet(const std::vector<prose>& expects, const std::string& where, const scope& around) {
+    std::string here;
+    for (const prose& one : expects) {
+      const auto seen = around.failure(one);
+      if (!seen) continue;
+      const std::string said = "expected " + one.text + "; " + (seen->empty() ? "it is not" : *seen);
+      here += " **Not so: " + said + ".**";
+      report_.failed.push_back(page_.file + ":" + std::to_string(one.line) + ": " + where + ": " + said);
+    }
+    return here;
   }
 
-  std::map<std::string, cell> values_of(const page_finding& f, const value_group* group, const scope& here) const {
-    if (group == nullptr) return {};
-    if (f.values.empty()) return group->values;
+  /// Those that `values:` names; all of the group where it names none.
+  std::map<std::string, cell> values_of(const page_finding& f, const scope& here) const {
+    const auto group = results_.groups.find(f.id);
+    if (group == results_.groups.end()) return {};
+    if (f.values.empty()) return group->second.values;
     std::map<std::string, cell> kept;
     if (f.values.text == "none") return kept;
     std::istringstream names(f.values.text);
@@ -105,24 +96,21 @@ class renderer {
   }
 
   void add(const page_finding& f) {
-    const std::string from = f.from.empty() ? f.id : f.from.text;
-    const scope here = top_.in_group(from);
-    const auto group = results_.groups.find(from);
+    const scope here = top_.in_group(f.id);
+    const auto group = results_.groups.find(f.id);
     if (group == results_.groups.end() && !f.theorem) {
       throw missing_value(page_.file + ":" + std::to_string(f.line) + ": finding '" + f.id +
-                          "' has no values: the study gives no group '" + from +
-                          "'; name another by `from: group`, or a theorem");
+                          "' has no values: the study gives no group '" + f.id + "'; name a theorem, or give its values");
     }
-    const broken b = unmet(f.expects, "finding " + f.id, here);
     finding made{f.id,
-                 here.fill(f.statement) + b.here,
+                 here.fill(f.statement),
                  f.theorem ? evidence::proved(f.theorem->text) : group->second.kind,
-                 values_of(f, group == results_.groups.end() ? nullptr : &group->second, here),
+                 values_of(f, here),
                  here.fill(f.because),
                  here.fill(f.replay)};
     if (!f.spread.empty()) made.kind.spread = here.fill(f.spread);
+    made.statement += unmet(f.expects, "finding " + f.id, here);
     report_.findings.push_back(std::move(made));
-    keep(b);
   }
 
   const page& page_;
@@ -131,7 +119,41 @@ class renderer {
   scope top_;
 };
 
-cell shown_cell(const page_column& c, const scope& row, const cell& value) {
+/// A column of a table as its page describes it.
+struct shown_column {
+  std::string name;  ///< of the frame's column
+  std::size_t line = 0;
+  prose title;
+  int digits = 4;
+  double scale = 1;
+  prose text;  ///< a template of the row instead of the value
+  prose missing;
+  word_list words;
+  std::vector<std::string> across;  ///< one column for each combination of these, titled by each
+};
+
+shown_column column_of(const toml_section& list, const std::string& key, const toml::node& value) {
+  shown_column c;
+  c.name = key;
+  c.line = list.line_of(value);
+  if (value.is_string()) {
+    c.title = list.text_of(value, key);
+    return c;
+  }
+  toml_section from = list.inner(value, key);
+  c.title = from.text("title", true);
+  if (const prose of = from.text("of"); !of.empty()) c.name = of.text;
+  c.digits = static_cast<int>(from.number("digits", 4));
+  c.scale = from.number("scale", 1);
+  c.text = from.text("text");
+  c.missing = from.text("missing");
+  c.words = from.words("words");
+  c.across = from.names("across");
+  from.done();
+  return c;
+}
+
+cell shown_cell(const shown_column& c, const scope& row, const cell& value) {
   const auto worded = [&](const std::string& text) -> std::optional<cell> {
     const auto word = c.words.find(text);
     return word == c.words.end() ? std::nullopt : std::optional<cell>(row.fill(word->second));
@@ -162,16 +184,6 @@ std::optional<std::size_t> row_with(const frame& rows, const frame& keys, std::s
   return std::nullopt;
 }
 
-void check_columns(const page_table& t, const frame& rows, const scope& around) {
-  const auto known = [&](const std::string& name, std::size_t line) {
-    if (!rows.has(name)) page_fails(around.words().file, line, "frame '" + t.data.text + "' has no column '" + name + "'");
-  };
-  for (const page_column& c : t.columns) {
-    if (c.text.empty()) known(c.name, c.line);
-    for (const std::string& name : c.across) known(name, c.line);
-  }
-}
-
 }  // namespace
 
 frame chosen(const frame& rows, const std::vector<prose>& where, const scope& around) {
@@ -185,22 +197,35 @@ frame chosen(const frame& rows, const std::vector<prose>& where, const scope& ar
 
 frame combinations(const frame& rows, const std::vector<std::string>& columns) { return rows.by(columns, {}); }
 
-table rendered(const page_table& t, const scope& around) {
-  const frame rows = chosen(around.frame_named(t.data), t.where, around);
-  check_columns(t, rows, around);
-  table made{t.id, around.fill(t.title), {}, {}, around.fill(t.note)};
+table table_of(toml_section block, const std::string& id, const scope& around) {
+  prose data = block.text("data");
+  if (data.empty()) data = {id, block.line()};
+  const std::vector<prose> where = block.texts("where");
+  table made{id, around.fill(block.text("title", true)), {}, {}, around.fill(block.text("note"))};
+  std::vector<shown_column> columns;
+  if (const toml::node* const given = block.node("columns")) {
+    const toml_section list = block.inner(*given, "columns");
+    list.in_order([&](const auto& key, const toml::node& value) { columns.push_back(column_of(list, key, value)); });
+  }
+  block.done();
+  const frame rows = chosen(around.frame_named(data), where, around);
   // With columns across, a row of the table is what the plain columns have in common.
   std::vector<std::string> keys;
   bool across = false;
-  for (const page_column& c : t.columns) {
+  for (const shown_column& c : columns) {
+    std::vector<std::string> drawn = c.across;
+    if (c.text.empty()) drawn.push_back(c.name);
+    for (const std::string& name : drawn) {
+      if (!rows.has(name)) page_fails(around.words().file, c.line, "frame '" + data.text + "' has no column '" + name + "'");
+    }
     across = across || !c.across.empty();
-    if (c.across.empty() && c.text.empty()) keys.push_back(c.name);
+    const bool plain = c.across.empty() && c.text.empty();
+    if (plain && std::find(keys.begin(), keys.end(), c.name) == keys.end()) keys.push_back(c.name);
   }
   std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   const frame lines = across ? combinations(rows, keys) : rows;
   made.rows.resize(lines.size());
-  for (const page_column& c : t.columns) {
+  for (const shown_column& c : columns) {
     if (c.across.empty()) {
       made.columns.emplace_back(around.fill(c.title), c.digits);
       for (std::size_t i = 0; i < lines.size(); ++i) {

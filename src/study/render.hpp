@@ -7,14 +7,16 @@
 
 #include "deltaproof/study/report.hpp"
 #include "study/scope.hpp"
+#include "study/toml_section.hpp"
 
 namespace deltaproof::detail {
 
 /// Throws: format_error naming page and line where the page names what the results lack.
 [[nodiscard]] report rendered(const page&, const results&);
 
-[[nodiscard]] table rendered(const page_table&, const scope&);
-[[nodiscard]] figure rendered(const page_figure&, const scope&);
+/// What the TOML of a block describes; a key that is not known is refused by name.
+[[nodiscard]] table table_of(toml_section block, const std::string& id, const scope&);
+[[nodiscard]] figure figure_of(toml_section block, const std::string& id, const scope&);
 
 /// The rows of a frame for which all comparisons hold.
 [[nodiscard]] frame chosen(const frame& rows, const std::vector<prose>& where, const scope& around);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "study/render.hpp"
@@ -33,121 +35,155 @@ struct place {
   }
 };
 
-axis axis_of(const page_axis& a, const scope& here) {
-  return {here.fill(a.label), a.scale, here.optional_quantity(a.minimum), here.optional_quantity(a.maximum), a.ticks};
+axis_scale scale_of(toml_section& from) {
+  const prose scale = from.text("scale");
+  if (scale.empty() || scale.text == "linear") return axis_scale::linear;
+  if (scale.text == "log") return axis_scale::logarithmic;
+  from.fail(*from.node("scale"), "a scale is linear or log, not '" + scale.text + "'");
 }
 
-series series_of(const page_curve& c, const frame& rows, std::string label) {
-  series s{std::move(label), {}, {}, c.style, {}};
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double x = rows[i].number(c.x);
-    if (!std::isnan(x) && !is_missing(rows.at(i, c.y))) order.emplace_back(x, i);
-  }
-  // Curves run along x; points that share it keep the order of the rows.
-  std::sort(order.begin(), order.end());
-  for (const auto& [x, i] : order) {
-    s.x.push_back(c.x_scale * x);
-    s.y.push_back(c.y_scale * rows[i].number(c.y));
-    if (!c.y_upper.empty()) s.y_upper.push_back(c.y_scale * rows[i].number(c.y_upper));
-  }
-  return s;
+series_style style_of(toml_section& from) {
+  constexpr std::array<std::string_view, 6> styles{"line", "steps", "points", "cloud", "bars", "band"};  // as series_style
+  const prose style = from.text("style");
+  if (style.empty()) return series_style::line;
+  const auto at = std::find(styles.begin(), styles.end(), style.text);
+  if (at == styles.end())
+    from.fail(*from.node("style"), "a curve is line, steps, points, cloud, bars or band, not '" + style.text + "'");
+  return static_cast<series_style>(at - styles.begin());
 }
 
-void add_curves(const page_curve& c, const place& p, panel& to) {
-  const frame rows = p.rows(c.data, c.where);
-  for (const std::string& column : {c.x, c.y, c.y_upper}) p.demand(rows, column, c.line);
-  for (const std::string& column : c.by) p.demand(rows, column, c.line);
-  if (c.by.empty()) {
-    series s = series_of(c, rows, p.here().fill(c.label));
+axis axis_of(toml_section from, const scope& here) {
+  axis a{here.fill(from.text("label", true)), scale_of(from), here.optional_quantity(from.quantity("min")),
+         here.optional_quantity(from.quantity("max"))};
+  if (const toml::node* const ticks = from.node("ticks")) {
+    if (!ticks->is_array()) from.fail(*ticks, "ticks must be an array of numbers");
+    for (const toml::node& tick : *ticks->as_array()) a.ticks.push_back(tick.value_or(0.0));
+  }
+  from.done();
+  return a;
+}
+
+void add_curves(toml_section from, const place& p, panel& to) {
+  const prose data = from.text("data", true);
+  const std::string x = from.name("x", true), y = from.name("y", true), y_upper = from.name("y_upper");
+  const std::vector<std::string> by = from.names("by");
+  const prose label = from.text("label");
+  if (by.size() > 1 && label.empty()) from.fail("a curve with several columns in `by` needs a label that names these columns");
+  const double x_scale = from.number("x_scale", 1), y_scale = from.number("y_scale", 1);
+  const series_style style = style_of(from);
+  const frame rows = p.rows(data, from.texts("where"));
+  from.done();
+  for (const std::string& column : {x, y, y_upper}) p.demand(rows, column, from.line());
+  for (const std::string& column : by) p.demand(rows, column, from.line());
+  const auto add = [&](const frame& of, std::string name) {
+    series s{std::move(name), {}, {}, style, {}};
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const double at = of[i].number(x);
+      if (!std::isnan(at) && !is_missing(of.at(i, y))) order.emplace_back(at, i);
+    }
+    // Curves run along x; points that share it keep the order of the rows.
+    std::sort(order.begin(), order.end());
+    for (const auto& [at, i] : order) {
+      s.x.push_back(x_scale * at);
+      s.y.push_back(y_scale * of[i].number(y));
+      if (!y_upper.empty()) s.y_upper.push_back(y_scale * of[i].number(y_upper));
+    }
     if (!s.x.empty()) to.curves.push_back(std::move(s));
-    return;
-  }
-  const frame names = combinations(rows, c.by);
+  };
+  if (by.empty()) return add(rows, p.here().fill(label));
+  const frame names = combinations(rows, by);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const scope one = p.around.on_row(names, i);
-    const std::string label = c.label.empty() ? one.shown(c.by.front(), names.at(i, c.by.front())) : one.fill(c.label);
-    series s = series_of(c, of_panel(rows, names, i), label);
-    if (!s.x.empty()) to.curves.push_back(std::move(s));
+    add(of_panel(rows, names, i), label.empty() ? one.shown(by.front(), names.at(i, by.front())) : one.fill(label));
   }
 }
 
-void add_marks(const page_mark& m, const place& p, panel& to) {
-  if (m.data.empty()) {
-    if (p.here().holds(m.where)) to.marks.push_back({m.direction, p.here().quantity(m.at), p.here().fill(m.label)});
+void add_marks(toml_section from, const place& p, panel& to) {
+  const prose x = from.quantity("x"), y = from.quantity("y"), label = from.text("label"), data = from.text("data");
+  if (x.empty() == y.empty()) from.fail("a mark has either x or y");
+  const std::vector<prose> where = from.texts("where");
+  from.done();
+  const auto add = [&](const scope& here) {
+    const auto direction = x.empty() ? mark_direction::horizontal : mark_direction::vertical;
+    to.marks.push_back({direction, here.quantity(x.empty() ? y : x), here.fill(label)});
+  };
+  if (data.empty()) {
+    if (p.here().holds(where)) add(p.here());
     return;
   }
-  const frame rows = p.rows(m.data, m.where);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const scope row = p.around.on_row(rows, i);
-    to.marks.push_back({m.direction, row.quantity(m.at), row.fill(m.label)});
-  }
+  const frame rows = p.rows(data, where);
+  for (std::size_t i = 0; i < rows.size(); ++i) add(p.around.on_row(rows, i));
 }
 
-heat_map heat_of(const page_heat& h, const place& p) {
-  const frame rows = p.rows(h.data, h.where);
-  for (const std::string& column : {h.row, h.column, h.value}) p.demand(rows, column, h.line);
-  const frame down = combinations(rows, {h.row});
-  const frame along = combinations(rows, {h.column});
-  heat_map made;
-  made.rows = down.size();
-  made.columns = along.size();
-  made.label = p.here().fill(h.label);
-  made.scale = h.scale;
-  made.minimum = p.here().optional_quantity(h.minimum);
-  made.maximum = p.here().optional_quantity(h.maximum);
-  made.middle = p.here().optional_quantity(h.middle);
-  made.digits = h.digits;
+heat_map heat_of(toml_section from, const place& p) {
+  const prose data = from.text("data", true);
+  const std::string row = from.name("row", true), column = from.name("column", true), value = from.name("value", true);
+  const frame rows = p.rows(data, from.texts("where"));
+  for (const std::string& one : {row, column, value}) p.demand(rows, one, from.line());
+  const frame down = combinations(rows, {row}), along = combinations(rows, {column});
+  const bool named = !from.flag("unnamed");
+  const scope here = p.here();
+  heat_map made{.rows = down.size(),
+                .columns = along.size(),
+                .values = {},
+                .label = here.fill(from.text("label", true)),
+                .scale = scale_of(from),
+                .minimum = here.optional_quantity(from.quantity("min")),
+                .maximum = here.optional_quantity(from.quantity("max")),
+                .middle = here.optional_quantity(from.quantity("middle")),
+                .digits = static_cast<int>(from.number("digits", 0))};
+  from.done();
   for (std::size_t i = 0; i < down.size(); ++i) {
-    if (h.named) made.row_names.push_back(p.around.shown(h.row, down.at(i, h.row)));
-    const frame line = rows.where(h.row, down.at(i, h.row));
+    if (named) made.row_names.push_back(p.around.shown(row, down.at(i, row)));
+    const frame line = rows.where(row, down.at(i, row));
     for (std::size_t j = 0; j < along.size(); ++j) {
-      const frame one = line.where(h.column, along.at(j, h.column));
-      made.values.push_back(one.size() == 0 ? as_number(cell()) : one[0].number(h.value));
+      const frame one = line.where(column, along.at(j, column));
+      made.values.push_back(one.size() == 0 ? as_number(cell()) : one[0].number(value));
     }
   }
-  if (h.named) {
-    for (std::size_t j = 0; j < along.size(); ++j) made.column_names.push_back(p.around.shown(h.column, along.at(j, h.column)));
-  }
+  for (std::size_t j = 0; named && j < along.size(); ++j)
+    made.column_names.push_back(p.around.shown(column, along.at(j, column)));
   return made;
 }
 
-panel panel_of(const page_panel& from, const place& p) {
-  panel made;
-  made.title = p.here().fill(from.title);
-  made.x = axis_of(from.x, p.here());
-  made.y = axis_of(from.y, p.here());
-  made.tall = from.tall;
-  for (const page_curve& c : from.curves) add_curves(c, p, made);
-  for (const page_mark& m : from.marks) add_marks(m, p, made);
-  if (from.heat) made.heat = heat_of(*from.heat, p);
+panel panel_of(toml_section from, const place& p) {
+  panel made{p.here().fill(from.text("title")), {}, {}};
+  made.tall = from.flag("tall");
+  from.each("x", [&](toml_section axis) { made.x = axis_of(std::move(axis), p.here()); });
+  from.each("y", [&](toml_section axis) { made.y = axis_of(std::move(axis), p.here()); });
+  from.each("curve", [&](toml_section curve) { add_curves(std::move(curve), p, made); });
+  from.each("mark", [&](toml_section mark) { add_marks(std::move(mark), p, made); });
+  from.each("heat", [&](toml_section heat) { made.heat = heat_of(std::move(heat), p); });
+  from.done();
   return made;
 }
 
 }  // namespace
 
-figure rendered(const page_figure& f, const scope& around) {
-  figure made;
-  made.id = f.id;
-  made.title = around.fill(f.title);
-  made.caption = around.fill(f.caption);
-  made.alt = around.fill(f.alt);
-  made.columns = f.columns;
-  made.shared_x = f.shared_x;
-  made.shared_y = f.shared_y;
-  for (const page_panel& p : f.panels) {
-    if (p.each.empty()) {
-      made.panels.push_back(panel_of(p, {around, {}, 0}));
-      continue;
-    }
-    const frame rows = chosen(around.frame_named(p.data), p.where, around);
-    for (const std::string& column : p.each) {
+figure figure_of(toml_section block, const std::string& id, const scope& around) {
+  figure made{id,
+              around.fill(block.text("title", true)),
+              around.fill(block.text("caption", true)),
+              around.fill(block.text("alt", true)),
+              {}};
+  made.columns = static_cast<std::size_t>(block.number("columns", 0));
+  made.shared_x = block.flag("shared_x");
+  made.shared_y = block.flag("shared_y");
+  block.each("panel", [&](toml_section from) {
+    const prose data = from.text("data");
+    const std::vector<std::string> each = from.names("each");  // one panel for each combination of these columns of `data`
+    const std::vector<prose> where = from.texts("where");
+    if (each.empty()) return made.panels.push_back(panel_of(from, {around, {}, 0}));
+    const frame rows = chosen(around.frame_named(data), where, around);
+    for (const std::string& column : each) {
       if (!rows.has(column))
-        page_fails(around.words().file, p.line, "frame '" + p.data.text + "' has no column '" + column + "'");
+        page_fails(around.words().file, from.line(), "frame '" + data.text + "' has no column '" + column + "'");
     }
-    const frame panels = combinations(rows, p.each);
-    for (std::size_t i = 0; i < panels.size(); ++i) made.panels.push_back(panel_of(p, {around, panels, i}));
-  }
+    const frame panels = combinations(rows, each);
+    for (std::size_t i = 0; i < panels.size(); ++i) made.panels.push_back(panel_of(from, {around, panels, i}));
+  });
+  block.done();
   return made;
 }
 
