@@ -87,17 +87,9 @@ std::size_t outside_brackets(std::string_view text, std::string_view token) {
 
 }  // namespace
 
-std::string_view name_of(claim_kind kind) {
-  constexpr std::array<std::string_view, 9> names{"identity",   "bound",    "definition", "algorithm",    "experiment",
-                                                  "conclusion", "practice", "misprint",   "contradiction"};
-  return names.at(static_cast<std::size_t>(kind));
-}
+std::string_view name_of(claim_kind kind) { return claim_detail::kind_names.at(static_cast<std::size_t>(kind)); }
 
-std::string_view name_of(claim_verdict verdict) {
-  constexpr std::array<std::string_view, 8> names{"holds",   "conditional", "fails_in_format", "artefact",
-                                                  "refuted", "misprint",    "contradiction",   "not_testable"};
-  return names.at(static_cast<std::size_t>(verdict));
-}
+std::string_view name_of(claim_verdict verdict) { return claim_detail::verdict_names.at(static_cast<std::size_t>(verdict)); }
 
 std::string_view name_of(claim_evidence_kind kind) {
   constexpr std::array<std::string_view, 4> names{"theorem", "check", "finding", "quotes"};

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <functional>
 #include <utility>
@@ -13,13 +12,6 @@
 
 namespace deltaproof::claim_detail {
 namespace {
-
-constexpr std::array kinds{claim_kind::identity,  claim_kind::bound,      claim_kind::definition,
-                           claim_kind::algorithm, claim_kind::experiment, claim_kind::conclusion,
-                           claim_kind::practice,  claim_kind::misprint,   claim_kind::contradiction};
-constexpr std::array verdicts{claim_verdict::holds,         claim_verdict::conditional, claim_verdict::fails_in_format,
-                              claim_verdict::artefact,      claim_verdict::refuted,     claim_verdict::misprint,
-                              claim_verdict::contradiction, claim_verdict::not_testable};
 
 using section = detail::toml_section;
 
@@ -41,13 +33,12 @@ void add_sentences(std::vector<sentence_range>& to, const section& from, const s
   }
 }
 
-template <class Names>
-auto named(section& from, const char* key, const Names& among) {
+template <class Kind>
+Kind named(section& from, const char* key, std::span<const std::string_view> names) {
   const std::string wanted = from.name(key, true);
-  for (const auto one : among) {
-    if (name_of(one) == wanted) return one;
-  }
-  from.fail("there is no " + std::string(key) + " '" + wanted + "'");
+  const auto at = std::find(names.begin(), names.end(), wanted);
+  if (at == names.end()) from.fail("there is no " + std::string(key) + " '" + wanted + "'");
+  return static_cast<Kind>(at - names.begin());
 }
 
 claim_band band_of(section from) {
@@ -123,8 +114,8 @@ claim claim_of(section from, const std::string& subject) {
   claim c{from.name("id", true),
           subject,
           {},
-          named(from, "kind", kinds),
-          named(from, "verdict", verdicts),
+          named<claim_kind>(from, "kind", kind_names),
+          named<claim_verdict>(from, "verdict", verdict_names),
           from.name("statement", true),
           {},
           {},

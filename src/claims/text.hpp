@@ -4,6 +4,7 @@
 // The files of the ledger, embedded by cmake/claims.cmake, and what is read from them.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,12 @@
 #include "deltaproof/study/claim.hpp"
 
 namespace deltaproof::claim_detail {
+
+/// By the values of claim_kind and claim_verdict.
+inline constexpr std::array<std::string_view, 9> kind_names{"identity",   "bound",    "definition", "algorithm",    "experiment",
+                                                            "conclusion", "practice", "misprint",   "contradiction"};
+inline constexpr std::array<std::string_view, 8> verdict_names{"holds",   "conditional", "fails_in_format", "artefact",
+                                                               "refuted", "misprint",    "contradiction",   "not_testable"};
 
 struct embedded_file {
   std::string_view name;  ///< without .toml
