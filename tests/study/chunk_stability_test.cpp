@@ -1,25 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
 #include <Eigen/Eigenvalues>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <set>
-#include <vector>
 
 #include "deltaproof/algebra/spectrum.hpp"
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/chunks/keys.hpp"
 #include "studies/shared/keys.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

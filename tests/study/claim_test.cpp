@@ -3,21 +3,12 @@
 
 #include "deltaproof/study/claim.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <set>
 #include <sstream>
-#include <string>
 
 #include "claims/text.hpp"
-#include "deltaproof/support/read_file.hpp"
-#include "support/thrown.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,16 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/limits.hpp"
 #include "studies/discretisation/series.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -3,15 +3,8 @@
 //
 // The same question through `answer`, a suite, a replay, a matcher and the page on one problem: each gives the same verdict, and
 // a caller that loses one option on the way is seen. The program and the Python package: tests/python/test_verdicts.py.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "check/invariant_cases.hpp"
 #include "deltaproof/check/request.hpp"

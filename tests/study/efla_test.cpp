@@ -1,14 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/efla/coefficient.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,17 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 
 #include "deltaproof/files/exchange.hpp"
-#include "deltaproof/number/real.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/eigenvalues/parts.hpp"
-#include "support/thrown.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -3,26 +3,18 @@
 
 #include "deltaproof/study/figure.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "deltaproof/number/canary.hpp"
-#include "deltaproof/support/errors.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 figure one_panel(std::vector<series> curves) {
   return {.id = "test",

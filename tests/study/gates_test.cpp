@@ -1,17 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/elementary.hpp"
-#include "deltaproof/number/random.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/gates/ratios.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,18 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <string_view>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/real.hpp"
 #include "studies/gradients/runs.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

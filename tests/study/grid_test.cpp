@@ -3,20 +3,13 @@
 
 #include "deltaproof/study/grid.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <stdexcept>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "deltaproof/number/format.hpp"
-#include "support/thrown.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

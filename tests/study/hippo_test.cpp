@@ -1,18 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/rational.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/hippo/matrices.hpp"
 #include "studies/shared/exponential.hpp"
 #include "studies/shared/factored.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,27 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <numeric>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "deltaproof/algebra/spectrum.hpp"
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/random.hpp"
-#include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "studies/shared/maps.hpp"

@@ -1,14 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-#include <string_view>
-
 #include "studies/inverse/survey.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -51,7 +45,7 @@ TEST(inverse_survey, lists_keys_by_rising_correlation_and_sharing_arithmetics_si
   }
   std::set<std::string_view> seen;
   for (const arithmetic_plan& a : arithmetics) EXPECT_TRUE(seen.insert(a.name).second) << a.name;
-  EXPECT_THAT(sorted_methods(), testing::SizeIs(inverse_methods.size()));
+  EXPECT_THAT(sorted_methods(), ::testing::SizeIs(inverse_methods.size()));
   EXPECT_EQ(sorted_methods().back(), "neumann");
 }
 

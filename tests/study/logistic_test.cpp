@@ -1,19 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
 #include "deltaproof/number/rounded.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/logistic/constants.hpp"
 #include "studies/logistic/orbits.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

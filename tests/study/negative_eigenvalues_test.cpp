@@ -1,14 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "studies/negative_eigenvalues/words.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -12,22 +12,14 @@
 
 #include "study/page.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cctype>
-#include <cmath>
 #include <regex>
 #include <sstream>
-#include <string>
-#include <vector>
 
-#include "deltaproof/study/study.hpp"
 #include "study/render.hpp"
 #include "study/table.hpp"
 #include "support/study.hpp"
-#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {

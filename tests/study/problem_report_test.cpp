@@ -4,11 +4,6 @@
 // The page of one's own tensors, on inputs whose answer is known by hand.
 #include "deltaproof/study/problem_report.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"

@@ -1,16 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "deltaproof/number/real.hpp"
-#include "deltaproof/study/results.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/recall/parts.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,17 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/emulate/faults.hpp"
 #include "deltaproof/inputs/regimes.hpp"
-#include "deltaproof/study/study.hpp"
 #include "studies/referee/inverses.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

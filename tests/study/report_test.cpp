@@ -1,23 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/report.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string>
 
-#include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
-#include "support/thrown.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

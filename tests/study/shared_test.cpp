@@ -1,17 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <array>
-#include <limits>
-#include <string>
-
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/support/errors.hpp"
 #include "studies/shared/formats.hpp"
 #include "studies/shared/functions.hpp"
 #include "studies/shared/keys.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -3,12 +3,8 @@
 //
 // The runs of the study of state caches: what they measure where the answer is known, and what feedback does to it.
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
 #include "studies/state_cache/runs.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

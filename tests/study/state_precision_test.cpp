@@ -1,13 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/state_precision/runs.hpp"
 #include "support/study.hpp"

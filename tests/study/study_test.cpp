@@ -1,20 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "deltaproof/study/study.hpp"
+#include "support/study.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <atomic>
 #include <ostream>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "support/study.hpp"
-#include "support/thrown.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,18 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <initializer_list>
-#include <string_view>
-#include <vector>
 
-#include "deltaproof/number/convert.hpp"
-#include "deltaproof/number/real.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/wy/cost.hpp"
 #include "studies/wy/errors.hpp"
+#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {

@@ -1,19 +1,37 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What the tests of studies share: findings by name, the report of a study as it is committed, and more bits than double.
+// What the tests of studies include and share: findings by name, the report of a study as it is committed, and more bits than
+// double.
 #pragma once
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deltaproof/algebra/matrix.hpp"
+#include "deltaproof/number/convert.hpp"
+#include "deltaproof/number/random.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/study/study.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "deltaproof/support/read_file.hpp"
+#include "support/thrown.hpp"
 
 namespace deltaproof::reports {
 
