@@ -69,8 +69,9 @@ chunk_backward::chunk_backward(const problem& p, const plan_variant& v, const ar
   }
   dq_read_ = times(at_.d_o, h.transposed(), b_.operand);
   if (gated_) dq_read_ = decayed(dq_read_, false);
-  for (std::size_t i = 0; i < dq_read_.value.size() && gated_; ++i)
-    dq_read_.set(i / dq_read_.cols, i % dq_read_.cols, product_of(dq_read_.at(i / dq_read_.cols, i % dq_read_.cols), scale));
+  for (std::size_t i = 0; i < rows_ && gated_; ++i) {
+    for (std::size_t m = 0; m < dq_read_.cols; ++m) dq_read_.set(i, m, product_of(dq_read_.at(i, m), scale));
+  }
   if (at_.dh.rows == 0) return;  // dq alone is asked for
   dk_write_ = times(v_new, at_.dh.transposed(), b_.operand);
   if (gated_) dk_write_ = decayed(dk_write_, true);
@@ -85,23 +86,22 @@ chunk_backward::chunk_backward(const problem& p, const plan_variant& v, const ar
 }
 
 balls chunk_backward::times(const balls& a, const balls& b, const narrowing& operand, std::size_t more) const {
-  const product m = multiply(narrow(a, operand), narrow(b, operand));
-  balls out(a.rows, b.cols);
-  for (std::size_t i = 0; i < out.value.size(); ++i)
-    out.set(i / b.cols, i % b.cols, {m.value[i], errors_.bound(m.terms[i], m.upper[i], 1, 1, a.cols + more, u_)});
-  return out;
+  product m = multiply(narrow(a, operand), narrow(b, operand));
+  std::vector<double> radius(m.value.size());
+  for (std::size_t i = 0; i < radius.size(); ++i) radius[i] = errors_.bound(m.terms[i], m.upper[i], 1, 1, a.cols + more, u_);
+  return {a.rows, b.cols, std::move(m.value), std::move(radius)};
 }
 
 // a b + c d in one accumulator.
 balls chunk_backward::times_two(const balls& a, const balls& b, const balls& c, const balls& d, const narrowing& operand) const {
-  const product m = multiply(narrow(a, operand), narrow(b, operand)), n = multiply(narrow(c, operand), narrow(d, operand));
-  balls out(a.rows, b.cols);
-  for (std::size_t i = 0; i < out.value.size(); ++i) {
-    out.set(i / b.cols, i % b.cols,
-            {m.value[i] + n.value[i],
-             errors_.bound(m.terms[i] + n.terms[i], m.upper[i] + n.upper[i], 1, 1, a.cols + c.cols + 1, u_)});
+  product m = multiply(narrow(a, operand), narrow(b, operand));
+  const product n = multiply(narrow(c, operand), narrow(d, operand));
+  std::vector<double> radius(m.value.size());
+  for (std::size_t i = 0; i < radius.size(); ++i) {
+    m.value[i] += n.value[i];
+    radius[i] = errors_.bound(m.terms[i] + n.terms[i], m.upper[i] + n.upper[i], 1, 1, a.cols + c.cols + 1, u_);
   }
-  return out;
+  return {a.rows, b.cols, std::move(m.value), std::move(radius)};
 }
 
 ball chunk_backward::product_of(ball x, ball y) const {
@@ -135,9 +135,10 @@ ball chunk_backward::row_sum(const balls& x, const balls& y, std::size_t row) co
 balls chunk_backward::decayed(const balls& x, bool to_end) const {
   balls out = x;
   for (std::size_t i = 0; i < x.rows && gated_; ++i) {
+    ball decay;
     for (std::size_t m = 0; m < x.cols; ++m) {
-      const std::size_t c = channels_ ? m : 0;
-      out.set(i, m, product_of(x.at(i, m), to_end ? decays_.between(rows_ - 1, i, c) : decays_.since_start(i, c)));
+      if (m == 0 || channels_) decay = to_end ? decays_.between(rows_ - 1, i, m) : decays_.since_start(i, m);
+      out.set(i, m, product_of(x.at(i, m), decay));
     }
   }
   return out;
@@ -146,7 +147,8 @@ balls chunk_backward::decayed(const balls& x, bool to_end) const {
 balls chunk_backward::scaled_by_step(const balls& x) const {
   balls out = x;
   for (std::size_t i = 0; i < x.rows; ++i) {
-    for (std::size_t m = 0; m < x.cols; ++m) out.set(i, m, product_of(x.at(i, m), narrow(at_.step.at(i, 0), {v_.beta, false})));
+    const ball step = narrow(at_.step.at(i, 0), {v_.beta, false});
+    for (std::size_t m = 0; m < x.cols; ++m) out.set(i, m, product_of(x.at(i, m), step));
   }
   return out;
 }
@@ -202,10 +204,12 @@ balls chunk_backward::inverse() const {
   }
   if (gated_) keys = decayed(keys, false);
   balls d = times_two(dw_, keys.transposed(), at_.dv2, values.transposed(), b_.operand);
+  std::vector<ball> step(rows_);
+  for (std::size_t j = 0; j < rows_; ++j) step[j] = narrow(at_.step.at(j, 0), {v_.beta, false});
   for (std::size_t i = 0; i < rows_; ++i) {
     for (std::size_t j = 0; j < rows_; ++j) {
       ball x = j < i ? d.at(i, j) : ball{};
-      if (j < i && by_channel) x = product_of(x, narrow(at_.step.at(j, 0), {v_.beta, false}));
+      if (j < i && by_channel) x = product_of(x, step[j]);
       d.set(i, j, x);
     }
   }

@@ -211,14 +211,17 @@ ball chunk_decays::between(std::size_t i, std::size_t j, std::size_t channel) co
 }
 
 const ball* chunk_decays::channels_between(std::size_t i, std::size_t j) {
-  constexpr std::size_t near = 16;
+  constexpr std::size_t near = 64;
   const std::size_t rows = sum_.size() / channels_;
+  const auto before = [](std::size_t row) {
+    return row < near ? row * (row + 1) / 2 : near * (near + 1) / 2 + (row - near) * near;
+  };
   if (kept_.empty()) {
-    kept_.resize((rows * near + 1) * channels_);
-    is_kept_.assign(rows * near, false);
+    kept_.resize((before(rows) + 1) * channels_);
+    is_kept_.assign(before(rows), false);
   }
   const bool keep = i - j < near;
-  const std::size_t slot = keep ? i * near + (i - j) : rows * near;
+  const std::size_t slot = keep ? before(i) + (i - j) : before(rows);
   ball* const result = &kept_[slot * channels_];
   if (keep && is_kept_[slot]) return result;
   for (std::size_t c = 0; c < channels_; ++c) result[c] = between(i, j, c);

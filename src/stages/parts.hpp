@@ -76,6 +76,10 @@ struct balls {
 
   balls() = default;
   balls(std::size_t row_count, std::size_t col_count) : rows(row_count), cols(col_count), value(row_count * col_count, 0.0) {}
+  balls(std::size_t row_count, std::size_t col_count, std::vector<double> values, std::vector<double> radii)
+      : rows(row_count), cols(col_count), value(std::move(values)), radius(std::move(radii)) {
+    if (std::all_of(radius.begin(), radius.end(), [](double r) { return r == 0; })) radius.clear();
+  }
 
   [[nodiscard]] bool exact() const { return radius.empty(); }
   [[nodiscard]] ball at(std::size_t i, std::size_t j) const {
