@@ -69,8 +69,8 @@ expect 0 "holds" check $problem $chunk
 expect 0 "measured" check $problem beta_near_two.recurrent.safetensors --no-plan
 expect 1 "refuted" check $abuse.problem.safetensors $abuse.chunk.safetensors
 expect 0 "holds" check $abuse.problem.safetensors $abuse.recurrent.safetensors
-expect 0 "holds" check $problem $chunk --max-error o:rel_fro=0.02 --because "the kernel's own test"
-expect 1 "refuted" check $problem $chunk --max-error o:rel_fro=0.005 --max-error max_abs=1 --because "fla's ratio"
+expect 0 "holds" check $problem $chunk --no-power --max-error o:rel_fro=0.02 --because "the kernel's own test"
+expect 1 "refuted" check $problem $chunk --no-power --max-error o:rel_fro=0.005 --max-error max_abs=1 --because "fla's ratio"
 expect 2 "--because" check $problem $chunk --max-error o:rel_fro=0.02
 expect 2 "metrics" check $problem $chunk --max-error o:speed=1 --because x
 expect 2 "another problem" check grouped_heads.problem.safetensors $chunk
@@ -81,7 +81,7 @@ expect 2 "not a number" check $problem $chunk --accuracy nan
 head -c 1000 $chunk > cut.safetensors
 expect 2 "cut.safetensors" check $problem cut.safetensors
 
-"$program" check $problem $chunk --json - 2>/dev/null | head -c 1 | grep -q '{' || { echo "FAIL --json - does not put JSON on stdout"; failures=$((failures + 1)); }
+"$program" check $problem $chunk --no-power --json - 2>/dev/null | head -c 1 | grep -q '{' || { echo "FAIL --json - does not put JSON on stdout"; failures=$((failures + 1)); }
 expect 0 "" check $problem $chunk --json verdict.json --junit verdict.xml --markdown verdict.md
 for file in verdict.json verdict.xml verdict.md; do
   [ -s $file ] || { echo "FAIL $file was not written"; failures=$((failures + 1)); }
@@ -89,9 +89,9 @@ done
 expect 2 "no/such" check $problem $chunk --json no/such/folder/verdict.json
 
 expect 2 "only one" check $problem $chunk --json - --markdown -
-mkfifo pipe && (cat pipe > from-pipe &) && expect 0 "" check $problem $chunk --json pipe
+mkfifo pipe && (cat pipe > from-pipe &) && expect 0 "" check $problem $chunk --no-power --json pipe
 [ -p pipe ] || { echo "FAIL --json replaced a pipe by a file"; failures=$((failures + 1)); }
-echo old > real.json && ln -s real.json link.json && expect 0 "" check $problem $chunk --json link.json
+echo old > real.json && ln -s real.json link.json && expect 0 "" check $problem $chunk --no-power --json link.json
 { [ -L link.json ] && grep -q verdict real.json; } || { echo "FAIL --json replaced a link by a file"; failures=$((failures + 1)); }
 expect 3 "stopped" check $problem $chunk --max-seconds 0.000001
 expect 2 "" check $problem $chunk --max-seconds 1e300

@@ -45,6 +45,7 @@ TEST(gradient_elements, of_hostile_problems_are_within_their_radii) {
       const std::size_t count = elements_in(p, tensor);
       for (int some = 0; some < 2 && count > 0; ++some) asked.push_back({tensor, 0, random.below(count)});
     }
+    testing::slopes_so_far slopes;
     for (const int bits : {106, 300}) {
       head_part got;
       try {
@@ -62,7 +63,8 @@ TEST(gradient_elements, of_hostile_problems_are_within_their_radii) {
         whole.radius[at] = got.radius[n];
         for (std::size_t c = 0; c < got.low.size(); ++c) whole.low[c][at] = got.low[c][n];
         judge_element(p, whole, {asked[n].tensor, at},
-                      "hostile problem " + std::to_string(number) + ", elements at " + std::to_string(bits) + " bits", all);
+                      "hostile problem " + std::to_string(number) + ", elements at " + std::to_string(bits) + " bits", all,
+                      slopes);
       }
     }
   }

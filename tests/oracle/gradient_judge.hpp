@@ -33,6 +33,10 @@ struct jet {
   }
 };
 template <class R>
+jet<R> over(const jet<R>& a, int n) {
+  return {R(a.x / n), R(a.d / n)};
+}
+template <class R>
 jet<R> exp_of(const jet<R>& a) {
   const R e = exp(a.x);
   return {e, R(e * a.d)};
@@ -48,10 +52,13 @@ template <class R>
 jet<R> gain_of(rule_kind rule, const jet<R>& x) {
   if (const auto& truth = truth_of(rule)) return polynomial(truth->numerator, x) / polynomial(truth->denominator, x);
   if (abs(x.x) < R(0.25)) {
+    const R least = ldexp(R(1), -precision_bits<R> - 64);
     jet<R> sum(1.0), term(1.0);
-    for (int m = 1; m < 900; ++m) {
-      term = term * x / jet<R>(-static_cast<double>(m + 1));
+    // The slope of a term is of the size of the term before it.
+    for (int m = 1, small = 0; small < 2; ++m) {
+      term = over(term * x, -(m + 1));
       sum = sum + term;
+      small += abs(term.x) < least ? 1 : 0;
     }
     return sum;
   }
