@@ -23,6 +23,7 @@ using detail::chunks::key_kinds;
 using detail::chunks::make_keys;
 using detail::chunks::make_sequence;
 using detail::chunks::state_format;
+using detail::shared::dot;
 using detail::shared::squared_norm;
 
 const inverse_method forward = inverse_named("forward");
@@ -34,12 +35,6 @@ std::span<const double> key(const std::vector<double>& keys, std::size_t r, std:
 double largest_eigenvalue(const matrix<double>& m) {
   const auto d = static_cast<Eigen::Index>(m.rows());
   return Eigen::Map<const Eigen::MatrixXd>(m.data(), d, d).eigenvalues().cwiseAbs().maxCoeff();  // those of the transpose
-}
-
-double cosine(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 TEST(chunk_keys, are_values_of_every_format_and_never_longer_than_one) {
@@ -63,7 +58,7 @@ TEST(chunk_keys, relate_to_each_other_as_their_kind_says) {
   const auto mean_cosine = [](key_kind kind) {
     const auto keys = make_keys(kind, 60, 64, 1);
     double sum = 0;
-    for (std::size_t r = 1; r < 60; ++r) sum += cosine(key(keys, 0, 64), key(keys, r, 64));
+    for (std::size_t r = 1; r < 60; ++r) sum += dot(key(keys, 0, 64), key(keys, r, 64));
     return sum / 59;
   };
   EXPECT_NEAR(mean_cosine(key_kind::fresh), 0, 0.1);

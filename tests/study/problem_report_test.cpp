@@ -31,13 +31,8 @@ report page(const problem& p, std::span<const named_result> results = {}, std::s
 }
 
 TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one) {
-  generation g;
-  g.regime = "repeated";
-  g.op = op_kind::delta_rule;
-  g.tokens = 128;
-  g.beta = "1";
-  g.initial_state = "none";
-  const report r = page(made(g));
+  const report r =
+      page(made({.regime = "repeated", .op = op_kind::delta_rule, .tokens = 128, .beta = "1", .initial_state = "none"}));
   // |L^p| of a strictly lower matrix of ones: C(63, 31) is about 9.2e17; the rounded key makes it (|k|^2)^p of that.
   EXPECT_GT(value_of(r, "chunk-inverses", "powers_on_chunks"), 1e17);
   EXPECT_LT(value_of(r, "chunk-inverses", "powers_on_chunks"), 1e19);
@@ -50,11 +45,7 @@ TEST(problem_report, of_one_key_repeated_has_binomial_powers_and_entries_of_one)
 }
 
 TEST(problem_report, of_constant_gates_adds_them_up) {
-  generation g;
-  g.op = op_kind::gated_delta_rule;
-  g.tokens = 128;
-  g.gate = "-2";
-  const report r = page(made(g), {}, 64);
+  const report r = page(made({.op = op_kind::gated_delta_rule, .tokens = 128, .gate = "-2"}), {}, 64);
   EXPECT_NEAR(value_of(r, "gate-factors", "chunk_bits"), 64 * 2 / std::log(2.0), 1e-9);
   EXPECT_NEAR(value_of(r, "gate-factors", "block_bits"), 16 * 2 / std::log(2.0), 1e-9);
   EXPECT_THAT(reports::found(r, "gate-factors").statement, HasSubstr("overflows fp32 over a chunk, not in blocks of 16"));
@@ -64,10 +55,7 @@ TEST(problem_report, of_constant_gates_adds_them_up) {
 }
 
 TEST(problem_report, counts_expansive_steps) {
-  generation g;
-  g.op = op_kind::delta_rule;
-  g.tokens = 32;
-  problem p = made(g);
+  problem p = made({.op = op_kind::delta_rule, .tokens = 32});
   const auto keys = p.k.to_doubles();
   std::vector<double> longer(keys);
   for (double& x : longer) x *= 2;
@@ -82,12 +70,7 @@ TEST(problem_report, counts_expansive_steps) {
 }
 
 TEST(problem_report, judges_results_as_check_does) {
-  generation g;
-  g.op = op_kind::delta_rule;
-  g.tokens = 100;
-  g.key_dim = g.value_dim = 16;
-  g.key_heads = g.value_heads = 1;
-  const problem p = generate(g);
+  const problem p = made({.op = op_kind::delta_rule, .tokens = 100});
   const plan& declared = plan_named("fla-chunk-delta");
   const auto law = variants(declared, p, path_kind::chunk, 64).front();
   std::vector<named_result> results;
@@ -121,10 +104,7 @@ TEST(problem_report, judges_results_as_check_does) {
 
 // The page is one more door to the same question: what it says of a result is what `check` says under the same judging.
 TEST(problem_report, says_what_check_says_and_refuses_what_check_refuses) {
-  generation g;
-  g.op = op_kind::delta_rule;
-  g.tokens = 40;
-  const problem p = made(g);
+  const problem p = made({.op = op_kind::delta_rule, .tokens = 40});
   const plan& declared = plan_named("fla-chunk-delta");
   const result right = emulate(p, variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
   const std::vector<named_result> results{{"right.safetensors", right, {declared}, "deltaproof check mine right"}};
@@ -144,10 +124,7 @@ TEST(problem_report, says_what_check_says_and_refuses_what_check_refuses) {
 }
 
 TEST(problem_report, of_no_tokens_says_what_there_is) {
-  generation g;
-  g.op = op_kind::delta_rule;
-  g.tokens = 1;
-  const report r = page(made(g));
+  const report r = page(made({.op = op_kind::delta_rule, .tokens = 1}));
   EXPECT_EQ(value_of(r, "chunk-inverses", "largest_entry"), 1);
   EXPECT_NO_THROW(validate(r));
 }

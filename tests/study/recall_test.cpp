@@ -91,14 +91,8 @@ TEST(recall_inputs, do_what_the_task_says) {
   t.normalise_values = true;
   const inputs keys = make_inputs(t, 1, 0);
   for (std::size_t i = 0; i < 9; ++i) {
-    double k = 0;
-    double v = 0;
-    for (std::size_t j = 0; j < 4; ++j) {
-      k += keys.k(i, j) * keys.k(i, j);
-      v += keys.v(i, j) * keys.v(i, j);
-    }
-    EXPECT_NEAR(k, 1, 1e-15);
-    EXPECT_NEAR(v, 1, 1e-15);
+    EXPECT_NEAR(detail::shared::squared_norm(keys.k.row(i)), 1, 1e-15);
+    EXPECT_NEAR(detail::shared::squared_norm(keys.v.row(i)), 1, 1e-15);
   }
   EXPECT_NE(keys.k(3, 0), plain.k(3, 0));
   EXPECT_EQ(keys.q(3, 0), plain.q(3, 0));
@@ -106,9 +100,7 @@ TEST(recall_inputs, do_what_the_task_says) {
 
 // The closed forms against runs: d = 4, T = 6, every f.
 TEST(recall_theory, expectations_are_those_of_runs) {
-  constexpr std::size_t d = 4;
-  constexpr std::size_t tokens = 6;
-  constexpr std::size_t runs = 4000;
+  constexpr std::size_t d = 4, tokens = 6, runs = 4000;
   for (const relation f : relations) {
     std::vector<double> hebb, apart, own;
     for (std::size_t run = 0; run < runs; ++run) {
@@ -128,10 +120,7 @@ TEST(recall_theory, expectations_are_those_of_runs) {
 
 TEST(recall_theory, prefix_is_the_mean_of_the_tokens_so_far) {
   const moments m = moments_of(relation::cubic, 8);
-  double hebb = 0;
-  double apart = 0;
-  double own = 0;
-  double squares = 0;
+  double hebb = 0, apart = 0, own = 0, squares = 0;
   for (std::size_t t = 1; t <= 50; ++t) {
     hebb += hebbian_apart(m, 8, t).last / 50;
     apart += delta_apart(m, 8, t).last / 50;
@@ -147,9 +136,7 @@ TEST(recall_theory, prefix_is_the_mean_of_the_tokens_so_far) {
 }
 
 TEST(recall_information, of_samples_that_one_can_count) {
-  std::vector<double> x;
-  std::vector<double> coarse;
-  std::vector<double> other;
+  std::vector<double> x, coarse, other;
   for (int i = 0; i < 16; ++i) {
     for (int j = 0; j < 16; ++j) {
       x.push_back(i);
@@ -169,13 +156,10 @@ TEST(recall_information, of_samples_that_one_can_count) {
 
 TEST(recall_information, bias_is_what_unrelated_samples_show) {
   philox random(9);
-  double bits = 0;
-  double bias = 0;
+  double bits = 0, bias = 0;
   for (int run = 0; run < 20; ++run) {
-    std::vector<double> x(4000);
-    std::vector<double> y(4000);
-    for (double& v : x) v = random.uniform();
-    for (double& v : y) v = random.uniform();
+    std::vector<double> x(4000), y(4000);
+    for (auto* sample : {&x, &y}) std::generate(sample->begin(), sample->end(), [&] { return random.uniform(); });
     const information i = mutual_information(x, y, 12);
     bits += i.bits / 20;
     bias += i.bias / 20;

@@ -14,11 +14,12 @@ using namespace detail::shared;
 
 TEST(shared_formats, are_chosen_by_name_and_by_value) {
   std::string seen;
-  for (const char* name : {"bf16", "fp16", "fp32", "fp64"}) {
-    with_format(name, [&](auto tag) { seen += std::string(name_of(decltype(tag)::value)) + " "; });
+  for (const format f : {bf16, fp16, fp32, fp64}) {
+    with_studied_format(f, [&]<format F>() { seen += std::string(name_of(F)) + " "; });
   }
   EXPECT_EQ(seen, "bf16 fp16 fp32 fp64 ");
-  EXPECT_THROW(with_format("tf32", [](auto) {}), format_error);
+  EXPECT_THROW(with_studied_format(tf32, []<format F>() {}), format_error);
+  EXPECT_THROW(with_kept_format(fp64, []<format F>() {}), format_error);
 }
 
 TEST(shared_formats, ordinals_count_the_numbers) {

@@ -26,16 +26,6 @@ namespace deltaproof::detail::chunk_stability {
   return frobenius(difference);
 }
 
-/// Divides by a power of two so that the largest entry lies in [1, 2); returns its exponent.
-inline int take_out_power(matrix<double>& m) {
-  double largest = 0;
-  for (const double x : m.entries()) largest = std::fmax(largest, std::fabs(x));
-  if (largest == 0) return 0;
-  const int exponent = std::ilogb(largest);
-  for (double& x : m.entries()) x = std::scalbn(x, -exponent);
-  return exponent;
-}
-
 /// I - sum_r k_r w_r^T over rows first .. first + rows - 1. Shapes: k of the sequence (R x K), w (R x K) -> K x K.
 [[nodiscard]] inline matrix<double> realised_transition(const sequence<double>& s, const matrix<double>& w, std::size_t first,
                                                         std::size_t rows) {
@@ -60,7 +50,7 @@ inline int take_out_power(matrix<double>& m) {
   // log2 |M^(2^j)| / 2^j, the exponents taken out so far included.
   double taken = 0;
   for (int j = 0; j < squarings; ++j) {
-    taken += std::scalbn(take_out_power(power), -j);
+    taken += std::scalbn(shared::take_out_power(power.entries()), -j);
     power = matmul<plain<double>>(power, power);
   }
   const double length = frobenius(power);

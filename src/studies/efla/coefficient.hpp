@@ -15,13 +15,8 @@
 
 namespace deltaproof::detail::efla {
 
-/// 1 + 2 i u, for i below `significands`.
-template <format F>
-[[nodiscard]] double significand(std::uint64_t i) {
-  return 1 + static_cast<double>(i) * 2 * unit_roundoff(F);
-}
-template <format F>
-inline constexpr std::uint64_t significands = std::uint64_t{1} << (F.precision - 1);
+using shared::significand;
+using shared::significands;
 
 /// naive: (1 - exp(-x))/n. expm1: -expm1(-x)/n. library: beta (expm1(-x)/(-x)), as rule/rules.hpp.
 enum class form { naive, expm1, library };
@@ -69,15 +64,12 @@ template <format F>
 
 /// The coefficient for numbers beta and n of the format. Throws: format_error for a format other than bf16, fp16, fp32, fp64.
 [[nodiscard]] inline double coefficient(std::string_view format_name, form how, double beta, double n) {
-  double result = 0;
-  shared::with_format(format_name, [&](auto tag) {
-    constexpr format F = decltype(tag)::value;
+  return shared::with_studied_format(format_named(format_name), [&]<format F>() {
     const auto b = rounded<F>::from_exact(beta);
     const auto norm = rounded<F>::from_exact(n);
     const auto x = b * norm;
-    result = formed<F>(how, b, norm, x, exponentials<F>()(x)).value();
+    return formed<F>(how, b, norm, x, exponentials<F>()(x)).value();
   });
-  return result;
 }
 
 /// Has at least twice the bits of fp64, and what cancels in 1 - e^-x at 1e-12 besides.
@@ -97,17 +89,14 @@ struct dead_zone {
 };
 /// Throws: as coefficient.
 [[nodiscard]] inline dead_zone dead_zone_of(std::string_view format_name) {
-  dead_zone zone;
-  shared::with_format(format_name, [&](auto tag) {
-    constexpr format F = decltype(tag)::value;
+  return shared::with_studied_format(format_named(format_name), [&]<format F>() -> dead_zone {
     // The form is monotone.
     const auto last_below = [&](double reached) {
       return shared::last_with<F>(0, largest(F), [&](double x) { return coefficient(format_name, form::naive, x, 1) < reached; });
     };
     const double zero = last_below(smallest_subnormal(F));
-    zone = {zero, shared::after<F>(zero), shared::after<F>(last_below(1))};
+    return {zero, shared::after<F>(zero), shared::after<F>(last_below(1))};
   });
-  return zone;
 }
 
 }  // namespace deltaproof::detail::efla

@@ -29,13 +29,7 @@ std::size_t fp16_stride(const run_options& options) { return options.size(16, 1)
 std::size_t pairs(const run_options& options) { return options.size(300, 4000); }
 std::size_t keys(const run_options& options) { return options.size(4000, 50000); }
 
-/// f.operator()<F>(), rows of a frame.
-template <class Function>
-std::vector<frame_row> in_format(const format& wanted, Function&& f) {
-  std::vector<frame_row> rows;
-  shared::with_format(name_of(wanted), [&](auto tag) { rows = f.template operator()<decltype(tag)::value>(); });
-  return rows;
-}
+using shared::with_studied_format;
 
 /// All numbers of the range in a format of 16 bits, random ones of every octave in the others.
 template <format F>
@@ -107,7 +101,7 @@ void add_coefficient(const run_options& options, results& r) {
   r.values("dead-zone", evidence::measured(), std::move(ends));
   frame errors = grid(
       options, "coefficients", {"form", "from", "x", "error", "at", "cases", "zeros"},
-      [&](const format& f) { return in_format(f, [&]<format F>() { return errors_of<F>(options); }); }, stores);
+      [&](const format& f) { return with_studied_format(f, [&]<format F>() { return errors_of<F>(options); }); }, stores);
   const frame& by_decade = r.table("decades", errors.by({"format", "form", "from"}, {{"error", "error", greatest}}));
   const frame all =
       errors.by({"format", "form"},
@@ -218,7 +212,9 @@ void add_eigenvalue(const run_options& options, results& r) {
   for (int octave = lowest_octave; octave <= highest_octave; ++octave) octaves.quick.push_back(octave);
   const frame found = grid(
       options, "eigenvalues", {"form", "pairs", "ones", "dead_x", "zeros", "negative", "lowest", "full_x", "above_one"},
-      [&](const format& f, int octave) { return in_format(f, [&]<format F>() { return eigenvalues_of<F>(octave, options); }); },
+      [&](const format& f, int octave) {
+        return with_studied_format(f, [&]<format F>() { return eigenvalues_of<F>(octave, options); });
+      },
       stores, octaves);
   std::vector<aggregate> made = shared::each({"pairs", "ones", "zeros", "negative", "above_one"}, shared::count_of);
   made.insert(made.end(), {{"dead_x", "dead_x", greatest}, {"lowest", "lowest", least}, {"full_x", "full_x", least}});

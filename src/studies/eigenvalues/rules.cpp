@@ -11,6 +11,8 @@ namespace {
 
 // beta, n and x are exact in it.
 using wide = real<192>;
+using shared::significand;
+using shared::significands;
 
 /// A case: beta and n, numbers of the format, and the side of n on which the exact |k|^2 lies.
 struct pair {
@@ -170,12 +172,6 @@ void look_at(pair c, tallies& into) {
   }
 }
 
-/// Significand i of [1, 2).
-template <format F>
-double significand(std::uint64_t i) {
-  return 1 + static_cast<double>(i) * 2 * unit_roundoff(F);
-}
-
 /// All positive numbers of the format up to `top`, ascending.
 template <format F>
 std::vector<double> positives(double top) {
@@ -214,17 +210,16 @@ std::vector<pair> pairs_of(int octave, const sampling& how) {
     }
   } else {
     // beta in [1, 2), n carries the octave: a power of two moved between them changes no significand.
-    const std::uint64_t count = std::uint64_t{1} << (F.precision - 1);
     const double scale = detail::power_of_two(octave);
     if constexpr (all_significands<F>) {
-      for (std::uint64_t i = 0; i < count; i += how.bf16_stride) {
-        for (std::uint64_t j = 0; j < count; ++j) result.push_back({significand<F>(i), significand<F>(j) * scale});
+      for (std::uint64_t i = 0; i < significands<F>; i += how.bf16_stride) {
+        for (std::uint64_t j = 0; j < significands<F>; ++j) result.push_back({significand<F>(i), significand<F>(j) * scale});
       }
     } else {
       philox random(how.seed, 0x65696731'00000000U + static_cast<std::uint64_t>(F.precision * 4096 + octave + 1000));
       for (std::size_t i = 0; i < how.per_octave; ++i) {
-        const double beta = significand<F>(random.below(count));
-        result.push_back({beta, significand<F>(random.below(count)) * scale});
+        const double beta = significand<F>(random.below(significands<F>));
+        result.push_back({beta, significand<F>(random.below(significands<F>)) * scale});
       }
     }
   }
@@ -236,10 +231,9 @@ template <class Rule, format F>
 std::vector<pair> pairs_at_limit(const sampling& how) {
   std::vector<pair> result;
   if constexpr (Rule::limit < 100 && !all_numbers<F> && !all_significands<F>) {
-    const std::uint64_t count = std::uint64_t{1} << (F.precision - 1);
     philox random(how.seed, 0x65696732'00000000U + static_cast<std::uint64_t>(F.precision * 4096));
     for (std::size_t i = 0; i < how.per_octave; ++i) {
-      const double n = significand<F>(random.below(count));
+      const double n = significand<F>(random.below(significands<F>));
       double beta = round_to<F>(Rule::limit / n).value();
       for (int step = 0; step < 6; ++step) {
         result.push_back({beta, n});

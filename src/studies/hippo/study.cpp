@@ -300,9 +300,7 @@ void add_intervals(const run_options& options, results& r) {
   const auto looked_at = static_cast<double>(streams(options) * tokens(options));
   frame gaps = all.by({"eta", "reading"}, {{"mean", "gap", mean}, {"deviation", "gap", deviation}, {"above", "above", total}});
   gaps.derive("overlapping", [&](const auto& row) { return row.number("above") / looked_at; });
-  const auto at = [&](const char* etas, const char* how, const char* column) {
-    return gaps.find({{"eta", etas}, {"reading", how}}, column);
-  };
+  const auto at = gaps.finder({"eta", "reading"});
   const double at_one = all.where("eta", "one").over("gap", worst);
   const double running = at("sigmoid", "running", "mean"), lingering = at("sigmoid", "lingering", "mean");
   r.values("intervals-assume-one", evidence::sampled(streams(options), options.seed, {}),

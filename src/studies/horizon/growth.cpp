@@ -12,16 +12,6 @@ namespace {
 
 constexpr double log10_2 = 0.30102999566398119521;
 
-/// G <- 2^-e G with a largest entry near 1; returns e.
-int scale_down(matrix<double>& g) {
-  double largest = 0;
-  for (const double x : g.entries()) largest = std::max(largest, std::fabs(x));
-  if (!(largest > 0) || !std::isfinite(largest)) return 0;
-  const int e = std::ilogb(largest);
-  for (double& x : g.entries()) x = std::scalbn(x, -e);
-  return e;
-}
-
 /// a^T a, which for a symmetric a is its square.
 matrix<double> gram(const matrix<double>& a) { return matmul<plain<double>>(transpose(a), a); }
 
@@ -95,12 +85,13 @@ key_set make_keys(key_kind kind, std::size_t tokens, std::size_t key_dim, std::u
 log_bracket log10_spectral_norm(const matrix<double>& block, long long exponent) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   matrix<double> scaled = block;
-  double shift = static_cast<double>(exponent + scale_down(scaled));  // log2 of what was taken out, for |block|
+  double shift =
+      static_cast<double>(exponent + shared::take_out_power(scaled.entries()));  // log2 of what was taken out, for |block|
   matrix<double> g = gram(scaled);
   log_bracket best{-infinity, infinity};
   double root = 0.5;  // |block|^(1/root) is the norm of G
   for (int level = 0;; ++level) {
-    shift += root * scale_down(g);
+    shift += root * shared::take_out_power(g.entries());
     double trace = 0;
     for (std::size_t i = 0; i < g.rows(); ++i) trace += g(i, i);
     const double square = shared::squared_norm(g.entries());

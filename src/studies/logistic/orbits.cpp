@@ -14,7 +14,6 @@ namespace {
 
 using shared::from_ordinal;
 using shared::ordinal;
-using shared::with_format;
 using truth = real<true_bits>;
 
 enum stream : std::uint64_t { of_exponent = 0x6c6f676900000000U, of_starts = 0x6c6f676a00000000U };
@@ -35,9 +34,7 @@ estimate estimate_of(const std::vector<double>& all) {
 }
 
 void require_parameter(double r, format f) {
-  bool known = r > 0 && r <= 4;
-  with_format(deltaproof::name_of(f), [&](auto tag) { known = known && round_to<decltype(tag)::value>(r).value() == r; });
-  if (!known)
+  if (!(r > 0 && r <= 4 && round_nearest(r, f) == r))
     throw domain_error("r = " + std::to_string(r) + " is not a number of " + std::string(deltaproof::name_of(f)) +
                        " in (0, 4]; round it first");
 }
@@ -273,11 +270,7 @@ frame survey_flow(const run_options& options) {
       options, "exact map",
       {"cases", "first_not_finite", "from", "from_one", "first_worst", "second_not_finite", "second_worst", "out_of_order",
        "holds_at_zero"},
-      [](const format& f) {
-        frame_row row;
-        with_format(deltaproof::name_of(f), [&](auto tag) { row = flow_in<decltype(tag)::value>(); });
-        return row;
-      },
+      [](const format& f) { return shared::with_studied_format(f, []<format F>() { return flow_in<F>(); }); },
       grid_axis<format>{"format", {bf16, fp16, fp32, fp64}});
 }
 

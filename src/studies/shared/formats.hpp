@@ -19,29 +19,33 @@
 
 namespace deltaproof::detail::shared {
 
-template <format F>
-struct format_tag {
-  static constexpr format value = F;
-};
-
-/// f(format_tag<F>{}) for bf16, fp16, fp32 or fp64. Throws: format_error for another name.
-template <class Function>
-void with_format(std::string_view name, Function&& f) {
-  if (name == "bf16") return f(format_tag<bf16>{});
-  if (name == "fp16") return f(format_tag<fp16>{});
-  if (name == "fp32") return f(format_tag<fp32>{});
-  if (name == "fp64") return f(format_tag<fp64>{});
-  throw format_error("this study looks at bf16, fp16, fp32 and fp64; got '" + std::string(name) + "'");
+/// f.operator()<F>() for the one of these formats that is wanted. Throws: format_error for another.
+template <format First, format... Others, class Function>
+auto with_format(const format& wanted, Function&& f) {
+  if (wanted == First) return f.template operator()<First>();
+  if constexpr (sizeof...(Others) > 0) {
+    return with_format<Others...>(wanted, f);
+  } else {
+    throw format_error("this study does not look at " + std::string(name_of(wanted)));
+  }
 }
-
-/// f.operator()<F>() for bf16, fp16 or fp32, what kernels keep states and factors in. Throws: domain_error for another.
+/// What kernels keep states and factors in; and fp64 besides.
 template <class Function>
 auto with_kept_format(const format& wanted, Function&& f) {
-  if (wanted == bf16) return f.template operator()<bf16>();
-  if (wanted == fp16) return f.template operator()<fp16>();
-  if (wanted == fp32) return f.template operator()<fp32>();
-  throw domain_error("this study keeps numbers in bf16, fp16 or fp32, not in " + std::string(name_of(wanted)));
+  return with_format<bf16, fp16, fp32>(wanted, f);
 }
+template <class Function>
+auto with_studied_format(const format& wanted, Function&& f) {
+  return with_format<bf16, fp16, fp32, fp64>(wanted, f);
+}
+
+/// 1 + 2 i u, for i below `significands`.
+template <format F>
+[[nodiscard]] double significand(std::uint64_t i) {
+  return 1 + static_cast<double>(i) * 2 * unit_roundoff(F);
+}
+template <format F>
+inline constexpr std::uint64_t significands = std::uint64_t{1} << (F.precision - 1);
 
 /// The numbers of a format in order: 0 has ordinal 0, its neighbours 1 and -1. Finite numbers only.
 template <format F>

@@ -3,6 +3,7 @@
 
 #include "studies/shared/keys.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -35,6 +36,15 @@ double normalise(std::span<double> x) {
   const double length = std::sqrt(square);
   for (double& entry : x) entry /= length;
   return square;
+}
+
+int take_out_power(std::span<double> x) {
+  double largest = 0;
+  for (const double entry : x) largest = std::max(largest, std::fabs(entry));
+  if (!(largest > 0) || !std::isfinite(largest)) return 0;
+  const int exponent = std::ilogb(largest);
+  for (double& entry : x) entry = std::scalbn(entry, -exponent);
+  return exponent;
 }
 
 void draw(philox& random, std::span<double> x) {

@@ -27,6 +27,10 @@ struct nearness {
 };
 [[nodiscard]] nearness nearness_of(std::span<const double> x, std::span<const double> exact);
 
+/// Divides by a power of two so that the largest magnitude lies in [1, 2); returns its exponent, 0 where none is finite and not
+/// 0.
+int take_out_power(std::span<double> x);
+
 /// Fills x with standard normals.
 void draw(philox& random, std::span<double> x);
 

@@ -137,9 +137,7 @@ void add_trial(const run_options& options, results& r) {
   const auto column = [&](double decay, const char* name, const auto& aggregate) {
     return found.where([&](const auto& row) { return row.number("decay") == decay; }).over(name, aggregate);
   };
-  const auto at_keys = [&](double decay, std::size_t keys, const char* name) {
-    return found.find({{"decay", decay}, {"keys", keys}}, name);
-  };
+  const auto at_keys = found.finder({"decay", "keys"});
   r.values("trial", {{"nearest_16", at_keys(0.99, 16, "nearest")},
                      {"nearest_32", at_keys(0.99, 32, "nearest")},
                      {"nearest_128", at_keys(0.99, 128, "nearest")},

@@ -39,18 +39,15 @@ frame all_runs(const run_options& options) {
       grid_axis<head>{"head", {heads.begin(), heads.end()}});
 }
 
-/// The head with the largest error of a choice.
-frame worst_head(const frame& worsts, std::string_view choice) {
-  const frame of_choice = worsts.where("choice", choice);
-  return of_choice.where("error", of_choice.over("error", greatest));
-}
-
 void add_runs(const run_options& options, results& r) {
   const frame& all = r.table("runs", all_runs(options));
   const frame& worsts = r.table("worst", all.by({"head", "gated", "half_life", "choice"},
                                                 {{"error", "error", greatest}, {"good", "good", first}, {"bad", "bad", first}}));
-  const auto error_of = [&](std::string_view choice) { return worst_head(worsts, choice)[0].number("error"); };
-  const auto head_of = [&](std::string_view choice) { return worst_head(worsts, choice)[0]["head"]; };
+  const auto error_of = [&](const char* choice) { return worsts.where("choice", choice).over("error", greatest); };
+  const auto head_of = [&](const char* choice, const char* column = "head") -> cell {
+    const frame of_choice = worsts.where("choice", choice);
+    return shared::top(of_choice, "error")[column];
+  };
   const auto at_end = [&](const char* head, const char* choice, const char* column) {
     return all.find({{"head", head}, {"choice", choice}, {"at", tokens_of(options)}}, column);
   };
@@ -68,7 +65,7 @@ void add_runs(const run_options& options, results& r) {
                                  {"fp16_worst", in_fp16},
                                  {"times", in_bf16 / in_fp16},
                                  {"head", head_of("state-bf16")},
-                                 {"first_bad", worst_head(worsts, "state-bf16")[0]["bad"]}});
+                                 {"first_bad", head_of("state-bf16", "bad")}});
   // One checkpoint of one head scatters by a third; over all that are level the ratio is steady.
   const auto level_of = [&](const char* choice) {
     double squares = 0;

@@ -23,7 +23,6 @@ namespace deltaproof::detail::chunks {
 struct chunk_run {
   matrix<double> Ai;
   matrix<double> w;
-  matrix<double> u;
   std::vector<matrix<double>> h;
   matrix<double> o;
   matrix<double> final_state;
@@ -34,16 +33,15 @@ enum class state_format { accumulator, storage };
 
 struct chunk_arithmetic {
   std::string_view name;
-  std::string_view what;
   format storage;
-  format accumulator;
   chunk_run (*chunkwise)(const sequence<double>&, std::size_t chunk, const inverse_method&);
   /// Products and sums in the accumulator's format. `states` receives, where not null, the state after every `every` tokens.
   trace<double> (*recurrent)(const sequence<double>&, state_format, std::size_t every, std::vector<matrix<double>>* states);
 };
 
-/// Every arithmetic, those that differ in the format of stages first: bf16, fp16, tf32, fp32, fp64; then bf16 stages with
-/// another inverse (bf16/tf32, bf16/bf16, bf16/fp16 native), then bf16 native.
+/// Those that differ in the format of operands and stages: bf16, fp16, tf32, with sums, state and inverse in fp32, fp32 and fp64.
+/// Then bf16 with an inverse whose merges have tf32 operands, whose operands are all bf16, or that is all fp16, sums included;
+/// and everything in bf16.
 [[nodiscard]] std::span<const chunk_arithmetic> arithmetics();
 /// Throws: domain_error for an unknown name.
 [[nodiscard]] const chunk_arithmetic& arithmetic_named(std::string_view name);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Makes the table entry of one arithmetic: `entry<A, D, M>(name, what)` instantiates the chunkwise form (inverse: diagonal
+// Makes the table entry of one arithmetic: `entry<A, D, M>(name)` instantiates the chunkwise form (inverse: diagonal
 // blocks in D, merges in M) and the recurrence in A's accumulator.
 #pragma once
 
@@ -43,8 +43,7 @@ template <class X>
 template <class A, class D, class M>
 [[nodiscard]] chunk_run run_chunkwise(const sequence<double>& s, std::size_t chunk, const inverse_method& method) {
   const auto stages = chunkwise<A, D, M>(unrounded_sequence<typename A::storage_type>(s), chunk, method);
-  chunk_run run{in_double(stages.Ai), in_double(stages.w),          in_double(stages.u), {},
-                in_double(stages.o),  in_double(stages.final_state)};
+  chunk_run run{in_double(stages.Ai), in_double(stages.w), {}, in_double(stages.o), in_double(stages.final_state)};
   for (const auto& h : stages.h) run.h.push_back(in_double(h));
   return run;
 }
@@ -66,13 +65,8 @@ template <class A>
 }
 
 template <class A, class D = sum_arithmetic<A>, class M = D>
-[[nodiscard]] chunk_arithmetic entry(std::string_view name, std::string_view what) {
-  return {name,
-          what,
-          format_of<typename A::storage_type>,
-          format_of<typename A::sum_type>,
-          &run_chunkwise<A, D, M>,
-          &run_recurrent<A>};
+[[nodiscard]] chunk_arithmetic entry(std::string_view name) {
+  return {name, format_of<typename A::storage_type>, &run_chunkwise<A, D, M>, &run_recurrent<A>};
 }
 
 }  // namespace deltaproof::detail::chunks
