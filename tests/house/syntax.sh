@@ -4,6 +4,7 @@
 # sources: all others).
 set -eu
 compiler=$1 root=$2 eigen=$3 generated=$4 what=$5
+own=
 flags="-std=c++20 -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Werror -I$root/include -I$root/src -isystem $eigen"
 flags="$flags -DDELTAPROOF_VERSION=\"check\""
 before=$(mktemp -d)
@@ -35,6 +36,7 @@ case $what in
   units|sources|questions)
     case $what in
       units)
+        own="deltaproof/check/check.hpp deltaproof/files/exchange.hpp deltaproof/plan/plan.hpp"  # most read these
         grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
           grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' |
           grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/' ;;
@@ -42,8 +44,9 @@ case $what in
       questions) find "$root/src/studies" "$root/src/claims" -name '*.cpp' ;;
     esac > "$before/files"
     # Not JSON, before which a file may define what it needs.
+    # shellcheck disable=SC2086
     precompile all algorithm cmath functional map optional string vector boost/multiprecision/gmp.hpp \
-      boost/multiprecision/mpfr.hpp
+      boost/multiprecision/mpfr.hpp $own
     flags="-include-pch $before/all.pch $flags" ;;
 esac
 [ -s "$before/files" ]
