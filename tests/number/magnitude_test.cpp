@@ -22,7 +22,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 // The directed mode that makes every result as large as rounding can.
 struct away_from_zero {
   static constexpr overflow on_overflow = overflow::infinity;
-  static constexpr std::string_view name = "away_from_zero";
   static constexpr bool rounds_away(bool, std::uint64_t fraction, bool rest) { return fraction != 0 || rest; }
 };
 

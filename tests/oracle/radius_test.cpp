@@ -11,6 +11,7 @@
 
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/number/rational.hpp"
+#include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/oracle/reference.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "oracle/lower_mpfr.hpp"
