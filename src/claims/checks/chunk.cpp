@@ -3,8 +3,6 @@
 //
 // Claims about many steps at once: the parallel form of linear attention, WY, UT and the chunkwise form.
 
-#include <algorithm>
-
 #include "claims/checks/parts.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/chunkwise.hpp"

@@ -5,9 +5,6 @@
 // identity must hold for any value of it, a free fraction E in (0, 1) stands for it; matrix exponentials are nilpotent or
 // truncated alike on both sides.
 
-#include <algorithm>
-#include <cmath>
-
 #include "claims/checks/parts.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rounded.hpp"

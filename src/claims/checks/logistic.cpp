@@ -3,9 +3,6 @@
 //
 // Claims about the logistic equation and what it is an example of.
 
-#include <algorithm>
-#include <cmath>
-
 #include "claims/checks/parts.hpp"
 
 namespace deltaproof::claim_detail {

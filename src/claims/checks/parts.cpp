@@ -3,9 +3,7 @@
 
 #include "claims/checks/parts.hpp"
 
-#include <algorithm>
 #include <cfloat>
-#include <cmath>
 
 namespace deltaproof::claim_detail {
 

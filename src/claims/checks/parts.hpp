@@ -7,11 +7,15 @@
 #pragma once
 
 #include <Eigen/LU>
+#include <algorithm>
 #include <array>
 #include <boost/multiprecision/eigen.hpp>
 #include <boost/numeric/interval.hpp>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>

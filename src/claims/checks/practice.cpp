@@ -3,10 +3,6 @@
 //
 // Claims about what models, papers and kernels do.
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "claims/checks/parts.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/inputs/regimes.hpp"

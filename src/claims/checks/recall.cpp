@@ -7,8 +7,6 @@
 
 #include "claims/checks/recall.hpp"
 
-#include <algorithm>
-
 #include "deltaproof/number/counting.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/recurrent.hpp"

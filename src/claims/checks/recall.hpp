@@ -4,8 +4,6 @@
 // The experiments of document `recall`: keys uniform on the unit sphere of 64 channels, values f(k) element by element.
 #pragma once
 
-#include <array>
-#include <cmath>
 #include <numbers>
 #include <utility>
 

@@ -4,11 +4,6 @@
 // The experiments of document `recall`, run: DeltaNet (β = 1) and RLS (ridge 10⁻⁶) on 1000 keys uniform on the unit sphere of
 // 64 channels, in double. Beside a mean over the draws stands the standard deviation of one, `_deviation`.
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <vector>
-
 #include "claims/checks/recall.hpp"
 #include "deltaproof/number/random.hpp"
 #include "deltaproof/rule/baselines.hpp"

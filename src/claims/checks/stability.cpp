@@ -3,8 +3,6 @@
 //
 // Claims about eigenvalues and explosion: the condition, what is done to meet it, and what formats make of that.
 
-#include <cmath>
-
 #include "claims/checks/parts.hpp"
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/rounded.hpp"
