@@ -9,12 +9,6 @@ target_include_directories(built SYSTEM INTERFACE ${EIGEN})
 target_compile_options(built INTERFACE -O0 -ffp-contract=off)
 target_link_options(built INTERFACE -Wl,--allow-multiple-definition)
 target_link_libraries(built INTERFACE ${LIBRARY} hwy mpfr gmp crypto pthread)
-# What nearly every file reads, parsed once.
-file(WRITE ${CMAKE_BINARY_DIR}/parsed.cpp "")
-add_library(parsed OBJECT ${CMAKE_BINARY_DIR}/parsed.cpp)
-target_link_libraries(parsed PRIVATE built)
-target_precompile_headers(parsed PRIVATE <algorithm> <cmath> <functional> <map> <optional> <string> <vector>
-  <boost/multiprecision/gmp.hpp> <boost/multiprecision/mpfr.hpp>)
 # The names under which cmake/ finds them. Objects go before the libraries, so that a changed file stands in for
 # its former self, which the library has in one unit with others.
 add_executable(deltaproof ${ROOT}/tests/adding/lists.cpp ${CHANGED})
@@ -34,6 +28,3 @@ target_link_libraries(metric PRIVATE built)
 # A rule is tested for being there.
 add_executable(rules ${ROOT}/tests/rule/rules_test.cpp src/rule/rules.cpp)
 target_link_libraries(rules PRIVATE built gtest_main gmock gtest)
-foreach(target deltaproof deltaproof_research uses metric rules)
-  target_precompile_headers(${target} REUSE_FROM parsed)
-endforeach()
