@@ -50,7 +50,7 @@ template <class F>
   return {nullptr, change, {}, {}};
 }
 
-inline constexpr condition one_gate_a_head{"one gate a head", [](const problem& p) { return !p.gate_per_channel(); }};
+inline constexpr condition one_gate_a_head{"one gate per head", [](const problem& p) { return !p.gate_per_channel(); }};
 inline constexpr condition with_do{"do", [](const problem& p) { return p.d_o.has_value(); }};
 inline constexpr condition with_dfinal_state{"dfinal_state", [](const problem& p) { return p.d_final_state.has_value(); }};
 inline constexpr condition scaled_do = with_do & scaled;

@@ -82,7 +82,7 @@ fault_table weights_and_reads() {
 fault_table overlaps_and_chains() {
   using enum backward_step;
   return {
-      {"dA-one-Ai", "dAkk", "dA is multiplied by Ai^T once, not on both sides", paths::chunk, always,
+      {"dA-one-Ai", "dAkk", "dA is formed with Ai^T on the right only, not on both sides", paths::chunk, always,
        after_step(dA, [](auto& s) { s.now.dA = overlap_without(s.now, false, true); })},
       {"dA-not-negated", "dAkk", "dA has the wrong sign", paths::chunk, always,
        after_step(dA, [](auto& s) { scale_all(s.now.dA, decltype(s.all.scale)(-1)); })},
@@ -108,7 +108,7 @@ fault_table overlaps_and_chains() {
                   })},
       {"dk2-overwrites-dk", "dk_hat", "the part of dk from w and A overwrites the other parts of dk", paths::chunk, always,
        before_step(wy, [](auto& s) { zero_all(s.now.dk_inside); })},
-      {"dk-beta-missing", "dk_hat", "the part of dk from A lacks the factor beta", paths::chunk, always,
+      {"dk-beta-missing", "dk_hat", "the part of dk from the rows of A is dA k, not b (dA k)", paths::chunk, always,
        after_step(wy,
                   [](auto& s) {
                     auto& c = s.now;
@@ -118,7 +118,7 @@ fault_table overlaps_and_chains() {
                   })},
       {"dk-columns-missing",
        "dg_local",
-       "dk lacks the part from A to the keys of A's columns",
+       "dk lacks dA^T (b k), its part from the columns of A",
        paths::chunk,
        always,
        after_step(intra, [](auto& s) { zero_all(s.now.dk_overlapped); }),
@@ -189,7 +189,8 @@ fault_table gate_gradient_faults() {
        backward_arithmetic([](backward_variant& b, const head_input&) { b.state_sum = e4m3; })},
       {"dg-diagonal-in-blocks",
        "dg_local",
-       "in a diagonal block e^{G_i - G_j} is formed as e^{G_i - M} e^{M - G_j} in tf32; the terms i = j cancel only in part",
+       "in a diagonal block e^{G_i - G_j} is formed in tf32 as e^{G_i - M} e^{M - G_j}, M = G of the block's middle row; in dg "
+       "the terms i = j then cancel only in part",
        paths::chunk,
        gated_by_channel,
        backward_arithmetic([](backward_variant& b, const head_input&) {

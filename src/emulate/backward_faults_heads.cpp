@@ -99,11 +99,11 @@ fault_table group_gradient_faults() {
                      unprojected(g.dq, g.dq_hat, g.in.q);
                      unprojected(g.dk, g.dk_hat, g.in.k);
                    })},
-      {"l2-bwd-swapped", "dq", "dq is projected on the normalised k, and dk on q", paths::both, normalised & one_step,
-       after_group(group, [](auto& g) { std::swap(g.q, g.k); })},
+      {"l2-bwd-swapped", "dq", "the l2norm's backward pass subtracts from dq its part along k, and from dk its part along q",
+       paths::both, normalised & one_step, after_group(group, [](auto& g) { std::swap(g.q, g.k); })},
       {"l2-bwd-from-bf16",
        "dq",
-       "the rows that the l2norm's backward pass projects on are rounded to bf16",
+       "the normalised q and k are rounded to bf16 before the l2norm's backward pass reads them",
        paths::both,
        normalised,
        {[](backward_variant& b, const head_input&) { b.l2norm_from = norm_source::stored; },

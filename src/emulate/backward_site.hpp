@@ -37,8 +37,8 @@ enum class backward_step {
   group,
   norm
 };
-/// What each makes, in the words of `list faults`.
-inline constexpr std::string_view backward_step_words[] = {"the loaded cotangents",
+/// What `list faults` writes after "before" or "after".
+inline constexpr std::string_view backward_step_words[] = {"the cotangents are loaded",
                                                            "the forward pass of a chunk, recomputed",
                                                            "dv_local",
                                                            "dv2",

@@ -365,7 +365,8 @@ result emulate(const problem& p, const plan_variant& variant, const emulation_op
     throw format_error("emulate: a noise of " + detail::general(options.noise_ulps, 6) + " ulps; use a number from 0 to 2^20");
   if (options.planted != nullptr && options.planted->pass == pass_kind::backward) {
     throw format_error("emulate: the fault " + std::string(options.planted->name) +
-                       " is a fault of the backward pass and does not change the forward pass; emulate gradients to plant it");
+                       " is a fault of the backward pass and does not change the forward pass; take a fault of the forward pass, "
+                       "or call emulate_gradients");
   }
   if (variant.path == path_kind::chunk && variant.chunk == 0)
     throw format_error("emulate: chunks of 0 rows; use at least 1 row of k");

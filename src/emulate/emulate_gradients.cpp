@@ -227,7 +227,9 @@ class gradient_tensors {
 result emulate_gradients(const problem& p, const plan_variant& variant, const emulation_options& options, unsigned threads) {
   require_question(variant, options);
   if (!p.has_cotangents())
-    throw format_error("emulate: the problem has neither do nor dfinal_state, so there is nothing to differentiate; give it one");
+    throw format_error(
+        "emulate: the problem has neither do nor dfinal_state, so there is nothing to differentiate; add one of them to the "
+        "problem (deltaproof gen --cotangents draws both)");
   refuse_poles(p);
   const auto sequences = p.sequences();
   const bool stages = variant.path == path_kind::chunk && options.stages;

@@ -54,7 +54,7 @@ inline constexpr condition gated{"gates", [](const problem& p) { return p.g.has_
 inline constexpr condition gated_by_channel{"a gate for each of several channels",
                                             [](const problem& p) { return p.gate_per_channel() && p.key_dim() > 1; }};
 inline constexpr condition one_step{"one step a token", [](const problem& p) { return p.num_householder == 1; }};
-inline constexpr condition several_steps{"several steps a token", [](const problem& p) { return p.num_householder > 1; }};
+inline constexpr condition several_steps{"several steps per token", [](const problem& p) { return p.num_householder > 1; }};
 inline constexpr condition gated_several_steps = gated & several_steps;
 inline constexpr condition normalised{"q and k that the kernel normalises", [](const problem& p) { return p.qk_l2norm; }};
 inline constexpr condition scaled{"a scale other than 1", [](const problem& p) { return p.scale != 1; }};

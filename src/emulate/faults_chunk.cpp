@@ -133,7 +133,7 @@ fault_table overlaps() {
                             [](auto& s) {
                               for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, r - 1) = 0;
                             })})},
-      {"A-first-column-lost", "A", "the first column of A is 0: no row of a chunk sees its first key", paths::chunk,
+      {"A-first-column-lost", "A", "the first column of A is 0: no row sees the first key of its chunk", paths::chunk,
        hooks(always, {after(step_kind::A,
                             [](auto& s) {
                               for (std::size_t r = 1; r < s.now.rows; ++r) s.now.A(r, 0) = 0;
@@ -192,7 +192,7 @@ fault_table inverses() {
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, 2); })})},
       {"inverse-four-terms", "Ai", "the inverse is I - A + A^2 - A^3", paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, 4); })})},
-      {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A stops at half the chunk: one doubling too few",
+      {"inverse-misses-last-squaring", "Ai", "the sum of powers of -A has C/2 terms, not C: the last doubling is missing",
        paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { stop_after(s, std::max<std::size_t>(1, s.now.full_rows / 2)); })})},
       {"inverse-diagonal-blocks-only", "Ai", "the inverse is left at its diagonal blocks: the blocks below them are 0",
@@ -219,18 +219,19 @@ fault_table transforms() {
                  for (std::size_t j = 0; j < i; ++j) std::swap(c.Ai(i, j), c.Ai(j, i));
                }
              }))},
-      {"w-Ai-upper-triangle-read", "w", "the upper triangle of Ai, never written, holds -b k k^T and enters w and u",
-       paths::chunk, hooks(always, reading_inverse([]<class Real>(site<Real>& s) {
-                             auto& c = s.now;
-                             for (std::size_t i = 0; i < c.rows; ++i) {
-                               for (std::size_t j = i + 1; j < c.rows; ++j) {
-                                 Real sum = 0;
-                                 for (std::size_t ch = 0; ch < c.k.cols(); ++ch) sum += c.k(i, ch) * c.k(j, ch);
-                                 c.Ai(i, j) = -c.step[i] * sum;
-                               }
-                             }
-                             narrow_all(c.Ai, {s.plan.inverse.store, false});
-                           }))},
+      {"w-Ai-upper-triangle-read", "w",
+       "w and u also read the entries of Ai above the diagonal, which are -b_i <k_i, k_j>, not 0", paths::chunk,
+       hooks(always, reading_inverse([]<class Real>(site<Real>& s) {
+               auto& c = s.now;
+               for (std::size_t i = 0; i < c.rows; ++i) {
+                 for (std::size_t j = i + 1; j < c.rows; ++j) {
+                   Real sum = 0;
+                   for (std::size_t ch = 0; ch < c.k.cols(); ++ch) sum += c.k(i, ch) * c.k(j, ch);
+                   c.Ai(i, j) = -c.step[i] * sum;
+                 }
+               }
+               narrow_all(c.Ai, {s.plan.inverse.store, false});
+             }))},
       {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the previous chunk", paths::chunk,
        hooks(always, reading_inverse([](auto& s) {
                if (s.before && s.before->rows >= s.now.rows) {

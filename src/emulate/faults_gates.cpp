@@ -53,11 +53,11 @@ fault_table read_gates() {
       {"gate-log2-twice", "g_cumsum_log2", "the cumulative sum of gates is multiplied by 1/ln 2 twice", paths::both,
        hooks(gated, {after(step_kind::load,
                            []<class Real>(site<Real>& s) { scale_all(s.all.g, static_cast<Real>(std::numbers::log2e)); })})},
-      {"gate-sign", "g_cumsum_log2", "the state grows by exp(-g) where it should decay; strong gates make it infinite",
+      {"gate-sign", "g_cumsum_log2", "the state grows by exp(-g) where it should decay; strong decays make it infinite",
        paths::both, hooks(gated, {after(step_kind::load, []<class Real>(site<Real>& s) { scale_all(s.all.g, Real(-1)); })})},
-      {"gate-rounded-to-bf16", "g_cumsum_log2", "the gate is rounded to bf16 before it is used", paths::both,
+      {"gate-rounded-to-bf16", "g_cumsum_log2", "the log decay g is rounded to bf16 before it is used", paths::both,
        hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {bf16, false}); })})},
-      {"gate-rounded-to-fp16", "g_cumsum_log2", "the gate is rounded to fp16 before it is used", paths::both,
+      {"gate-rounded-to-fp16", "g_cumsum_log2", "the log decay g is rounded to fp16 before it is used", paths::both,
        hooks(wide_gate, {after(step_kind::load, [](auto& s) { narrow_all(s.all.g, {fp16, false}); })})},
       {"gate-clamped", "g_cumsum_log2", "a log decay below -5 is taken as -5", paths::both,
        hooks(gated, {after(step_kind::load,
@@ -126,7 +126,7 @@ fault_table summed_gates() {
                                            });
                                          })})},
       {"gate-cumsum-clipped", "g_cumsum_log2",
-       "the cumulative sum of gates is clipped at -20: where it stays there, rows have no decay between them", paths::chunk,
+       "the cumulative sum of gates is clipped at -20: rows whose sums are below -20 have no decay between them", paths::chunk,
        hooks(gated, {after(step_kind::gate,
                            []<class Real>(site<Real>& s) {
                              constexpr auto least = static_cast<Real>(-20 * std::numbers::log2e);
@@ -141,12 +141,12 @@ fault_table gates_in_products() {
   return {
       {"gate-missing-in-A", "A", "A is formed without decay", paths::chunk,
        hooks(gated, {before(step_kind::A, [](auto& s) { zero_all(s.now.G); })})},
-      {"gate-sign-in-A", "A", "A is formed with e^{G_j - G_i}; strong gates make it infinite", paths::chunk,
+      {"gate-sign-in-A", "A", "A is formed with e^{G_j - G_i}; strong decays make it infinite", paths::chunk,
        hooks(gated, {before(step_kind::A, []<class Real>(site<Real>& s) { scale_all(s.now.G, Real(-1)); })})},
-      {"gate-factored", "A", "e^{G_i - G_j} is formed as e^{G_i} e^{-G_j}; strong gates make it infinite or NaN", paths::chunk,
+      {"gate-factored", "A", "e^{G_i - G_j} is formed as e^{G_i} e^{-G_j}; strong decays make it infinite or NaN", paths::chunk,
        arithmetic(gated, [](plan_variant& v, const head_input&) { v.form = gate_form::factored; })},
-      {"gate-zero-masked", "A", "e^{G_i - G_j} is set to 0 where its exponent is 0: A is 0 between rows without decay",
-       paths::chunk,
+      {"gate-zero-masked", "A",
+       "e^{G_i - G_j} is set to 0 where G_i = G_j: A_ij is 0 where rows i and j have no decay between them", paths::chunk,
        hooks(gated, {after(step_kind::A,
                            [](auto& s) {
                              const auto& G = s.now.G;
@@ -224,7 +224,7 @@ fault_table gates_on_states() {
        paths::chunk,
        hooks(gated, {before(step_kind::update, [](auto& s) { zero_all(s.now.G); }),
                      after(step_kind::update, [](auto& s) { decay_state(s.now); })})},
-      {"gate-end-off-by-one", "h", "the decay to a chunk's end is taken from its second to last row", paths::chunk,
+      {"gate-end-off-by-one", "h", "the decay to a chunk's end is read from the row before its last row", paths::chunk,
        hooks(gated, {before(step_kind::update,
                             [](auto& s) {
                               if (s.now.rows < 2 || s.now.G.cols() == 0) return;
@@ -232,7 +232,7 @@ fault_table gates_on_states() {
                               append_row(s.now, [&](std::size_t ch) { return s.now.G(row, ch); });
                             })})},
       {"gate-end-of-padding", "final_state",
-       "a partial last chunk reads its last G from the padding at row C - 1, which is 0; strong gates make the state infinite",
+       "a partial last chunk reads its last G from the padding at row C - 1, which is 0; strong decays make the state infinite",
        paths::chunk,
        hooks(gated, {before(step_kind::update,
                             []<class Real>(site<Real>& s) {

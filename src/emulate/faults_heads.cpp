@@ -13,7 +13,7 @@ constexpr condition grouped_heads =
 constexpr condition gated_heads = gated & several_heads;
 constexpr condition state_of_heads = with_initial_state & several_heads;
 constexpr condition state_of_sequences = with_initial_state & several_sequences;
-constexpr condition packed{"several packed sequences with tokens", [](const problem& p) {
+constexpr condition packed{"two or more packed sequences that are not empty", [](const problem& p) {
                              const auto all = p.sequences();
                              return !p.cu_seqlens.empty() && std::count_if(all.begin(), all.end(), [](const sequence_range& r) {
                                                                return r.tokens > 0;

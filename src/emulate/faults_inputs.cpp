@@ -57,7 +57,7 @@ void normalise_unasked(site<Real>& s) {
 constexpr condition unnormalised{"q and k that the kernel does not normalise", [](const problem& p) { return !p.qk_l2norm; }};
 constexpr condition activation_asked{"an activation of beta",
                                      [](const problem& p) { return p.beta_activation != activation_kind::none; }};
-constexpr condition two_sigmoid_asked{"the activation 2 sigmoid of beta",
+constexpr condition two_sigmoid_asked{"beta_activation two_sigmoid",
                                       [](const problem& p) { return p.beta_activation == activation_kind::two_sigmoid; }};
 constexpr condition other_rule_normalised = other_rule & normalised;
 constexpr condition beta_wider_than_bf16{"steps wider than bf16", [](const problem& p) {
@@ -75,14 +75,14 @@ constexpr condition state_of_longer_sequence =
                 return std::any_of(all.begin(), all.end(), [](const sequence_range& r) { return r.tokens > 1; });
               }};
 constexpr condition wide_initial_state =
-    with_initial_state & condition{"an initial state wider than q", [](const problem& p) {
+    with_initial_state & condition{"an initial state in a format more precise than that of q", [](const problem& p) {
                                      return p.initial_state->element_format().precision > p.q.element_format().precision;
                                    }};
 
 fault_table norms() {
   return {
       {"l2norm-mean-for-sum", "inputs",
-       "q and k are divided by sqrt(mean x^2 + 1e-6): |k|^2 becomes K, and the state soon overflows", paths::both,
+       "q and k are divided by sqrt(mean x^2 + eps): |k|^2 becomes K, and the state soon overflows", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
@@ -90,14 +90,15 @@ fault_table norms() {
                                                      s.plan.l2norm_epsilon);
                                   });
                                 })})},
-      {"l2norm-max-for-sum", "inputs", "q and k are divided by max(|x|, 1e-6), not by sqrt(sum x^2 + 1e-6)", paths::both,
+      {"l2norm-max-for-sum", "inputs", "q and k are divided by max(sqrt(sum x^2), eps), not by sqrt(sum x^2 + eps)", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
                                     return std::max(std::sqrt(sum_of_squares(row)), s.plan.l2norm_epsilon);
                                   });
                                 })})},
-      {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by |x| + 1e-6, not by sqrt(sum x^2 + 1e-6)", paths::both,
+      {"l2norm-epsilon-outside-root", "inputs", "q and k are divided by sqrt(sum x^2) + eps, not by sqrt(sum x^2 + eps)",
+       paths::both,
        hooks(normalised, {after(step_kind::load,
                                 [](auto& s) {
                                   normalise(s, [&](std::span<const double> row) {
@@ -105,7 +106,7 @@ fault_table norms() {
                                   });
                                 })})},
       {"l2norm-ignored", "inputs",
-       "q and k are not normalised, though the problem asks for it; long keys make the state infinite", paths::both,
+       "q and k are not normalised, though the problem asks for it; keys of large norm make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load, [](auto& s) { normalise(s, [](std::span<const double>) { return 1.0; }); })})},
       {"l2norm-missing-for-q",
        "inputs",
@@ -116,7 +117,7 @@ fault_table norms() {
                                   if (s.in.qk_l2norm) s.all.q = as<Real>(s.in.q);
                                 })}),
        {"o"}},
-      {"l2norm-missing-for-k", "inputs", "q is normalised, k is not; long keys make the state infinite", paths::both,
+      {"l2norm-missing-for-k", "inputs", "q is normalised, k is not; keys of large norm make the state infinite", paths::both,
        hooks(normalised, {after(step_kind::load,
                                 []<class Real>(site<Real>& s) {
                                   if (!s.in.qk_l2norm) return;
@@ -160,7 +161,7 @@ fault_table steps() {
                                          if (s.in.activation == activation_kind::two_sigmoid)
                                            set_steps(s, s.all.k, [&](double b) { return activated(s.in, b) / 2; });
                                        })})},
-      {"rule-gain-missing", "inputs", "the step is beta, not beta phi(beta |k|^2); long keys make the state infinite",
+      {"rule-gain-missing", "inputs", "the step is beta, not beta phi(beta |k|^2); keys of large norm make the state infinite",
        paths::both,
        hooks(other_rule, {after(step_kind::load,
                                 [](auto& s) {
@@ -206,13 +207,13 @@ fault_table scales_and_layouts() {
   return {
       {"scale-missing", "Aqk", "the outputs are not scaled", paths::both,
        hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale = 1; })})},
-      {"scale-twice", "Aqk", "the outputs are scaled twice: by 1/K, not by 1/sqrt(K)", paths::both,
+      {"scale-twice", "Aqk", "the outputs are multiplied by the scale twice", paths::both,
        hooks(scaled, {after(step_kind::load, [](auto& s) { s.all.scale *= s.all.scale; })})},
       {"scale-of-value-dim", "Aqk", "the scale is 1/sqrt(V)", paths::both,
        hooks(scaled_by_another,
              {after(step_kind::load,
                     []<class Real>(site<Real>& s) { s.all.scale = static_cast<Real>(default_scale(s.in.value_dim())); })})},
-      {"q-and-k-swapped", "inputs", "q is read as k and k as q; a q longer than 1 makes the state infinite", paths::both,
+      {"q-and-k-swapped", "inputs", "q is read as k and k as q; a q of large norm makes the state infinite", paths::both,
        hooks(one_step, {after(step_kind::load,
                               [](auto& s) {
                                 if (s.all.steps_per_token == 1) std::swap(s.all.q, s.all.k);

@@ -38,7 +38,7 @@ constexpr condition resets = gated & condition{"a gate of -inf", [](const proble
 
 fault_table output_faults() {
   return {
-      {"Aqk-strict", "Aqk", "the mask of q k^T is i > j, not i >= j: a token does not read its own last write", paths::chunk,
+      {"Aqk-strict", "Aqk", "the mask of q k^T is i > j, not i >= j: no token reads what its own last step writes", paths::chunk,
        hooks(always, {after(step_kind::Aqk,
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) s.now.Aqk(t, s.now.last_row[t]) = 0;
@@ -68,7 +68,7 @@ fault_table output_faults() {
                                     })})},
       {"o-mask-off-by-one", "o", "the mask of q k^T is i >= j - 1: a token reads what the next row writes", paths::chunk,
        hooks(always, {before(step_kind::output, [](auto& s) { unmask(s, 1); })})},
-      {"o-unmasked", "o", "q k^T is not masked: a token reads the rest of its chunk; strong gates make it infinite", paths::chunk,
+      {"o-unmasked", "o", "q k^T is not masked: a token reads the rest of its chunk; strong decays make o infinite", paths::chunk,
        hooks(always, {before(step_kind::output, [](auto& s) { unmask(s, 0); })})},
       {"o-misses-state", "o", "o has no part from the state before the chunk", paths::chunk,
        hooks(always, {before(step_kind::output, [](auto& s) { zero_all(s.now.span_h); })})},

@@ -61,7 +61,8 @@ fault_table roundings() {
            make_hook([](auto& s) { cut(s.now.v_new, s.promised.v_new.store); }))},
       {"h-truncated", "h", "h, the state that a chunk reads, is truncated to its format, not rounded", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { v.state.store.toward_zero = true; })},
-      {"update-truncated", "h", "what is written to the state is truncated to its format, not rounded", paths::chunk,
+      {"update-truncated", "h", "k and v_new are truncated, not rounded, to the formats in which they update the state",
+       paths::chunk,
        arithmetic(always,
                   [](plan_variant& v, const head_input&) {
                     v.v_new.update_operand.toward_zero = true;
@@ -87,11 +88,11 @@ fault_table roundings() {
 
 fault_table accumulators() {
   return {
-      {"A-accumulated-in-x", "A", "the products of A are accumulated in the format of q", paths::chunk,
+      {"A-accumulated-in-x", "A", "the products that form A are accumulated in the format of q", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.A.accumulate = coarser(v.A.accumulate, in.x); })},
-      {"w-accumulated-in-x", "w", "the products of w are accumulated in the format of q", paths::chunk,
+      {"w-accumulated-in-x", "w", "the products that form w are accumulated in the format of q", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.w.accumulate = coarser(v.w.accumulate, in.x); })},
-      {"u-accumulated-in-x", "u", "the products of u are accumulated in the format of q", paths::chunk,
+      {"u-accumulated-in-x", "u", "the products that form u are accumulated in the format of q", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.u.accumulate = coarser(v.u.accumulate, in.x); })},
       {"o-accumulated-in-x", "Aqk", "the products of the read-out are accumulated in the format of q", paths::both,
        arithmetic(always, [](plan_variant& v, const head_input& in) { v.o.accumulate = coarser(v.o.accumulate, in.x); })},

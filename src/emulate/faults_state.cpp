@@ -116,7 +116,8 @@ fault_table rows_of_updates() {
                             []<class Real>(site<Real>& s) {
                               if (!s.now.last) s.now.state = as<Real>(s.in.state);
                             })})},
-      {"carry-by-rounded-transition", "h", "the state is multiplied by the matrix e^G - k^T w, which is rounded to bf16",
+      {"carry-by-rounded-transition", "h",
+       "the state is updated as M S + k^T u, with M = e^(G_C) I - k^T w rounded to bf16 and k decayed to the chunk's end",
        paths::chunk,
        hooks(always, {before(step_kind::update,
                              []<class Real>(site<Real>& s) {

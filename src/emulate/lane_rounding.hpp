@@ -48,9 +48,9 @@ struct rounding {
       return;
     }
     if (to.precision < 2 || dropped < 2 || to.emin < own.emin || to.emax + dropped + 1 > own.emax) {
-      throw format_error("no rounding from " + std::string(name_of(own)) + " to a format of " + std::to_string(to.precision) +
-                         " bits with exponents " + std::to_string(to.emin) + " to " + std::to_string(to.emax) +
-                         "; take a format that `deltaproof list formats` names");
+      throw format_error("numbers in " + std::string(name_of(own)) + " cannot be rounded to a format of " +
+                         std::to_string(to.precision) + " significand bits with exponents " + std::to_string(to.emin) + " to " +
+                         std::to_string(to.emax) + "; take a format that `deltaproof list formats` names");
     }
     how = method::magic;
     lowest = static_cast<Real>(detail::power_of_two(to.emin));

@@ -18,7 +18,7 @@ namespace {
 
 std::string text_of(const format& f) {
   const std::string_view name = name_of(f);
-  return name.empty() ? "a format of " + std::to_string(f.precision) + " bits" : std::string(name);
+  return name.empty() ? "a format of " + std::to_string(f.precision) + " significand bits" : std::string(name);
 }
 
 void require_core(const sum_rule& rule) {
@@ -26,9 +26,10 @@ void require_core(const sum_rule& rule) {
   if (rule.accumulate != fp32)
     refuse("accumulate is " + text_of(rule.accumulate) + "; the model keeps the sum after each block in fp32; give fp32");
   if (rule.operand.precision > 12) {
-    refuse("operands are " + text_of(rule.operand) + "; their products must be exact in fp32, so give at most 12 bits");
+    refuse("operands are " + text_of(rule.operand) +
+           "; their products must be exact in fp32, so give a format of at most 12 significand bits");
   }
-  if (rule.block == 0) refuse("a block has no products; give 1 or more");
+  if (rule.block == 0) refuse("block is 0; give 1 product or more in a block");
   if (rule.fraction_bits < 1 || rule.fraction_bits > 28) {
     refuse("fraction_bits is " + std::to_string(rule.fraction_bits) + "; give 1 to 28");
   }
@@ -144,13 +145,16 @@ void multiply(const product<float>& p, const sum_rule& rule, const kernels& by) 
                      [](double x) { return static_cast<float>(x); });
     }
   } else {
-    throw format_error("multiply: float does not hold an accumulator in " + text_of(rule.accumulate) + "; multiply doubles");
+    throw format_error("multiply: accumulate is " + text_of(rule.accumulate) +
+                       ", whose sums a float cannot hold; pass matrices of double");
   }
 }
 
 void multiply(const product<double>& p, const sum_rule& rule, const kernels& by) {
   if (rule.order == sum_order::tensor_core) {
-    throw format_error("multiply, order tensor-core: operands are doubles; the model multiplies floats");
+    throw format_error(
+        "multiply, order tensor-core: the operands are matrices of double; the model takes only float, so pass matrices of "
+        "float");
   }
   if (p.rows == 0 || p.inner == 0 || p.cols == 0) return;
   if (rule.accumulate == fp64) {

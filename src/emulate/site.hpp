@@ -26,10 +26,10 @@ using emulation::sum_rule;
 
 /// The stages of a run in their order; `load` and `finish` happen once a sequence.
 enum class step_kind { load, gate, A, Ai, w, u, v_new, Aqk, output, update, finish, token };
-/// What each makes, in the words of `list faults`.
+/// What `list faults` writes after "before" or "after".
 inline constexpr std::string_view step_words[] = {
-    "the loaded inputs",       "g_cumsum_log2", "A",      "Ai", "w", "u", "v_new", "Aqk", "o",
-    "the state after a chunk", "the results",   "a token"};
+    "the inputs are loaded",    "g_cumsum_log2", "A", "Ai", "w", "u", "v_new", "Aqk", "o", "the update of the state",
+    "the results are complete", "a token"};
 
 /// What a sequence is after it was loaded: normalised, activated, in the formats the plan says.
 template <class Real>
