@@ -41,16 +41,15 @@ constexpr std::array<law_parameter, parameters> parameter_table{{
     {"span", 64, 1, 4096, "largest distance, in keys, between a key and the earlier key that it repeats"},
     {"key_norm", 1, 0x1p-20, 0x1p10, "median of the norms of the keys"},
     {"key_spread", 0, 0, 8, "standard deviation of the logarithms of the norms of the keys"},
-    {"beta_top", 1, 0, 4, "b: steps are b sigmoid(beta_logit + beta_spread N(0,1))"},
+    {"beta_top", 1, 0, 4, "scale of beta: beta = beta_top sigmoid(beta_logit + beta_spread N(0,1))"},
     {"beta_logit", 0, -20, 20, "see beta_top"},
     {"beta_spread", 1, 0, 20, "see beta_top"},
     {"gate_log", -3, -20, 5, "log decays are -exp(gate_log + gate_spread N(0,1))"},
     {"gate_spread", 1, 0, 5, "see gate_log"},
     {"value_cosine", 0, 0, 1,
-     "c: a value is sqrt(c) m + sqrt(1 - c) z, with one vector m for each head and a vector z for each value, both with entries "
+     "c in v = sqrt(c) m + sqrt(1 - c) z, with one vector m for each head and a new vector z for each v, both with entries "
      "N(0,1)"},
-    {"value_spread", 0, 0, 8,
-     "each key has a factor that multiplies its values; this is the standard deviation of the logarithms of these factors"},
+    {"value_spread", 0, 0, 8, "each vector v is multiplied by a factor of its own, exp(value_spread N(0,1))"},
     {"state_scale", 1, 0, 0x1p10, "factor that multiplies the initial state"},
 }};
 
@@ -79,7 +78,7 @@ law_values parsed_law(std::string_view text) {
     const std::string_view name = one.substr(0, equals);
     const auto found = std::find(names.begin(), names.end(), name);
     if (equals == one.size())
-      throw format_error("law: " + in_quotes(one) + " is not a parameter and its value; write for example cosine=0.9,flip=0.5");
+      throw format_error("law: " + in_quotes(one) + " is not of the form parameter=value; write for example cosine=0.9,flip=0.5");
     if (found == names.end()) throw format_error("law: there is no parameter " + in_quotes(name) + suggestion(name, names));
     const auto i = static_cast<std::size_t>(found - names.begin());
     if (stated[i]) throw format_error("law: it states " + std::string(name) + " twice");

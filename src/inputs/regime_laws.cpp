@@ -38,7 +38,9 @@ constexpr std::array<beta_law, 9> beta_table{{
     {{"saturated", "2 sigmoid(8 + N(0,1)), which nearly always rounds to 2 in bf16"}, [](draft& d) { sigmoid_steps<2>(d, 8); }},
     {{"logit", "N(0,1), and the kernel applies sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::sigmoid); }},
     {{"two-logit", "N(0,1), and the kernel applies 2 sigmoid"}, [](draft& d) { logit_steps(d, activation_kind::two_sigmoid); }},
-    {{"regime", "beta as the task of the regime sets it (mqar, mad-copy, regbench, exact)"}, nullptr},
+    {{"regime",
+      "beta as the regime itself sets it (only mqar, mad-copy, regbench, exact, law, rewritten, beta-zero and along-q do)"},
+     nullptr},
 }};
 
 // g = -A softplus(N + dt_bias) with A in (0, 16) for each head and dt in [0.001, 0.1], as gated DeltaNet models start.
@@ -87,7 +89,7 @@ constexpr std::array<gate_law, 11> gate_table{{
      [](draft& d) {
        random_gates(d, [](philox& r, elementary&) { return r.below(32) == 0 ? -std::numeric_limits<double>::infinity() : 0.0; });
      }},
-    {{"resets", "log sigmoid(N(0,1)) / 16, and about once in 64 tokens each -inf and -10000"},
+    {{"resets", "log sigmoid(N(0,1)) / 16, but -inf about once in 64 tokens, and -10000 as often"},
      [](draft& d) {
        random_gates(d, [](philox& r, elementary& m) {
          const std::uint64_t which = r.below(64);

@@ -81,7 +81,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "zero",
      .op = gated},
     {.info = {"strong-decay", "random unit keys, log decays from -25 to -5 in each channel",
-              "exp(g_i) exp(-g_j) overflows where exp(g_i - g_j) does not: shows factored gates", unit, -0.05, 0.05},
+              "exp(G_i) exp(-G_j) overflows where exp(G_i - G_j) does not: shows gates in factored form", unit, -0.05, 0.05},
      .gate = "strong",
      .op = op_kind::kda},
     {.info = {"collinear", "keys within 3 degrees of one direction, steps near 1",
@@ -91,7 +91,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = collinear_keys,
      .beta = "near-one"},
     {.info = {"elu1", "keys elu(x) + 1, normalised: all entries positive",
-              "a positive feature map correlates keys: inverses that are accurate on random signs lose digits", unit, 0.55, 0.8},
+              "a positive feature map correlates keys: inverses that are accurate for keys with random signs lose digits here",
+              unit, 0.55, 0.8},
      .keys = elu1_keys},
     {.info = {"silu", "keys silu(x), normalised", "the mild correlation that keys of trained models have", unit, 0.05, 0.25},
      .keys = silu_keys},
@@ -101,8 +102,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .keys = repeated_keys,
      .beta = "near-one"},
     {.info = {"mqar", "associative recall: pairs written with beta 1, then asked for with beta 0",
-              "an answer is one stored value: a lost or misplaced row is an error of its full size, not an average", unit, -0.2,
-              0.6},
+              "each o reads back one stored v: a lost or misplaced row is an error as large as that v and is not averaged away",
+              unit, -0.2, 0.6},
      .keys = recall_task,
      .beta = beta_of_task},
     {.info = {"mad-copy", "selective copying: content among noise with beta 0, read back in order",
@@ -130,8 +131,8 @@ constexpr auto regime_table = std::to_array<regime>({
               -0.2, 0.2},
      .keys = tiny_keys},
     {.info = {"huge-keys", "|k|^2 from 1 to 1024, not normalised, update rule exact",
-              "beta |k|^2 is far beyond 2: shows a gain that cancels, squares that overflow, and a rule that is ignored",
-              not_unit, -0.05, 0.05},
+              "beta |k|^2 is far beyond 2: shows squares that overflow, and kernels that ignore the update rule", not_unit, -0.05,
+              0.05},
      .keys = huge_keys,
      .rule = rule_kind::exact},
     {.info = {"model-gates", "silu keys, gates as in a gated DeltaNet model before training",
@@ -165,23 +166,23 @@ constexpr auto regime_table = std::to_array<regime>({
               "any bit that differs is an error of logic, not of rounding", unit, -0.1, 0.1},
      .keys = exact_task,
      .beta = beta_of_task},
-    {.info =
-         {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
-          "public kernels whose inverses form powers of L failed on such keys: like repeated, with keys that a model could have",
-          unit, 0.99, 1.01},
+    {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
+              "public kernels whose inverses form powers of L failed on such keys: they are nearly those of the regime repeated, "
+              "and a model can produce them",
+              unit, 0.99, 1.01},
      .keys = near_repeated_keys,
      .beta = "0.99966464986953",
      .gate = "-0.001",
      .op = gated},
-    {.info =
-         {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
-          "keys of a trained layer were like these and broke an inverse: less extreme than the regime repeated, and still enough",
-          not_unit, 0.9, 0.94},
+    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
+              "keys of a trained layer were like these: an inverse failed on them, though they are less extreme than those of "
+              "the regime repeated",
+              not_unit, 0.9, 0.94},
      .keys = correlated_keys,
      .beta = "1",
      .gate = "narrow",
      .op = gated},
-    {.info = {"reset", "random unit keys, and once in 64 tokens each a log decay of -inf and of -10000",
+    {.info = {"reset", "random unit keys; a log decay of -inf about once in 64 tokens, and one of -10000 as often",
               "cumulative sums of gates are NaN after -inf and lose three digits after -10000; a kernel that goes token by token "
               "loses nothing",
               unit, -0.05, 0.05},
@@ -193,7 +194,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "typical",
      .op = gated},
     {.info = {"law", "whatever --law states (deltaproof list law-parameters); without it unit keys, steps in (0, 1)",
-              "each property that makes inputs hard has a number: searches vary them to find the worst inputs of a plan",
+              "each property that makes inputs hard is a parameter: a search varies these to find the inputs on which a plan "
+              "errs most",
               not_unit, -0.05, 0.05},
      .keys = law_task,
      .beta = beta_of_task,
@@ -217,12 +219,13 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "-5",
      .op = op_kind::kda},
     {.info = {"beta-zero", "steps 0, 2^-24 and sigmoid(N(0,1)) in turn",
-              "shows a gradient of beta that is divided by beta, and steps that a format flushes", unit, -0.05, 0.05},
+              "shows kernels that compute dbeta by dividing by beta, and formats that flush small steps to 0", unit, -0.05, 0.05},
      .keys = absent_steps,
      .beta = beta_of_task,
      .gate = "typical",
      .op = gated},
-    {.info = {"state-cotangent", "signed powers of two in initial_state and dfinal_state, no do, log decays of about -0.001",
+    {.info = {"state-cotangent",
+              "signed powers of two in initial_state and dfinal_state, no tensor do, log decays of about -0.001",
               "shows a dfinal_state that is not read, and a sum of h dh (in dg) whose products underflow or whose small terms "
               "are lost",
               unit, -0.05, 0.05},
@@ -230,9 +233,11 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "slow",
      .op = gated,
      .cotangents = state_alone},
-    {.info = {"along-q", "q of lengths 0.01 to 10, normalised by the kernel; dq lies along q (K = V, beta = 0, a state of ones)",
-              "the backward pass of the l2norm cancels all of dq: shows a kernel that projects on rounded rows", unit, -0.05,
-              0.05},
+    {.info = {"along-q",
+              "q of lengths 0.01 to 10, normalised by the kernel; K = V, beta = 0, the state is the identity and do = q, so that "
+              "the gradient of the normalised q lies along q",
+              "the backward pass of the l2norm cancels all of it: shows a kernel that projects on the rounded rows of q", unit,
+              -0.05, 0.05},
      .keys = queries_along_outputs,
      .beta = beta_of_task,
      .cotangents = along_queries},
@@ -353,8 +358,8 @@ generation complete(generation w) {
   if (!w.op) w.op = wants_gate && gates_of(row.op) == gate_axes::none ? op_kind::gated_delta_rule : row.op;
   const bool without_gate = gates_of(*w.op) == gate_axes::none;
   if (without_gate && wants_gate) {
-    throw domain_error("op " + std::string(name_of(*w.op)) + " has no decay and gate \"" + *w.gate +
-                       "\" was asked for; name another op");
+    throw domain_error("op " + std::string(name_of(*w.op)) + " has no decay, but gate \"" + *w.gate +
+                       "\" was asked for; name another op, or leave the gate out");
   }
   if (!w.gate) {
     if (without_gate)
@@ -372,7 +377,8 @@ generation complete(generation w) {
 
   const bool by_law = row.keys == detail::law_task;
   if (w.law && !by_law)
-    throw domain_error("regime " + w.regime + " takes no law, and \"" + *w.law + "\" was given; use the regime law");
+    throw domain_error("regime " + w.regime + " takes no law, but --law \"" + *w.law +
+                       "\" was given; use --regime law, or leave --law out");
   if (by_law) w.law = detail::law_text(w.law.value_or(std::string(row.law)));
 
   detail::require_beta_law(*w.beta);
@@ -380,7 +386,8 @@ generation complete(generation w) {
   detail::require_initial_state_law(*w.initial_state);
   detail::require_shape(w);
   if (*w.beta == detail::beta_of_task && row.beta != detail::beta_of_task) {
-    throw domain_error("regime " + w.regime + " has no task that sets beta, as --beta regime asks; name another distribution");
+    throw domain_error("--beta regime was asked for, but regime " + w.regime +
+                       " sets no beta of its own; name another law of beta (deltaproof list beta-laws)");
   }
   if (*w.dtype != bf16 && *w.dtype != fp16 && *w.dtype != fp32 && *w.dtype != fp64) {
     throw format_error("dtype " + std::string(name_of(*w.dtype)) + " cannot hold q, k and v; use bf16, fp16, fp32 or fp64");

@@ -107,6 +107,21 @@ TEST(regimes, completes_once_and_for_all) {
   }
 }
 
+TEST(regimes, that_set_beta_are_named_where_the_law_is_listed) {
+  std::string named = "beta as the regime itself sets it (only ", last;
+  for (const regime_info& r : regimes()) {
+    generation wanted;
+    wanted.regime = r.name;
+    if (complete(wanted).beta != "regime") continue;
+    if (!last.empty()) named += last + ", ";
+    last = r.name;
+  }
+  const auto laws = beta_laws();
+  const auto law = std::find_if(laws.begin(), laws.end(), [](const law_info& one) { return one.name == "regime"; });
+  ASSERT_NE(law, laws.end());
+  EXPECT_EQ(law->meaning, named.substr(0, named.size() - 2) + " and " + last + " do)");
+}
+
 TEST(regimes, prints_the_options_that_make_the_problem_again) {
   generation wanted;
   wanted.regime = "varlen";
@@ -246,7 +261,8 @@ TEST(regimes, refuse_what_does_not_fit_and_say_why) {
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.gate = "big"; })), HasSubstr("gate law \"big\""));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.initial_state = "1"; })), HasSubstr("initial state \"1\""));
   EXPECT_THAT(refusal<format_error>(with([](auto& g) { g.dtype = e4m3; })), HasSubstr("e4m3 cannot hold"));
-  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "regime"; })), HasSubstr("no task"));
+  EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "regime"; })),
+              HasSubstr("regime typical sets no beta of its own"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.op = op_kind::delta_rule, g.gate = "slow"; })),
               HasSubstr("has no decay"));
   EXPECT_THAT(refusal<domain_error>(with([](auto& g) { g.beta = "inf"; })), HasSubstr("tensor beta: +inf"));
