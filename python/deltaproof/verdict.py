@@ -403,8 +403,8 @@ def emulate(
     `faults()`. gradients: with those of the problem's do and dfinal_state; then the fault may be one of the backward pass.
 
     chunk: rows of k; None: 64 if the plan covers it, else the plan's first. variant: which of the arithmetics that the plan
-    allows. noise_ulps: above 0, as another build of the same kernel may compute it: each sum starts at a random term, drawn
-    with `seed`; above 1, each finished sum is also changed by up to this many ulps.
+    allows. noise_ulps: 0: exactly the plan's arithmetic; above 0, what another build of the same kernel may compute, where each
+    sum starts at a random term, drawn with `seed`; above 1, each finished sum is also changed by up to this many ulps.
     """
     if chunk is not None and chunk < 1:
         raise format_error(f"emulate: chunk={chunk} rows; use at least 1, or leave it out")

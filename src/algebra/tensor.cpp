@@ -18,7 +18,7 @@
 namespace deltaproof {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors hold little-endian bytes and are read in place");
+static_assert(std::endian::native == std::endian::little, "deltaproof needs a little-endian machine: tensors are read in place");
 
 constexpr std::size_t integer_bytes = 8;
 
@@ -232,8 +232,8 @@ std::string tensor::label() const { return name_.empty() ? "tensor" : "tensor '"
 
 void tensor::require_range(std::size_t offset, std::size_t count) const {
   if (offset > size_ || count > size_ - offset) {
-    throw domain_error(label() + ": elements " + std::to_string(offset) + " .. " + std::to_string(offset) + " + " +
-                       std::to_string(count) + " reach beyond its " + std::to_string(size_) + " elements, shape " +
+    throw domain_error(label() + ": " + std::to_string(count) + " elements from element " + std::to_string(offset) +
+                       " on were asked for, but the tensor has " + std::to_string(size_) + " elements, shape " +
                        shape_text(shape_));
   }
 }

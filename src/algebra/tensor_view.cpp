@@ -44,14 +44,13 @@ void require_reach(const tensor_view& view, const tensor_view::steps& strides, c
   const auto [low, high] = touched(view, strides, name);
   if (!view.reach()) return;
   if (low < 0) {
-    throw shape_error(
-        of_view(view, name) + " begins " + std::to_string(-low) +
-        " elements before the memory that was given; where strides are negative, give a pointer to the first element");
+    throw shape_error(of_view(view, name) + " begins " + std::to_string(-low) +
+                      " elements before the span that was given; with negative strides, give a format and a pointer to element "
+                      "[0, ..., 0] in place of a span");
   }
   if (static_cast<std::size_t>(high) >= *view.reach()) {
-    throw shape_error(of_view(view, name) + " reaches element " + std::to_string(high) + ", and " +
-                      std::to_string(*view.reach()) +
-                      " were given; strides count elements, not bytes, one for each axis of the shape");
+    throw shape_error(of_view(view, name) + " needs " + std::to_string(high + 1) + " elements, but the span given has " +
+                      std::to_string(*view.reach()) + "; strides count elements, not bytes, one for each axis of the shape");
   }
 }
 

@@ -58,10 +58,11 @@ std::string advice_text(const advice& found, const commands& command) {
   for (const advised_kind& kind : found.kinds) {
     const advised_choice* best = best_of(kind);
     text += "\n" + padded(kind.kind, 13) +
-            (best == nullptr ? "nothing cheaper than " + kind.base + " is adequate here" : best->says) + "\n";
-    text += padded("limit", 13) + general(kind.limit, 3) + " (relative error of o), " + kind.limit_says + "\n";
+            (best == nullptr ? "no adequate choice was found (unchanged plan: " + kind.base + ")" : best->says) + "\n";
+    text += padded("limit", 13) + general(kind.limit, 3) + " (relative error of o and final_state), " + kind.limit_says + "\n";
     text += padded("searched", 13) + std::to_string(kind.grid) + " choices: " + std::to_string(kind.refused_by_bounds) +
-            " refused by bounds, " + std::to_string(kind.emulated) + " emulated\n";
+            " refused by bounds, " + std::to_string(kind.emulated) + " emulated, " +
+            std::to_string(kind.grid - kind.refused_by_bounds - kind.emulated) + " not run\n";
     text += padded("", 12) + padded("bytes", 11) + padded("mul-adds", 11) + padded("error", 12) + padded("T*", 8) +
             "choice (bytes and mul-adds: for each token and head)\n";
     text += row_of(kind.unchanged, found.tokens);

@@ -96,11 +96,10 @@ std::string digits(double x) { return detail::general(x, 6); }
 /// The bound that decides `judged`, or that comes closest to deciding otherwise.
 std::string decisive_bound(const tensor_report& t) {
   for (const metric_bound& b : t.bounds) {
-    const enclosure e = value_of(t.errors, b.which);
-    if (judge_interval(e, b.limit) != t.judged) continue;
-    return t.name + " " + std::string(name_of(b.which)) + " " + digits(e.value) +
+    if (judge_interval(value_of(t.errors, b.which), b.limit) != t.judged) continue;
+    return t.name + " " + std::string(name_of(b.which)) + " " + digits(value_of(t.errors, b.which).value) +
            (t.judged == verdict::refuted     ? " is above "
-            : t.judged == verdict::undecided ? " cannot be distinguished from "
+            : t.judged == verdict::undecided ? " is known too imprecisely to compare with "
                                              : " is within ") +
            digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
   }
@@ -128,13 +127,12 @@ std::string reason_for(const check_report& c) {
     }
     if (c.judged == verdict::vacuous && t.bounds_are_blind) {
       const metric_bound& b = t.bounds.front();
-      return "no limit is exceeded, but zeros in place of " + t.name + " would pass every bound on it, " +
-             std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
+      return "no limit is exceeded, but zeros in place of " + t.name + " would exceed none either; the first limit on " + t.name +
+             ": " + std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous)
-      return "no element of " + t.name + " could be judged: at each of them the exact recurrence has " +
-             "already left the range of its formats";
+      return "no element of " + t.name + " could be judged: at each the exact recurrence has left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
     if (t.errors.unknown > 0) {
       return "the reference has no error bound for " + std::to_string(t.errors.unknown) + " elements of " + t.name +
@@ -389,13 +387,15 @@ std::string remedy_for(const check_report& out, int max_bits) {
     if (out.conformance && out.conformance->conforms == verdict::undecided)
       return "use inputs on which the plan stays in range, or judge by another plan";
     return max_bits < 1024 ? "give the reference more bits: a larger --max-bits, up to 1024"
-                           : "the reference's radius is too wide at 1024 bits: loosen the bound or use fewer tokens";
+                           : "the reference's radius is too wide at 1024 bits: use fewer tokens or larger limits";
   }
   if (out.judged != verdict::vacuous) return "";
   if (!out.tensors.empty() && out.tensors.front().errors.elements + out.tensors.front().errors.skipped == 0)
     return "use a problem with at least one token";
-  if (out.diverges) return "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
-  return out.conformance && out.conformance->judged
+  const auto zeros_pass = [](const tensor_report& t) { return t.bounds_are_blind || t.errors.rel_fro.lower > 1; };
+  if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
+    return "give --max-error a limit that zeros would exceed, use inputs whose exact outputs are not 0, or judge by a plan";
+  return !out.diverges && out.conformance && out.conformance->judged
              ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
              : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }

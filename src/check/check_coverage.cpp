@@ -148,8 +148,9 @@ void check_detail::judge_coverage(check_report& out) {
                    detail::share_text(beyond, t.coverage.elements) + ")";
     } else if (farther) {
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but the error of " + t.name + " is " + detail::general(t.errors.rel_fro.value, 6) +
-                   " times the exact values, so zeros would be closer: a limit that passes it says nothing";
+      out.reason = "no limit is exceeded, but the relative error of " + t.name + " is " +
+                   detail::general(t.errors.rel_fro.value, 6) +
+                   ": zeros would be closer to the exact values, so limits this wide judge nothing";
     }
   }
   if (passes(out.judged) && !text.empty()) out.reason += "; not judged: " + text;

@@ -167,21 +167,22 @@ std::string to_text(const check_report& report, const check_identity& identity) 
   if (report.diverges) {
     const auto& d = *report.diverges;
     line("diverges", "the exact recurrence leaves the range of its formats in " + std::to_string(d.heads) +
-                         (d.heads == 1 ? " head" : " heads") + ", first at token " + std::to_string(d.token) + " (sequence " +
-                         std::to_string(d.first.sequence) + ", head " + std::to_string(d.first.value_head) +
-                         "); from there on (" + std::to_string(d.skipped) +
+                         (d.heads == 1 ? " head" : " heads") + ", first at token " + std::to_string(d.token) +
+                         " along T (sequence " + std::to_string(d.first.sequence) + ", head " +
+                         std::to_string(d.first.value_head) + "); from there on (" + std::to_string(d.skipped) +
                          " outputs) infinity and NaN are correct, and finite values are not judged");
   }
   if (!report.gradients_diverge.empty()) {
     const gradient_divergence& d = report.gradients_diverge.front();
     line("diverges", "backward, in " + std::to_string(report.gradients_diverge.size()) +
                          (report.gradients_diverge.size() == 1 ? " head" : " heads") +
-                         ": the exact state or its cotangent leaves fp32; in sequence " + std::to_string(d.sequence) + ", head " +
-                         std::to_string(d.value_head) +
+                         ": the exact state or its cotangent leaves the range of its format; in sequence " +
+                         std::to_string(d.sequence) + ", head " + std::to_string(d.value_head) +
                          (d.cotangents_from < d.states_until
                               ? ", gradients are judged for tokens " + std::to_string(d.cotangents_from) + " to " +
                                     std::to_string(d.states_until - 1)
-                              : ", only dq is judged, for the first " + std::to_string(d.states_until) + " tokens"));
+                              : ", only dq is judged, for the first " + std::to_string(d.states_until) + " tokens") +
+                         " of the sequence (on the chunk path: for the whole chunks among these)");
   }
   if (const std::string left = not_judged_text(report); !left.empty()) line("not judged", left);
   std::size_t names = 12;

@@ -86,9 +86,10 @@ json tensor_json(const tensor_report& t) {
 /// What stands behind a decision, by its name in the index of proofs/README.md. Limits from emulated runs have no theorem: their
 /// provenance says how they were measured.
 constexpr std::string_view stage_because =
-    "Derived in src/stages. Machine-checked: the error of each sum of pairwise additions rounded to nearest, in any order, with "
-    "underflow (float.sum_trees.dot_error_gamma; where results are flushed to 0, float.sum_trees.flushed_tree_error). Proved on "
-    "paper: how these sums are composed. Covered by neither: sums of whole blocks, as tensor cores make them.";
+    "The bound is derived in src/stages. Machine-checked: the error of each sum that adds two numbers at a time, rounded to "
+    "nearest, in any order, underflow included (float.sum_trees.dot_error_gamma; where results are flushed to 0, "
+    "float.sum_trees.flushed_tree_error). Proved on paper: how these sums are composed. Covered by neither: sums of whole "
+    "blocks, as tensor cores make them.";
 
 // Text from files goes on one line: a control character could fake a line of ours.
 std::string tier_text(const check_report& report) {
@@ -106,10 +107,10 @@ std::string radius_because(const check_report& report) {
   std::string text = "Proved on paper: proofs/notes/oracle-radius.md.";
   if (any("fp64") || any("double-double") || any("fixed") || any("exact")) {
     text +=
-        " Machine-checked for tier fp64, with underflow: the error of steps, decays and read-outs, where value rows are run in "
-        "SIMD lanes (float.tier_run.tier_output_radius). Not machine-checked: the inputs, norms and factors as this tier rounds "
-        "them; terms that are exact and add no error; the arithmetic of the radius itself; heads that may leave the range of "
-        "their formats, which are run entry by entry.";
+        " Machine-checked for tier fp64, with underflow: the error of steps, decays and read-outs, where columns of the (K, V) "
+        "state are run in SIMD lanes (float.tier_run.tier_output_radius). Not machine-checked: the inputs, norms and factors as "
+        "this tier rounds them; terms that are exact and add no error; the arithmetic of the radius itself; heads that may leave "
+        "the range of their formats, which are run entry by entry.";
   }
   if (any("mpfr"))
     text +=
@@ -123,8 +124,8 @@ std::string radius_because(const check_report& report) {
         " Machine-checked for gradients: their formulas are the derivative of the recurrence (algebra.adjoint.run_transposed), "
         "through the update rule (algebra.gradient_chain.rule_run_transposed) and the l2norm "
         "(algebra.gradient_chain.norm_transposed); the radius of the cotangents of the state, if the radii of norms and factors "
-        "are right (float.cotangent_run.cotangent_radius). The radius of the gradients, which are made of these cotangents and "
-        "the states, is machine-checked in single lines of its proof only; the rest of that proof is on paper.";
+        "are right (float.cotangent_run.cotangent_radius). Of the proof of the radius of the gradients, which are made of these "
+        "cotangents and the states, only some lines are machine-checked; the rest is on paper.";
   return text;
 }
 

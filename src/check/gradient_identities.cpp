@@ -290,9 +290,9 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
     const std::size_t chunk = std::max<std::size_t>(1, r.chunk_size.value_or(64) / p.num_householder);
     const auto [all, cut] = chunks_cut_off(p, chunk);
     if (cut > 0) {
-      out.push_back("strong gates: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
-                    " tokens the state decays to less than one of its rounding errors; a kernel that passes nothing from one "
-                    "chunk to the next (in dh, and in <h, dh> of dg) gives the same numbers there");
+      out.push_back("strong decays: in " + detail::share_text(cut, all) + " of the chunks of " + std::to_string(chunk) +
+                    " tokens the gates shrink the state to less than its own rounding error; a kernel that passes nothing from "
+                    "one chunk to the next (in dh, and in <h, dh> of dg) gives the same numbers there");
     }
     if (p.gate_per_channel())
       out.push_back(

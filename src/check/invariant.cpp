@@ -74,7 +74,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
       if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
         out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
                      std::to_string(std::max<std::size_t>(1, C / n)) +
-                     " tokens to distinguish a leak from different arithmetic in a partial chunk";
+                     " tokens to distinguish a leak of later tokens from different arithmetic in a partial chunk";
       }
     }
     return;
@@ -83,7 +83,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     out.judged = verdict::vacuous;
     out.reason = shared == 0 ? "the parts hold no token, so nothing was compared"
                              : "no part is shorter than the whole, so the test could not fail";
-    out.remedy = kind == invariant_kind::pad ? "give a whole with padding tokens after the part's"
+    out.remedy = kind == invariant_kind::pad ? "give a whole that holds padding tokens after the tokens of the part"
                                              : "give a part with fewer tokens than the whole";
     return;
   }
@@ -125,7 +125,7 @@ void verify_split(const recorded_run& whole, std::span<const recorded_run> parts
       if (done[s] + p[s].tokens > w[s].tokens) {
         throw shape_error(parts[i].problem_path + ": sequence " + std::to_string(s) + ": the parts up to this one hold " +
                           std::to_string(done[s] + p[s].tokens) + " tokens, and there are only " + std::to_string(w[s].tokens) +
-                          " in " + whole.problem_path + "; give each token in one part alone");
+                          " in " + whole.problem_path + "; each token must be in exactly one part");
       }
       if (i == 0) require_same_state(whole, s, parts[i], s);
       require_same_tokens(whole, flat_token(whole.given, w[s]) + done[s], parts[i], flat_token(parts[i].given, p[s]),
@@ -171,7 +171,7 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
       throw shape_error(parts[s].problem_path + ": holds " + std::to_string(p.size()) + " sequences, with " +
                         std::to_string(p.empty() ? 0 : p[0].tokens) + " tokens in the first; sequence " + std::to_string(s) +
                         " of " + whole.problem_path + " has " + std::to_string(w[s].tokens) +
-                        " tokens; a part is that sequence alone");
+                        " tokens; each part must hold one sequence of the whole and nothing else");
     }
     require_same_state(whole, s, parts[s], 0);
     require_same_tokens(whole, flat_token(whole.given, w[s]), parts[s], 0, w[s].tokens);
@@ -188,8 +188,8 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
     if (require_shorter(whole, parts[i]) > 0)
-      throw shape_error(parts[i].problem_path + ": fewer tokens than " + whole.problem_path + "; " + std::string(name_of(kind)) +
-                        " compares results of one problem");
+      throw shape_error(parts[i].problem_path + ": holds fewer tokens than " + whole.problem_path + "; invariant " +
+                        std::string(name_of(kind)) + " compares results of one problem: record every result from that problem");
     const auto w = whole.given.sequences(), p = parts[i].given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const std::size_t from = flat_token(whole.given, w[s]), at = flat_token(parts[i].given, p[s]);
@@ -233,8 +233,7 @@ std::vector<plan> plans_for(const recorded_run& run, const invariant_options& op
     try {
       require_fit(options.check.plans.front(), run.given, path, chunk);
     } catch (const error& e) {
-      throw format_error(run.result_path + ": " + e.what() +
-                         "; give a plan that fits; where results take different paths, give one --plan for each");
+      throw format_error(run.result_path + ": " + e.what() + "; where results take different paths, give one --plan for each");
     }
   }
   return fitting;
@@ -281,7 +280,7 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
     }
     std::vector<const recorded_run*> list;
     for (const std::size_t i : members) list.push_back(&parts[i]);
-    out.push_back({listed(members) + ", packed in their order as sequences", members.size(), false, packed(list)});
+    out.push_back({listed(members) + ", packed in this order into one batch", members.size(), false, packed(list)});
   }
   if (kind == invariant_kind::split) {
     recorded_run together = whole;

@@ -94,7 +94,8 @@ void measure_summaries(const recorded_run& rank, std::size_t index, const std::o
                         index);
     const tensor* stored = rank.exchanged.find(name);
     if (stored == nullptr) e.lacks(std::string("the result lacks ") + name);
-    if (stored != nullptr && !variant) e.lacks("with --no-plan the formats in which the rank computed it are not known");
+    if (stored != nullptr && !variant)
+      e.lacks(std::string("with --no-plan the formats in which the rank computed ") + name + " are not known");
     for (std::size_t s = 0; s < p.sequence_count() && e.is_complete(); ++s) {
       for (std::size_t h = 0; h < p.value_heads(); ++h) {
         const head_numbers<wide> in(p, s, h);
@@ -229,7 +230,7 @@ void measure_truncation(const recorded_run& whole, std::span<const recorded_run>
                         std::vector<state_equation>& out) {
   measured_equation truncated(
       "truncated", "o of all ranks is o of the recurrence without the histories that drop_below leaves out", ranks.size() - 1);
-  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of the one call",
+  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of o in the whole",
                          ranks.size() - 1);
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {

@@ -259,14 +259,14 @@ std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::s
     require_sequences(whole, part);
     if (!part.exchanged.flush_every)
       throw format_error(part.result_path +
-                         ": metadata flush_every is absent; state how many tokens lie between two flushes of the ring");
+                         ": metadata key flush_every is absent; state how many tokens lie between two flushes of the ring");
     std::vector<bit_comparison> own = comparisons_of(whole);
     for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
       const sequence_range w = sequence_at(whole.given, s), p = sequence_at(part.given, s);
       if (w.tokens != p.tokens)
         throw shape_error(part.problem_path + ": sequence " + std::to_string(s) + " has " + std::to_string(p.tokens) +
-                          " tokens and " + std::to_string(w.tokens) + " in " + whole.problem_path +
-                          "; flush compares results of one problem");
+                          " tokens here, but " + std::to_string(w.tokens) + " in " + whole.problem_path +
+                          "; flush compares results of one problem: record both from that problem");
       require_same_state(whole, s, part, s);
       require_same_tokens(whole, flat_token(whole.given, w), part, flat_token(part.given, p), w.tokens);
       compare_sequence(out.bits, whole, s, part, s, i);

@@ -170,8 +170,8 @@ tensor joined_rows(const problem& p, std::span<const recorded_run> parts, const 
   for (const recorded_run& part : parts) {
     const tensor& t = of(part);
     if (t.dtype() != last.dtype())
-      throw format_error(part.result_path + ": " + name + " is " + t.dtype() + " and " + last.dtype() +
-                         " in the last part; record both in the same format");
+      throw format_error(part.result_path + ": " + name + " is " + t.dtype() + " here, but " + last.dtype() +
+                         " in the last part; record it in the same format in every part");
     const auto own = part.given.sequences();
     for (std::size_t s = 0; s < w.size(); ++s) {
       const auto from = rows{&t, flat_token(part.given, own[s]) * steps, own[s].tokens * steps}.bytes();

@@ -158,8 +158,9 @@ void require_same_question(const recorded_run& whole, const recorded_run& part) 
 void require_sequences(const recorded_run& whole, const recorded_run& part) {
   const std::size_t w = whole.given.sequence_count(), p = part.given.sequence_count();
   if (w == p) return;
-  throw shape_error(part.problem_path + ": " + std::to_string(p) + " sequences and " + std::to_string(w) + " in " +
-                    whole.problem_path + "; sequence s of a part belongs to sequence s of the whole");
+  throw shape_error(part.problem_path + ": holds " + std::to_string(p) + (p == 1 ? " sequence, and " : " sequences, and ") +
+                    whole.problem_path + " holds " + std::to_string(w) +
+                    "; give each part one sequence for each sequence of the whole, in the same order");
 }
 
 void require_same_tokens(const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,
@@ -191,8 +192,8 @@ void require_same_state(const recorded_run& whole, std::size_t sequence, const r
         "; give both the same initial state");
   }
   if (w && p && w->dtype() != p->dtype()) {
-    throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " and " + w->dtype() + " in " +
-                       whole.problem_path + "; a part must state the same as the whole");
+    throw format_error(part.problem_path + ": initial_state is " + p->dtype() + " here, but " + w->dtype() + " in " +
+                       whole.problem_path + "; give it the same format in the part and in the whole");
   }
 }
 
@@ -202,13 +203,13 @@ void require_same_cotangents(const recorded_run& whole, std::size_t sequence, co
   const auto same = [&](const char* name, const std::optional<tensor>& w, const std::optional<tensor>& p, std::size_t from,
                         std::size_t first, std::size_t count) {
     if (w.has_value() != p.has_value())
-      throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "present" : "absent") + ", and " +
+      throw format_error(part.problem_path + ": tensor " + name + " is " + (p ? "present here, but " : "absent here, but ") +
                          (w ? "present" : "absent") + " in " + whole.problem_path +
                          "; gradients are compared for the same cotangents: record both from the same tensors");
     if (!w) return;
     if (w->dtype() != p->dtype())
-      throw format_error(part.problem_path + ": tensor " + name + " is " + p->dtype() + " and " + w->dtype() + " in " +
-                         whole.problem_path + "; a part must state the same as the whole");
+      throw format_error(part.problem_path + ": tensor " + name + " is " + p->dtype() + " here, but " + w->dtype() + " in " +
+                         whole.problem_path + "; give it the same format in the part and in the whole");
     require_same_rows(part, name, {&*w, from, count}, {&*p, first, count});
   };
   same("do", whole.given.d_o, part.given.d_o, flat_token(whole.given, ws), flat_token(part.given, ps), ws.tokens);
@@ -239,8 +240,8 @@ void require_same_values(const recorded_run& part, const char* name, const std::
                        " in place of " + value_text(left, *first) + "; " + remedy);
   }
   if (narrower)
-    notes.push_back(part.problem_path + ": " + name + " is " + given->dtype() + ", the " + left.dtype() + " " + whose +
-                    " rounded to nearest");
+    notes.push_back(part.problem_path + ": " + name + " is in " + given->dtype() + ": it equals the " + left.dtype() + " " +
+                    whose + ", rounded to nearest");
 }
 
 }  // namespace
@@ -279,7 +280,9 @@ void require_handed_back(const recorded_run& whole, std::span<const recorded_run
             ": gradient dinitial_state is missing; a split needs the dinitial_state of each part but the first: record it");
       require_same_values(part, "dfinal_state", part.given.d_final_state, left->second,
                           "dinitial_state of " + parts[i + 1].result_path,
-                          "run the backward pass of the last part first, and give each what the part after it gave back", notes);
+                          "run the backward passes from the last part to the first, and give each part, as its dfinal_state, the "
+                          "dinitial_state that the part after it returned",
+                          notes);
     } else if (whole.given.d_final_state) {
       require_same_values(part, "dfinal_state", part.given.d_final_state, *whole.given.d_final_state,
                           "dfinal_state of " + whole.problem_path, "record both from the same tensors", notes);
@@ -310,7 +313,7 @@ void require_padding(const recorded_run& whole, std::size_t first, std::size_t t
           if (p.k.at(k) == 0) continue;
           if (p.beta_activation != activation_kind::none)
             fail("k", p.k, k,
-                 "a padding token must not change the state; set its k to 0, since no beta has a step of 0 after its activation");
+                 "a padding token must not change the state: set its k to 0, because beta is never 0 after beta_activation");
           fail("beta", p.beta, at, "a padding token must not write: set its beta or its k to 0");
         }
       }
@@ -322,12 +325,13 @@ void require_same_kernel(const recorded_run& whole, const recorded_run& part) {
   const result &w = whole.gave, &p = part.gave;
   const auto same = [&](const char* what, const std::string& a, const std::string& b) {
     if (a != b)
-      throw format_error(part.result_path + ": " + what + " is " + in_quotes(b) + " and " + in_quotes(a) + " in " +
-                         whole.result_path + "; bits can be compared only between runs of one kernel on one path");
+      throw format_error(part.result_path + ": " + what + " is " + b + " here, but " + a + " in " + whole.result_path +
+                         "; this invariant compares bits: record both with the same kernel, path and chunk_size");
   };
-  same("kernel", w.kernel, p.kernel);
+  const auto chunk_size = [](const result& r) { return r.chunk_size ? std::to_string(*r.chunk_size) : "not stated"; };
+  same("kernel", in_quotes(w.kernel), in_quotes(p.kernel));
   same("path", std::string(name_of(path_of(w))), std::string(name_of(path_of(p))));
-  same("chunk_size", std::to_string(w.chunk_size.value_or(0)), std::to_string(p.chunk_size.value_or(0)));
+  same("chunk_size", chunk_size(w), chunk_size(p));
 }
 
 void compare_o(bit_comparison& to, const recorded_run& whole, std::size_t from, const recorded_run& part, std::size_t at,

@@ -117,7 +117,8 @@ void compare_repeats(const recorded_run& whole, std::span<const recorded_run> pa
     const recorded_run& part = parts[i];
     std::error_code ignored;
     if (std::filesystem::equivalent(whole.result_path, part.result_path, ignored))
-      throw format_error(part.result_path + ": is the whole's own file; record a second call");
+      throw format_error(part.result_path +
+                         ": this file is also the result of the whole; record a second call, and give its result");
     require_same_question(whole, part);
     require_same_kernel(whole, part);
     const auto w = whole.given.sequences(), p = part.given.sequences();

@@ -94,7 +94,7 @@ void add_cuts(const problem& p, std::size_t calls, const std::string& name, std:
   const std::vector<std::size_t> lengths = lengths_of(p);
   const std::size_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   if (calls < 2 || calls > longest)
-    throw domain_error("gen: --calls " + std::to_string(calls) + " on sequences of at most " + std::to_string(longest) +
+    throw domain_error("gen: --calls " + std::to_string(calls) + " cannot split sequences of at most " + std::to_string(longest) +
                        " tokens; give at least 2 calls, and no more than there are tokens");
   for (std::size_t i = 0; i < calls; ++i) {
     std::vector<piece> pieces;
@@ -179,7 +179,9 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
     out.push_back({name, "whole", p});
     return out.back();
   };
-  if (options.calls == 0) throw domain_error("gen: --calls 0; give at least 1, which is compared with the whole");
+  if (options.calls == 0)
+    throw domain_error(
+        "gen: --calls 0 leaves nothing to compare with the whole; give at least 1 (split, snapshot and cp: at least 2)");
   switch (kind) {
     case invariant_kind::repeat:
       for (std::size_t i = 1; i <= options.calls; ++i) again(numbered("again", i));
@@ -233,8 +235,8 @@ std::vector<set_call> problems_for(invariant_kind kind, const problem& p, const 
       break;
   }
   throw format_error("gen --for " + std::string(name_of(kind)) +
-                     ": there is no set for it; use one of prefix, split, varlen, chunk-size, path, repeat, batch, snapshot, "
-                     "rollback, flush, cp, gradients");
+                     ": gen cannot write the calls of this invariant; record them yourself (gen writes those of prefix, split, "
+                     "varlen, chunk-size, path, repeat, batch, snapshot, rollback, flush, cp, gradients)");
 }
 
 std::string set_manifest(invariant_kind kind, const std::vector<set_call>& calls, const std::string& options) {
@@ -247,7 +249,8 @@ recorded_set read_set(const std::filesystem::path& folder, notes_list& notes) {
   const std::filesystem::path file = folder / "manifest.json";
   if (!std::filesystem::exists(file))
     throw format_error(folder.string() +
-                       ": there is no manifest.json; give a folder that gen --for made, or the files themselves");
+                       ": there is no manifest.json; give a folder that gen --for made, or the files: PROBLEM RESULT of the "
+                       "whole, and its parts with --part or --parts-dir");
   const std::string text = read_file(file, manifest_limit);
   detail::require_shallow_json(text, file.string());
   const json j = json::parse(text, nullptr, false);

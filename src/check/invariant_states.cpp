@@ -98,10 +98,12 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
     if ((kind != invariant_kind::rollback || last) && count != tokens) {
-      throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not token " +
-                         std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
-                         (last ? "the last part must hold the remaining tokens of the whole, and no others"
-                               : "if drafted tokens were rejected, use invariant rollback"));
+      throw domain_error(
+          part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not the same as token " +
+          std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
+          (last
+               ? "the last part must hold the remaining tokens of the whole, and no others"
+               : "each part must go on where the part before it ended; if drafted tokens were rejected, use invariant rollback"));
     }
     counts.push_back(count);
   }
@@ -117,11 +119,11 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
     const bool last = i + 1 == kept.size();
     if (kept[i].given.tokens() == 0) continue;
     const bool several = kept[i].given.sequence_count() > 1;
-    asked.push_back(
-        {part_name(i) + (last ? std::string()
-                              : ", its first " + std::to_string(kept[i].given.tokens()) + " tokens" + (several ? " in all" : "") +
-                                    ", with the state that " + part_name(i + 1) + " starts from"),
-         1, false, kept[i]});
+    asked.push_back({part_name(i) + (last ? std::string()
+                                          : ", its first " + std::to_string(kept[i].given.tokens()) + " tokens" +
+                                                (several ? " (all sequences together)" : "") + ", with the state that " +
+                                                part_name(i + 1) + " starts from"),
+                     1, false, kept[i]});
   }
   recorded_run together = whole;
   together.gave = concatenated(whole, kept);
@@ -170,7 +172,7 @@ bool restored_nothing(const recorded_run& whole, std::span<const recorded_run> p
   const auto refuse = [](const recorded_run& run, const std::string& place) {
     if (!place.empty())
       throw domain_error(run.problem_path + ": tensor initial_state: " + place +
-                         "; inputs are finite numbers, repair the tensor");
+                         "; an initial state must be finite: repair the tensor");
   };
   refuse(whole, holds_no_number(whole));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -187,8 +189,9 @@ bool restored_nothing(const recorded_run& whole, std::span<const recorded_run> p
 std::vector<question_to_judge> kept_parts(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   const std::string kind(name_of(out.kind));
   if (parts.size() < 2)
-    throw format_error("invariant " + kind + ": " + std::to_string(parts.size()) +
-                       " part; give at least two, in the order of time, each starting from a restored state");
+    throw format_error(
+        "invariant " + kind + ": " + std::to_string(parts.size()) +
+        " part is not enough; give at least two, in the order of time, each but the first starting from a restored state");
   const std::size_t sequences = whole.given.sequence_count();
   for (const recorded_run& part : parts) {
     require_same_question(whole, part);

@@ -20,8 +20,8 @@ std::string_view asks(invariant_kind kind) {
     case invariant_kind::pad:
       return "padding tokens, which cannot change the state, change no bit of o before them and none of final_state";
     case invariant_kind::split:
-      return "calls that carry the state equal one call: each is within its limits, and all together are within those of the "
-             "whole";
+      return "several calls, each from the state that the one before it left, give what one call gives: each is within its "
+             "limits, and all together are within those of the whole";
     case invariant_kind::varlen:
       return "packed sequences and the same sequences alone are within the limits of the same reference";
     case invariant_kind::chunk_size:
@@ -197,7 +197,9 @@ std::string equations_text(const std::vector<state_equation>& equations) {
 std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
-  out += "relative to the size of the terms (rms of the head nearest its limit)\n";
+  out +=
+      "relative to the rms of the terms, in the head nearest its limit; rounding: what rounding the stored tensors allows; "
+      "expected: that, and one more rounding of the inputs\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {

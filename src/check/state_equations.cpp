@@ -85,7 +85,7 @@ void measured_equation::close_head() {
 
 state_equation measured_equation::done() && {
   close_head();
-  if (out_.numbers == 0 && out_.missing.empty()) out_.missing = "these inputs have nothing to compare";
+  if (out_.numbers == 0 && out_.missing.empty()) out_.missing = "on these inputs the equation has no numbers to compare";
   if (out_.missing.empty() && out_.judged != verdict::refuted) out_.judged = verdict::holds;
   return std::move(out_);
 }

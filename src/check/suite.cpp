@@ -61,7 +61,7 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
   for (const std::size_t i : order) {
     const suite_case& c = s.cases[i];
     cases[i].what = c;
-    cases[i].reason = "not begun: the suite was stopped before";
+    cases[i].reason = "not begun, because the suite was stopped earlier";
     if (options.stop != nullptr && *options.stop) continue;
     known_problem& known = problems[c.problem];
     if (held == nullptr || *held != c.problem) {

@@ -85,7 +85,8 @@ class suite_reader {
         continue;
       }
       if (v == verdict::holds && no_plan)
-        fail(*table.get("expect"), "nothing can hold with no_plan = true; expect \"measured\", or state a plan");
+        fail(*table.get("expect"),
+             "a case with no_plan = true is never judged \"holds\"; expect \"measured\", or remove no_plan");
       if (v == verdict::measured && !no_plan)
         fail(*table.get("expect"), "only a case with no_plan = true is measured; set no_plan = true, or expect another word");
       return v;

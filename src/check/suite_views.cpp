@@ -102,7 +102,7 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
                   std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios changed, " +
                   counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
   if (!d.drawn_then.empty())
-    lines.push_back("ratios   not compared, because the baseline drew its limits with other options: " + d.drawn_then);
+    lines.push_back("ratios   not compared, because the baseline's limits were computed with other options: " + d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
@@ -130,9 +130,9 @@ std::string summary_line(const suite_report& r) {
     if (n > 0) text += ", " + std::to_string(n) + " " + what;
   };
   add(r.unexpected(), "not");
-  add(r.count(case_state::stopped), "undecided, stopped before they were finished");
+  add(r.count(case_state::stopped), "stopped unfinished (undecided)");
   add(r.count(case_state::failed), "that could not be judged");
-  add(r.count(case_state::skipped), "skipped: no result file");
+  add(r.count(case_state::skipped), "skipped (no result file)");
   return text + "; " + counted(r.problems, "problem") + ", the reference computed " + counted(r.solved, "time");
 }
 
@@ -310,8 +310,10 @@ std::string to_text(const suite_report& r) {
   }
   out += "verdict      " + summary_line(r) + "\n";
   if (family(r) > 0) {
-    out += "false alarm  kernels that conform to their plans are refuted anywhere in this suite with probability at most " +
-           detail::general(family(r), 2) + " (each case " + detail::general(r.false_alarm, 2) + ")\n";
+    out +=
+        "false alarm  if all kernels conform to their plans, at least one case of this suite is refuted with probability at "
+        "most " +
+        detail::general(family(r), 2) + " (each case " + detail::general(r.false_alarm, 2) + ")\n";
   }
   return out + "again        " + one_line(r.reproduce) + "\n";
 }

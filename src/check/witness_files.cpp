@@ -123,13 +123,15 @@ fs::path located(const fs::path& recorded, const fs::path& verdict_file) {
   const fs::path beside = verdict_file.parent_path() / recorded;
   if (fs::exists(beside)) return beside;
   if (fs::exists(recorded)) return recorded;
-  throw format_error(verdict_file.string() + ": " + recorded.string() +
-                     " is neither in its folder nor in the current one; run replay in the folder where the check was run");
+  throw format_error(
+      verdict_file.string() + ": " + recorded.string() +
+      " is neither in the folder of this verdict nor in the current folder; run replay in the folder where the check was run");
 }
 
 void require_hash(const fs::path& file, const std::string& got, const std::string& recorded) {
   if (got != recorded)
-    throw format_error(file.string() + ": its sha256 is " + got + " and " + recorded + " was recorded; the file has changed");
+    throw format_error(file.string() + ": its sha256 is " + got + ", but " + recorded +
+                       " was recorded: the file has changed; restore it, or run the check again");
 }
 
 /// The plan's own file as it was, and a note where a preset of this version reads otherwise.
@@ -172,7 +174,7 @@ void require_witness_place(const fs::path& where) {
     throw format_error(folder.string() + ": exists and is not a witness; name a folder that is empty or does not exist yet");
   const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
   if (!fs::is_directory(parent))
-    throw format_error(folder.string() + ": there is no folder " + parent.string() + " to put it in");
+    throw format_error(folder.string() + ": its parent folder " + parent.string() + " does not exist; create it first");
 }
 
 void require_new_witness_place(const fs::path& where) {
@@ -313,7 +315,7 @@ replayed replay(const fs::path& where, const check_options& how, const std::stri
   const std::string stage = out.report.conformance ? check_detail::first_bad_of(*out.report.conformance) : "";
   const auto differs = [&](const char* what, const std::string& now, const std::string& was) {
     if (now != was)
-      out.differences.push_back(std::string(what) + " is " + (now.empty() ? "none" : now) + " and was " +
+      out.differences.push_back(std::string(what) + " is now " + (now.empty() ? "none" : now) + ", but was " +
                                 (was.empty() ? "none" : was));
   };
   differs("the verdict", std::string(name_of(out.report.judged)), v.judged);

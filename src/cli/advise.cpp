@@ -79,7 +79,7 @@ int run(const advise_arguments& args, const common_options& common) {
     common.files.require_apart();
     text += "\n" + args.output + ": " + std::to_string(write_plans(args.output, found)) + " plans\n";
   } else {
-    text += "\nthese commands name plan files; advise writes them if you give -o DIR\n";
+    text += "\nthe commands above name plan files that are not written yet; give -o DIR, and advise writes these files\n";
   }
   for (const std::string& note : notes) text += "note: " + note + "\n";
   publish(common, {"advise", text, advice_json(found, command)});
@@ -93,10 +93,12 @@ verb add_advise(CLI::App* command, common_options& common) {
   run_files& files = common.files;
   files.reads(
       command->add_option("PROBLEM", args->problem, "The problem file (deltaproof.problem/1)")->required()->type_name("FILE"));
-  auto* accuracy = command
-                       ->add_option("--accuracy", args->accuracy,
-                                    "Largest relative error of o allowed (default: 8 times that of the unchanged plan)")
-                       ->type_name("E");
+  auto* accuracy =
+      command
+          ->add_option(
+              "--accuracy", args->accuracy,
+              "Largest relative error allowed in o and final_state (default: 8 times that of the plan without the choice)")
+          ->type_name("E");
   files.reads_plan(
       command->add_option("--recurrent-plan", args->recurrent_plan, "Plan of the recurrent (decode) kernel (default decode-fp32)")
           ->type_name("PLAN"));

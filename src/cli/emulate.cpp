@@ -85,7 +85,7 @@ int run(const emulate_arguments& args, const common_options& common) {
   out.producer = "deltaproof " DELTAPROOF_VERSION ", " + allowed[args.variant].name +
                  (args.fault.empty() ? "" : ", planted fault " + args.fault);
   write_result(args.output, out);
-  std::string text = args.output + ": " + args.problem + " as " + allowed[args.variant].name + " may compute it" +
+  std::string text = args.output + ": a result that " + allowed[args.variant].name + " may give for " + args.problem +
                      (args.fault.empty() ? "" : ", with the fault " + args.fault) + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
   const nlohmann::ordered_json j{
@@ -135,8 +135,8 @@ verb add_emulate(CLI::App* command, common_options& common) {
   command
       ->add_option(
           "--noise", args->noise,
-          "0: the plan's arithmetic as it is. Above 0: as another build of the same kernel may compute it: each sum starts at a "
-          "random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps")
+          "0 (default): exactly the plan's arithmetic. Above 0: what another build of the same kernel may compute, where each "
+          "sum starts at a random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
   command->add_flag("--gradients", args->gradients, "Write the gradients of the problem's do and dfinal_state too");

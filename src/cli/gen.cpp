@@ -100,8 +100,8 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->check(not_empty());
   command
       ->add_option("--for", args->invariant,
-                   "An invariant (see: deltaproof invariant --help): the problems of every call that it compares, in the folder "
-                   "of --dir, with a manifest for record_set and for deltaproof invariant KIND DIR")
+                   "Write the problems of every call that this invariant (deltaproof invariant --help) compares to the folder "
+                   "--dir, with a manifest that record_set and deltaproof invariant KIND DIR read")
       ->type_name("INVARIANT")
       ->check(not_empty());
   command->add_option("--dir", args->folder, "With --for: the folder to write; it must be new, empty or written by gen")
@@ -109,7 +109,8 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->check(not_empty());
   command
       ->add_option("--calls", args->calls,
-                   "With --for split, snapshot or cp: number of calls; with --for repeat: number of repetitions (default 3)")
+                   "With --for split, snapshot, cp or prefix: number of parts; with --for repeat: number of repetitions (default "
+                   "3 for each)")
       ->type_name("N")
       ->check(whole_number());
   command->add_option("--drafted", args->drafted, "With --for rollback: tokens that are drafted and not accepted (default 5)")
@@ -127,9 +128,11 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->add_option("--initial-state", args->initial_state,
                    "Distribution of the initial state (deltaproof list initial-state-laws)")
       ->type_name("INITIAL-STATE-LAW");
-  command->add_option("--law", args->law, "Parameters of --regime law: cosine=0.9,flip=0.5 (deltaproof list law-parameters)")
+  command
+      ->add_option("--law", args->law,
+                   "Parameters of --regime law (deltaproof list law-parameters), for example cosine=0.9,flip=0.5")
       ->type_name("LAW");
-  command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences: 0,5,16")->type_name("LIST");
+  command->add_option("--cu-seqlens", args->cu_seqlens, "Offsets of packed sequences, for example 0,5,16")->type_name("LIST");
   command->add_option("--B", args->batch, "Batches")->type_name("N")->check(whole_number());
   command->add_option("--T", args->tokens, "Tokens")->type_name("N")->check(whole_number());
   command->add_option("--K", args->key_dim, "Key dimension")->type_name("N")->check(whole_number());

@@ -47,7 +47,7 @@ std::string readme_text(std::size_t cases, const std::string& command) {
 2. Its metadata names op, scale, qk_l2norm, rule, beta_activation and num_householder. Skip the problems that your kernel does not support.
 3. Run the kernel once on each problem, on these very tensors: no cast, no padding, no other seed.
 4. Save NAME.result.safetensors beside it: o, and final_state as [N, HV, K, V] if there is one. In Python:
-   safetensors.torch.save_file({"o": o, "final_state": ht}, path, metadata={"format": "deltaproof.result/1", "kernel": NAME, "path": "chunk", "chunk_size": "64"})
+   safetensors.torch.save_file({"o": o, "final_state": ht}, path, metadata={"format": "deltaproof.result/1", "kernel": KERNEL_NAME, "path": "chunk", "chunk_size": "64"})
 5. If you also save A, Ai, w, u, h and v_new of a chunk kernel, the verdict names the first bad stage.
    Shapes: docs/exchange-format.md of deltaproof.
 6. Bring the results back. Where no preset lists the kernel, add plan = "..." to its cases in suite.toml; deltaproof list plans names them.

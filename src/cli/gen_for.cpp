@@ -28,6 +28,7 @@ Where `tokens` of a call names a file, the file `problem` does not exist yet. Re
 what your server restores after the first `kept` tokens of each sequence of the call `after` (both in `state`). Save all of them
 as `problem`.
 Where a call states path, chunk_size or flush_every, run your kernel with that.
+When every result is in this folder, judge it:
 
 deltaproof invariant )" +
          kind + " " + folder + "\n";
@@ -65,9 +66,9 @@ int run_gen_for(const gen_for_arguments& args, const common_options& common) {
   }
   folder.add("README.txt", readme_text(args.kind, args.folder, command_line(common)));
   folder.finish(earlier, set_manifest(kind, calls, options));
-  const std::string text = args.folder + ": " + std::to_string(calls.size()) + " calls for invariant " + args.kind + " of " +
-                           options + "\nrecord them as its README.txt says, then run: deltaproof invariant " + args.kind + " " +
-                           args.folder + "\n";
+  const std::string text =
+      args.folder + ": " + std::to_string(calls.size()) + " calls for invariant " + args.kind + ", made with " + options +
+      "\nrecord them as README.txt in that folder says, then run: deltaproof invariant " + args.kind + " " + args.folder + "\n";
   nlohmann::ordered_json j{{"schema", "deltaproof.generation/1"},
                            {"output", args.folder},
                            {"options", options},

@@ -163,11 +163,12 @@ verb add_invariant(CLI::App* command, common_options& common) {
   command
       ->add_option(
           "KIND", args->kind,
-          "prefix: later tokens change nothing; split: calls that carry the state equal one call; pad: padding changes "
-          "nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within the limits; "
+          "prefix: later tokens change nothing; split: several calls that hand on the state give what one call gives; pad: "
+          "padding changes nothing; varlen: a packed sequence equals the sequence alone; chunk-size: any chunk length is within "
+          "the limits; "
           "path: the chunk path and the recurrent path are within the limits; repeat: the same call again gives the same bits; "
           "batch: a sequence at "
-          "another index or beside others is the same; snapshot: a state that was stored and restored gives what an "
+          "another index or beside others gives the same outputs; snapshot: a state that was stored and restored gives what an "
           "uninterrupted run gives; rollback: drafted tokens that were not accepted change nothing; flush: a decode kernel that "
           "replays a ring every L tokens gives what plain decode gives; "
           "cp: the ranks of a split sequence give what one call gives; gradients: six equations that correct gradients of any "

@@ -86,7 +86,9 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
     text += line(name, detail::padded(detail::scientific(g.largest), 11) + detail::padded(detail::scientific(g.largest * u), 11) +
                            std::string(g.stage) + note);
   };
-  const auto decides = [&](std::string_view what) { return std::string(v.decided_by == what ? "; decides" : ""); };
+  const auto decides = [&](std::string_view what) {
+    return std::string(v.decided_by == what ? "; the verdict uses this one" : "");
+  };
   growth_line("predicted", trial.predicted, ", from the nominal cosine of the keys, d and beta alone" + decides("prediction"));
   growth_line("observed", v.observed, ", in these draws" + decides("observation"));
   growth_line("bound", trial.bound, ", proved from |L| for these draws, rounding errors included" + decides("bound"));
@@ -96,8 +98,8 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
                         " of " + store);
   text += line(
       "", detail::scientific(trial.error_unrounded) + " against the inverse of L as drawn, before L was rounded to " + operand);
-  text +=
-      line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", known to " + detail::scientific(v.radius));
+  text += line("true inverse", "largest entry " + detail::scientific(v.largest_entry) + ", entries known to within " +
+                                   detail::scientific(v.radius));
   text += line("again", again);
   return text;
 }
@@ -205,8 +207,9 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--chunk", args->chunk, "Rows of L (default 64)")->type_name("C");
   command->add_option("--d", args->key_dim, "Dimension of the keys (default 128)")->type_name("N");
   command->add_option("--samples", args->samples, "Draws (default 16)")->type_name("N");
-  command->add_flag("--worst-case", args->worst_case,
-                    "Decide by the bound that is proved from |L| of the keys drawn, not by the prediction");
+  command->add_flag(
+      "--worst-case", args->worst_case,
+      "Judge the intermediates by the bound that is proved from |L| of the drawn keys, not by their predicted size");
   return [args, &common] { return run(*args, common); };
 }
 

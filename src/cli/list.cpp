@@ -45,7 +45,7 @@ std::vector<entry> list_ops() {
     out.push_back({std::string(row.name),
                    std::string(row.what),
                    {{"g", row.gates == gate_axes::none ? "none" : std::string(gate_shape(row.kind))},
-                    {"steps a token", std::to_string(row.usual_steps) + ", unless num_householder says otherwise"}}});
+                    {"steps per token", std::to_string(row.usual_steps) + ", unless num_householder says otherwise"}}});
   }
   return out;
 }
@@ -97,7 +97,9 @@ std::vector<entry> list_inverses() {
          {{"rows of a diagonal block", block},
           {"intermediates", reach},
           {"formats",
-           m.block > 1 ? "--format on the diagonal blocks, --merge-format in the merges (fla: fp32 and tf32)" : "--format"},
+           m.block > 1
+               ? "--format of deltaproof inverse for the diagonal blocks, its --merge-format for the merges (fla: fp32 and tf32)"
+               : "--format of deltaproof inverse"},
           {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;
@@ -237,12 +239,13 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
     }
     const auto values = evaluate(e, here);
     if (!values)
-      facts.emplace_back(
-          "  values", "in reports/" + e.study + ".json, which does not exist here; it is written by deltaproof study " + e.study);
+      facts.emplace_back("  values", "not read: reports/" + e.study +
+                                         ".json does not exist in this folder; write it with deltaproof study " + e.study +
+                                         " -o reports");
     for (const claim_band& b : e.bands) {
       std::string value = values ? values->at(b.value).text(8) : "?";
-      if (values && !b.minus.empty()) value += " less " + values->at(b.minus).text(8);
-      if (values && !b.over.empty()) value += " over " + values->at(b.over).text(8);
+      if (values && !b.minus.empty()) value = "(" + value + " − " + values->at(b.minus).text(8) + ")";
+      if (values && !b.over.empty()) value += " / " + values->at(b.over).text(8);
       facts.emplace_back("  " + text_of(b), value + (values ? (holds(b, *values) ? ": as claimed" : ": NOT as claimed") : ""));
     }
   }

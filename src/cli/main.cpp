@@ -50,7 +50,7 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     return;
   }
   for (const char* const part :
-       {"deltaproof: ", file, ": was cut short while it was read; nothing was written, run this again\n"}) {
+       {"deltaproof: ", file, ": was cut short while it was read; no output was written: run the same command again\n"}) {
     if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   }
   std::_Exit(bad_usage);
@@ -90,7 +90,8 @@ class clock_guard {
         if (!done_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return finished_; })) stop = true;
       });
     } catch (const std::system_error& e) {
-      throw environment_error("--max-seconds needs a thread, and none can be started: " + e.code().message());
+      throw environment_error("--max-seconds needs one more thread, which could not be started: " + e.code().message() +
+                              "; leave --max-seconds out, or allow this process more threads");
     }
   }
   ~clock_guard() {

@@ -28,8 +28,8 @@ golden_request request_of(const oracle_arguments& args, const common_options& co
   if (args.bits != 0 && args.round != "fp64") {
     throw format_error(
         "oracle: --bits " + std::to_string(args.bits) + " with --round " + args.round +
-        ": many bits are stored as a sum of fp64 numbers; leave one of the two out (with --round alone, the working " +
-        "precision rises by itself as far as the format needs, at most to --max-bits)");
+        ": --bits stores sums of fp64 numbers and works with --round fp64 only; leave one of the two out (with --round alone, "
+        "the working precision rises by itself as far as the format needs, at most to --max-bits)");
   }
   if (args.bits > static_cast<std::size_t>(args.max_bits)) {
     throw format_error("oracle: --bits " + std::to_string(args.bits) + " with --max-bits " + std::to_string(args.max_bits) +
@@ -67,8 +67,8 @@ std::string open_text(const golden& answer, const oracle_arguments& args) {
   std::string text = std::to_string(answer.o.undecided) + " outputs and " + std::to_string(answer.final_state.undecided) +
                      " state entries could not be rounded with certainty " + open_because(args) + "; ";
   text += args.bits == 0 ? "they are NaN in the file, whose metadata lists them\n"
-                         : "in the file their first part that is not certain and all parts after it are NaN, and the metadata "
-                           "lists these elements; with a smaller --bits fewer elements stay undecided\n";
+                         : "in the file, the first uncertain part of each such element is NaN, and so are all parts after it; "
+                           "the metadata lists these elements; a smaller --bits leaves fewer undecided\n";
   return text;
 }
 
@@ -91,7 +91,7 @@ int run_gradients(const oracle_arguments& args, const common_options& common, go
     };
     return write_golden_gradients(args.output, p, asked, problem_hash, [&] {
       if (source.changed())
-        throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+        throw format_error(args.problem + ": changed while it was read; no output was written: run the same command again");
     });
   }();
   if (answer.stopped) {
@@ -141,7 +141,7 @@ int run(const oracle_arguments& args, const common_options& common) {
     };
     return write_golden(args.output, p, asked, problem_hash, [&] {
       if (source.changed())
-        throw format_error(args.problem + ": was written to while it was read; nothing was written, run this again");
+        throw format_error(args.problem + ": changed while it was read; no output was written: run the same command again");
     });
   }();
   if (answer.stopped) {
@@ -178,11 +178,12 @@ int run(const oracle_arguments& args, const common_options& common) {
 
 verb add_oracle(CLI::App* command, common_options& common) {
   command->footer(
-      "Each value row (column v of a head's o and state) is computed with more and more precision until all its "
+      "A value row is column v of a head's o and state. Each value row is computed with more and more precision until all its "
       "elements are decided:\n"
       "fp64, double-double, fixed point with 128, 256, 512 and 1024 bits, and exact dyadic numbers (only without gates "
       "or with gates of 0\n"
-      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). A row where these tiers give "
+      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). "
+      "A value row where these tiers give "
       "no correct digit\n"
       "runs again in MPFR, where each number has its own exponent: with 256 bits, with 1024, and with up to 16384 "
       "where its numbers are\n"
@@ -191,7 +192,7 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "unevaluated sum. N bits need\n"
       "N / 53 tensors, rounded up; each is the correctly rounded remainder after those before it. --bits works with "
       "--round fp64 only;\n"
-      "numbers that are not dyadic are known to about 950 bits at most.\n"
+      "an element that is not a dyadic number is known to about 950 bits at most.\n"
       "An element that no tier decides is NaN in the file (in a sum: the first undecided part and all parts after it).\n"
       "Metadata of o, and of final_state likewise: radius.o, the largest bound on |exact - reference| before rounding "
       "(with --bits on\n"
@@ -199,7 +200,7 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "undecided.o.indices, their\n"
       "flat row-major indices as runs, \"5,17-203\" (a list above 40 MB is cut and ends in \",...\": the NaN of the "
       "last part mark all of them);\n"
-      "fallbacks, how often a tier had to do something again or in a slower way.\n"
+      "fallbacks, what a tier had to compute again or in a slower way, and how often.\n"
       "--gradients: each group of heads that share q and k runs in fp64, double-double and MPFR of up to 1024 bits. "
       "Where only few elements\n"
       "are still undecided, these run alone. A run is exact where nothing is rounded: dyadic numbers as above, of up "
@@ -208,10 +209,10 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "Memory: for each thread the state of a head and a block of tokens, and one bit for each output in those blocks "
       "of 128 tokens of a\n"
       "head that hold an undecided output. Outputs wait in a temporary file beside FILE, as large as they are. Memory "
-      "grows with T:\n"
-      "by two numbers a step where the rule is not euler, and where a head is run whole (--max-bits below 128 and "
+      "grows with T\n"
+      "in three cases: the rule is not euler (two numbers a step), a head is run whole (--max-bits below 128 and "
       "magnitudes out of the\n"
-      "range of fp64 or double-double) or rows run in MPFR.\n"
+      "range of fp64 or double-double), or value rows run in MPFR.\n"
       "Memory of --gradients: for each thread about sqrt(T) tokens, and one state for every sqrt(T) tokens. It grows "
       "with T where --bits is\n"
       "given, where MPFR runs a group of heads, and where magnitudes leave the range of fp64: all tokens of such a group are "

@@ -192,8 +192,8 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
   std::map<std::string, std::vector<const ledger_row*>, std::less<>> by_verdict;
   for (const ledger_row& row : ledger) by_verdict[row.verdict].push_back(&row);
   std::string out = "<section id=\"ledger\"><h2>The claims on trial</h2>\n<p>" + std::to_string(ledger.size()) +
-                    " claims of the source documents, each restated, with a verdict and evidence that a test evaluates "
-                    "again.</p>\n<ul class=\"tally\">";
+                    " claims of the documents that <a href=\"claims.md\">claims.md</a> lists. Each claim is restated, and has a "
+                    "verdict and evidence that a test evaluates again.</p>\n<ul class=\"tally\">";
   for (const std::string_view v : order) {
     const auto found = by_verdict.find(v);
     if (found != by_verdict.end())
@@ -217,8 +217,8 @@ std::string ledger_html(const std::vector<ledger_row>& ledger) {
     out += "</tbody></table></div></details>\n";
   }
   return out +
-         "<p class=\"soft\">One claim with its evidence evaluated now: <code>deltaproof explain ID</code>; all of them: "
-         "<code>deltaproof list claims</code>.</p></section>\n";
+         "<p class=\"soft\"><code>deltaproof list claims</code> lists all claims. <code>deltaproof explain ID</code> prints one "
+         "claim and evaluates its evidence again.</p></section>\n";
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ using verb = std::function<int()>;
 
 /// Why a build has neither `study` nor `report`.
 inline constexpr std::string_view without_studies =
-    "not in this build: the program of the Python package only judges; build the whole program from the source tree: ./run build";
+    "not in this build: the program of the Python package has no studies, claims or reports; to get them, run ./run build in the "
+    "source tree";
 
 }  // namespace deltaproof::cli

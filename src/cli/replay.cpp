@@ -28,7 +28,7 @@ int run_replay(const std::string& where, const common_options& common) {
   }
   if (!again.reproduced && stop_requested() && ended_early(again.report)) {
     // Not judged again is not judged otherwise.
-    say(common, "replay: " + why_stopped(common) + " before it was judged again; nothing was written\n");
+    say(common, "replay: " + why_stopped(common) + " before the result was judged again; nothing was written\n");
     return exit_code(verdict::undecided);
   }
   const std::string text = to_text(again);
@@ -50,7 +50,8 @@ int run_shrink(const std::string& folder, const common_options& common) {
     if (again.report.stopped)
       throw format_error(folder + ": " + why_stopped(common) + " before the witness was judged once; nothing was changed");
     if (!again.reproduced)
-      throw format_error(folder + ": its verdict is not reproduced (" + again.differences.front() + "); nothing was changed");
+      throw format_error(folder + ": judging the witness again does not reproduce its verdict (" + again.differences.front() +
+                         "); nothing was changed; deltaproof replay " + folder + " lists every difference");
     before = again.given.tokens();
     check_options quiet = again.options;
     quiet.progress = {};

@@ -21,7 +21,7 @@ template <class Report>
 void say_why_stopped(Report& report, const common_options& common) {
   if (!stop_requested() || !ended_early(report) || report.judged != verdict::undecided) return;
   report.reason = why_stopped(common) + ": " + report.reason;
-  if (was_interrupted()) report.remedy = "run it again and let it finish";
+  if (was_interrupted()) report.remedy = "run the same command again and let it finish";
 }
 
 }  // namespace deltaproof::cli

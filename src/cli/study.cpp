@@ -147,7 +147,9 @@ std::string long_studies() {
 }
 
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  command->add_option("--recordings", args->recordings, "Folder of recorded kernels to look at")
+  command
+      ->add_option("--recordings", args->recordings,
+                   "Folder with recorded *.problem.safetensors, which the study eigenvalues reads (default: tests/recordings)")
       ->type_name("DIR")
       ->check(not_empty());
   auto* full =

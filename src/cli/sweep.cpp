@@ -67,7 +67,8 @@ std::vector<std::uint64_t> indices_in(const std::string& text, std::uint64_t cou
 }
 
 sweep_shard shard_for(const sweep_arguments& args) {
-  if (!args.shard.empty() && args.shards) throw format_error("sweep: --shard I/N states how many there are; leave --shards out");
+  if (!args.shard.empty() && args.shards)
+    throw format_error("sweep: --shard I/N already states the number of parts, N; leave --shards out");
   if (!args.shard.empty()) return parse_shard(args.shard);
   return shard_of_environment(args.shards, [](const char* name) { return std::getenv(name); }).value_or(sweep_shard{});
 }
@@ -229,8 +230,8 @@ verb add_sweep(CLI::App* command, common_options& common) {
   command->add_option("-o,--output", args->folder, "The folder of the results")->type_name("DIR")->check(not_empty());
   command
       ->add_option("--shard", args->shard,
-                   "I/N: the I-th of N parts, from 1. Default: what GTEST_*, TEST_*, SLURM_ARRAY_TASK_* or JOB_COMPLETION_INDEX "
-                   "say, else all")
+                   "Run only part I of N, counted from 1. Default: the part that the environment variables GTEST_*, TEST_*, "
+                   "SLURM_ARRAY_TASK_* or JOB_COMPLETION_INDEX state, else all tasks")
       ->type_name("I/N")
       ->check(not_empty());
   command->add_option("--shards", args->shards, "With JOB_COMPLETION_INDEX: how many parts there are")

@@ -47,7 +47,7 @@ class key_reader {
     try {
       return named(*value);
     } catch (const format_error& e) {
-      throw format_error(file_.where() + ": metadata " + std::string(key) + ": " + e.what());
+      throw format_error(file_.where() + ": metadata key " + std::string(key) + ": " + e.what());
     }
   }
 
@@ -76,7 +76,7 @@ class key_reader {
   }
 
   [[noreturn]] void fail(std::string_view key, const std::string& reason) const {
-    throw format_error(file_.where() + ": metadata " + std::string(key) + " " + reason);
+    throw format_error(file_.where() + ": metadata key " + std::string(key) + " " + reason);
   }
 
   [[nodiscard]] bool has_meaning(std::string_view key) const {
@@ -134,7 +134,8 @@ std::vector<std::int64_t> offsets_of(const safetensors_file& file) {
 
 void require_floating(const tensor& t, const std::string& where) {
   if (t.is_integer()) {
-    throw format_error(where + ": tensor " + t.name() + ": dtype " + t.dtype() + " is not a floating-point format");
+    throw format_error(where + ": tensor " + t.name() + ": dtype " + t.dtype() +
+                       " is not a floating-point format; store it as BF16, F16, F32 or F64");
   }
 }
 
@@ -142,7 +143,7 @@ void require_shape(const tensor& t, const std::vector<std::size_t>& expected, st
   require_floating(t, where);
   if (t.shape() != expected) {
     throw shape_error(where + ": tensor " + t.name() + ": shape " + shape_text(t.shape()) + " should be " + shape_text(expected) +
-                      ", " + std::string(layout) + " of this problem");
+                      " for this problem, " + std::string(layout));
   }
 }
 
@@ -153,7 +154,7 @@ std::optional<std::size_t> chunk_size_of(const safetensors_file& file, key_reade
     const std::string_view name = row.name;
     const safetensors_entry* entry = row.part == stage_part::stages && row.axes == stage_axes::pairs ? file.find(name) : nullptr;
     if (entry != nullptr && entry->shape.size() == 4 && entry->shape[3] != 0) {
-      notes.push_back(file.where() + ": metadata chunk_size is absent; " + std::to_string(entry->shape[3]) +
+      notes.push_back(file.where() + ": metadata key chunk_size is absent; " + std::to_string(entry->shape[3]) +
                       " is taken from the columns of " + std::string(name));
       return entry->shape[3];
     }
@@ -267,8 +268,8 @@ std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view nam
     if (c == 0) continue;
     const std::string own = file.where() + ": tensor " + parts[c].name() + ": ";
     if (parts[0].dtype() != "F64" || parts[c].dtype() != "F64") {
-      throw format_error(own + "dtype " + parts[c].dtype() + " beside " + parts[0].dtype() + " of " + std::string(name) +
-                         "; the parts of a sum are F64");
+      throw format_error(own + "dtype is " + parts[c].dtype() + ", that of " + std::string(name) + " is " + parts[0].dtype() +
+                         "; both are parts of one sum, and such parts must be F64");
     }
     if (parts[c].shape() != parts[0].shape()) {
       throw shape_error(own + "shape " + shape_text(parts[c].shape()) + " should be " + shape_text(parts[0].shape()) +
@@ -278,7 +279,7 @@ std::vector<tensor> sum_parts(const safetensors_file& file, std::string_view nam
 }
 
 std::size_t chunk_count(const problem& p, std::size_t chunk_size) {
-  if (chunk_size == 0) throw domain_error("a chunk of 0 rows; the chunk length is at least 1");
+  if (chunk_size == 0) throw domain_error("chunk_count: the chunk length is 0; give 1 row or more");
   std::size_t chunks = 0;
   for (const sequence_range& s : p.sequences()) {
     if (s.batch != 0) break;
@@ -355,14 +356,14 @@ problem parsed(const safetensors_file& file, notes_list& notes, void (*validated
   validated(p, file.where());
   p.scale = scale ? *scale : default_scale(p.key_dim());
   if (!scale) {
-    notes.push_back(file.where() + ": metadata scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
+    notes.push_back(file.where() + ": metadata key scale is absent; K^(-1/2) = " + detail::shortest(p.scale) + " is used");
   }
 
   constexpr std::array<std::string_view, 11> known{
       "q", "k", "v", "beta", "g", "initial_state", "cu_seqlens", "do", "dfinal_state", "A_log", "dt_bias"};
   detail::note_tensors(file, std::span(known).first(p.raw ? known.size() : 9), notes);
   for (const auto& [key, value] : file.metadata()) {
-    if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata " + in_quotes(key) + " is unknown; ignored");
+    if (!keys.has_meaning(key)) notes.push_back(file.where() + ": metadata key " + in_quotes(key) + " is unknown; ignored");
   }
   return p;
 }
@@ -393,7 +394,8 @@ void validate(const result& r, const problem& p, std::string_view where_view) {
     detail::require_shape(
         r.final_state->named("final_state"),
         {p.sequence_count(), p.value_heads(), kv ? p.key_dim() : p.value_dim(), kv ? p.value_dim() : p.key_dim()},
-        kv ? "[N, HV, K, V], state_layout kv (vk is [N, HV, V, K])," : "[N, HV, V, K], state_layout vk (kv is [N, HV, K, V]),",
+        kv ? "[N, HV, K, V] with state_layout kv (if yours is [N, HV, V, K], set state_layout to vk)"
+           : "[N, HV, V, K] with state_layout vk (if yours is [N, HV, K, V], set state_layout to kv)",
         where);
   }
   detail::validate_stages(r, p, where);
@@ -410,14 +412,19 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
   r.problem_sha256 = keys.text("problem_sha256");
   r.chunk_size = detail::chunk_size_of(file, keys, notes);
   if (!keys.take("problem_sha256")) {
-    notes.push_back(where + ": metadata problem_sha256 is absent; whether this result belongs to this problem is not checked");
+    notes.push_back(where +
+                    ": metadata key problem_sha256 is absent, so it is not checked whether this result belongs to this problem");
   } else if (r.problem_sha256 != problem_sha256) {
     keys.fail("problem_sha256", "is " + in_quotes(r.problem_sha256) + " and the problem file's is " +
                                     std::string(problem_sha256) + "; this is a result of another problem");
   }
-  if (!r.path) notes.push_back(where + ": metadata path is absent; chunk is taken if there is a chunk_size, else recurrent");
+  if (!r.path)
+    notes.push_back(where + ": metadata key path is absent; " +
+                    (r.chunk_size ? "the chunk path is assumed, as the chunk length is known"
+                                  : "the recurrent path is assumed, as no chunk length is known"));
   if (r.path == path_kind::chunk && !r.chunk_size) {
-    notes.push_back(where + ": metadata chunk_size is absent on the chunk path, so it is not known where the chunks begin");
+    notes.push_back(where +
+                    ": metadata key chunk_size is absent on the chunk path, so it is not known where the chunks begin; add it");
   }
 
   for (const std::string_view name : gradient_names) {
@@ -469,7 +476,7 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     // What `oracle` writes about each tensor belongs to a reference and is carried along.
     const bool of_reference = key.starts_with("radius.") || key.starts_with("tier.") || key.starts_with("undecided.") ||
                               (key == "fallbacks" && r.path == path_kind::reference);
-    if (!of_reference) notes.push_back(where + ": metadata " + in_quotes(key) + " is unknown; ignored");
+    if (!of_reference) notes.push_back(where + ": metadata key " + in_quotes(key) + " is unknown; ignored");
     r.metadata.emplace(key, value);
   }
   return r;

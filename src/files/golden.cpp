@@ -69,8 +69,8 @@ namespace detail {
 
 question question_of(const golden_request& asked) {
   if (asked.bits != 0 && !(asked.round == fp64)) {
-    throw format_error(std::to_string(asked.bits) + " bits in " + std::string(name_of(asked.round)) +
-                       ": a number of bits is stored as a sum of fp64 numbers; ask for bits or for a format, not for both");
+    throw format_error("both bits = " + std::to_string(asked.bits) + " and round = " + std::string(name_of(asked.round)) +
+                       " are asked for; bits are stored as a sum of fp64 numbers, so ask for only one of the two");
   }
   question ask;
   ask.round_output = ask.round_state = asked.round;
@@ -94,7 +94,8 @@ result result_about(const golden& from, const golden_request& asked) {
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
   if (part_count(asked) > 1)
-    r.producer += ", a sum of " + std::to_string(part_count(asked)) + " such numbers, each the rounded remainder";
+    r.producer += ", as a sum of " + std::to_string(part_count(asked)) +
+                  " such numbers, each the correctly rounded remainder after those before it";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);

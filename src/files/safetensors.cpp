@@ -268,9 +268,9 @@ void require_cover(const std::vector<safetensors_entry>& entries, std::size_t da
   const safetensors_entry* last = nullptr;
   for (const safetensors_entry* entry : order) {
     if (entry->begin != covered) {
-      const std::string previous = last == nullptr ? "the header" : "tensor " + in_quotes(last->name);
+      const std::string previous = last == nullptr ? "the data section begins" : "tensor " + in_quotes(last->name) + " ends";
       throw format_error(where + ": tensor " + in_quotes(entry->name) + ": begins at byte " + std::to_string(entry->begin) +
-                         " and " + previous + " ends at " + std::to_string(covered) + ": " +
+                         " and " + previous + " at " + std::to_string(covered) + ": " +
                          (entry->begin < covered ? "they overlap" : "the bytes between belong to no tensor") +
                          "; the header is damaged");
     }
@@ -435,9 +435,12 @@ std::string safetensors_header(const safetensors_metadata& metadata, std::span<c
     }
   }
   for (const safetensors_entry& t : entries) {
-    if (t.name.empty()) throw format_error("a tensor of shape " + shape_text(t.shape) + " to write has no name");
+    if (t.name.empty())
+      throw format_error("a tensor to be written, of shape " + shape_text(t.shape) + ", has no name; give it one");
     if (header.contains(t.name) || t.name == detail::metadata_name) {
-      throw format_error("tensor " + in_quotes(t.name) + " is given twice or has a reserved name");
+      throw format_error("tensor " + in_quotes(t.name) +
+                         (t.name == detail::metadata_name ? " has a reserved name; give it another name"
+                                                          : " is given twice; give each tensor its own name"));
     }
     header[t.name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {t.begin, t.end}}};
   }
@@ -450,7 +453,8 @@ std::string safetensors_header(const safetensors_metadata& metadata, std::span<c
   }
   text.append((detail::length_bytes - text.size() % detail::length_bytes) % detail::length_bytes, ' ');
   if (text.size() > detail::largest_header) {
-    throw format_error("a header of " + std::to_string(text.size()) + " bytes is above the format's limit");
+    throw format_error("the header has " + std::to_string(text.size()) + " bytes, above the format's limit of " +
+                       std::to_string(detail::largest_header) + "; shorten the metadata");
   }
   std::string bytes;
   for (std::size_t i = 0; i < detail::length_bytes; ++i) bytes += static_cast<char>(text.size() >> (8 * i) & 0xFFU);

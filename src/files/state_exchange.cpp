@@ -17,7 +17,7 @@ std::optional<Number> number_of(const safetensors_file& file, std::string_view k
   Number x{};
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), x);
   if (error != std::errc() || end != text->data() + text->size() || !valid(x))
-    throw format_error(file.where() + ": metadata " + std::string(key) + " is " + in_quotes(*text) + "; use " + what);
+    throw format_error(file.where() + ": metadata key " + std::string(key) + " is " + in_quotes(*text) + "; use " + what);
   return x;
 }
 
@@ -26,7 +26,7 @@ auto in_file(const safetensors_file& file, const char* key, const Read& read) {
   try {
     return read();
   } catch (const format_error& e) {
-    throw format_error(file.where() + ": metadata " + key + ": " + e.what());
+    throw format_error(file.where() + ": metadata key " + key + ": " + e.what());
   }
 }
 
@@ -61,10 +61,12 @@ state_exchange parse_state_exchange(const safetensors_file& file, const problem&
     if (entry == nullptr) continue;
     tensor t = file.load(*entry);
     const std::string own = file.where() + ": tensor " + std::string(name) + ": ";
-    if (t.is_integer()) throw format_error(own + "dtype " + t.dtype() + " where a floating-point one is required");
-    if (name == "ring_g" && !p.g) throw format_error(own + "the problem has no g; drop it, or give the problem g");
+    if (t.is_integer())
+      throw format_error(own + "dtype " + t.dtype() + " is not a floating-point format; store it as BF16, F16, F32 or F64");
+    if (name == "ring_g" && !p.g) throw format_error(own + "the problem has no g; drop ring_g, or give the problem g");
     if (name == "ring_state" && !x.flush_every)
-      throw format_error(own + "metadata flush_every is absent; its shape follows from the number of tokens between two flushes");
+      throw format_error(own +
+                         "its shape follows from the number of tokens between two flushes; add flush_every to the metadata");
     const std::vector<std::size_t> shape = shape_of(name, p, x.flush_every.value_or(1));
     if (t.shape() != shape)
       throw shape_error(own + "shape " + shape_text(t.shape()) + " should be " + shape_text(shape) +

@@ -76,7 +76,9 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
   if (merge_of(plan) != plan.operand) in += " or " + std::string(name_of(merge_of(plan)));
   if (plan.operand != plan.accumulate) in += " or " + std::string(name_of(plan.accumulate));
   const format coarse = coarsest_operand(plan);
-  const std::string limit = "8 u max(1, max|(I+L)^-1|) = " + digits(v.smallest_limit);
+  const std::string limit = "the limit " + digits(v.smallest_limit) +
+                            " = 8 u max(1, max|(I+L)^-1|), u = " + digits(unit_roundoff(plan.store)) + " of " +
+                            std::string(name_of(plan.store));
   const std::string reach = decisive_words(v) + ", and one rounding of it (u = " + digits(unit_roundoff(coarse)) + " in " +
                             std::string(name_of(coarse)) + ") is already " + digits(v.decisive_error);
   const bool growth_bad = !(v.decisive_error <= v.smallest_limit);

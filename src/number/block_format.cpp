@@ -123,7 +123,7 @@ const element_format& element_named(std::string_view name) {
   for (const element_format& e : element_formats) {
     if (e.name == name) return e;
   }
-  throw format_error("unknown element \"" + std::string(name) + "\"; the elements are " + names_of_elements());
+  throw format_error("unknown element format \"" + std::string(name) + "\"; the element formats are " + names_of_elements());
 }
 
 block_format unscaled(std::string_view element) {
@@ -137,7 +137,8 @@ block_format scaled(std::string_view element, std::string_view layout, scale_for
   block_format f{element_named(element), true, 0, 0, scale, false};
   if (f.element.emax == fp32.emax) {
     throw format_error("a scale does nothing for " + std::string(element) +
-                       ", which has the exponents of fp32; leave the scale out, or take fp16, e4m3, e5m2, int8 or int4");
+                       ", which has the exponents of fp32; use no scale (in a plan: scale = \"none\" and no scale_format), or "
+                       "take fp16, e4m3, e5m2, int8 or int4");
   }
   const auto after = [&](std::string_view word) {
     return layout.starts_with(word) ? layout.substr(word.size()) : std::string_view();
@@ -162,7 +163,7 @@ block_format scaled(std::string_view element, std::string_view layout, scale_for
     }
   }
   throw format_error("unknown layout of scales \"" + std::string(layout) +
-                     "\"; there are tensor, row, column, tile:RxC and block:N, R, C and N at least 1");
+                     "\"; use tensor, row, column, tile:RxC or block:N, where R, C and N are whole numbers of at least 1");
 }
 
 block_format block_format_named(std::string_view name) {

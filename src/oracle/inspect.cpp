@@ -146,8 +146,8 @@ std::vector<precondition> steps(const problem& p) {
     }
   }
   std::vector<precondition> out;
-  out.push_back(
-      std::move(stretch).says(remark::fine, "x = b |k|^2 of each step, after the problem's own rule and normalisation"));
+  out.push_back(std::move(stretch).says(remark::fine,
+                                        "b |k|^2 of each step: b after the update rule, k after the in-kernel normalisation"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
   out.push_back(expansive == 0 ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
                                : std::move(factor).says(remark::warning,
@@ -190,7 +190,8 @@ precondition cotangents(const problem& p) {
                  : std::move(t).says(remark::warning, "do and dfinal_state are 0: every gradient is 0 whatever the kernel does");
   }
   if (seen.count > 0) return std::move(t).says(remark::notice, of(seen.count, seen.rows, "rows of do are 0"));
-  return std::move(t).says(remark::fine, state ? "|do| of each token; dfinal_state adds to it" : "|do| of each token");
+  return std::move(t).says(remark::fine,
+                           state ? "|do| of each token; the gradients have a part from dfinal_state too" : "|do| of each token");
 }
 
 precondition gates(const problem& p) {
@@ -221,9 +222,9 @@ precondition gates(const problem& p) {
   if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: there the state grows"));
   std::string says = "log decays";
   if (resets > 0)
-    says += ", " +
-            of(resets, rows,
-               p.has_cotangents() ? "are -inf (the state is reset, in reverse its cotangent)" : "are -inf (the state is reset)");
+    says += ", " + of(resets, rows,
+                      p.has_cotangents() ? "are -inf (each resets the state, and in the backward pass its cotangent)"
+                                         : "are -inf (the state is reset)");
   if (lowest_sum < factored_limit && std::isfinite(lowest_sum)) {
     says += "; their sum over a chunk of 64 reaches " + text(lowest_sum) + ": a kernel that forms exp(-G) overflows fp32";
     return std::move(t).says(remark::notice, says);
@@ -277,13 +278,13 @@ std::optional<precondition> inspect_gate_sums(const problem& p) {
     }
   }
   if (!(by_sums > std::max(much * by_products, static_cast<double>(window)))) return std::nullopt;
-  const std::string chunked = "a chunk kernel that forms e^(G_i - G_j) of cumulative sums ";
+  const std::string chunked = "a chunk kernel that forms e^(G_i - G_j) from cumulative sums ";
   if (std::isinf(by_sums))
     return std::move(t).says(remark::warning,
                              chunked + "makes NaN after a decay of 0, where the sums are -inf; the recurrence does not");
-  return std::move(t).says(remark::warning, chunked + "(|G| to " + text(largest) + " in 64 tokens) errs by up to " +
+  return std::move(t).says(remark::warning, chunked + "(|G| up to " + text(largest) + " within 64 tokens) errs by up to " +
                                                 text(by_sums) +
-                                                " unit roundoffs in the decay between neighbouring rows, "
+                                                " unit roundoffs of the format of G in the decay between neighbouring rows, "
                                                 "the recurrence by up to " +
                                                 text(by_products));
 }

@@ -166,9 +166,9 @@ void widen_where_unknown(measurement& m) {
 measurement measure(std::span<const double> got, const reference_tensor& want, const format& of, const std::vector<bool>& skip) {
   const std::size_t n = want.value.size();
   if (got.size() != n || want.radius.size() != n || (!skip.empty() && skip.size() != n)) {
-    throw shape_error("measure: " + std::to_string(got.size()) + " values against a reference of " + std::to_string(n) +
-                      " values, " + std::to_string(want.radius.size()) + " radii and " + std::to_string(skip.size()) +
-                      " skip marks; they must be of one shape");
+    throw shape_error("measure: " + std::to_string(got.size()) + " values, " + std::to_string(n) + " reference values, " +
+                      std::to_string(want.radius.size()) + " radii and " + std::to_string(skip.size()) +
+                      " flags in skip; these counts must be equal (skip may be empty)");
   }
   const std::size_t row_length = want.shape.empty() ? 1 : std::max<std::size_t>(1, want.shape.back());
   const auto [rtol, atol] = allclose_tolerance(of);
@@ -247,7 +247,7 @@ enclosure value_of(const measurement& m, metric which) {
   for (const named_metric& row : metrics) {
     if (row.which == which) return m.*row.value;
   }
-  throw domain_error("name_of: the value is not one of its enumeration");
+  throw domain_error("name_of: the value is none of the enumerators of its type; pass one of them");
 }
 
 verdict judge(const measurement& m, std::span<const metric_bound> bounds) {

@@ -41,7 +41,9 @@ struct place {
   }
 
   void floating(const tensor& t, std::string_view tensor_name) const {
-    if (t.is_integer()) throw format_error(at(tensor_name) + "dtype " + t.dtype() + " is not a floating-point format");
+    if (t.is_integer())
+      throw format_error(at(tensor_name) + "dtype " + t.dtype() +
+                         " is not a floating-point format; store it as BF16, F16, F32 or F64");
   }
 };
 
@@ -67,8 +69,8 @@ void require_finite(const tensor& t, std::string_view name, bool minus_infinity_
       if (std::isfinite(x) || (minus_infinity_is_legal && x < 0)) continue;
       const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+inf" : "-inf";
       throw domain_error(in.at(name) + value + " at index " + index_text(t.shape(), first + i) + "; " +
-                         (minus_infinity_is_legal ? "a log decay is a number or -inf" : "inputs are finite numbers") +
-                         ", repair the tensor where it was dumped");
+                         (minus_infinity_is_legal ? "a log decay must be a finite number or -inf" : "inputs must be finite") +
+                         "; correct the program that wrote this tensor");
     }
   }
   t.forget(0, t.size());
@@ -249,9 +251,9 @@ void validate_raw(const problem& p, const raw_gate& raw, const place& in) {
                        "; with gate_activation = bounded it is the least log decay, a finite number below 0");
   }
   if (p.has_cotangents()) {
-    throw domain_error(
-        std::string(in.where) +
-        ": gradients with respect to a raw gate are not computed; give g itself, or leave do and dfinal_state out");
+    throw domain_error(std::string(in.where) +
+                       ": gradients through gate_activation are not computed; give the log decays themselves as g, without "
+                       "gate_activation, or leave do and dfinal_state out");
   }
 }
 

@@ -97,7 +97,8 @@ void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t
     throw format_error("plan " + plan.name + ": the chunk length is not known; state it (chunk_size in a result's metadata)");
   }
   const std::string why = misfit(plan, p, path, chunk);
-  if (!why.empty()) throw format_error("plan " + plan.name + " does not fit: " + why);
+  if (!why.empty())
+    throw format_error("plan " + plan.name + " does not fit: " + why + "; choose a plan that fits (deltaproof list plans)");
 }
 
 }  // namespace deltaproof

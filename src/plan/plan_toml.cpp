@@ -132,9 +132,9 @@ class reader {
   void list(const toml::node& node, const std::string& name, const Read& read) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return read(node);
-    if (array->empty()) fail(name, node, "is empty; give at least one value that a kernel may use");
+    if (array->empty()) fail(name, node, "without entries; give at least one value that a kernel may use");
     if (array->size() > longest_list) {
-      fail(name, node, "has " + std::to_string(array->size()) + " entries; a list has at most " + std::to_string(longest_list));
+      fail(name, node, "of " + std::to_string(array->size()) + " entries; give at most " + std::to_string(longest_list));
     }
     for (const toml::node& one : *array) read(one);
   }
@@ -168,17 +168,17 @@ class reader {
 
   std::size_t length_of(const toml::node& node, const std::string& name) const {
     const auto value = node.value<std::int64_t>();
-    if (!node.is_integer() || *value < 0) fail(name, node, "must be a number of rows");
+    if (!node.is_integer() || *value < 1) fail(name, node, "must be a whole number, 1 or more");
     return static_cast<std::size_t>(*value);
   }
   std::vector<std::size_t> lengths(const toml::node& node, const std::string& name, std::string_view word) const {
     std::vector<std::size_t> out;
     list(node, name, [&](const toml::node& one) {
       if (one.is_string())
-        fail(name, one, "must be a number of rows" + (word.empty() ? "" : " or the word \"" + std::string(word) + "\" alone"));
-      const std::size_t rows = length_of(one, name);
-      if (rows == 0) fail(name, one, "must be at least one row");
-      add(out, rows, name, one);
+        fail(name, one,
+             "must be a whole number, 1 or more" +
+                 (word.empty() ? "" : ", or the word \"" + std::string(word) + "\" in place of a list"));
+      add(out, length_of(one, name), name, one);
     });
     return out;
   }
@@ -251,27 +251,20 @@ class reader {
       } catch (const format_error&) {
         names known;
         for (const named_inverse& row : inverse_methods) known.push_back(row.name);
-        fail(k.text(), one, "is not a valid value of this key; blocks may have any number of rows" + suggestion(word, known));
+        fail(k.text(), one,
+             "is not a valid value of this key; in forwardN+block N is any number of rows" + suggestion(word, known));
       }
     });
   }
   void read_list(const toml::node& node, const key& k, choices<std::size_t>& out) const {
-    if (k.section == plan_detail::split_section) return read_parts(node, k, out);
+    const bool chunks = k.section == plan_detail::split_section;
     list(node, k.text(), [&](const toml::node& one) {
-      if (one.is_string() && *one.value<std::string>() == all_columns) return add(out, std::size_t{0}, k.text(), one);
-      if (!one.is_integer()) fail(k.text(), one, "must be a number of columns, or \"all\" for all of them");
-      const std::size_t length = length_of(one, k.text());
-      if (length == 0) fail(k.text(), one, "must be at least one column");
-      add(out, length, k.text(), one);
-    });
-  }
-  void read_parts(const toml::node& node, const key& k, choices<std::size_t>& out) const {
-    list(node, k.text(), [&](const toml::node& one) {
-      if (says_none(one)) return add(out, std::size_t{0}, k.text(), one);
-      if (!one.is_integer()) fail(k.text(), one, "must be a number of chunks, or \"none\" for a sequence in one part");
-      const std::size_t chunks = length_of(one, k.text());
-      if (chunks == 0) fail(k.text(), one, "must be at least one chunk");
-      add(out, chunks, k.text(), one);
+      if (says(one, chunks ? one_part : all_columns)) return add(out, std::size_t{0}, k.text(), one);
+      if (!one.is_integer())
+        fail(k.text(), one,
+             chunks ? "must be a number of chunks, or \"none\" for a sequence in one part"
+                    : "must be a number of columns, or \"all\" for all of them");
+      add(out, length_of(one, k.text()), k.text(), one);
     });
   }
   void read_list(const toml::node& node, const key& k, choices<bool>& out) const {
@@ -310,7 +303,7 @@ class reader {
     if (section == plan_detail::split_section) {
       const toml::node* node = table.get("truncation");
       if (node == nullptr) fail("[split] truncation is not stated; a plan must state it");
-      if (!says_none(*node)) p.split.truncation = log_decay(*node);
+      if (!says(*node, one_part)) p.split.truncation = log_decay(*node);
     }
     if (section != "hardware") return;
     if (const toml::node* node = table.get("exp2_ulps")) p.hardware.exp2_ulps = ulps(*node, "[hardware] exp2_ulps");
@@ -340,25 +333,27 @@ class reader {
     if (!node.is_boolean()) fail(name, node, "must be true or false");
     return *node.value<bool>();
   }
-  static bool says_none(const toml::node& node) { return node.is_string() && *node.value<std::string>() == one_part; }
+  static bool says(const toml::node& node, std::string_view word) {
+    return node.is_string() && *node.value<std::string>() == word;
+  }
   std::pair<double, double> interval(const toml::node& node, const std::string& name, const std::string& end) const {
     const toml::array* const array = node.as_array();
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number()) {
       fail(name, node, "must be two numbers, [first, second" + end);
     }
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
-    if (!(ends.first < ends.second)) fail(name, node, "is empty: the first number must be below the second");
+    if (!(ends.first < ends.second)) fail(name, node, "whose first number must be below its second");
     return ends;
   }
 
   void read_exceptions(const toml::node& node, plan& p) {
     const toml::array* const array = node.as_array();
-    if (array == nullptr || array->empty()) fail("when", node, "must be sections [[when]]");
+    if (array == nullptr || array->empty()) fail("when", node, "cannot be read; write each exception as a section [[when]]");
     if (array->size() > longest_list)
       fail("a plan has at most " + std::to_string(longest_list) + " sections [[when]], not " + std::to_string(array->size()));
     for (const toml::node& one : *array) {
       const toml::table* const table = one.as_table();
-      if (table == nullptr) fail("when", one, "must be sections [[when]]");
+      if (table == nullptr) fail("when", one, "cannot be read; write each exception as a section [[when]]");
       names known{"ops", "dtypes", "chunk"};
       for (const std::string_view section : sections()) known.push_back(section);
       require_known(*table, "[when]", known);
@@ -381,8 +376,13 @@ class reader {
   void require_reachable(const std::vector<T>& condition, const std::vector<T>& all, bool any, const std::string& name) const {
     for (const T& value : condition) {
       if (any || std::find(all.begin(), all.end(), value) != all.end()) continue;
-      fail("[[when]] " + name + " can never hold for one of its values: " + name +
-           " at the top of the plan does not list it; remove the value from [[when]], or add it there");
+      std::string word;
+      if constexpr (std::is_same_v<T, std::size_t>)
+        word = std::to_string(value);
+      else
+        word = name_of(value);
+      fail("[[when]] " + name + " lists " + word + ", which " + name +
+           " at the top of the plan does not, so it can never match; remove it, or add it at the top of the plan");
     }
   }
 
@@ -445,7 +445,7 @@ class reader {
     if (!p.split.chunks.empty() && root.at_path("split.truncation").node() == nullptr)
       fail("[split] truncation is not stated; a plan must state it");
     if (p.split.chunks.empty() && root.get("split") != nullptr) fail("[split] chunks is not stated; a plan must state it");
-    require_stated(root, "gate.block", blocks, "no form of the gate has blocks");
+    require_stated(root, "gate.block", blocks, "neither [gate] form nor [backward] blocks names a form that ends in -block");
     for (const std::string key : {"contract", "clip"}) {
       if (root.at_path("gate." + key) && !gated)
         fail("[gate] " + key + " has no effect, so it may not be stated: no op of the plan has a gate");

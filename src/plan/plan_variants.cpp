@@ -122,7 +122,7 @@ std::string word_of(const key& k, step_gradient form) { return worded(k, form, s
 std::string word_of(const key& k, norm_source source) { return worded(k, source, norm_source_names); }
 std::string word_of(const key& k, std::size_t rows) {
   if (k.section == plan_detail::split_section)
-    return rows == 0 ? "in one part" : "in parts of " + std::to_string(rows) + " chunks";
+    return rows == 0 ? "sequence in one part" : "sequence in parts of " + std::to_string(rows) + " chunks";
   return k.text() + " " + (rows == 0 ? "all" : std::to_string(rows));
 }
 std::string word_of(const key&, const inverse_method& method) { return "inverse " + name_of(method); }

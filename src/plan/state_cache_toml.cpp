@@ -47,7 +47,7 @@ class cache_reader {
   }
   std::string word(std::string_view name) const {
     const toml::node* const node = table_.get(name);
-    if (node == nullptr) fail(section_ + " " + std::string(name) + " is not stated; a stored state must state it");
+    if (node == nullptr) fail(section_ + " " + std::string(name) + " is not stated; the section of a stored state must state it");
     if (!node->is_string()) fail(name, *node, "must be text");
     return *node->value<std::string>();
   }
@@ -114,7 +114,7 @@ class cache_reader {
       refuse("seed", "only stochastic rounding draws numbers");
       return 0;
     }
-    if (table_.get("seed") == nullptr) fail(section_ + " seed is not stated; stochastic rounding must state it");
+    if (table_.get("seed") == nullptr) fail(section_ + " seed is not stated; stochastic rounding needs one");
     return number("seed", 0);
   }
   std::size_t every() const { return table_.get("every") == nullptr ? (of_calls_ ? 0 : 1) : number("every", 1); }

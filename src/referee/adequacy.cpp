@@ -63,7 +63,8 @@ double largest_gate_exponent(const head_input& in, const plan_variant& v) {
 }
 
 std::string place_of(const lane& at, std::size_t token) {
-  return "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head) + ", its token " + std::to_string(token);
+  return "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head) + ", token " + std::to_string(token) +
+         " of the sequence";
 }
 
 void judge_contract(const trial& t, adequacy_report& out) {
@@ -84,9 +85,9 @@ void judge_contract(const trial& t, adequacy_report& out) {
   if (outside == 0) return;
   const std::string interval = "[" + digits(contract->first) + ", " + digits(contract->second) + ")";
   out.ranges.push_back({"gate contract", worst, contract->first, "", "contract", true,
-                        "the plan's gate contract is broken: it needs each log decay in " + interval + ", and " +
-                            std::to_string(outside) + " of " + std::to_string(all) + " are outside (down to " + digits(worst) +
-                            "; the first at " + where + ")"});
+                        "the inputs break the plan's [gate] contract: each log decay must lie in " + interval + ", and " +
+                            std::to_string(outside) + " of " + std::to_string(all) + " do not (the largest in magnitude is " +
+                            digits(worst) + "; the first is at " + where + ")"});
 }
 
 /// As `explain` names it; sums of powers have two names in public, Neumann and doubling.
@@ -211,9 +212,9 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     const format in = v.A.operand.to.emax <= v.cumsum.emax ? v.A.operand.to : v.cumsum;
     const double limit = in.emax + 1;
     out.ranges.push_back({"gate exponent", exponent, limit, std::string(name_of(in)), "predicted", exponent >= limit,
-                          "a gate factor 2^" + digits(exponent) + " is formed (" +
-                              std::string(detail::name_in(gate_form_names, v.form)) + "); " + std::string(name_of(in)) +
-                              " ends at 2^" + digits(limit)});
+                          "[gate] form \"" + std::string(detail::name_in(gate_form_names, v.form)) +
+                              "\" makes a gate factor of 2^" + digits(exponent) + " on these inputs; the range of " +
+                              std::string(name_of(in)) + " ends at 2^" + digits(limit)});
   }
   if (v.path == path_kind::chunk && total > 64) {
     out.ranges.push_back({"log decay", total, infinity, std::string(name_of(v.cumsum)), "observed", false,

@@ -23,7 +23,7 @@ namespace deltaproof {
 
 double false_alarm::each() const {
   if (!(family > 0 && family <= 0.1)) {
-    throw domain_error("false_alarm: a probability over all tests of " + detail::general(family, 6) + "; give one in (0, 0.1]");
+    throw domain_error("false_alarm: the probability over all tests is " + detail::general(family, 6) + "; give one in (0, 0.1]");
   }
   if (statistics == 0) throw domain_error("false_alarm: statistics is 0; give the number of statistics that the check tests");
   return family / static_cast<double>(statistics);
@@ -249,7 +249,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const widest_reach& widest = found.widest;
     t.pooled = std::min(t.pooled, found.pooled);
     if (widest.from == nullptr) {
-      threshold none = no_budget(s, alpha, v, "no head and bucket of this tensor has two runs of one variant above its floor");
+      threshold none = no_budget(s, alpha, v, "nowhere in this tensor do two runs of one variant exceed the reference's radius");
       none.enough = false;
       return none;
     }
@@ -266,7 +266,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     t.typical = s.floor;
     t.at_floor = true;
     t.pooled = 0;
-    t.provenance = emulated(s.samples) + "; no error exceeds the radius of the reference, the limit: " + general(s.floor, 3);
+    t.provenance = emulated(s.samples) + "; no error exceeds the reference's radius, which is the limit: " + general(s.floor, 3);
     return t;
   }
   // Never below a run that was seen: exp(log x) may be less than x.
@@ -276,15 +276,15 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   t.quantile = decides.quantile;
   t.finite = std::isfinite(t.value);
   t.enough = t.pooled >= s.wide_degrees;
-  t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typically " + general(t.typical, 3) +
-                 ", spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) + ", " +
-                 std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at " + general(alpha, 2);
-  if (s.first_order) t.provenance += ", linear";
+  t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typical error " +
+                 general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) +
+                 ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at probability " + general(alpha, 2);
+  if (s.first_order) t.provenance += ", tail on the linear scale (an error of first order)";
   if (s.allowance > 1) t.provenance += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
   if (s.second_order > 1)
     t.provenance += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
   if (!t.finite) t.provenance += "; there is no finite limit: it overflows";
-  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " in the largest group of runs that were joined: add runs";
+  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " with all heads and buckets pooled: add runs";
   return t;
 }
 
@@ -346,8 +346,9 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     if (!seen.emplace(s.tensor, s.norm, s.bucket, s.head).second) throw domain_error("thresholds: given twice: " + key_text(s));
     const std::size_t expected = variants.try_emplace({s.tensor, s.norm}, s.samples.size()).first->second;
     if (expected != s.samples.size()) {
-      throw shape_error("thresholds: " + counted(s.samples.size(), "variant") + " for " + key_text(s) + ", " +
-                        std::to_string(expected) + " for other keys; give the same variants everywhere");
+      throw shape_error("thresholds: " + counted(s.samples.size(), "variant") + " for " + key_text(s) + ", but " +
+                        std::to_string(expected) +
+                        " for the first statistic of this tensor and norm; give every statistic the same variants");
     }
     std::vector<cell> cells;
     cells.reserve(s.samples.size());
@@ -411,15 +412,19 @@ std::string budget_argument(const false_alarm& alarm) {
          "heavier "
          "tails than\n"
          "those of normal roundings, on the linear scale.\n"
-         "Assumed: a head and bucket is no noisier than its runs show, times the noise of the variant. Neighbouring buckets are "
-         "added until\n"
+         "Assumed: in each bucket, the errors of a head scatter no more than its pool of runs shows. A variant that scatters "
+         "more than\n"
+         "its pool gets a wider limit in proportion. The pool has the head's runs in this bucket, and in neighbouring buckets "
+         "until\n"
          "there are " +
-         std::to_string(near_pool_degrees) + " degrees of freedom. A second limit is made with " +
+         std::to_string(near_pool_degrees) + " degrees of freedom. A second limit is made from a pool with " +
          std::to_string(wide_pool_degrees) +
-         " degrees, of all heads if the head has too few, and the larger limit\n"
-         "counts. A head run once is no noisier than the noisiest head that was run more often.\n"
-         "Assumed: biases of stages and cosines of the error with planted faults are normal.\n"
-         "Assumed: what is at or below its floor in every run is so always.\n"
+         " degrees, of all heads if the head\n"
+         "has too few, and the larger limit counts. A head that was run once scatters no more than the noisiest head that was "
+         "run\n"
+         "more often.\n"
+         "Assumed: biases of stages and cosines of the error with planted faults are normally distributed.\n"
+         "Assumed: an error that is at or below the radius of the reference in every run is so in every kernel that conforms.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
 }
 

@@ -41,8 +41,9 @@ std::string coarser_state(const trial& t) {
     });
     if (!all || telling < 10 || own_runs_are_coarse(t, coarse)) continue;
     const std::string name(name_of(coarse));
-    return "final_state: every value is a number of " + name + ", but the plan holds the state in fp32 (" +
-           std::to_string(telling) + " of the exact values are not numbers of " + name + ")";
+    return "final_state: every value is representable in " + name +
+           ", as if the state were rounded to it, but the plan holds the state in fp32 (" + std::to_string(telling) +
+           " of the exact values, rounded to fp32, are not representable in " + name + ")";
   }
   return {};
 }

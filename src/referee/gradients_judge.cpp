@@ -53,10 +53,11 @@ void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, d
 
 std::string reason_of(const tensor_reach& x) {
   if (static_cast<double>(x.counts.blind) <= most_not_judged * static_cast<double>(x.counts.elements)) return {};
-  return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + x.counts.tensor + ": for " +
-         where_text(*x.widest) +
-         (x.widest->limit.finite ? " the plan's limit is " + digits(x.widest->limit.value) : " runs of the plan overflow") +
-         ", the exact values have rms " + digits(x.widest->truth);
+  return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
+         x.counts.tensor + ": for " + where_text(*x.widest) + ", " +
+         (x.widest->limit.finite ? "the plan's limit on the rms error is " + digits(x.widest->limit.value)
+                                 : std::string("runs of the plan overflow")) +
+         ", and the rms of the exact values is " + digits(x.widest->truth);
 }
 
 /// What the formats alone cost in the backward pass of each lane of the slice: [lane][draw][part].

@@ -57,7 +57,7 @@ tensor_bound parse_tensor_bound(std::string_view text, const because& reason) {
 std::optional<std::string> wrong_accuracy(double accuracy) {
   if (accuracy > 0 && accuracy <= 1) return std::nullopt;
   return "an accuracy of " + detail::general(accuracy, 6) +
-         "; use a relative error above 0 and at most 1, which is that of zeros";
+         "; use a relative error above 0 and at most 1 (an output of zeros has the relative error 1)";
 }
 
 void require_threads(unsigned threads) {
@@ -75,7 +75,8 @@ void require_valid(const judging& judge, unsigned threads) {
   if (!(judge.seconds > 0 && judge.seconds <= 1e8))
     refuse("a time for emulation", detail::general(judge.seconds, 6) + " seconds", "a number above 0 and at most 1e8");
   if (judge.max_bits < 53 || judge.max_bits > 1024)
-    refuse("a precision", std::to_string(judge.max_bits) + " bits", "a max_bits within [53, 1024]");
+    refuse("a largest precision of the reference (max_bits)", std::to_string(judge.max_bits) + " bits",
+           "a number within [53, 1024]");
   for (const tensor_bound& b : judge.bounds) {
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
     if (!b.tensor.empty() && b.tensor != "o" && b.tensor != "final_state" && !gradient)

@@ -196,17 +196,18 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
   if (bad && c.tensor == "o") out.until_token = std::min(out.until_token.value_or(c.first), c.first);
   if (!bad && !out.accuracy && ratio > allowed_ratio && out.adequate && out.reason.empty()) {
     out.reason = "the plan's error in " + c.tensor + " is typically " + digits(ratio) +
-                 " times that of its formats alone (8 are allowed), but its " + std::to_string(c.runs.back().size()) +
-                 " emulated runs scatter too much to be sure of it";
+                 " times that of its formats alone (at most 8 times is allowed), but its " +
+                 std::to_string(c.runs.back().size()) + " emulated runs scatter too much to be sure of it";
     out.stage = c.tensor;
   }
   if (!bad || !out.adequate) return;
   out.adequate = false;
   out.stage = c.tensor;
-  out.reason = out.accuracy ? "its own relative error in " + c.tensor + " is " + digits(error) + ", more than the " +
+  out.reason = out.accuracy ? "the plan's own relative error in " + c.tensor + " is " + digits(error) + ", more than the " +
                                   digits(*out.accuracy) + " that --accuracy allows"
-                            : "its own error in " + c.tensor + " is " + digits(ratio) +
-                                  " times that of its formats alone (8 are allowed: three bits, as between fp16 and bf16)";
+                            : "the plan's own error in " + c.tensor + " is " + digits(ratio) +
+                                  " times that of its formats alone (at most 8 times is allowed: 3 bits of precision, the "
+                                  "difference between fp16 and bf16)";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -74,9 +74,9 @@ std::string reason_of(const tensor_reach& x) {
            " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
   }
   if (much) {
-    return "zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + ": for " +
-           where_text(*x.widest) + " the plan's limit is " + digits(x.widest->limit.value) + ", the exact values have rms " +
-           digits(x.widest->truth);
+    return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
+           tensor + ": for " + where_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
+           ", and the rms of the exact values is " + digits(x.widest->truth);
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)
     return "every exact value of o is 0 or rounds to it: a kernel that writes only zeros would pass";

@@ -31,7 +31,8 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) + " heads ran once and scatter like these";
+  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) +
+         " heads were emulated once for each variant, and are assumed to scatter no more than the noisiest of these";
 }
 
 /// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
@@ -171,8 +172,9 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
       if (!rounds_less && s.bias_limit->finite && !s.bias_limit->holds(s.bias) && s.judged != verdict::refuted) {
         s.judged = verdict::refuted;
         s.reason = m.name + ": its errors are biased, by " + digits(s.bias) + " ulp on average over " +
-                   std::to_string(m.bias.count) + " elements; a kernel that conforms to the plan stays within " +
-                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (-0.5 is truncation)";
+                   std::to_string(m.bias.count) +
+                   " elements (below 0: toward 0); a kernel that conforms to the plan stays within " +
+                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (truncation gives -0.5)";
       }
     }
     out.stages.push_back(std::move(s));
@@ -467,7 +469,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   }
   out.stopped = true;
   out.conforms = verdict::undecided;
-  out.reason = "stopped before the plan was emulated";
+  out.reason = "the check was stopped before the result could be compared with emulated runs of the plan";
   return out;
 }
 

@@ -26,7 +26,7 @@ rule_kind rule_named(std::string_view name) {
 
 std::string_view name_of(rule_kind rule) {
   const auto at = static_cast<std::size_t>(rule);
-  if (at >= rule_names.size()) throw domain_error("name_of: the value is not one of its enumeration");
+  if (at >= rule_names.size()) throw domain_error("name_of: the value is none of the enumerators of its type; pass one of them");
   return rule_names[at].second;
 }
 

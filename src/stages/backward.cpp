@@ -40,8 +40,10 @@ std::string_view not_recomputed(std::string_view stage, const plan_variant& v, c
   if (of_state && v.split.chunks > 0) return "the plan splits sequences";
   if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv")) return "the plan has no u and w";
   const bool through_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
-  if (stage == "dbeta" && (through_step || v.backward->dbeta_form == step_gradient::divide))
-    return "an activation or an update rule stands between beta and the step";
+  if (stage == "dbeta" && through_step)
+    return "beta becomes the effective step by an activation or a rule, and only the gradient of the step is recomputed";
+  if (stage == "dbeta" && v.backward->dbeta_form == step_gradient::divide)
+    return "the plan's dbeta_form is \"divide\", which is not recomputed";
   if ((stage == "dk" || stage == "dk_hat") && p.rule != rule_kind::euler && !(p.qk_l2norm && stage == "dk"))
     return "the update rule makes the step depend on k";
   return {};

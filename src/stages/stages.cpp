@@ -79,7 +79,7 @@ std::vector<head_place> places(const problem& p, std::size_t chunk_size, const s
   if (!options.judged_tokens.empty() && options.judged_tokens.size() != sequences.size() * heads) {
     throw shape_error("measure_stages: judged_tokens has " + std::to_string(options.judged_tokens.size()) + " entries for " +
                       std::to_string(sequences.size()) + " sequences of " + std::to_string(heads) +
-                      " heads; it needs one for each");
+                      " heads; it needs one for each head of each sequence");
   }
   std::vector<head_place> result;
   std::size_t first_chunk = 0;
@@ -280,7 +280,8 @@ std::string describe(const stage_measurement& stage) {
   text += std::string(state ? ", k " : ", row ") + std::to_string(at.row) + (state ? ", v " : ", column ") +
           std::to_string(at.element);
   text += ": " + number(at.got, 9);
-  const std::string count = std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements)";
+  const std::string count =
+      std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements are beyond their bounds or not finite)";
   if (std::isinf(at.bound))
     return text + " where a finite number was expected; the expected number cannot be recomputed (" + count;
   return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was expected (ratio to the bound " +

@@ -29,7 +29,8 @@ class comparison {
     if (const std::string first = sign(); first.empty()) {
       demand_end();
       if (!std::holds_alternative<bool>(left.value.value()))
-        throw bad_expectation{"'" + left.name + "' alone must be a truth value"};
+        throw bad_expectation{"'" + (left.name.empty() ? left.value.text() : left.name) +
+                              "' stands alone but is neither true nor false; compare it with < <= > >= == != or in"};
       return std::get<bool>(left.value.value());
     } else if (first == "in") {
       return among(left);

@@ -89,12 +89,14 @@ void write_report(const report& r, const fs::path& directory) { write_together(d
 std::string index_of(const fs::path& directory, const named_files& fresh) {
   const std::vector<report> reports = reports_in(directory, fresh);
   std::string out =
-      "# Reports\n\nThe pages of this folder are the output of a program. Under each stands the command that makes it again; a\n"
-      "study writes its page where `-o FOLDER` is added. Each finding says what kind of evidence stands behind it (proved,\n"
+      "# Reports\n\nThe pages of this folder are the output of a program. Under each stands the command that makes it again;\n"
+      "to write the page of a study, add `-o FOLDER`. Each finding says what kind of evidence stands behind it (proved,\n"
       "exhaustive, worst found, sampled, certified, measured) and each page ends with what is not claimed. The `.json` beside a\n"
       "page holds the same numbers in full precision.\n";
   if (fresh.count("claims.md") > 0 || fs::exists(directory / "claims.md")) {
-    out += "\nEvery claim of the source documents, with its verdict and evidence: [the ledger](claims.md).\n";
+    out +=
+        "\nEach checkable claim of the texts that were examined (a blog post, a report of experiments, reading notes), with its\n"
+        "verdict and evidence: [the ledger](claims.md).\n";
   }
   for (const report& r : reports) {
     out += "\n## [" + detail::title_of(r) + "](" + r.study + ".md)\n\n**" + r.question + "**\n\n" + r.answer + "\n\n";

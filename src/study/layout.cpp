@@ -76,8 +76,8 @@ void check(const figure& f, const panel& p) {
   for (const axis* a : {&p.x, &p.y}) {
     for (const auto& end : {a->minimum, a->maximum}) {
       demand(!end || (std::isfinite(*end) && (a->scale == axis_scale::linear || *end > 0)), f, p,
-             "axis '" + a->label + "' cannot end at " + number(end.value_or(0)) +
-                 "; a logarithmic one ends at finite positive numbers");
+             "axis '" + a->label + "' has " + number(end.value_or(0)) +
+                 " as its minimum or maximum; both must be finite, and above 0 on a logarithmic axis");
     }
     demand(!a->minimum || !a->maximum || *a->minimum < *a->maximum, f, p,
            "axis '" + a->label + "' runs from " + number(a->minimum.value_or(0)) + " to " + number(a->maximum.value_or(0)) +
@@ -87,7 +87,7 @@ void check(const figure& f, const panel& p) {
     const heat_map& h = *p.heat;
     demand(h.rows > 0 && h.columns > 0 && h.values.size() == h.rows * h.columns, f, p,
            "heat map of " + std::to_string(h.rows) + " rows and " + std::to_string(h.columns) + " columns has " +
-               std::to_string(h.values.size()) + " values");
+               std::to_string(h.values.size()) + " values; give a value for each cell, and at least one cell");
     demand(h.row_names.empty() ? p.y.minimum && p.y.maximum : h.row_names.size() == h.rows, f, p,
            "heat map needs a name for each row, or a range of the y axis");
     demand(h.column_names.empty() ? p.x.minimum && p.x.maximum : h.column_names.size() == h.columns, f, p,

@@ -80,7 +80,7 @@ bool operator==(const cell& a, const cell& b) {
 void validate(const report& r) {
   demand(is_slug(r.study), r, "a study's name has lower case letters, digits and '-' only");
   demand(!r.question.empty() && r.question.back() == '?', r, "its question must be one sentence that ends with '?'");
-  demand(!r.answer.empty(), r, "it has no answer; choose a sentence by the findings");
+  demand(!r.answer.empty(), r, "it has no answer; write what the findings answer to its question");
   demand(!r.not_claimed.empty(), r, "say what is not claimed, at least one sentence");
   std::set<std::string> findings;
   for (const finding& f : r.findings) {

@@ -149,7 +149,8 @@ std::size_t frame::position(std::string_view column) const {
 const cell& frame::at(std::size_t row_at, std::string_view column) const {
   if (row_at >= rows_.size()) {
     throw domain_error("a frame of " + std::to_string(rows_.size()) + " rows has no row " + std::to_string(row_at) +
-                       " to take '" + std::string(column) + "' from; was a row looked for that is not there?");
+                       ", from which column '" + std::string(column) +
+                       "' was asked for; give an index below the number of rows (a search that finds nothing gives none)");
   }
   return rows_[row_at][position(column)];
 }
@@ -191,8 +192,9 @@ double frame::find(const std::vector<std::pair<std::string, cell>>& values, std:
 
 double frame::find_in_order(const std::vector<std::string>& keys, const frame_row& values_and_column) const {
   if (values_and_column.size() != keys.size() + 1) {
-    throw domain_error("a row is found by " + std::to_string(keys.size()) + " values and the name of a column, got " +
-                       std::to_string(values_and_column.size()) + " in all");
+    throw domain_error("a finder over " + std::to_string(keys.size()) + " columns was called with " +
+                       std::to_string(values_and_column.size()) +
+                       " arguments; give a value for each of these columns, then the name of the column to read");
   }
   std::vector<std::pair<std::string, cell>> values;
   for (std::size_t i = 0; i < keys.size(); ++i) values.emplace_back(keys[i], values_and_column[i]);

@@ -32,7 +32,7 @@ const study& study_named(std::string_view name) {
     names.push_back(s->name);
   }
   throw domain_error("no study '" + std::string(name) + "'" +
-                     (names.empty() ? "; there is none" : detail::suggestion(name, names)));
+                     (names.empty() ? "; this program contains no studies" : detail::suggestion(name, names)));
 }
 
 namespace {

@@ -100,11 +100,11 @@ void campaign::propose(std::string_view by, std::string_view point) {
   };
   if (!search) throw refuse("kind is " + std::string(name_of(kind)));
   if (by != "search" && by != "random" && by != "shrink")
-    throw refuse("by " + in_quotes(by) + " must be search, random or shrink");
+    throw refuse("it is proposed by " + in_quotes(by) + "; this must be search, random or shrink");
   const auto parts = parts_of(point);
   if (parts.size() != search->space.size() || point.ends_with(','))
     throw refuse("it must have " + std::to_string(search->space.size()) +
-                 " numbers separated by commas, one for each key of [space]");
+                 " parts NAME=NUMBER separated by commas, one for each key of [space]");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const search_range& range = search->space[i];
     double value = 0;
@@ -113,7 +113,7 @@ void campaign::propose(std::string_view by, std::string_view point) {
     const bool number = bad == std::errc{} && end == word.data() + word.size();
     const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
     if (parts[i].first != range.name || !number || (range.whole() && !digits) || !(value >= range.least && value <= range.most))
-      throw refuse("its part " + std::to_string(i + 1) + " must be " + range.name + " = " +
+      throw refuse("its part " + std::to_string(i + 1) + " must be " + range.name + "=N, with N " +
                    (range.whole() ? "an integer" : "a number") + " from " + detail::shortest(range.least) + " to " +
                    detail::shortest(range.most));
   }

@@ -272,8 +272,10 @@ class campaign_reader {
       fail(*node, "[search] states no goal; write goal = \"error\", \"intermediate\", \"limits\" or \"distance\"");
     out.goal = detail::named_in(search_goal_names, "goal", word_of(*goal, "goal", words_of(search_goal_names)));
     const bool own = out.goal == search_goal::error || out.goal == search_goal::intermediate;
-    if (own && against) fail(*goal, "goal " + std::string(name_of(out.goal)) + " looks at one plan; remove against from [axes]");
-    if (out.goal == search_goal::distance && !against) fail(*goal, "goal distance compares two plans; state against in [axes]");
+    if (own && against)
+      fail(*goal, "goal " + std::string(name_of(out.goal)) + " looks at one plan; remove the key \"against\" from [axes]");
+    if (out.goal == search_goal::distance && !against)
+      fail(*goal, "goal distance compares two plans; name the second in [axes]: against = \"PLAN\"");
     const auto size = [&](const char* key, std::size_t& to, std::int64_t least) {
       const toml::node* const n = t.get(key);
       if (n == nullptr) return;
@@ -340,7 +342,8 @@ class campaign_reader {
     if (const toml::node* n = t.get("max_bits")) judge.max_bits = static_cast<int>(whole(*n, "max_bits", 1 << 20));
     const toml::node* const limits = t.get("max_error");
     const toml::node* const reason = t.get("because");
-    if ((limits == nullptr) != (reason == nullptr)) fail(*node, "max_error and because belong together; state both or neither");
+    if ((limits == nullptr) != (reason == nullptr))
+      fail(*node, "the keys \"max_error\" and \"because\" need each other; state both or neither");
     try {
       if (limits != nullptr) read_bounds(*limits, because(text(*reason, "because")), judge);
       require_valid(judge);

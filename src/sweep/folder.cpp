@@ -98,7 +98,7 @@ void sweep_folder::take_proposals(campaign& c) const {
   if (word_in(j, "build") != c.build) throw of_another_build(file, word_in(j, "build"), c.build);
   if (word_in(j, "campaign") != sha256_hex(c.text))
     throw format_error(file.string() +
-                       ": its proposals are of a campaign file with another text; take a new folder for each search");
+                       ": its points were proposed before the campaign file was changed; take a new folder for each search");
   for (const json& one : j["proposals"]) c.propose(word_in(one, "by"), word_in(one, "point"));
 }
 

@@ -54,7 +54,7 @@ std::string counted(const sweep_report& r) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
   add(t.unexpected, "not");
-  add(t.skipped, "skipped: problem, plan and fault do not fit together");
+  add(t.skipped, "skipped (their problem, plan and fault do not fit together)");
   add(t.failed, "that could not be judged");
   add(t.lost, "lost");
   add(t.missing, "missing");

@@ -137,8 +137,8 @@ case_recipe draw_case(philox& random, const case_limits& limits) {
       if (exists(w, &why)) return out;
     }
   }
-  throw domain_error("case_limits: no problem within them was found in " + std::to_string(attempts) +
-                     " draws; the last reason: " + why);
+  throw domain_error("case_limits: no problem within these limits was found in " + std::to_string(attempts) +
+                     " draws; widen the limits. The last draw was refused: " + why);
 }
 
 namespace {

@@ -74,7 +74,7 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
   char text[64];
   std::snprintf(text, sizeof text, ", by at most %.3g ulps", worst);
   out.line = std::to_string(out.wrong) + " of " + std::to_string(want.value.size()) +
-             " elements are not the exact value rounded to " + got.dtype() + (out.wrong > 0 ? text : "") + first +
+             " elements differ from the exact value rounded to " + got.dtype() + (out.wrong > 0 ? text : "") + first +
              (out.undecided > 0 ? "; " + std::to_string(out.undecided) + " undecided" : "");
   return out;
 }

@@ -69,11 +69,11 @@ TEST(tensor_view, says_what_is_wrong_and_what_to_do) {
   const std::vector<float> x = counted(24);
   EXPECT_THAT(refusal({x, {2, 3}, {12}}),
               HasSubstr("tensor k: shape [2, 3] with strides [12]: 1 strides for 2 axes; give one for each axis"));
-  EXPECT_THAT(refusal({x, {2, 13}}), HasSubstr("tensor k: shape [2, 13] reaches element 25, and 24 were given"));
+  EXPECT_THAT(refusal({x, {2, 13}}), HasSubstr("tensor k: shape [2, 13] needs 26 elements, but the span given has 24"));
   // Strides in bytes, the usual slip.
-  EXPECT_THAT(refusal({x, {2, 12}, {48, 4}}), HasSubstr("tensor k: shape [2, 12] with strides [48, 4] reaches element 92, and 24 "
-                                                        "were given; strides count elements, not bytes"));
-  EXPECT_THAT(refusal({x, {3}, {-1}}), HasSubstr("begins 2 elements before the memory"));
+  EXPECT_THAT(refusal({x, {2, 12}, {48, 4}}), HasSubstr("tensor k: shape [2, 12] with strides [48, 4] needs 93 elements, but the "
+                                                        "span given has 24; strides count elements, not bytes"));
+  EXPECT_THAT(refusal({x, {3}, {-1}}), HasSubstr("begins 2 elements before the span"));
   EXPECT_THAT(refusal({fp32, nullptr, {3}}),
               HasSubstr("tensor k: shape [3] has a null pointer; set the pointer, or leave the tensor out"));
   EXPECT_THAT(refusal({}), HasSubstr("tensor k: it was not given"));

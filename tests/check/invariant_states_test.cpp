@@ -156,14 +156,15 @@ TEST(invariant_states, several_sequences_in_one_call_each_have_their_own_state) 
 
   const invariant_report exchanged = rolled(rest(b.state, a.state));
   EXPECT_EQ(exchanged.judged, verdict::refuted);
-  EXPECT_THAT(exchanged.reason, HasSubstr("its first 121 tokens in all, with the state that part 2 starts from"));
+  EXPECT_THAT(exchanged.reason,
+              HasSubstr("its first 121 tokens (all sequences together), with the state that part 2 starts from"));
   EXPECT_EQ(rolled(rest(a.state, b.after(50))).judged, verdict::refuted) << "one token early in the second sequence";
   EXPECT_EQ(rolled(rest(a.state, *b.draft.gave.final_state)).judged, verdict::refuted) << "the second keeps its draft";
   EXPECT_EQ(rolled(rest(*a.whole.given.initial_state, b.state)).judged, verdict::refuted) << "the first begins again";
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::rollback, whole, {draft, a.rest_from(a.state)}); }),
-              HasSubstr("1 sequences and 2"));
+              HasSubstr("holds 1 sequence, and"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, whole, {draft, rest(a.state, b.state)}); }),
-              HasSubstr("token 70 of sequence 0 is not token 70"));
+              HasSubstr("token 70 of sequence 0 is not the same as token 70"));
 }
 
 TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
@@ -173,7 +174,8 @@ TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {s.draft, rest}); }),
               HasSubstr("use invariant rollback"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::rollback, s.whole, {s.draft}); }), HasSubstr("at least two"));
-  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {rest, s.first()}); }), HasSubstr("is not token 0"));
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {rest, s.first()}); }),
+              HasSubstr("is not the same as token 0"));
 }
 
 TEST(invariant_states, a_slot_that_was_never_written_is_refuted_and_nan_in_an_input_is_refused) {
@@ -189,7 +191,7 @@ TEST(invariant_states, a_slot_that_was_never_written_is_refuted_and_nan_in_an_in
   EXPECT_EQ(judge(invariant_kind::snapshot, s.whole, {s.first(), poisoned}).judged, verdict::refuted);
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::repeat, poisoned, {poisoned}); }), HasSubstr("initial_state: nan in"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, poisoned, {s.first(), poisoned}); }),
-              HasSubstr("inputs are finite numbers"));
+              HasSubstr("an initial state must be finite"));
 }
 
 TEST(invariant_states, repeats_are_bit_for_bit) {
@@ -205,6 +207,10 @@ TEST(invariant_states, repeats_are_bit_for_bit) {
   with_gradients.gave.gradients.emplace("dq", whole.given.q.named("dq"));
   other_gradients.gave.gradients.emplace("dq", testing::with(whole.given.q, 33, 5).named("dq"));
   EXPECT_THAT(judge(invariant_kind::repeat, with_gradients, {other_gradients}).reason, HasSubstr("dq differs"));
+  recorded_run unstated = again;
+  unstated.gave.chunk_size.reset();
+  EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::repeat, whole, {unstated}); }),
+              HasSubstr("chunk_size is not stated here, but 64 in"));
   recorded_run silent = whole;
   silent.gave.o = changed(whole.gave.o, [](std::size_t, double) { return 0.0; });
   EXPECT_EQ(judge(invariant_kind::repeat, silent, {renamed(silent, "again")}).judged, verdict::vacuous);

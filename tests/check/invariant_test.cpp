@@ -192,7 +192,8 @@ TEST(Invariant, PackedSequencesAreThoseSequencesAlone) {
   EXPECT_EQ(carried.judged, verdict::refuted);
   EXPECT_EQ(carried.bits.at(0).first->sequence, 1u);
   std::swap(parts[1], parts[2]);
-  EXPECT_THAT(thrown([&] { judge(invariant_kind::varlen, run_of(p, gdn), parts); }), HasSubstr("a part is that sequence alone"));
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::varlen, run_of(p, gdn), parts); }),
+              HasSubstr("each part must hold one sequence of the whole"));
 }
 
 TEST(Invariant, ChunkSizesAnswerOneOracle) {

@@ -234,6 +234,7 @@ TEST(sound_limits, a_bound_that_zeros_would_keep_says_nothing) {
   for (const char* limit : {"rel_fro=1", "rel_fro=2", "o:max_abs=1e9", "o:fla_ratio=1.1", "final_state:ulps=1e20"}) {
     EXPECT_EQ(judged(r, limit).judged, verdict::vacuous) << limit;
     EXPECT_THAT(judged(r, limit).reason, HasSubstr("zeros")) << limit;
+    EXPECT_THAT(judged(r, limit).remedy, HasSubstr("--max-error")) << limit;
   }
   result zeros = r;
   zeros.o = filled(r.o, 0);
@@ -256,6 +257,7 @@ TEST(sound_limits, zeros_where_zeros_are_right_show_nothing) {
   check_options options;
   options.judge.bounds.push_back(parse_tensor_bound("rel_fro=0.01", because("a test")));
   EXPECT_EQ(check(p, r, options).judged, verdict::vacuous);
+  EXPECT_THAT(check(p, r, options).remedy, HasSubstr("inputs whose exact outputs are not 0"));
   // Something else than zeros is wrong all the same.
   result wrong = r;
   wrong.o = filled(r.o, 1e-3);

@@ -105,7 +105,7 @@ TEST_F(suite_text, what_is_wrong_is_named_with_its_line) {
       {files + "plan = \"\"\n", "plan is empty"},
       {files + "expect = \"hold\"\n", "did you mean \"holds\""},
       {files + "expect = \"measured\"\n", "no_plan"},
-      {files + "expect = \"holds\"\nno_plan = true\n", "nothing can hold"},
+      {files + "expect = \"holds\"\nno_plan = true\n", "is never judged \"holds\""},
       {files + "no_plan = \"yes\"\n", "true or false"},
       {files + "no_plan = true\nplan = \"fp32\"\n", "give one of them"},
       {files + "no_plan = true\naccuracy = 1\n", "remove one of them"},

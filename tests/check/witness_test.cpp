@@ -132,7 +132,7 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   EXPECT_TRUE(fs::exists(at / "mine.txt"));
   EXPECT_TRUE(replay(at, {}, "9.9.9").reproduced);
   EXPECT_THAT(thrown([&] { write_witness(box.path, kept, identity); }), HasSubstr("is not a witness"));
-  EXPECT_THAT(thrown([&] { require_witness_place(box.path / "no" / "such"); }), HasSubstr("there is no folder"));
+  EXPECT_THAT(thrown([&] { require_witness_place(box.path / "no" / "such"); }), HasSubstr("does not exist; create it first"));
   EXPECT_THAT(thrown([&] { require_new_witness_place(at / ""); }),
               HasSubstr("witness: holds a witness already; name another folder"));
   EXPECT_NO_THROW(require_new_witness_place(box.path / "other"));
@@ -156,7 +156,7 @@ TEST(Witness, FolderIsJudgedAgainToTheSameVerdict) {
   write_file(at / "verdict.json", text);
   const replayed other = replay(at, {}, "10.0.0");
   EXPECT_FALSE(other.reproduced);
-  EXPECT_THAT(to_text(other), HasSubstr("the first bad stage is w and was u; the version is 10.0.0 and was 9.9.9"));
+  EXPECT_THAT(to_text(other), HasSubstr("the first bad stage is now w, but was u; the version is now 10.0.0, but was 9.9.9"));
 
   write_file(at / "plan.toml", "name = \"x\"\n");
   EXPECT_THAT(thrown([&] { static_cast<void>(replay(at, {}, "")); }), HasSubstr("plan.toml: its sha256 is"));

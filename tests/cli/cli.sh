@@ -126,7 +126,7 @@ expect 2 "raise --max-bits" oracle gated.safetensors -o sums.safetensors --bits 
 
 expect 1 "left the range of fp16 in 16 of 16 draws" inverse --keys cos=0.99 --beta 1 --chunk 64 --method neumann --format fp16
 expect 0 "no intermediate left the range of fp32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32
-expect 1 "decides" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32 --worst-case
+expect 1 "the verdict uses this one" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward --format fp32 --worst-case
 expect 1 "unsafe" inverse --keys cos=0.9 --beta 1 --method neumann16+block --format fp16
 expect 0 "safe" inverse --keys cos=0.9 --beta "U(0,1)" --chunk 16 --method forward8+block --format bf16 --accumulate fp32 --json inverse.json --junit inverse.xml
 grep -q '"safe": true' inverse.json && grep -q '"reproduce": "deltaproof inverse' inverse.json || { echo "FAIL inverse --json lacks its keys"; failures=$((failures + 1)); }
@@ -141,7 +141,7 @@ expect 2 "--chunk 0" inverse --keys gaussian --beta 1 --method forward --format 
 expect 2 "take --accumulate" inverse --keys gaussian --beta 1 --method forward --format fp32 --accumulate fp16
 expect 2 "e4m3" inverse --keys gaussian --beta 1 --method forward --format e4m3
 expect 2 "" inverse --keys gaussian
-expect 1 "power, in these draws; decides" inverse --keys elu1 --beta "U(0,2)" --chunk 7 --method neumann --format fp32
+expect 1 "power, in these draws; the verdict uses this one" inverse --keys elu1 --beta "U(0,2)" --chunk 7 --method neumann --format fp32
 expect 0 "in these draws" inverse --keys cos=0.9 --beta 1 --chunk 16 --method forward --format fp32 --store bf16 --worst-case
 expect 0 "of merges tf32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward16+block --format fp32 --merge-format tf32 --store bf16
 expect 2 "fp32 with merges in tf32" inverse --keys cos=0.9 --beta 1 --method forward16+block --format bf16 --accumulate fp32 --merge-format fp16
@@ -225,9 +225,9 @@ expect 0 "2 as expected; 1 problem, the reference computed 1 time" check kit/min
 grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
   { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
 expect 0 "0 of 8 error-to-limit ratios changed" check kit/mine.toml --baseline then.json
-expect 0 "ratios   not compared, because the baseline drew its limits with other options" check kit/mine.toml --no-power --baseline then.json
+expect 0 "ratios   not compared, because the baseline's limits were computed with other options" check kit/mine.toml --no-power --baseline then.json
 expect 2 "is not a baseline" check kit/mine.toml --baseline kit/mine.toml
-expect 3 "undecided, stopped" check kit/mine.toml --max-seconds 0.000001
+expect 3 "stopped unfinished (undecided)" check kit/mine.toml --max-seconds 0.000001
 # Files that are missing, truncated or changed are errors of their cases; the others are judged, and every view is written.
 head -c 600 kit/$made.result.safetensors > kit/cut.result.safetensors
 { cat kit/mine.toml; for result in cut gone; do printf '[[case]]\nproblem = "%s.problem.safetensors"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\n' $made $result; done; printf '[[case]]\nproblem = "../%s"\nresult = "%s.result.safetensors"\nplan = "fla-recurrent-delta"\nname = "changed"\n' $problem $made; } > kit/broken.toml
@@ -271,7 +271,7 @@ expect 3 "so the test could not fail" invariant prefix --whole wide.safetensors 
 expect 2 "store do, dfinal_state or both" invariant gradients wide.safetensors wide64.safetensors
 expect 2 "wide.safetensors: gradients need do or dfinal_state" oracle wide.safetensors --gradients -o never.safetensors
 expect 0 "" gen $small --cotangents -o slope.safetensors
-expect 0 "dfinal_state adds to it" inspect slope.safetensors
+expect 0 "the gradients have a part from dfinal_state too" inspect slope.safetensors
 expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetensors
 expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
@@ -297,7 +297,7 @@ expect 2 "this folder was made for invariant path, not repeat" invariant repeat 
 expect 2 "names its parts itself" invariant path pathset --parts-dir pathset
 expect 2 "which gen did not write" gen --for path --dir pathset
 mkdir nomanifest && expect 2 "there is no manifest.json" invariant path nomanifest
-expect 2 "there is no set for it" gen --for pad --dir padset
+expect 2 "gen cannot write the calls of this invariant" gen --for pad --dir padset
 expect 0 "1 calls for invariant gradients" gen --for gradients --T 20 --K 8 --V 4 --H 1 --dir gradientset
 expect 2 "give at least 1" gen --for repeat --calls 0 --dir norepeats
 mkdir foreign && echo '{"invariant": "sideways", "calls": [{}]}' > foreign/manifest.json
@@ -371,10 +371,10 @@ expect 0 "no witness is written" check wide.safetensors wide64.safetensors --no-
 [ ! -e unneeded ] || { echo "FAIL a witness of nothing"; failures=$((failures + 1)); }
 expect 2 "no witness" shrink parts
 expect 2 "leave --seed out" replay small --seed 3
-expect 3 "--max-seconds 1e-06 ran out before it was judged again" replay small --max-seconds 0.000001
+expect 3 "--max-seconds 1e-06 ran out before the result was judged again" replay small --max-seconds 0.000001
 expect 3 "undecided: --max-seconds 1e-06 ran out: " invariant chunk-size --whole wide.safetensors wide64.safetensors --part wide.safetensors wide16.safetensors --max-seconds 0.000001
 sed -i 's/"first_bad_stage": "w"/"first_bad_stage": "u"/' small/verdict.json
-expect 2 "the first bad stage is w and was u" replay small
+expect 2 "the first bad stage is now w, but was u" replay small
 cp wide64.safetensors small/result.safetensors
 expect 2 "small/result.safetensors: its sha256" replay small
 expect 2 "verdict.json" replay parts

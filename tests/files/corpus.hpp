@@ -374,7 +374,9 @@ inline void add_results(std::vector<corpus_file>& files) {
       result_file().key("kernel", "k").key("producer", "p").key("state_layout", "kv").add("final_state", "F32", "[2,2,2,3]", 96));
   add("result-ok-transposed", result_file().key("state_layout", "vk").add("final_state", "BF16", "[2,2,3,2]", 48));
   add("result-ok-no-hash", result_file().drop("problem_sha256"), "problem_sha256 is absent");
-  add("result-ok-no-path", result_file().drop("path"), "path is absent");
+  add("result-ok-no-path", result_file().drop("path"), "path is absent; the chunk path is assumed");
+  add("result-ok-no-path-no-chunk-size", result_file().drop("path").drop("chunk_size"),
+      "path is absent; the recurrent path is assumed");
   add("result-ok-no-chunk-size", result_file().drop("chunk_size"), "chunk_size is absent on the chunk path");
   add("result-ok-chunk-size-of-A", result_file().drop("chunk_size").add("A", "F32", "[1,3,2,2]", 48), "from the columns of A");
   add("result-ok-chunk-size-of-Aqk", result_file().drop("chunk_size").add("Aqk", "F32", "[1,3,2,2]", 48),
@@ -399,7 +401,8 @@ inline void add_results(std::vector<corpus_file>& files) {
   add("result-shape-backward-stage", result_file().add("dh", "F32", "[1]", 4), "should be [1, 2, 2, 2, 3]");
   add("result-format-backward-stage-chunk", result_file().drop("chunk_size").add("dh", "F32", "[1]", 4),
       "add chunk_size to the metadata");
-  add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4), "shape [1] should be [1, 3, 1, 2], that of q");
+  add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4),
+      "shape [1] should be [1, 3, 1, 2] for this problem, that of q");
   add("result-format-gradient-integer", result_file().add("dq", "I64", "[1,3,1,2]", 48), "is not a floating-point format");
   add("result-format-pass", result_file().key("pass", "sideways"), "use forward, backward or both");
   add("result-ok-unknown", result_file().key("colour", "blue").add("o_lo", "F64", "[1]", 8), "\"colour\" is unknown");

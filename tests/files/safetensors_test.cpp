@@ -99,8 +99,9 @@ TEST_F(safetensors, refuses_to_write_what_it_would_not_read) {
   const auto write = [](const safetensors_metadata& metadata, const std::vector<tensor>& list) {
     return message_of([&] { (void)safetensors_bytes(metadata, list); });
   };
-  EXPECT_NE(write({}, {tensors[0], tensors[1].named("b")}).find("\"b\" is given twice"), std::string::npos);
-  EXPECT_NE(write({}, {tensors[0].named("__metadata__")}).find("reserved"), std::string::npos);
+  EXPECT_NE(write({}, {tensors[0], tensors[1].named("b")}).find("\"b\" is given twice; give each tensor its own name"),
+            std::string::npos);
+  EXPECT_NE(write({}, {tensors[0].named("__metadata__")}).find("reserved name; give it another"), std::string::npos);
   EXPECT_NE(write({}, {tensors[0].named("")}).find("no name"), std::string::npos);
   EXPECT_NE(write({}, {tensors[0].named("\xff")}).find("not UTF-8"), std::string::npos);
   EXPECT_NE(write({{"k", "\xff"}}, {}).find("not UTF-8"), std::string::npos);

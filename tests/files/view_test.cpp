@@ -131,9 +131,11 @@ TEST(result_view, says_which_tensor_is_wrong_and_what_to_do) {
     return thrown([&] { static_cast<void>(copied(view, p)); });
   };
   EXPECT_EQ(refusal([](result_view&) {}), "nothing was thrown");
-  EXPECT_THAT(refusal([](result_view& v) { v.state_layout = layout_kind::vk; }),
-              HasSubstr("result_view: tensor final_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16], [N, HV, V, K], "
-                        "state_layout vk (kv is [N, HV, K, V])"));
+  EXPECT_THAT(
+      refusal([](result_view& v) { v.state_layout = layout_kind::vk; }),
+      HasSubstr(
+          "result_view: tensor final_state: shape [1, 2, 16, 8] should be [1, 2, 8, 16] for this problem, [N, HV, V, K] with "
+          "state_layout vk (if yours is [N, HV, K, V], set state_layout to kv)"));
   EXPECT_THAT(refusal([&](result_view& v) { v.o = tensor_view(p.q); }),
               HasSubstr("result_view: tensor o: shape [1, 40, 1, 16] should be [1, 40, 2, 8]"));
   EXPECT_THAT(refusal([](result_view& v) { v.chunk_size.reset(); }), HasSubstr("add chunk_size"));

@@ -67,10 +67,10 @@ TEST(inspect, says_that_a_reset_cuts_the_cotangent_too) {
   std::vector<double> g(p.g->size(), -0.5);
   g[2] = -std::numeric_limits<double>::infinity();
   p.g = tensor::from_doubles(fp32, p.g->shape(), g, "g");
-  EXPECT_NE(named(inspect(p), "gate")->says.find("in reverse its cotangent"), std::string::npos);
+  EXPECT_NE(named(inspect(p), "gate")->says.find("in the backward pass its cotangent"), std::string::npos);
   p.d_o.reset();
   p.d_final_state.reset();
-  EXPECT_EQ(named(inspect(p), "gate")->says.find("in reverse its cotangent"), std::string::npos);
+  EXPECT_EQ(named(inspect(p), "gate")->says.find("in the backward pass its cotangent"), std::string::npos);
 }
 
 TEST(inspect, a_step_at_a_pole_is_refused_where_nothing_is_lowered) {

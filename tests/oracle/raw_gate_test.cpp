@@ -122,7 +122,7 @@ TEST(raw_gate, that_does_not_fit_is_refused) {
   refused([](problem& p) { p.raw->lower_bound = 0; }, "gate_lower_bound is 0");
   refused([](problem& p) { p.raw->rate = tensor::from_doubles(fp32, {1}, std::vector<double>{0}, "A_log"); }, "A_log");
   refused([](problem& p) { p.raw->bias = tensor::from_doubles(fp32, {HV}, std::vector<double>{0, 0}, "dt_bias"); }, "dt_bias");
-  refused([](problem& p) { p.d_o = p.v; }, "gradients with respect to a raw gate are not computed");
+  refused([](problem& p) { p.d_o = p.v; }, "gradients through gate_activation are not computed");
 }
 
 TEST(gate_sums, are_warned_of_where_they_lose_much_more_than_the_recurrence) {

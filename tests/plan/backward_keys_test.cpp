@@ -65,7 +65,7 @@ TEST(backward_keys, are_what_the_public_kernels_do) {
   const auto in_parts = std::find_if(parts.begin(), parts.end(), [](const plan_variant& v) { return v.split.chunks == 8; });
   ASSERT_NE(in_parts, parts.end());
   EXPECT_EQ(in_parts->split.truncation, -10);
-  EXPECT_EQ(in_parts->name, "flashqla (in parts of 8 chunks)");
+  EXPECT_EQ(in_parts->name, "flashqla (sequence in parts of 8 chunks)");
   const plan_variant gym = of("attention-gym-kda", small(op_kind::kda, bf16), 64).front();
   EXPECT_EQ(gym.form, gate_form::first_block);
   EXPECT_EQ(gym.backward->blocks, gate_form::middle_block);
@@ -118,11 +118,11 @@ TEST(backward_keys, refuse_what_means_nothing) {
   refused(plan_lines(full).set("split", "chunks", "8"), {"[split] truncation is not stated"});
   refused(plan_lines(full).set("split", "truncation", "-10"), {"[split] chunks is not stated"});
   refused(plan_lines(full).set("split", "truncation", "10"), {"[split] truncation = 10", "below 0"});
-  refused(plan_lines(full).set("split", "chunks", "0"), {"[split] chunks = 0", "at least one chunk"});
+  refused(plan_lines(full).set("split", "chunks", "0"), {"[split] chunks = 0", "must be a whole number, 1 or more"});
   plan_lines tokens = full;
-  for (const char* value : {"0", "\"chunk\""})
+  for (const auto& [value, says] : {std::pair{"0", "a whole number, 1 or more"}, std::pair{"\"chunk\"", "a number of columns"}})
     refused(plan_lines(tokens).set("", "path", "[\"chunk\", \"recurrent\"]").set("backward", "value_tile", value),
-            {"value_tile", "column"});
+            {"value_tile", says});
   refused(plan_lines(full).drop("backward").append("[[when]]\nchunk = 64\nbackward.dk = \"X\"\n"),
           {"[backward]", "no such section"});
   const plan changed = plan_lines(full).append("[[when]]\nchunk = 64\nbackward.dk = \"X\"\n").read();

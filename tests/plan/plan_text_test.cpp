@@ -119,7 +119,7 @@ TEST(plan_text, takes_a_list_wherever_it_takes_a_format) {
       }
       plan_lines t = full;
       expect_refused(t.set(section, key, "\"bf17\""), {key, "\"bf17\"", "did you mean \"bf16\"?"});
-      expect_refused(t.set(section, key, "[]"), {key, "empty"});
+      expect_refused(t.set(section, key, "[]"), {key, "a list without entries"});
       expect_refused(t.set(section, key, "32"), {key, "= 32", "must be text"});
       expect_refused(t.set(section, key, "[\"X\", \"X\"]"), {key, "twice"});
     }
@@ -134,14 +134,14 @@ TEST(plan_text, refuses_values_that_mean_nothing) {
   refused("", "ops", "\"kdaa\"", {"ops", "did you mean \"kda\"?"});
   refused("", "path", "\"reference\"", {"path", "did you mean \"recurrent\"?"});
   refused("", "dtypes", "\"tf32\"", {"dtypes", "bf16, fp16, fp32, fp64"});
-  refused("", "chunk", "0", {"chunk = 0", "at least one row"});
+  refused("", "chunk", "0", {"chunk = 0", "must be a whole number, 1 or more"});
   refused("", "chunk", "\"all\"", {"chunk = \"all\"", "\"any\""});
   refused("", "chunk", "-64", {"chunk = -64"});
   refused("", "name", "\"\"", {"name", "empty"});
   refused("gate", "contract", "[0, -5]", {"contract", "below"});
   refused("gate", "contract", "[0.0, 0.0]", {"contract", "below"});
   refused("gate", "contract", "-5", {"contract", "two numbers"});
-  refused("gate", "block", "0", {"block", "at least one row"});
+  refused("gate", "block", "0", {"block", "must be a whole number, 1 or more"});
   refused("gate", "shift", "\"-15\"", {"shift", "from -1000 to 1000"});
   refused("gate", "shift", "nan", {"shift", "from -1000 to 1000"});
   refused("gate", "shift", "-15", {"[gate] shift has no effect", "first-block"});
@@ -235,8 +235,8 @@ TEST(plan_text, an_exception_replaces_lists_where_it_holds) {
     expect_refused(wrong.append("[[when]]\n" + exception), why);
   };
   refused("A.store = \"X\"\n", {"no condition"});
-  refused("chunk = 32\nA.store = \"X\"\n", {"chunk can never hold"});
-  refused("dtypes = \"fp64\"\nA.store = \"X\"\n", {"dtypes can never hold"});
+  refused("chunk = 32\nA.store = \"X\"\n", {"chunk lists 32, which chunk at the top of the plan does not"});
+  refused("dtypes = \"fp64\"\nA.store = \"X\"\n", {"dtypes lists fp64, which dtypes at the top of the plan does not"});
   refused("chunks = 64\n", {"did you mean \"chunk\"?"});
   refused("chunk = 64\nA.stor = \"X\"\n", {"did you mean \"store\"?"});
   refused("chunk = 64\ngate.block = 8\n", {"there is no key \"block\""});
@@ -327,7 +327,7 @@ TEST(plan_text, refuses_decays_and_states_that_cannot_be) {
     refused("l2norm", "epsilon", value, {"[l2norm] epsilon", "above 0 and below 1", "\"given\""});
   }
   refused("l2norm", "epsilon", "[1e-6, 1e-6]", {"[l2norm] epsilon", "twice"});
-  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon", "empty"});
+  refused("l2norm", "epsilon", "[]", {"[l2norm] epsilon", "a list without entries"});
   // In an exception too, where the ops it holds for have channels alone.
   plan_lines t = plan_lines::full().set("", "ops", "[\"kda\", \"gated_delta_rule\"]").drop("v_new", "decay");
   EXPECT_NO_THROW((void)plan_lines(t).append("[[when]]\nops = \"gated_delta_rule\"\nv_new.decay = \"v_new\"\n").read());
@@ -364,7 +364,8 @@ TEST(plan_text, says_what_is_rounded_on_the_way_to_a_stage) {
   const auto two = variants(all.read(), small(op_kind::kda, bf16), path_kind::chunk, 64);
   EXPECT_EQ(two[0].o.scale_store, fp16);
   EXPECT_EQ(two[1].name, "mine ([beta] into rows)");
-  expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"), {"[gate] clip", "is empty"});
+  expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"),
+                 {"[gate] clip = a list whose first number must be below its second"});
   expect_refused(plan_lines(all).set("gate", "clip", "-20"), {"[gate] clip", "must be two numbers"});
   expect_refused(plan_lines(all).set("beta", "into", "\"row\""), {"[beta] into = \"row\"", "product, rows"});
 }

@@ -110,9 +110,8 @@ TEST(one_key_of_two_runs, is_the_formula) {
   EXPECT_EQ(t.alpha, 0.01);
   EXPECT_TRUE(t.finite);
   EXPECT_FALSE(t.enough);
-  EXPECT_THAT(t.provenance,
-              HasSubstr("emulated: 2 runs of 1 variant; variant 0 decides: typically 3, spread 0.0141 with 1 degree "
-                        "of freedom (this head, bucket 0), Student quantile 31.8 at 0.01"));
+  EXPECT_THAT(t.provenance, HasSubstr("emulated: 2 runs of 1 variant; variant 0 decides: typical error 3, log spread 0.0141 with "
+                                      "1 degree of freedom (this head, bucket 0), Student quantile 31.8 at probability 0.01"));
 }
 
 TEST(one_key_of_two_runs, of_maxima_takes_the_gumbel_law) {
@@ -171,7 +170,7 @@ TEST(one_run, has_no_budget_alone_and_the_noisiest_head_s_beside_others) {
   EXPECT_FALSE(alone.finite);
   EXPECT_FALSE(alone.enough);
   EXPECT_EQ(alone.value, infinity);
-  EXPECT_THAT(alone.provenance, HasSubstr("no head and bucket of this tensor has two runs of one variant"));
+  EXPECT_THAT(alone.provenance, HasSubstr("nowhere in this tensor do two runs of one variant exceed the reference's radius"));
 
   const std::vector<statistic> heads{key({pair_about(1, 0.01)}, norm_kind::rms, 0, 0),
                                      key({pair_about(7, 0.03)}, norm_kind::rms, 0, 4), key({{2}}, norm_kind::rms, 0, 9)};
@@ -310,7 +309,7 @@ TEST(an_error_of_first_order, has_the_limit_of_the_linear_scale_where_that_is_le
     EXPECT_GT(linear.value / linear.typical, 1 + reach * (1 - 1e-9));
     EXPECT_LT(linear.value / linear.typical, 1 + 1.6 * reach * (1 + 1e-9));
     EXPECT_LT(linear.value, log_scale.value);
-    EXPECT_THAT(linear.provenance, HasSubstr("linear"));
+    EXPECT_THAT(linear.provenance, HasSubstr("on the linear scale"));
     // Narrow: the log scale has the smaller limit.
     statistic narrow = key({spread_runs(40, 0.01)}, norm_kind::rms);
     const double before = only(narrow).value;
@@ -419,7 +418,7 @@ TEST(projection_limit, is_at_most_the_limit_of_the_size_and_infinite_without_a_b
 TEST(the_argument, names_the_probability_and_what_is_assumed) {
   const std::string text = budget_argument({1e-4, 250});
   EXPECT_THAT(text, HasSubstr("at most 0.0001: 4e-07 for each of 250 statistics"));
-  EXPECT_THAT(text, HasSubstr("Assumed: a head and bucket is no noisier than its runs show"));
+  EXPECT_THAT(text, HasSubstr("Assumed: in each bucket, the errors of a head scatter no more than its pool of runs shows"));
 }
 
 }  // namespace

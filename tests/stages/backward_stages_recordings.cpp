@@ -59,6 +59,23 @@ TEST(backward_stages, of_recorded_kernels_are_within_their_bounds) {
   EXPECT_GT(judged, 100000U);
 }
 
+TEST(backward_stages, that_a_plan_computes_in_another_way_are_not_judged_and_it_is_said_why) {
+  std::size_t looked_at = 0;
+  for (const recorded& one : recorded_passes()) {
+    if (measure_backward_stages(*one.declared, one.p, one.r, 1).find("dbeta") == nullptr) continue;
+    plan divides = *one.declared;
+    divides.backward.dbeta_form = {step_gradient::divide};
+    const backward_stage_report report = measure_backward_stages(divides, one.p, one.r, 1);
+    EXPECT_EQ(report.find("dbeta"), nullptr) << one.name;
+    const auto why = std::find_if(report.unjudged.begin(), report.unjudged.end(),
+                                  [](const unjudged_stage& stage) { return stage.name == "dbeta"; });
+    ASSERT_NE(why, report.unjudged.end()) << one.name;
+    EXPECT_EQ(why->reason, "the plan's dbeta_form is \"divide\", which is not recomputed");
+    ++looked_at;
+  }
+  EXPECT_GT(looked_at, 0U);
+}
+
 TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
   std::size_t runs = 0, judged = 0;
   for (const format& x : {bf16, fp16, fp32}) {

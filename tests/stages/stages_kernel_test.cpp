@@ -173,7 +173,7 @@ TEST(stages, of_an_output_read_from_each_chunk_are_within_bounds_though_chunks_a
   ASSERT_GT(measure_stages(kernel.given(), r, declared).find("o")->bad, 0U);
   const stage_report report = measure_stages_at_least(kernel.given(), r, declared);
   EXPECT_EQ(report.find("o")->bad, 0U) << to_text(report);
-  EXPECT_NE(report.find("o")->rounding.find("o from the state of each chunk"), std::string::npos);
+  EXPECT_NE(report.find("o")->rounding.find("o computed from h of every chunk"), std::string::npos);
 }
 
 TEST(stages, alternatives_are_told_apart) {

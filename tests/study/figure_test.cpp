@@ -196,7 +196,7 @@ TEST(figure, what_does_not_fit_together_is_refused) {
   f.panels[0].x.maximum = 2;
   EXPECT_THAT(refusal(f), HasSubstr("ascending"));
   f.panels[0].x = {.label = "x", .scale = axis_scale::logarithmic, .minimum = 0};
-  EXPECT_THAT(refusal(f), HasSubstr("positive"));
+  EXPECT_THAT(refusal(f), HasSubstr("above 0 on a logarithmic axis"));
   f = zoo()[2];
   f.panels[0].heat->values.pop_back();
   EXPECT_THAT(refusal(f), HasSubstr("has 5 values"));

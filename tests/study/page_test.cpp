@@ -254,7 +254,8 @@ TEST(page, expectations_compare_numbers_texts_and_truth_values) {
   EXPECT_TRUE(holds("mode in 'full', 'quick'"));
   EXPECT_FALSE(holds("mode == 'full'"));
   EXPECT_TRUE(holds("fine == true"));
-  EXPECT_THAT(refusal(with(good, "expect: fine", "expect: worst")), HasSubstr("truth value"));
+  EXPECT_THAT(refusal(with(good, "expect: fine", "expect: worst")), HasSubstr("'worst' stands alone but is neither true"));
+  EXPECT_THAT(refusal(with(good, "expect: fine", "expect: 3")), HasSubstr("'3' stands alone but is neither true nor false"));
   EXPECT_THAT(refusal(with(good, "expect: fine", "expect: mode < 3")), HasSubstr("texts are compared with texts"));
   EXPECT_THAT(refusal(with(good, "expect: fine", "expect: worst < 3 4")), HasSubstr("left over"));
 }

@@ -173,7 +173,7 @@ TEST(searches, say_what_is_wrong_in_their_campaign) {
   EXPECT_THAT(refusal(replaced(right, "generations = 2", "population = 1\ngenerations = 2")), HasSubstr("at least 4"));
   EXPECT_THAT(refusal(replaced(right, "generations = 2", "cpu_minutes = -1")), HasSubstr("cpu_minutes must be above 0"));
   EXPECT_THAT(refusal(search_of("distance")), HasSubstr("goal distance compares two plans"));
-  EXPECT_THAT(refusal(search_of("error", "neumann-64", "against = \"fp32\"\n")), HasSubstr("remove against"));
+  EXPECT_THAT(refusal(search_of("error", "neumann-64", "against = \"fp32\"\n")), HasSubstr("remove the key \"against\""));
 }
 
 TEST(studies_as_campaigns, have_a_task_for_each_study_mode_and_seed) {

@@ -213,7 +213,7 @@ TEST(keeps_plan, refuses_what_is_no_result_of_the_problem) {
   const problem p = repeated_keys();
   const auto matcher = keeps_plan(p, "fla-chunk-delta");
   EXPECT_THAT(thrown([&] { explanation(emulated(repeated_keys(64)), matcher); }),
-              HasSubstr("result: tensor o: shape [1, 64, 1, 16] should be [1, 70, 1, 16], [B, T, HV, V]"));
+              HasSubstr("result: tensor o: shape [1, 64, 1, 16] should be [1, 70, 1, 16] for this problem, [B, T, HV, V]"));
   EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-detla")); }), HasSubstr("fla-chunk-delta"));
   EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 2}})); }),
               HasSubstr("a false-alarm probability of 2; use a number within [1e-12, 0.1]"));
@@ -281,8 +281,9 @@ TEST(correctly_rounded, is_exactly_that) {
   const std::string text = explanation(changed(r, 37, next), correctly_rounded(p));
   EXPECT_THAT(text, HasSubstr("did not match"));
   EXPECT_THAT(
-      text, HasSubstr("o            1 of 1120 elements are not the exact value rounded to BF16, by at most 1 ulps; the first at "
-                      "[batch, token, head, v] = [0, 2, 0, 5]: "));
+      text,
+      HasSubstr("o            1 of 1120 elements differ from the exact value rounded to BF16, by at most 1 ulps; the first at "
+                "[batch, token, head, v] = [0, 2, 0, 5]: "));
   EXPECT_THAT(text, HasSubstr("final_state  0 of 256 elements"));
   EXPECT_THAT(explanation(changed(r, 0, std::numeric_limits<double>::quiet_NaN()), correctly_rounded(p)),
               HasSubstr("did not match"));

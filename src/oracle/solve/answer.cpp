@@ -319,7 +319,7 @@ bool run_integers(row_by_row& rows, const problem& p, const question& q, std::si
     if (count > 0) rows.answer().fallbacks[what] += count;
   };
   note("fixed point: low bits dropped to make room for larger numbers", outcome.moved);
-  if (bits != 0) note("fixed point: keys and queries of several limbs", outcome.wide);
+  if (bits != 0) note("fixed point: keys and queries of more than 64 bits", outcome.wide);
   note("fixed point: keys and queries rounded", outcome.rounded);
   // Where no factor is dyadic the exact tier has answered nothing and is not the one that was needed.
   const bool idle = bits == 0 && !rows.answer().tier.empty() &&
@@ -374,7 +374,7 @@ std::int64_t run_floating(row_by_row& rows, const problem& p, const question& q,
     rows.join_state(r, part, true);
   }
   rows.settle_state(0, open);
-  rows.answer().fallbacks["rows run entry by entry"] += open;
+  rows.answer().fallbacks["rows run in MPFR"] += open;
   rows.end_pass("mpfr-" + std::to_string(bits), threads);
   return missing;
 }
@@ -432,7 +432,8 @@ head_answer answer(const problem& p, const question& asked, std::size_t sequence
       if (stopped()) return {};
       if (!within || (left && !rows.all_bounded() && (ranged || !in_integers)))
         return answer_whole(p, q, sequence_index, value_head);
-      if (again > 0) rows.answer().fallbacks["double-double: blocks run again with a wider window"] = again;
+      if (again > 0)
+        rows.answer().fallbacks["double-double: blocks run again because their numbers outgrew the expected size"] = again;
     }
   }
   // Ties are decided by nothing but exact numbers: where those cost no more than what would be tried in vain, they come

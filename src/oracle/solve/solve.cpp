@@ -47,8 +47,8 @@ unsigned workers_of(const question& q) { return q.threads == 0 ? std::max(1U, st
 void require_parts(const question& q) {
   if (q.parts == 0) return;
   if (q.parts > most_parts) {
-    throw domain_error("solve: a sum of " + std::to_string(q.parts) + " doubles was asked for; with 1024 bits ask for at most " +
-                       std::to_string(most_parts));
+    throw domain_error("solve: parts = " + std::to_string(q.parts) +
+                       " asks for a sum of that many fp64 numbers; 1024 bits fill at most " + std::to_string(most_parts));
   }
   for (const auto& to : {q.round_output, q.round_state}) {
     if (to && !(*to == fp64)) {

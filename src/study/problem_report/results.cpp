@@ -135,8 +135,8 @@ std::vector<finding> add_results(const subject& of, std::span<const named_result
          "`" + file_name(r.path) + "` " + verb + std::string(name_of(checked.judged)) + ": " + checked.reason + ".",
          evidence::measured(),  // the limits are statistical, whatever the reference's radius
          {{"verdict", name_of(checked.judged)}, {"error_o", o}},
-         std::string("distance to the certified reference (oracle-radius.md)") +
-             (checked.conformance ? "; limits from emulated runs of the plan (false-alarm.md)" : ""),
+         std::string("distance to the certified reference (proofs/notes/oracle-radius.md)") +
+             (checked.conformance ? "; limits from emulated runs of the plan (proofs/notes/false-alarm.md)" : ""),
          r.command});
     if (truth && i < 8) {
       add_errors(of, *truth, r, label, errors);
