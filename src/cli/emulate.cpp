@@ -120,7 +120,7 @@ verb add_emulate(CLI::App* command, common_options& common) {
   files.writes(command->add_option("-o,--output", args->output, "The result file to write (deltaproof.result/1)")
                    ->required()
                    ->type_name("FILE"));
-  command->add_option("--path", args->path, "chunk or recurrent; default: the plan's first")
+  command->add_option("--path", args->path, "chunk or recurrent; default: the first path of the plan")
       ->type_name("PATH")
       ->check(not_empty());
   command

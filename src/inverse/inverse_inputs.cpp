@@ -92,7 +92,7 @@ inverse_case make_case(matrix<double> lower, const std::atomic<bool>* stop) {
   made.radius = radius_of(lower, made.largest);
   // Eight u of fp64 is the smallest limit there is.
   if (!(made.radius <= 0x1p-62 * made.largest)) {
-    throw domain_error("inverse: at chunk " + std::to_string(lower.rows()) + " the true inverse is known only to " +
+    throw domain_error("inverse: at chunk " + std::to_string(lower.rows()) + " the true inverse is known only to within " +
                        detail::general(made.radius, 3) + "; take a smaller chunk");
   }
   made.lower = std::move(lower);

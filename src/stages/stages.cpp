@@ -290,7 +290,7 @@ std::string describe(const stage_measurement& stage) {
 
 std::string to_text(const stage_report& report) {
   std::ostringstream out;
-  out << "error/bound    count     p50     p90     p99     max        bias in ulps          fits\n";
+  out << "error/bound    count     p50     p90     p99     max        bias in ulps          format, best-fitting rounding\n";
   for (const stage_measurement& m : report.stages) {
     out << std::left << std::setw(14) << m.name << std::right << std::setw(7) << m.judged;
     for (const double q : {0.5, 0.9, 0.99}) out << std::setw(8) << number(m.ratios.quantile(q), 3);

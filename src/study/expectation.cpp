@@ -95,7 +95,8 @@ class comparison {
       found_ = found_ || compare(left.value, "==", one.value);
       skip();
       if (rest_.empty()) return found_;
-      if (rest_.front() != ',') throw bad_expectation{"the values after `in` are separated by commas"};
+      if (rest_.front() != ',')
+        throw bad_expectation{"there is no comma before " + std::string(rest_) + "; separate the values after `in` by commas"};
       rest_.remove_prefix(1);
     }
   }

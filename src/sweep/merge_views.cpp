@@ -167,7 +167,7 @@ std::string to_html(const sweep_report& r) {
       "code{font-size:.85em;overflow-wrap:anywhere}li{margin:.6rem 0}</style></head><body>\n<h1>" +
       detail::markup_escaped(r.name) + ": " + std::string(name_of(r.judged)) + "</h1>\n<p>" + detail::markup_escaped(counted(r)) +
       "</p>\n<p>Kind " + r.kind + ", build <code>" + detail::markup_escaped(r.build) +
-      "</code>. Commands run in the campaign's folder.</p>\n";
+      "</code>. Run the commands below in the folder of the campaign file.</p>\n";
   out += html_list("Missing", r.missing) + html_list("Lost: the process ended without a result each time", r.lost) +
          html_list("Could not be judged", r.failed);
   out += html_table(r) + html_list("Worst cases", r.worst);
