@@ -50,7 +50,7 @@ inline constexpr bool is_order_v<blocked<N>> = true;
 
 template <class Storage, class Product, class Sum, class Order>
 struct arithmetic {
-  static_assert(is_order_v<Order>, "Order is sequential, pairwise, blocked<N> or tensor_core<Generation>");
+  static_assert(is_order_v<Order>, "arithmetic: Order must be sequential, pairwise, blocked<N> or tensor_core<Generation>");
   using storage_type = Storage;
   using product_type = Product;
   using sum_type = Sum;

@@ -29,7 +29,7 @@ template <class A>
                                                        std::span<const typename A::storage_type> x) {
   if (m.cols() != x.size()) {
     throw shape_error("matvec: the matrix is " + shape_text(m) + " and the vector has " + std::to_string(x.size()) +
-                      " entries; give it one entry for each column");
+                      " entries; give the vector one entry for each column of the matrix");
   }
   std::vector<typename A::sum_type> result;
   result.reserve(m.rows());

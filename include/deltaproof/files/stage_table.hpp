@@ -57,7 +57,11 @@ inline constexpr auto stage_table = std::to_array<stage_row>({
      {"h", "v_new", "dh", "dv2", "Ai"}},
     {"dq", stage_part::gradients, stage_axes::input, "the gradient of q", {"h", "v_new"}},  // of dq_hat, if q is normalised
     {"dk", stage_part::gradients, stage_axes::input, "the gradient of k", {"h", "v_new", "dh", "dv2", "Ai"}},
-    {"dg", stage_part::gradients, stage_axes::input, "the sum of dg_local to the end of the chunk", {"dg_local"}},
+    {"dg",
+     stage_part::gradients,
+     stage_axes::input,
+     "the sum of dg_local from each token's first row to the end of its chunk",
+     {"dg_local"}},
     {"dinitial_state", stage_part::gradients, stage_axes::states, "the gradient of the initial state", {"w", "dv2"}},
 });
 

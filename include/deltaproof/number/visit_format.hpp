@@ -22,8 +22,8 @@ template <std::size_t Row, class Visitor>
 constexpr auto visit_format_from(const format& wanted, Visitor&& visitor)
     -> decltype(visitor.template operator()<formats[0].value>()) {
   if constexpr (Row == formats.size()) {
-    throw format_error("a format of " + std::to_string(wanted.precision) +
-                       " bits is not in the format table; use one that `deltaproof list formats` names");
+    throw format_error("the format given, with a significand of " + std::to_string(wanted.precision) +
+                       " bits, is not in the format table; use one that `deltaproof list formats` names");
   } else {
     constexpr format row = formats[Row].value;
     if (wanted == row) return visitor.template operator()<row>();

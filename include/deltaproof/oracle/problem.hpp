@@ -35,7 +35,7 @@ template <class Kind, std::size_t N>
   for (const auto& [value, name] : names) {
     if (value == kind) return name;
   }
-  throw domain_error("name_of: the value is not one of its enumeration");
+  throw domain_error("name_of: the value is none of the enumerators of its type; pass one of them");
 }
 
 template <class Kind, std::size_t N>
@@ -72,10 +72,10 @@ struct op_row {
 /// entry of op_kind and a row.
 inline constexpr auto op_table = std::to_array<op_row>({
     {op_kind::delta_rule, "delta_rule", gate_axes::none, 1, "DeltaNet: no decay"},
-    {op_kind::gated_delta_rule, "gated_delta_rule", gate_axes::heads, 1, "Gated DeltaNet: one gate a head"},
-    {op_kind::kda, "kda", gate_axes::channels, 1, "Kimi Delta Attention: one gate a channel of k"},
+    {op_kind::gated_delta_rule, "gated_delta_rule", gate_axes::heads, 1, "Gated DeltaNet: one gate per head"},
+    {op_kind::kda, "kda", gate_axes::channels, 1, "Kimi Delta Attention: one gate per head and channel of k"},
     {op_kind::gated_delta_product, "gated_delta_product", gate_axes::heads, 2,
-     "Gated DeltaProduct: one gate a head, several steps a token"},
+     "Gated DeltaProduct: one gate per head, several steps per token"},
 });
 inline constexpr auto op_names = [] {
   detail::kind_names<op_kind, op_table.size()> names{};
@@ -106,7 +106,7 @@ inline constexpr detail::kind_names<gate_kind, 3> gate_names{{
   for (const op_row& row : op_table) {
     if (row.kind == op) return row;
   }
-  throw domain_error("row_of: the value is not one of its enumeration");
+  throw domain_error("row_of: the value is none of the enumerators of op_kind; pass one of them");
 }
 [[nodiscard]] constexpr gate_axes gates_of(op_kind op) { return row_of(op).gates; }
 /// "[B, T, HV, K]"; empty where there is no gate.

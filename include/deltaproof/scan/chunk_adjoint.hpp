@@ -320,8 +320,10 @@ template <class X, class Y>
                                                        const cotangents<X>& given) {
   s.validate();
   if (forward.w.rows() != s.rows() || forward.w.cols() != s.key_dim || forward.u.cols() != s.value_dim) {
-    throw shape_error("chunk_adjoint: the forward stages are of another sequence: w is " + shape_text(forward.w) +
-                      ", the keys are " + std::to_string(s.rows()) + " x " + std::to_string(s.key_dim));
+    throw shape_error("chunk_adjoint: the forward stages do not belong to this sequence: w is " + shape_text(forward.w) +
+                      " and u is " + shape_text(forward.u) + ", k is " + std::to_string(s.rows()) + " x " +
+                      std::to_string(s.key_dim) + " and v is " + std::to_string(s.rows()) + " x " + std::to_string(s.value_dim) +
+                      "; pass what chunkwise() returned for this sequence");
   }
   return detail::chunk_adjoint_machine<X, Y>(s, forward, given).run();
 }

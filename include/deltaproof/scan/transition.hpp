@@ -99,8 +99,8 @@ namespace detail {
 
 inline void require_run(const char* who, std::size_t first_row, std::size_t rows, std::size_t available) {
   if (first_row > available || rows > available - first_row) {
-    throw shape_error(std::string(who) + ": first row " + std::to_string(first_row) + " and " + std::to_string(rows) +
-                      " rows reach beyond the end of a sequence of " + std::to_string(available) + " rows");
+    throw shape_error(std::string(who) + ": " + std::to_string(rows) + " rows from row " + std::to_string(first_row) +
+                      " on were asked for, but the sequence has " + std::to_string(available) + " rows");
   }
 }
 
@@ -222,7 +222,7 @@ template <format F>
 [[nodiscard]] matrix<rounded<F>> materialised_transition(std::span<const double> k, double b) {
   bool finite = std::isfinite(b);
   for (const double x : k) finite = finite && std::isfinite(x);
-  if (!finite) throw domain_error("materialised_transition: b = " + std::to_string(b) + " or an entry of k is not finite");
+  if (!finite) throw domain_error("materialised_transition: b and every entry of k must be finite; b is " + std::to_string(b));
   const auto entry = [&](std::size_t i, std::size_t j) {
     const double first = b * k[i];
     if (i != j && detail::exact_in_double(b, k[i]) && detail::exact_in_double(first, k[j])) {

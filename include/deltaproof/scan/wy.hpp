@@ -52,8 +52,8 @@ template <class S>
 [[nodiscard]] wy_form<S> wy_recursion(const sequence<S>& s, std::size_t first_row, std::size_t rows) {
   s.validate();
   if (first_row > s.rows() || rows > s.rows() - first_row) {
-    throw shape_error("wy_recursion: first row " + std::to_string(first_row) + " and " + std::to_string(rows) +
-                      " rows reach beyond the end of a sequence of " + std::to_string(s.rows()) + " rows");
+    throw shape_error("wy_recursion: " + std::to_string(rows) + " rows from row " + std::to_string(first_row) +
+                      " on were asked for, but the sequence has " + std::to_string(s.rows()) + " rows");
   }
   wy_form<S> form{matrix<S>(rows, s.key_dim), matrix<S>(rows, s.value_dim), matrix<S>(rows, s.key_dim),
                   std::vector<S>(s.key_dim, one<S>())};
