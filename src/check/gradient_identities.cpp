@@ -366,8 +366,8 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
     out.stopped = true;
     out.judged = verdict::undecided;
     out.reason =
-        "stopped before the limits of the equations were known: they follow from how much the exact gradients change when the "
-        "inputs are rounded";
+        "stopped before the exact gradients were computed; without them the equations have no limits, so nothing was judged";
+    out.remedy = "allow more time: a larger --max-seconds, or none";
     return out;
   }
   const std::vector<identity_equations> equations = equations_of(inputs_as_doubles(p), given);

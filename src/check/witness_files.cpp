@@ -150,7 +150,7 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
       continue;
     }
     if (now != source.text)
-      notes.push_back("plan " + source.name + " has another text in this version; the recorded text is used");
+      notes.push_back("plan " + source.name + " differs in this version of deltaproof; the plan as recorded is used");
   }
 }
 

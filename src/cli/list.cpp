@@ -45,7 +45,9 @@ std::vector<entry> list_ops() {
     out.push_back({std::string(row.name),
                    std::string(row.what),
                    {{"g", row.gates == gate_axes::none ? "none" : std::string(gate_shape(row.kind))},
-                    {"steps per token", std::to_string(row.usual_steps) + ", unless num_householder says otherwise"}}});
+                    {"steps per token", std::to_string(row.usual_steps) +
+                                            " in problems that gen makes, unless --num-householder says otherwise; "
+                                            "1 in a problem file without num_householder"}}});
   }
   return out;
 }

@@ -321,7 +321,10 @@ class sha256_stream {
 
  private:
   static void require(bool good) {
-    if (!good) throw format_error("SHA-256 is not available from the system's OpenSSL");
+    if (!good)
+      throw format_error(
+          "the system's OpenSSL (libcrypto) cannot compute SHA-256, by which deltaproof identifies files; reinstall OpenSSL, or "
+          "activate its default provider in openssl.cnf");
   }
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };

@@ -118,7 +118,10 @@ void require_possible(const inverse_plan& plan) {
   if (!is_lossless(plan.operand, plan.accumulate)) {
     throw format_error("inverse: an accumulator in " + std::string(name_of(plan.accumulate)) +
                        " does not hold every operand in " + std::string(name_of(plan.operand)) + "; take --accumulate " +
-                       std::string(name_of(plan.operand)) + " or fp32 or fp64");
+                       std::string(name_of(plan.operand)) +
+                       (plan.operand == fp64   ? ""
+                        : plan.operand == fp32 ? " or fp64"
+                                               : " or fp32 or fp64"));
   }
   if (find_arithmetic(plan) == nullptr) {
     std::string pairs;

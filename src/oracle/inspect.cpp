@@ -219,7 +219,10 @@ precondition gates(const problem& p) {
     }
   }
   const std::size_t rows = t.so_far().rows;
-  if (grows > 0) return std::move(t).says(remark::warning, of(grows, rows, "gates are > 0: there the state grows"));
+  if (grows > 0)
+    return std::move(t).says(
+        remark::warning,
+        of(grows, rows, "log decays g are > 0: there the state grows; if g holds decays e^g, store their logarithms"));
   std::string says = "log decays";
   if (resets > 0)
     says += ", " + of(resets, rows,

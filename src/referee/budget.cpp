@@ -120,8 +120,8 @@ void require_valid(const statistic& s) {
                        "; give one in [1, 16]");
   }
   if (!(s.second_order >= 1 && s.second_order <= 16)) {
-    throw domain_error("thresholds: a factor of " + general(s.second_order, 6) + " for errors of second order of " + key_text(s) +
-                       "; give one in [1, 16]");
+    throw domain_error("thresholds: second_order is " + general(s.second_order, 6) + " for " + key_text(s) +
+                       "; it multiplies the limit, so give a factor in [1, 16]");
   }
   require_runs(s.samples, "thresholds", key_text(s));
   if (s.independent == 0 || s.wide_degrees == 0) {

@@ -92,7 +92,7 @@ class reader {
       block.in_order([&](const auto& part, const toml::node& said) { page_.left_out[part] = block.text_of(said, part); });
     } else {
       page_fails(page_.file, fence_line_,
-                 "no kind of block '" + kind_ + "'; there are table, figure, constants, words, left_out");
+                 "there is no kind of block '" + kind_ + "'; the kinds are table, figure, constants, words, left_out");
     }
   }
 

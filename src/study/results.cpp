@@ -232,13 +232,15 @@ frame frame::by(const std::vector<std::string>& keys, const std::vector<aggregat
 
 void results::values(const std::string& name, const evidence& kind, std::map<std::string, cell> named) {
   if (!groups.emplace(name, value_group{kind, std::move(named)}).second) {
-    throw domain_error("values '" + name + "' were given before; a group is filled once");
+    throw domain_error("results::values was called twice with the name '" + name +
+                       "'; call it once for each name, with all of its values");
   }
 }
 
 const frame& results::table(const std::string& name, frame rows) {
   const auto [at, fresh] = frames.emplace(name, std::move(rows));
-  if (!fresh) throw domain_error("frame '" + name + "' was given before; a frame is filled once");
+  if (!fresh)
+    throw domain_error("results::table was called twice with the name '" + name + "'; give each frame a name of its own");
   return at->second;
 }
 

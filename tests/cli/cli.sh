@@ -276,6 +276,7 @@ expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetens
 expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --plan fp32
+expect 3 "max-seconds 1e-06 ran out: stopped before the exact gradients" invariant gradients slope.safetensors slopes.safetensors --max-seconds 0.000001
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --no-plan
 for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
   expect 2 "has no effect here" invariant gradients slope.safetensors slopes.safetensors $option
