@@ -321,10 +321,7 @@ class sha256_stream {
 
  private:
   static void require(bool good) {
-    if (!good)
-      throw format_error(
-          "the system's OpenSSL (libcrypto) cannot compute SHA-256, by which deltaproof identifies files; reinstall OpenSSL, or "
-          "activate its default provider in openssl.cnf");
+    if (!good) throw format_error("OpenSSL cannot compute SHA-256, by which files are identified: activate its default provider");
   }
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
