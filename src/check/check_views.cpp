@@ -125,8 +125,9 @@ std::string radius_because(const check_report& report) {
         "through the update rule (algebra.gradient_chain.rule_run_transposed) and the l2norm "
         "(algebra.gradient_chain.norm_transposed); the radius of the cotangents of the state, if the bounds that it uses on the "
         "norms of vectors and of the transitions I - b k k^T are right (float.cotangent_run.cotangent_radius). Of the proof of "
-        "the radius of the gradients, which are made of these "
-        "cotangents and the states, only some lines are machine-checked; the rest is on paper.";
+        "the radius of the gradients, which are made of these cotangents and the states, only some lines are machine-checked; "
+        "the "
+        "rest is on paper.";
   return text;
 }
 
