@@ -166,11 +166,11 @@ def check(
     problem, result: a Problem or Result, a dict of tensors and words, or the path of a safetensors file.
     plan: a name of `plans()` or the path of a .toml file; None: the preset that lists the result's kernel; False: measure only.
     max_error, because: limits "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps) and where they come from.
-    false_alarm: the probability that a kernel which conforms to its plan is refuted. accuracy: the largest relative error of
-        the plan itself.
+    false_alarm: the largest probability that a kernel which conforms to its plan is refuted, over all tests of one verdict.
+    accuracy: the largest relative error of the plan itself.
     power: search for planted faults. False is quicker, but then there is no diagnosis and no `vacuous`, and a fault as small
         as rounding errors may pass.
-    strict_padding: refute a result where entries of A, Ai and Aqk that no kernel reads are not 0; otherwise this is a note.
+    strict_padding: refute a result where entries of A, Ai and Aqk that no kernel reads are not 0; without it a note names them.
     max_seconds: after that the verdict is undecided. witness: the folder for the smallest part that is still refuted, written
         where the verdict is refuted; an older witness there is replaced.
 

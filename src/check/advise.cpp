@@ -61,8 +61,9 @@ run_errors looked_at::errors(const head_output& run, double limit) const {
 void set_limit(const looked_at& head, const plan_variant& base, const advise_options& options, advised_kind& out) {
   const double own = head.errors(emulate_head(head.all(), base), infinity).worst;
   out.limit = options.accuracy.value_or(allowed_ratio * own);
-  out.limit_says =
-      options.accuracy ? "as --accuracy says" : "8 times the error of the unchanged plan, " + detail::general(own, 3);
+  out.limit_says = options.accuracy
+                       ? "as --accuracy says"
+                       : "8 times the error of the unchanged plan " + out.base + ", which is " + detail::general(own, 3);
   out.unchanged.name = out.base;
   out.unchanged.says = "the unchanged plan";
   out.unchanged.word = own <= out.limit ? advice_word::adequate : advice_word::inadequate;

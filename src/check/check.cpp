@@ -81,8 +81,8 @@ element_location check_detail::locate(const problem& p, bool is_state, const ele
   return at;
 }
 
-std::string check_detail::place(const element_location& at) {
-  std::string text = "sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
+std::string check_detail::place(const std::string& tensor, const element_location& at) {
+  std::string text = "sequence " + std::to_string(at.sequence) + ", " + detail::head_text(tensor, at.head);
   if (at.token) text += ", token " + std::to_string(*at.token);
   if (!at.element.empty()) text += ", element ";
   for (std::size_t i = 0; i < at.element.size(); ++i) text += (i ? "," : "") + std::to_string(at.element[i]);
@@ -107,20 +107,20 @@ std::string decisive_bound(const tensor_report& t) {
 }
 
 std::string reason_for(const check_report& c) {
-  if (c.stopped) return "stopped before the reference was complete";
+  if (c.stopped) return "the check was stopped before the reference was complete";
   for (const tensor_report& t : c.tensors) {
     if (t.judged != c.judged) continue;
     if (t.first_nonfinite) {
       // A reference whose radius is as large as its value does not know the value.
       const bool known = t.first_nonfinite->radius == 0 || t.first_nonfinite->radius < std::fabs(t.first_nonfinite->want);
-      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(*t.first_nonfinite) +
+      return t.name + " is " + digits(t.first_nonfinite->got) + " at " + place(t.name, *t.first_nonfinite) +
              " where the exact value is " +
              (known ? digits(t.first_nonfinite->want)
                     : "within " + digits(t.first_nonfinite->radius) + " of " + digits(t.first_nonfinite->want)) +
              "; " + std::to_string(t.errors.nonfinite) + " such elements";
     }
     if (t.first_beyond_range) {
-      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(*t.first_beyond_range) +
+      return t.name + " is " + digits(t.first_beyond_range->got) + " at " + place(t.name, *t.first_beyond_range) +
              " where the exact value is " + digits(t.first_beyond_range->want) + ", more than twice the largest number of " +
              t.dtype + ": infinity, NaN or that largest number was expected; " + std::to_string(t.beyond_range) +
              " such elements";
@@ -449,18 +449,14 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   if (path_of(r) == path_kind::chunk && r.chunk_size == std::size_t{0})
     throw domain_error("check: the result's chunk_size is 0; it must be at least 1 row of k");
   for (const tensor_bound& b : options.judge.bounds) {
-    if (b.tensor == "o" && !r.has_outputs()) {
-      throw domain_error("check: an error limit on o is given, but the result holds gradients alone; drop the limit or record o");
-    }
-    if (b.tensor == "final_state" && !r.final_state) {
-      throw domain_error("check: an error limit on final_state is given, but the result holds none; drop the limit or record it");
-    }
-    if (b.tensor.starts_with('d') && (r.gradients.count(b.tensor) == 0 || !p.has_cotangents())) {
-      throw domain_error("check: an error limit on " + b.tensor + " is given, but " +
-                         (r.gradients.count(b.tensor) == 0
-                              ? "the result does not hold it; drop the limit or record it"
-                              : "the problem has neither do nor dfinal_state; record what the backward pass was given"));
-    }
+    if (b.tensor.empty()) continue;
+    const std::string given = "check: an error limit on " + b.tensor + " is given, but ";
+    const bool held = b.tensor == "o"             ? r.has_outputs()
+                      : b.tensor == "final_state" ? r.final_state.has_value()
+                                                  : r.gradients.contains(b.tensor);
+    if (!held) throw domain_error(given + "the result does not hold " + b.tensor + "; drop the limit or record " + b.tensor);
+    if (b.tensor.starts_with('d') && !p.has_cotangents())
+      throw domain_error(given + "the problem has neither do nor dfinal_state; record what the backward pass was given");
   }
   if (!r.has_outputs()) return judge_gradients_alone(p, r, options);
   check_report out;

@@ -21,7 +21,7 @@ struct pairing {
 
 [[nodiscard]] element_location locate(const problem& p, bool is_state, const element_error& e);
 /// "sequence 0, head 1, token 70, element 5".
-[[nodiscard]] std::string place(const element_location& at);
+[[nodiscard]] std::string place(const std::string& tensor, const element_location& at);
 
 /// Whether the reference's radii are as large as what they enclose: of the relative error no digit can be told, not even that it
 /// is below 1.

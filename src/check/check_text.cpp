@@ -45,7 +45,7 @@ using namespace check_detail;
 using detail::printable_line;
 
 std::string where_text(const std::string& tensor, const element_location& at) {
-  std::string text = "seq " + std::to_string(at.sequence) + " head " + std::to_string(at.head);
+  std::string text = "seq " + std::to_string(at.sequence) + " " + detail::head_text(tensor, at.head);
   text += at.token ? " token " + std::to_string(*at.token) : "";
   if (at.element.empty()) return text;
   const bool of_keys = tensor == "dq" || tensor == "dk" || tensor == "dg" || at.element.size() > 1;
@@ -70,7 +70,7 @@ std::string first_bad_text(const plan_report& plan, const std::string& stage) {
   const std::string what = row == nullptr ? stage : stage + ", " + std::string(row->meaning);
   if (plan.first_bad_stage.empty() || plan.first_bad_is_stage) return what;
   if (plan.stages_missing.empty()) return what + (plan.stages.empty() ? "" : "; every stored stage is within its bounds");
-  return stage + ", as a whole: " + (plan.stages.empty() ? "no stage is stored" : "the stored stages are within their bounds") +
+  return "the tensor " + stage + (plan.stages.empty() ? "; no stage is stored" : "; the stored stages are within their bounds") +
          "; to see which stage goes wrong, store " + joined(plan.stages_missing);
 }
 
@@ -93,14 +93,14 @@ void conformance_text(const plan_report& plan, const check_report& report, const
                     : plan.conforms == verdict::holds ? "conforms"
                                                       : std::string(name_of(plan.conforms))) +
                    (budgets.empty() ? "" : " (" + budgets + ")"));
-  line("adequate", !plan.adequacy.judged
-                       ? "not known: " + (plan.adequacy.reason.empty() ? "the check was stopped first" : plan.adequacy.reason)
-                   : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0
-                       ? "not measured: no head could be judged up to its last token"
-                   : plan.adequacy.adequate
-                       ? "yes: the plan's own error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
-                             " times that of its formats alone; relative error " + detail::general(plan.adequacy.worst_error, 3)
-                       : "no: " + plan.adequacy.reason);
+  line("adequate",
+       !plan.adequacy.judged
+           ? "not known: " + (plan.adequacy.reason.empty() ? "the check was stopped first" : plan.adequacy.reason)
+       : plan.adequacy.adequate && plan.adequacy.worst_ratio == 0 ? "not measured: no head could be judged up to its last token"
+       : plan.adequacy.adequate ? "yes: the plan's own error is at most " + detail::general(plan.adequacy.worst_ratio, 3) +
+                                      " times that of its formats alone; the plan's relative error is at most " +
+                                      detail::general(plan.adequacy.worst_error, 3)
+                                : "no: " + plan.adequacy.reason);
   for (const range_report& r : plan.adequacy.ranges) {
     if (!r.violated && (r.known == "bound" || r.what == "log decay")) line("range", r.says);
   }

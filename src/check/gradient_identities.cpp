@@ -366,7 +366,8 @@ gradient_identities check_gradient_identities(const problem& p, const result& r,
     out.stopped = true;
     out.judged = verdict::undecided;
     out.reason =
-        "stopped before the exact gradients were computed; without them the equations have no limits, so nothing was judged";
+        "the check was stopped before the exact gradients were computed; without them the equations have no limits, so nothing "
+        "was judged";
     out.remedy = "allow more time: a larger --max-seconds, or none";
     return out;
   }

@@ -59,10 +59,11 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
     if (c.other_format)
       throw format_error(
           whole.result_path + ": " + c.tensor +
-          " has another format in a part; bits can be compared only in one format: record both in the same format");
+          " has another format here than in a part; bits can be compared only in one format: record the whole and every part in "
+          "the same format");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
-    out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
+    out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
                  std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
   }
   if (out.judged == verdict::refuted) {

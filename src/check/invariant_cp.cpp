@@ -230,7 +230,7 @@ void measure_truncation(const recorded_run& whole, std::span<const recorded_run>
                         std::vector<state_equation>& out) {
   measured_equation truncated(
       "truncated", "o of all ranks is o of the recurrence without the histories that drop_below leaves out", ranks.size() - 1);
-  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of o in the whole",
+  measured_equation loss("loss", "what drop_below leaves out changes o by no more than the error of o in the unsplit run",
                          ranks.size() - 1);
   const format& f = whole.gave.o.element_format();
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {

@@ -280,7 +280,7 @@ std::vector<question_to_judge> compare_flushes(const recorded_run& whole, std::s
                              "the same format");
         if (!own[c].first || out.judged == verdict::refuted) continue;
         out.judged = verdict::refuted;
-        out.reason = "a ring of one token is plain decode, but " + own[c].tensor + " differs at " + describe(*own[c].first);
+        out.reason = "a ring of one token is plain decode, but " + own[c].tensor + " differs at " + describe(own[c]);
       }
     }
     if (formats_of(part).lossless) asked.push_back({part_name(i), 1, true, part});
@@ -312,7 +312,7 @@ void judge_flushes(const recorded_run& whole, std::span<const recorded_run> part
   out.judged = verdict::vacuous;
   out.reason =
       "nothing is wrong, but a kernel that lost every flush would give the same outputs on these inputs: no sequence is "
-      "longer than a ring, or the gates forget within one";
+      "longer than a ring, or the gates forget a state within one ring";
   out.remedy = "record more tokens than a ring holds, with slower gates (gen --for flush does)";
 }
 

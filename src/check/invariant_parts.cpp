@@ -385,8 +385,9 @@ void compare_sequence(std::vector<bit_comparison>& to, const recorded_run& whole
   }
 }
 
-std::string describe(const bit_difference& d) {
-  std::string text = "sequence " + std::to_string(d.sequence) + ", head " + std::to_string(d.head);
+std::string describe(const bit_comparison& c) {
+  const bit_difference& d = *c.first;
+  std::string text = "sequence " + std::to_string(d.sequence) + ", " + detail::head_text(c.tensor, d.head);
   if (d.token) text += ", token " + std::to_string(*d.token);
   for (std::size_t i = 0; i < d.element.size(); ++i) text += (i > 0 ? "," : ", element ") + std::to_string(d.element[i]);
   return text + ": " + d.whole_bits + " (" + digits(d.whole_value) + ") in the whole, " + d.part_bits + " (" +

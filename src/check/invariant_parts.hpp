@@ -103,7 +103,7 @@ void require_sequences(const recorded_run& whole, const recorded_run& part);
 [[nodiscard]] std::string why_vacuous(const bit_comparison& c);
 [[nodiscard]] std::string part_name(std::size_t i);
 
-/// "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
-[[nodiscard]] std::string describe(const bit_difference& d);
+/// The first difference: "sequence 0, head 1, token 17, element 3: 0x3f80 (1) in the whole, 0x3f81 (1.0078) in part 2"
+[[nodiscard]] std::string describe(const bit_comparison& c);
 
 }  // namespace deltaproof::invariant_detail

@@ -20,12 +20,12 @@ constexpr double most_times = 8;
 void refute_differences(invariant_report& out, const std::string& where) {
   for (const bit_comparison& c : out.bits) {
     if (c.other_format)
-      throw format_error(
-          where + ": " + c.tensor +
-          " has another format in a part; bits can be compared only in one format: record both in the same format");
+      throw format_error(where + ": " + c.tensor +
+                         " has another format here than in a part; bits can be compared only in one format: record the whole and "
+                         "every part in the same format");
     if (!c.first || out.judged == verdict::refuted) continue;
     out.judged = verdict::refuted;
-    out.reason = c.tensor + " differs at " + describe(*c.first) + "; " + std::to_string(c.differing) + " of " +
+    out.reason = c.tensor + " differs at " + describe(c) + "; " + std::to_string(c.differing) + " of " +
                  std::to_string(c.elements) + " elements differ, by up to " + detail::general(c.largest, 4);
   }
 }
@@ -100,7 +100,8 @@ std::string worse_in_part(const std::string& name, const recorded_run& whole, co
     const double unit = std::ldexp(1.0, -w.element_format().precision) * std::sqrt(a.size);
     const double limit = most_times * std::max(std::sqrt(a.error), unit);
     if (!b.nonfinite && std::sqrt(b.error) <= limit) continue;
-    return name + " of sequence " + std::to_string(m.sequence) + ", head " + std::to_string(head) + ", in " + part_name(m.part) +
+    return name + " of sequence " + std::to_string(m.sequence) + ", " + detail::head_text(name, head) + ", in " +
+           part_name(m.part) +
            (b.nonfinite ? " is not finite where that of the whole is"
                         : " has a relative rms error of " + detail::general(std::sqrt(b.error / a.size), 3) + ", against " +
                               detail::general(std::sqrt(a.error / a.size), 3) + " in the whole: more than " +
@@ -123,8 +124,8 @@ void compare_repeats(const recorded_run& whole, std::span<const recorded_run> pa
     require_same_kernel(whole, part);
     const auto w = whole.given.sequences(), p = part.given.sequences();
     if (w != p)
-      throw shape_error(part.problem_path + ": its sequences are not those of " + whole.problem_path +
-                        "; repeat compares two runs of one call: record both on the same inputs");
+      throw shape_error(part.problem_path + ": its sequences differ in number, length or packing from those of " +
+                        whole.problem_path + "; repeat compares two runs of one call: record both on the same inputs");
     for (std::size_t s = 0; s < w.size(); ++s) {
       require_same_state(whole, s, part, s);
       require_same_tokens(whole, flat_token(whole.given, w[s]), part, flat_token(part.given, p[s]), w[s].tokens);
@@ -145,7 +146,7 @@ void compare_repeats(const recorded_run& whole, std::span<const recorded_run> pa
     }
     if (c.elements > 0) compared += (compared.empty() ? "" : ", ") + c.tensor;
   }
-  out.reason = "the same bits in " + compared + " of " + std::to_string(parts.size() + 1) + " calls";
+  out.reason = "the " + std::to_string(parts.size() + 1) + " calls gave the same bits of " + compared;
 }
 
 std::vector<batch_match> compare_batches(const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
@@ -214,7 +215,7 @@ void judge_batch_gradients(const recorded_run& whole, std::span<const recorded_r
       const std::string worse = worse_in_part(c.tensor, whole, parts[m.part], m, exact.tensors.find(c.tensor)->second);
       if (worse.empty()) continue;
       out.judged = verdict::refuted;
-      out.reason = worse + "; the first bits that differ: " + describe(*c.first);
+      out.reason = worse + "; the first bits that differ: " + describe(c);
       out.remedy.clear();
       return;
     }

@@ -122,13 +122,14 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
     asked.push_back({part_name(i) + (last ? std::string()
                                           : ", its first " + std::to_string(kept[i].given.tokens()) + " tokens" +
                                                 (several ? " (all sequences together)" : "") + ", with the state that " +
-                                                part_name(i + 1) + " starts from"),
+                                                part_name(i + 1) + " starts from taken as their final_state"),
                      1, false, kept[i]});
   }
   recorded_run together = whole;
   together.gave = concatenated(whole, kept);
   together.gave.gradients.clear();
-  together.result_path = "the kept tokens of the parts, one after the other";
+  together.result_path = out.kind == invariant_kind::rollback ? "the parts' outputs for the accepted tokens, one after the other"
+                                                              : "the parts' outputs, one after the other";
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range range = sequence_at(whole.given, s);

@@ -198,8 +198,8 @@ std::string identities_text(const gradient_identities& g) {
   std::string out = detail::padded("identity", 13);
   for (const char* title : {"residual", "rounding", "expected", "limit"}) out += detail::padded(title, 11);
   out +=
-      "relative to the rms of the terms, in the head nearest its limit; rounding: what rounding the stored tensors allows; "
-      "expected: that, and one more rounding of the inputs\n";
+      "relative to the rms of the terms, in the head nearest its limit; rounding: the residual that rounding the stored "
+      "tensors can cause; expected: the residual that this and one more rounding of the inputs can cause\n";
   for (const identity_report& i : g.identities) {
     out += detail::padded(i.name, 13);
     if (!i.missing.empty()) {
@@ -273,7 +273,7 @@ std::string to_text(const invariant_report& report, const recorded_run& whole, s
     line("bits",
          c.tensor + ": " +
              (c.first ? std::to_string(c.differing) + " of " + std::to_string(c.elements) + " elements differ, by up to " +
-                            detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(*c.first)
+                            detail::general(c.largest, 4) + "; the first at " + invariant_detail::describe(c)
                       : "all " + std::to_string(c.elements) + " elements are the same"));
   }
   if (report.gradients) out += identities_text(*report.gradients);

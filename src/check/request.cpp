@@ -39,7 +39,7 @@ void add_witness(answered_check& out, const problem& p, const result& r, const c
     return;
   }
   if (!r.has_outputs()) {
-    out.identity.notes.push_back("no witness is written: the result holds gradients alone");
+    out.identity.notes.push_back("no witness is written: a witness needs o, and the result holds only gradients");
     return;
   }
   const std::string folder = asked.witness.string(), again = "deltaproof replay " + shell_quoted(folder);

@@ -102,7 +102,10 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
                   std::to_string(d.shares.size()) + " of " + std::to_string(d.compared) + " error-to-limit ratios changed, " +
                   counted(d.added.size(), "case") + " added, " + std::to_string(d.gone.size()) + " gone");
   if (!d.drawn_then.empty())
-    lines.push_back("ratios   not compared, because the baseline's limits were computed with other options: " + d.drawn_then);
+    lines.push_back(
+        "ratios   not compared, because the baseline's limits were computed with other options (--seed, --no-power, "
+        "--false-alarm, --max-bits): " +
+        d.drawn_then);
   for (const auto& m : d.verdicts) lines.push_back("verdict  " + m.name + ": " + m.then + " -> " + m.now);
   constexpr std::size_t most = 10;
   for (std::size_t i = 0; i < std::min(d.shares.size(), most); ++i) {
@@ -116,8 +119,10 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
   if (!d.other_inputs.empty())
-    lines.push_back("inputs   not compared, because the problem file has changed: " + listed(d.other_inputs));
-  if (!d.other_plans.empty()) lines.push_back("plans    not compared, because the plan has changed: " + listed(d.other_plans));
+    lines.push_back("inputs   the problem file has changed, so error-to-limit ratios are not compared: " +
+                    listed(d.other_inputs));
+  if (!d.other_plans.empty())
+    lines.push_back("plans    the plan has changed, so error-to-limit ratios are not compared: " + listed(d.other_plans));
   if (!d.other_results.empty()) lines.push_back("results  the result file has changed: " + listed(d.other_results));
   return lines;
 }
@@ -133,7 +138,7 @@ std::string summary_line(const suite_report& r) {
   add(r.count(case_state::stopped), "stopped unfinished (undecided)");
   add(r.count(case_state::failed), "that could not be judged");
   add(r.count(case_state::skipped), "skipped (no result file)");
-  return text + "; " + counted(r.problems, "problem") + ", the reference computed " + counted(r.solved, "time");
+  return text + "; inputs from " + counted(r.problems, "problem file") + ", the reference computed " + counted(r.solved, "time");
 }
 
 /// What chance leaves to each case adds up over them.

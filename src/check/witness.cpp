@@ -166,10 +166,14 @@ std::string kept_text(const slicer& s, const problem& p, std::size_t heads_tried
 }  // namespace
 
 std::string renumbered(std::string text, const original_head& of) {
-  const std::string sequence = std::to_string(of.sequence), head = std::to_string(of.head);
-  const std::pair<std::string, std::string> forms[] = {{"sequence 0, head 0", "sequence " + sequence + ", head " + head},
-                                                       {"sequence 0 head 0", "sequence " + sequence + " head " + head},
-                                                       {"head 0 of sequence 0", "head " + head + " of sequence " + sequence}};
+  const std::string sequence = std::to_string(of.sequence), head = std::to_string(of.head),
+                    key_head = std::to_string(of.key_head);
+  const std::pair<std::string, std::string> forms[] = {
+      {"sequence 0, head 0", "sequence " + sequence + ", head " + head},
+      {"sequence 0 head 0", "sequence " + sequence + " head " + head},
+      {"sequence 0, key head 0", "sequence " + sequence + ", key head " + key_head},
+      {"sequence 0 key head 0", "sequence " + sequence + " key head " + key_head},
+      {"head 0 of sequence 0", "head " + head + " of sequence " + sequence}};
   for (const auto& [from, to] : forms) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
       const std::size_t after = at + from.size();
@@ -212,7 +216,7 @@ check_report renumbered(check_report report, const original_head& of) {
   for (judged_stage& s : plan.stages) said(s.reason);
   for (judged_statistic& s : plan.statistics) {
     s.sequence = of.sequence;
-    s.head = of.head;
+    s.head = s.tensor == "dq" || s.tensor == "dk" ? of.key_head : of.head;
   }
   if (plan.measured_stages) {
     for (stage_measurement& m : plan.measured_stages->stages) {

@@ -119,7 +119,9 @@ verb add_check(CLI::App* command, common_options& common) {
   files.reads(command->add_option("RESULT", args->result, "The outputs of the kernel (deltaproof.result/1)")->type_name("FILE"));
   command
       ->add_option("--max-error", args->limits,
-                   "Error limit [TENSOR:]METRIC=E; METRIC is one of " + metric_list() + "; repeatable")
+                   "Error limit [TENSOR:]METRIC=E. TENSOR is o, final_state or a gradient; without TENSOR the limit applies to "
+                   "each of them. METRIC is one of " +
+                       metric_list() + "; repeatable")
       ->type_name("LIMIT")
       ->allow_extra_args(false);
   command->add_option("--because", args->reason, "Where the limits come from; required with --max-error")->type_name("TEXT");

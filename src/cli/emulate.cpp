@@ -136,10 +136,12 @@ verb add_emulate(CLI::App* command, common_options& common) {
       ->add_option(
           "--noise", args->noise,
           "0 (default): exactly the plan's arithmetic. Above 0: what another build of the same kernel may compute, where each "
-          "sum starts at a random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps")
+          "sum starts at a random term, drawn with --seed. Above 1: each sum is also off by up to this many ulps "
+          "of fp32 (of fp64 if the plan has sums in fp64)")
       ->type_name("ULPS")
       ->check(number_within(0, 0x1p20));
-  command->add_flag("--gradients", args->gradients, "Write the gradients of the problem's do and dfinal_state too");
+  command->add_flag("--gradients", args->gradients,
+                    "Also write the gradients (dq, dk, dv, dbeta, dg, dinitial_state) for the problem's do and dfinal_state");
   command->add_flag("--no-stages", args->no_stages, "Write no stages");
   return [args, &common] { return run(*args, common); };
 }

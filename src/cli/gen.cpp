@@ -46,8 +46,8 @@ int run(const gen_arguments& args, const common_options& common) {
     throw format_error("gen: --for INVARIANT and --dir DIR belong together; give both or neither");
   if ((args.output.empty() ? 0 : 1) + (args.all.empty() ? 0 : 1) + (args.folder.empty() ? 0 : 1) != 1) {
     throw format_error(
-        "gen: give -o FILE for one problem, or --all DIR for one of each regime, op and dtype, or --for INVARIANT "
-        "--dir DIR for the calls of an invariant");
+        "gen: give exactly one of these: -o FILE for one problem, --all DIR for one problem of each regime, op and dtype, or "
+        "--for INVARIANT --dir DIR for the calls of an invariant");
   }
   if (args.invariant.empty() && (args.calls || args.drafted))
     throw format_error("gen: --calls and --drafted belong to --for; give --for, or leave them out");
@@ -100,8 +100,8 @@ verb add_gen(CLI::App* command, common_options& common) {
       ->check(not_empty());
   command
       ->add_option("--for", args->invariant,
-                   "Write the problems of every call that this invariant (deltaproof invariant --help) compares to the folder "
-                   "--dir, with a manifest that record_set and deltaproof invariant KIND DIR read")
+                   "Write to the folder --dir the problems of every call that this invariant compares (deltaproof invariant "
+                   "--help lists the invariants), and a manifest that record_set and deltaproof invariant KIND DIR read")
       ->type_name("INVARIANT")
       ->check(not_empty());
   command->add_option("--dir", args->folder, "With --for: the folder to write; it must be new, empty or written by gen")

@@ -16,8 +16,9 @@ constexpr const char* slow_gate = "-0.01";
 constexpr std::size_t tokens_of_set = 160;
 
 std::string readme_text(const std::string& kind, const std::string& folder, const std::string& command) {
-  return "The calls of a kernel that `deltaproof invariant " + kind + "` compares, made by: " + command + R"(
+  return "Problems for the calls that `deltaproof invariant " + kind + "` compares, made by: " + command + R"(
 
+Run your kernel once for each call, and save the results in this folder.
 In Python, where the kernel runs (recorder.py alone is enough):
     from deltaproof import record_set      # or: from recorder import record_set
     def kernel(problem, call): ...         # returns dict(o=..., final_state=..., kernel=..., path=...)
@@ -25,8 +26,8 @@ In Python, where the kernel runs (recorder.py alone is enough):
         record_set(FOLDER, kernel)
 By hand: manifest.json lists the calls in their order. Run each on its `problem` and save its `result` (docs/exchange-format.md).
 Where `tokens` of a call names a file, the file `problem` does not exist yet. Read the tensors of `tokens`. Add as initial_state
-what your server restores after the first `kept` tokens of each sequence of the call `after` (both in `state`). Save all of them
-as `problem`.
+what your server restores after the first `kept` tokens of each sequence of the call `after` (both are keys of `state`).
+Save all of them as `problem`.
 Where a call states path, chunk_size or flush_every, run your kernel with that.
 When every result is in this folder, judge it:
 

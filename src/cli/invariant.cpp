@@ -121,7 +121,8 @@ int run(const invariant_arguments& args, const common_options& common) {
   const recorded_set given = is_set ? read_set(args.whole.front(), notes) : read_files(kind, args.whole, files, notes);
   if (given.kind != kind)
     throw format_error(args.whole.front() + ": this folder was made for invariant " + std::string(name_of(given.kind)) +
-                       ", not " + args.kind);
+                       ", not " + args.kind + "; run deltaproof invariant " + std::string(name_of(given.kind)) +
+                       " on it, or give another folder");
   const recorded_run& whole = given.whole;
   const std::vector<recorded_run>& parts = given.parts;
   identity.notes = merged(notes);
@@ -179,7 +180,10 @@ verb add_invariant(CLI::App* command, common_options& common) {
                   ->required()
                   ->expected(1, 2)
                   ->type_name("FILE"));
-  files.reads(command->add_option("--part", args->parts, "PROBLEM RESULT of a part; repeatable, in their order")
+  files.reads(command
+                  ->add_option("--part", args->parts,
+                               "PROBLEM RESULT of a part; repeat it for each part, in the order of time (varlen: of the "
+                               "sequences)")
                   ->type_size(2)
                   ->expected(1, 1 << 20)
                   ->type_name("FILE"));
@@ -198,8 +202,8 @@ verb add_invariant(CLI::App* command, common_options& common) {
   command->add_flag("--no-plan", args->no_plan, "Use no precision plan: compare errors and bits only");
   command
       ->add_option("--drop-below", args->drop_below,
-                   "cp: the fold leaves out a history that the gates of a rank multiply by less than this (default: what the "
-                   "results state)")
+                   "cp: the kernel's fold leaves out the state that a rank starts from if that rank's gates multiply it by less "
+                   "than this (default: nothing is left out; a drop_below that a result states takes precedence)")
       ->type_name("FACTOR");
   add_judging_options(*command, args->judge);
   return [args, &common] { return run(*args, common); };

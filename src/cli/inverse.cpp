@@ -76,8 +76,8 @@ std::string text_of(const inverse_trial& trial, const inverse_plan& plan, const 
   const double u = unit_roundoff(coarsest_operand(plan));
   std::string text = line("verdict", word_of(trial) + ": " + v.reason);
   text += line("inverse", method + " of " + std::to_string(problem.chunk) + " x " + std::to_string(problem.chunk) +
-                              ": operands " + operand + (merge == operand ? "" : ", of merges " + merge) + ", accumulated in " +
-                              accumulate + ", stored in " + store);
+                              ": operands " + operand + (merge == operand ? "" : ", merge operands " + merge) +
+                              ", accumulated in " + accumulate + ", stored in " + store);
   text += line("keys", keys + ", d = " + std::to_string(problem.key_dim) + " (mean cosine " +
                            detail::scientific(trial.mean_cosine) + "), beta " + beta + "; " + std::to_string(problem.samples) +
                            " draws, seed " + std::to_string(problem.seed));

@@ -11,7 +11,9 @@ namespace deltaproof::cli {
 void add_judging_options(CLI::App& command, judging& judge, const std::string& with) {
   command
       .add_option("--false-alarm", judge.false_alarm,
-                  with + "Probability that a kernel which conforms to its plan is refuted, over everything judged in this run")
+                  with +
+                      "Largest probability that a kernel which conforms to its plan is refuted, over all tests of one verdict "
+                      "(in a suite: of one case); default 1e-4")
       ->type_name("P")
       ->check(number_within(1e-12, 0.1));
   command
@@ -31,7 +33,9 @@ void add_judging_options(CLI::App& command, judging& judge, const std::string& w
       ->check(integer_within(53, 1024));
   command.add_flag(
       "--strict-padding", judge.strict_padding,
-      with + "Refute a result where entries of A, Ai and Aqk that no kernel reads are not 0; otherwise this is a note");
+      with +
+          "Refute a result where entries of A, Ai and Aqk that no kernel reads are not 0; without this option a note "
+          "names them");
 }
 
 check_options watched(const common_options& common, progress_line& line) {

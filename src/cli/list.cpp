@@ -100,8 +100,9 @@ std::vector<entry> list_inverses() {
           {"intermediates", reach},
           {"formats",
            m.block > 1
-               ? "--format of deltaproof inverse for the diagonal blocks, its --merge-format for the merges (fla: fp32 and tf32)"
-               : "--format of deltaproof inverse"},
+               ? "set by options of deltaproof inverse: --format inside the diagonal blocks, --merge-format in the products that "
+                 "merge them (fla: fp32 and tf32)"
+               : "set by --format of deltaproof inverse"},
           {"ask", "deltaproof inverse --keys cos=0.9 --beta 1 --chunk 64 --format fp16 --method " + std::string(row.name)}}});
   }
   return out;

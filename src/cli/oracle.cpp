@@ -58,7 +58,8 @@ std::string open_because(const oracle_arguments& args) {
   if (args.bits > 0)
     return "to " + std::to_string(args.bits) + " bits: the working precision of " + most +
            " is not enough, or they lie outside the range of fp64";
-  return "with " + most + ": they are too close to a tie between two numbers of " + args.round + ", or outside the range of fp64";
+  return "even with --max-bits " + std::to_string(args.max_bits) + ", its largest value: they are too close to a tie between " +
+         "two numbers of " + args.round + ", or outside the range of fp64";
 }
 
 /// What to do about elements that nothing decided.
@@ -178,16 +179,14 @@ int run(const oracle_arguments& args, const common_options& common) {
 
 verb add_oracle(CLI::App* command, common_options& common) {
   command->footer(
-      "A value row is column v of a head's o and state. Each value row is computed with more and more precision until all its "
-      "elements are decided:\n"
-      "fp64, double-double, fixed point with 128, 256, 512 and 1024 bits, and exact dyadic numbers (only without gates "
-      "or with gates of 0\n"
-      "and -inf, without in-kernel normalisation, with dyadic steps; at most 32768 bits a number). "
-      "A value row where these tiers give "
-      "no correct digit\n"
-      "runs again in MPFR, where each number has its own exponent: with 256 bits, with 1024, and with up to 16384 "
-      "where its numbers are\n"
-      "spread further than that.\n"
+      "Each column v of a head's o and state is computed with more and more precision until all its elements are decided:\n"
+      "fp64, double-double, fixed point with 128, 256, 512 and 1024 bits, and exact dyadic numbers (integers times powers "
+      "of two: only\n"
+      "without gates or with gates of 0 and -inf, without in-kernel normalisation, and where the effective steps b are "
+      "dyadic; at most\n"
+      "32768 bits a number). A column where these tiers give no correct digit runs again in MPFR, where each number has "
+      "its own\n"
+      "exponent: with 256 bits, with 1024, and with up to 16384 where its numbers are spread further than 1024 bits.\n"
       "--bits N stores F64 tensors o, o_lo, o_lo2, ... and final_state, final_state_lo, ...: the answer is their "
       "unevaluated sum. N bits need\n"
       "N / 53 tensors, rounded up; each is the correctly rounded remainder after those before it. --bits works with "
@@ -203,16 +202,16 @@ verb add_oracle(CLI::App* command, common_options& common) {
       "fallbacks, what a tier had to compute again or in a slower way, and how often.\n"
       "--gradients: each group of heads that share q and k runs in fp64, double-double and MPFR of up to 1024 bits. "
       "Where only few elements\n"
-      "are still undecided, these run alone. A run is exact where nothing is rounded: dyadic numbers as above, of up "
-      "to 2048 bits for a\n"
-      "whole group, of up to 16384 for few elements.\n"
+      "are still undecided, these run alone. Where all numbers are dyadic as above, a run without any "
+      "rounding is tried:\n"
+      "with up to 2048 bits for a whole group, with up to 16384 for few elements.\n"
       "Memory: for each thread the state of a head and a block of tokens, and one bit for each output in those blocks "
       "of 128 tokens of a\n"
       "head that hold an undecided output. Outputs wait in a temporary file beside FILE, as large as they are. Memory "
       "grows with T\n"
       "in three cases: the rule is not euler (two numbers a step), a head is run whole (--max-bits below 128 and "
       "magnitudes out of the\n"
-      "range of fp64 or double-double), or value rows run in MPFR.\n"
+      "range of fp64 or double-double), or columns run in MPFR.\n"
       "Memory of --gradients: for each thread about sqrt(T) tokens, and one state for every sqrt(T) tokens. It grows "
       "with T where --bits is\n"
       "given, where MPFR runs a group of heads, and where magnitudes leave the range of fp64: all tokens of such a group are "

@@ -117,7 +117,7 @@ int run_problem_report(const problem_report_arguments& args, const common_option
   write_together(args.output, made);
   std::string text = r.answer + "\n";
   for (const std::string& note : notes) text += "note: " + note + "\n";
-  text += "written to " + args.output + "/index.html and " + r.study + ".md\n";
+  text += "written to " + args.output + "/index.html and " + args.output + "/" + r.study + ".md\n";
   publish(common, {"report", text, to_json(r), to_markdown(r)});
   int code = 0;
   for (const finding& f : r.findings) {

@@ -37,7 +37,8 @@ struct common_options {
 /// Refuses the empty word, which an unset variable of a shell leaves behind.
 [[nodiscard]] inline CLI::Validator not_empty() {
   return {[](const std::string& word) {
-            return word.empty() ? std::string("is empty; give a name, or leave the option out") : std::string();
+            return word.empty() ? std::string("is empty; give a value, or leave the option out if it is not required")
+                                : std::string();
           },
           ""};
 }

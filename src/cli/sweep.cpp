@@ -151,7 +151,7 @@ std::string text_of(const sweep_outcome& o, const campaign& c, const std::string
   const auto add = [&out](std::uint64_t n, const char* what) {
     if (n > 0) out += ", " + std::to_string(n) + " " + what;
   };
-  add(o.damaged, "of them again because their result files were damaged");
+  add(o.damaged, "with a damaged result file (run again unless lost or left to run)");
   add(o.failed, "that could not be judged");
   add(o.lost.size(), "lost");
   add(o.left, "left to run (the same command runs them)");

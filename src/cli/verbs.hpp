@@ -48,7 +48,7 @@ inline constexpr auto verb_table = std::to_array<verb_row>({
     {"oracle", "Write the correctly rounded true outputs of a problem, or any number of their bits", "nothing is written then",
      add_oracle},
     {"gen", "Generate a problem of a regime; options not given take the regime's defaults, which are printed",
-     "with --all, nothing is written then", add_gen},
+     "no effect without --all; with --all, nothing is written if the time runs out", add_gen},
     {"emulate", "Write a result that a kernel conforming to a plan may give, or one with a planted fault",
      "nothing is written then", add_emulate},
     {"invariant",

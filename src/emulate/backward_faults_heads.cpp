@@ -18,11 +18,11 @@ fault_table head_gradient_faults() {
   return {
       {"dh0-of-first-chunk-end", "dinitial_state", "dinitial_state is the cotangent of the state after the first chunk",
        paths::chunk, with_initial_state, after_step(head, [](auto& s) { s.d_initial_state = s.now.dh; })},
-      {"dh0-unwritten", "dinitial_state", "dinitial_state is not written", paths::both, with_initial_state,
+      {"dh0-unwritten", "dinitial_state", "dinitial_state is not written: it stays 0", paths::both, with_initial_state,
        after_step(head, [](auto& s) { zero_all(s.d_initial_state); })},
       {"tail-gradients-unwritten",
        "dv",
-       "gradients of the rows of a partial last chunk are not written",
+       "dq, dk, dv and dbeta of the rows of a partial last chunk are not written: they stay 0",
        paths::chunk,
        tails,
        after_step(head,

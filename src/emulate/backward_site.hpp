@@ -39,7 +39,7 @@ enum class backward_step {
 };
 /// What `list faults` writes after "before" or "after".
 inline constexpr std::string_view backward_step_words[] = {"the cotangents are loaded",
-                                                           "the forward pass of a chunk, recomputed",
+                                                           "the recomputed forward pass of a chunk",
                                                            "dv_local",
                                                            "dv2",
                                                            "dh",

@@ -99,7 +99,7 @@ void require_question(const plan_variant& variant, const emulation_options& opti
 group_gradients emulate_group_gradients(std::span<const gradient_head> group, const plan_variant& variant,
                                         const emulation_options& options, std::span<const tile_order> other_orders) {
   require_question(variant, options);
-  if (group.empty()) throw domain_error("emulate_group_gradients: a group of no heads; give at least one");
+  if (group.empty()) throw domain_error("emulate_group_gradients: the group has no heads; give at least one head");
   emulation_options run = options;
   if (run.planted != nullptr && !(variant.path == path_kind::chunk ? run.planted->chunk : run.planted->recurrent))
     run.planted = nullptr;

@@ -198,8 +198,9 @@ fault_table inverses() {
       {"inverse-diagonal-blocks-only", "Ai", "the inverse is left at its diagonal blocks: the blocks below them are 0",
        paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::no_merges); })})},
       {"inverse-merge-one-term", "Ai",
-       "a merge takes only the first term of sum_m L_im X_mj: blocks two or more off the diagonal are wrong", paths::chunk,
-       hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
+       "a merge of inverse blocks, Ai_ij = -Ai_ii sum_m A_im Ai_mj, takes only the first term of the sum: blocks two or more "
+       "below the diagonal are wrong",
+       paths::chunk, hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::one_term); })})},
       {"inverse-merge-sign", "Ai", "the merged blocks of the inverse lack their minus sign", paths::chunk,
        hooks(always, {after(step_kind::Ai, [](auto& s) { merge_wrongly(s, merge_mistake::sign); })})},
       {"inverse-lacks-identity", "Ai", "the inverse is stored without its diagonal of ones", paths::chunk,
@@ -220,18 +221,18 @@ fault_table transforms() {
                }
              }))},
       {"w-Ai-upper-triangle-read", "w",
-       "w and u also read the entries of Ai above the diagonal, which are -b_i <k_i, k_j>, not 0", paths::chunk,
-       hooks(always, reading_inverse([]<class Real>(site<Real>& s) {
-               auto& c = s.now;
-               for (std::size_t i = 0; i < c.rows; ++i) {
-                 for (std::size_t j = i + 1; j < c.rows; ++j) {
-                   Real sum = 0;
-                   for (std::size_t ch = 0; ch < c.k.cols(); ++ch) sum += c.k(i, ch) * c.k(j, ch);
-                   c.Ai(i, j) = -c.step[i] * sum;
-                 }
-               }
-               narrow_all(c.Ai, {s.plan.inverse.store, false});
-             }))},
+       "w and u also read the entries of Ai above the diagonal, where the kernel left -b_i <k_i, k_j> in place of 0",
+       paths::chunk, hooks(always, reading_inverse([]<class Real>(site<Real>& s) {
+                             auto& c = s.now;
+                             for (std::size_t i = 0; i < c.rows; ++i) {
+                               for (std::size_t j = i + 1; j < c.rows; ++j) {
+                                 Real sum = 0;
+                                 for (std::size_t ch = 0; ch < c.k.cols(); ++ch) sum += c.k(i, ch) * c.k(j, ch);
+                                 c.Ai(i, j) = -c.step[i] * sum;
+                               }
+                             }
+                             narrow_all(c.Ai, {s.plan.inverse.store, false});
+                           }))},
       {"w-Ai-of-previous-chunk", "w", "w and u are formed with the inverse of the previous chunk", paths::chunk,
        hooks(always, reading_inverse([](auto& s) {
                if (s.before && s.before->rows >= s.now.rows) {

@@ -232,7 +232,7 @@ fault_table gates_on_states() {
                               append_row(s.now, [&](std::size_t ch) { return s.now.G(row, ch); });
                             })})},
       {"gate-end-of-padding", "final_state",
-       "a partial last chunk reads its last G from the padding at row C - 1, which is 0; strong decays make the state infinite",
+       "a partial last chunk reads its last G at row C - 1, where the padding holds 0; strong decays make the state infinite",
        paths::chunk,
        hooks(gated, {before(step_kind::update,
                             []<class Real>(site<Real>& s) {

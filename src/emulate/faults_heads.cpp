@@ -98,7 +98,7 @@ fault_table head_faults() {
              })},
       {"chunks-not-restarted", "h",
        "chunks are counted from the start of the pack, not of each sequence: the first chunk of a sequence holds tokens of the "
-       "one before",
+       "sequence before it",
        paths::chunk,
        reads(packed,
              [](const problem& p, std::size_t s, std::size_t head, const plan_variant& plan, head_input& in) {

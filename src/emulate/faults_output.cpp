@@ -48,7 +48,7 @@ fault_table output_faults() {
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) s.now.Aqk(t, 0) = 0;
                             })})},
-      {"Aqk-times-beta", "Aqk", "q k^T is multiplied by beta of its column, which v_new already contains", paths::chunk,
+      {"Aqk-times-beta", "Aqk", "entry (i, j) of q k^T is multiplied by beta_j, which v_new already contains", paths::chunk,
        hooks(always, {after(step_kind::Aqk,
                             [](auto& s) {
                               for (std::size_t t = 0; t < s.now.Aqk.rows(); ++t) {

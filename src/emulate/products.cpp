@@ -24,7 +24,8 @@ std::string text_of(const format& f) {
 void require_core(const sum_rule& rule) {
   const auto refuse = [](const std::string& what) { throw format_error("multiply, order tensor-core: " + what); };
   if (rule.accumulate != fp32)
-    refuse("accumulate is " + text_of(rule.accumulate) + "; the model keeps the sum after each block in fp32; give fp32");
+    refuse("accumulate is " + text_of(rule.accumulate) +
+           "; the emulated tensor core keeps the sum after each block in fp32, so give fp32");
   if (rule.operand.precision > 12) {
     refuse("operands are " + text_of(rule.operand) +
            "; their products must be exact in fp32, so give a format of at most 12 significand bits");
@@ -53,7 +54,7 @@ void take_exponents(const float* x, std::size_t count, const rounding<float>& to
   for (std::size_t i = 0; i < count; ++i) {
     if (scratch[i] == x[i] || out[i] == core_operands::special) continue;
     throw format_error("multiply, order tensor-core: " + std::to_string(x[i]) + " is not a value of " + text_of(f) +
-                       ", the operands' format; narrow the operands first");
+                       ", the operands' format; round the operands to that format first");
   }
 }
 
@@ -153,8 +154,8 @@ void multiply(const product<float>& p, const sum_rule& rule, const kernels& by) 
 void multiply(const product<double>& p, const sum_rule& rule, const kernels& by) {
   if (rule.order == sum_order::tensor_core) {
     throw format_error(
-        "multiply, order tensor-core: the operands are matrices of double; the model takes only float, so pass matrices of "
-        "float");
+        "multiply, order tensor-core: the operands are matrices of double; the emulated tensor core takes only float, so pass "
+        "matrices of float");
   }
   if (p.rows == 0 || p.inner == 0 || p.cols == 0) return;
   if (rule.accumulate == fp64) {

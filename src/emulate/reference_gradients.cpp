@@ -283,7 +283,7 @@ matrix<double> given_back(matrix<S> d, const matrix<double>* run) {
 
 template <class S>
 group_gradients run_reference(std::span<const gradient_head> group, const group_gradients* run) {
-  if (group.empty()) throw domain_error("reference_group_gradients: a group of no heads; give at least one");
+  if (group.empty()) throw domain_error("reference_group_gradients: the group has no heads; give at least one head");
   group_gradients out;
   matrix<S> dq, dk;
   std::optional<plain_head<S>> first;

@@ -224,7 +224,7 @@ void validate_gradients(const result& r, const problem& p, const std::string& wh
       throw format_error(where + ": tensor " + name + " is the gradient of " + name.substr(1) +
                          ", which the problem does not have; drop it, or give the problem " + name.substr(1));
     }
-    require_shape(gradient.named(name), of->shape(), "that of " + name.substr(1), where);
+    require_shape(gradient.named(name), of->shape(), "the shape of " + name.substr(1), where);
   }
 }
 
@@ -246,10 +246,10 @@ stage_shape shape_of_stage(std::string_view name, const problem& p, std::size_t 
     case stage_axes::pairs:
       return {{B, R, HV, chunk_size}, "[B, T*n, HV, C]"};
     case stage_axes::states:
-      return {{B, chunk_count(p, chunk_size), HV, K, V}, "[B, NT, HV, K, V]"};
+      return {{B, chunk_count(p, chunk_size), HV, K, V}, "[B, chunks, HV, K, V]"};
     case stage_axes::input:
-      if (name == "dq_hat") return {p.q.shape(), "that of q"};
-      if (name == "dk_hat") return {p.k.shape(), "that of k"};
+      if (name == "dq_hat") return {p.q.shape(), "the shape of q"};
+      if (name == "dk_hat") return {p.k.shape(), "the shape of k"};
   }
   throw domain_error("shape_of_stage: " + std::string(name) + " is a gradient; take the shape of the problem's tensor " +
                      std::string(name.substr(1)));
@@ -415,8 +415,8 @@ result parse_result(const safetensors_file& file, const problem& p, std::string_
     notes.push_back(where +
                     ": metadata key problem_sha256 is absent, so it is not checked whether this result belongs to this problem");
   } else if (r.problem_sha256 != problem_sha256) {
-    keys.fail("problem_sha256", "is " + in_quotes(r.problem_sha256) + " and the problem file's is " +
-                                    std::string(problem_sha256) + "; this is a result of another problem");
+    keys.fail("problem_sha256", "is " + in_quotes(r.problem_sha256) + ", but the SHA-256 of the problem file is " +
+                                    std::string(problem_sha256) + "; this is a result of another problem: give its problem file");
   }
   if (!r.path)
     notes.push_back(where + ": metadata key path is absent; " +

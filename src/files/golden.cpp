@@ -69,8 +69,9 @@ namespace detail {
 
 question question_of(const golden_request& asked) {
   if (asked.bits != 0 && !(asked.round == fp64)) {
-    throw format_error("both bits = " + std::to_string(asked.bits) + " and round = " + std::string(name_of(asked.round)) +
-                       " are asked for; bits are stored as a sum of fp64 numbers, so ask for only one of the two");
+    throw format_error("bits = " + std::to_string(asked.bits) + " and round = " + std::string(name_of(asked.round)) +
+                       " are both asked for; with bits, each value is stored as a sum of fp64 numbers, so set round to fp64, "
+                       "or bits to 0");
   }
   question ask;
   ask.round_output = ask.round_state = asked.round;
@@ -94,8 +95,8 @@ result result_about(const golden& from, const golden_request& asked) {
   r.path = path_kind::reference;
   r.producer = "deltaproof " DELTAPROOF_VERSION ", correctly rounded to " + std::string(name_of(asked.round));
   if (part_count(asked) > 1)
-    r.producer += ", as a sum of " + std::to_string(part_count(asked)) +
-                  " such numbers, each the correctly rounded remainder after those before it";
+    r.producer += "; each value is a sum of " + std::to_string(part_count(asked)) +
+                  " fp64 numbers: each number is the remainder after those before it, correctly rounded";
   for (const auto& [name, part] : {std::pair{"o", &from.o}, std::pair{"final_state", &from.final_state}}) {
     const std::string of = std::string(".") + name;
     r.metadata["radius" + of] = detail::general(part->radius, 17);

@@ -168,9 +168,10 @@ class waiting_gradients {
 golden_gradients run(const problem& p, const golden_request& asked, waiting_gradients& waiting,
                      const std::filesystem::path* beside) {
   if (asked.bits != 0 && !(asked.round == fp64))
-    throw format_error("make_golden_gradients: both bits = " + std::to_string(asked.bits) +
+    throw format_error("make_golden_gradients: bits = " + std::to_string(asked.bits) +
                        " and round = " + std::string(name_of(asked.round)) +
-                       " are asked for; bits are stored as a sum of fp64 numbers, so ask for only one of the two");
+                       " are both asked for; with bits, each value is stored as a sum of fp64 numbers, so set round to fp64, "
+                       "or bits to 0");
   question q;
   q.round_output = q.round_state = asked.round;
   if (asked.bits != 0) q.relative_radius = std::ldexp(1.0, -static_cast<int>(53 * parts_of(asked.bits)) - 8);

@@ -35,7 +35,8 @@ using law_values = std::array<double, parameters>;
 
 constexpr std::array<law_parameter, parameters> parameter_table{{
     {"cosine", 0, 0, 1,
-     "c: a key is sqrt(c) m + sqrt(1 - c) z, with one unit vector m for each head and a random unit vector z for each key"},
+     "c in the direction sqrt(c) m + sqrt(1 - c) z of a key, with one unit vector m for each head and a random unit vector z "
+     "for each key"},
     {"flip", 0, 0, 1, "probability that a key is negated"},
     {"repeat", 0, 0, 1, "probability that a key repeats an earlier key of its sequence"},
     {"span", 64, 1, 4096, "largest distance, in keys, between a key and the earlier key that it repeats"},

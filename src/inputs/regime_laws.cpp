@@ -98,7 +98,7 @@ constexpr std::array<gate_law, 11> gate_table{{
      }},
     {{"growing", "0.001 exp(N(0,1)), above 0: the state grows"},
      [](draft& d) { random_gates(d, [](philox& r, elementary& m) { return 0.001 * m.exp(r.normal()); }); }},
-    {{"model", "-A softplus(N(0,1) + dt_bias), A in (0, 16) for each head, dt in [0.001, 0.1]"}, model_gates},
+    {{"model", "-A softplus(N(0,1) + dt_bias), A in (0, 16) for each head, softplus(dt_bias) in [0.001, 0.1]"}, model_gates},
 }};
 
 std::optional<double> constant_law(std::string_view text) {

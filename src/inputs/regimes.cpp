@@ -77,7 +77,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "slow",
      .op = gated},
     {.info = {"no-decay", "random unit keys, g = 0 exactly",
-              "outputs must equal those of the op without a gate: shows 0 * inf in masked entries", unit, -0.05, 0.05},
+              "outputs must equal those of the op without a gate: shows kernels that set exp(G_i - G_j) to 0 where G_i = G_j",
+              unit, -0.05, 0.05},
      .gate = "zero",
      .op = gated},
     {.info = {"strong-decay", "random unit keys, log decays from -25 to -5 in each channel",
@@ -182,10 +183,11 @@ constexpr auto regime_table = std::to_array<regime>({
      .beta = "1",
      .gate = "narrow",
      .op = gated},
-    {.info = {"reset", "random unit keys; a log decay of -inf about once in 64 tokens, and one of -10000 as often",
-              "cumulative sums of gates are NaN after -inf and lose three digits after -10000; a kernel that goes token by token "
-              "loses nothing",
-              unit, -0.05, 0.05},
+    {.info =
+         {"reset", "random unit keys; a log decay of -inf about once in 64 tokens, and one of -10000 as often",
+          "differences of cumulative gate sums are NaN after -inf and lose three digits after -10000; a kernel that goes token "
+          "by token loses nothing",
+          unit, -0.05, 0.05},
      .gate = "resets",
      .op = gated},
     {.info = {"large", "random unit keys; v and the initial state are 4096 N(0,1)",
@@ -236,8 +238,9 @@ constexpr auto regime_table = std::to_array<regime>({
     {.info = {"along-q",
               "q of lengths 0.01 to 10, normalised by the kernel; K = V, beta = 0, the state is the identity and do = q, so that "
               "the gradient of the normalised q lies along q",
-              "the backward pass of the l2norm cancels all of it: shows a kernel that projects on the rounded rows of q", unit,
-              -0.05, 0.05},
+              "the backward pass of the l2norm cancels the whole gradient of the normalised q: shows a kernel that projects on "
+              "the rounded rows of q",
+              unit, -0.05, 0.05},
      .keys = queries_along_outputs,
      .beta = beta_of_task,
      .cotangents = along_queries},

@@ -158,7 +158,8 @@ step_law step_law_named(std::string_view text) {
   }
   throw format_error(
       "beta '" + std::string(text) +
-      "': give a decimal or U(a,b) with 0 <= a <= b <= 2; with unit keys a step beyond 2 makes the recurrence itself diverge");
+      "': give a decimal from 0 to 2, or U(a,b) with 0 <= a <= b <= 2 (uniform between a and b); with unit keys a step beyond 2 "
+      "makes the recurrence itself diverge");
 }
 
 std::string name_of(const step_law& law) {

@@ -96,8 +96,8 @@ void explain(inverse_verdict& v, const inverse_plan& plan, std::size_t samples) 
     v.reason = "the error was within the limit in these draws, but nothing guarantees it: " + reach + ", above " + limit;
   } else {
     v.safe = true;
-    v.reason = "no intermediate left the range of " + in + ", the error " + digits(v.error) + " is within the limit " +
-               digits(v.limit) + ", and " +
+    v.reason = "no intermediate left the range of " + in + ", and the error " + digits(v.error) + " is within the limit " +
+               digits(v.limit) + "; so is one rounding of the largest intermediate: " +
                (v.decided_by == "bound"
                     ? stage_words(v.decisive.stage) + " cannot exceed " + digits(v.decisive.largest) + " in these draws"
                     : decisive_words(v));

@@ -149,10 +149,11 @@ std::vector<precondition> steps(const problem& p) {
   out.push_back(std::move(stretch).says(remark::fine,
                                         "b |k|^2 of each step: b after the update rule, k after the in-kernel normalisation"));
   const auto expansive = factor.so_far().count, rows = factor.so_far().rows;
-  out.push_back(expansive == 0 ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
-                               : std::move(factor).says(remark::warning,
-                                                        of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1") +
-                                                            (p.has_cotangents() ? ", for the cotangent of the state too" : "")));
+  out.push_back(expansive == 0
+                    ? std::move(factor).says(remark::fine, "every step is non-expansive: |1 - b |k|^2| <= 1")
+                    : std::move(factor).says(remark::warning,
+                                             of(expansive, rows, "steps are expansive, |1 - b |k|^2| > 1") +
+                                                 (p.has_cotangents() ? "; they expand the cotangent of the state too" : "")));
   const auto zero_keys = padding.so_far().count;
   out.push_back(zero_keys == 0
                     ? std::move(padding).says(remark::fine, "no key is zero")

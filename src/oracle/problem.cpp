@@ -89,7 +89,7 @@ void validate_offsets(const problem& p, std::string_view where) {
         here + "one offset bounds no sequence; give N + 1 offsets for N sequences, from 0 to T = " + std::to_string(p.tokens()));
   }
   if (offsets.front() != 0) {
-    throw domain_error(here + "starts at " + std::to_string(offsets.front()) + "; the first offset is 0");
+    throw domain_error(here + "starts at " + std::to_string(offsets.front()) + "; the first offset must be 0");
   }
   for (std::size_t i = 1; i < offsets.size(); ++i) {
     if (offsets[i] < offsets[i - 1]) {

@@ -133,9 +133,8 @@ class reader {
     const toml::array* const array = node.as_array();
     if (array == nullptr) return read(node);
     if (array->empty()) fail(name, node, "without entries; give at least one value that a kernel may use");
-    if (array->size() > longest_list) {
+    if (array->size() > longest_list)
       fail(name, node, "of " + std::to_string(array->size()) + " entries; give at most " + std::to_string(longest_list));
-    }
     for (const toml::node& one : *array) read(one);
   }
 
@@ -252,7 +251,9 @@ class reader {
         names known;
         for (const named_inverse& row : inverse_methods) known.push_back(row.name);
         fail(k.text(), one,
-             "is not a valid value of this key; in forwardN+block N is any number of rows" + suggestion(word, known));
+             "is not a valid value of this key; N may be any number of rows in forwardN+block, forwardN+block2, neumannN+block "
+             "and neumannN+block2" +
+                 suggestion(word, known));
       }
     });
   }
@@ -338,22 +339,22 @@ class reader {
   }
   std::pair<double, double> interval(const toml::node& node, const std::string& name, const std::string& end) const {
     const toml::array* const array = node.as_array();
-    if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number()) {
+    if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
       fail(name, node, "must be two numbers, [first, second" + end);
-    }
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
     if (!(ends.first < ends.second)) fail(name, node, "whose first number must be below its second");
     return ends;
   }
 
   void read_exceptions(const toml::node& node, plan& p) {
-    const toml::array* const array = node.as_array();
-    if (array == nullptr || array->empty()) fail("when", node, "cannot be read; write each exception as a section [[when]]");
-    if (array->size() > longest_list)
-      fail("a plan has at most " + std::to_string(longest_list) + " sections [[when]], not " + std::to_string(array->size()));
-    for (const toml::node& one : *array) {
+    if (!node.is_array_of_tables())
+      fail("line " + std::to_string(node.source().begin.line) + ": \"when\" is " + quoted(node) +
+           "; write each exception as a section [[when]], in double brackets");
+    const toml::array& array = *node.as_array();
+    if (array.size() > longest_list)
+      fail("a plan has at most " + std::to_string(longest_list) + " sections [[when]], not " + std::to_string(array.size()));
+    for (const toml::node& one : array) {
       const toml::table* const table = one.as_table();
-      if (table == nullptr) fail("when", one, "cannot be read; write each exception as a section [[when]]");
       names known{"ops", "dtypes", "chunk"};
       for (const std::string_view section : sections()) known.push_back(section);
       require_known(*table, "[when]", known);
@@ -361,9 +362,8 @@ class reader {
       if (const toml::node* value = table->get("ops")) e.ops = named_list(*value, "[[when]] ops", op_names);
       if (const toml::node* value = table->get("dtypes")) e.dtypes = formats_of(*value);
       if (const toml::node* value = table->get("chunk")) e.chunk = lengths(*value, "[[when]] chunk", "");
-      if (e.ops.empty() && e.dtypes.empty() && e.chunk.empty()) {
+      if (e.ops.empty() && e.dtypes.empty() && e.chunk.empty())
         fail("[[when]] states no condition" + suggestion("chunk", names{"ops", "dtypes", "chunk"}));
-      }
       require_reachable(e.ops, p.ops, false, "ops");
       require_reachable(e.dtypes, p.dtypes, false, "dtypes");
       require_reachable(e.chunk, p.chunk, any_chunk_, "chunk");
@@ -450,9 +450,8 @@ class reader {
       if (root.at_path("gate." + key) && !gated)
         fail("[gate] " + key + " has no effect, so it may not be stated: no op of the plan has a gate");
     }
-    if (root.at_path("inverse.association") && !(on_chunks && merged)) {
+    if (root.at_path("inverse.association") && !(on_chunks && merged))
       fail("[inverse] association has no effect, so it may not be stated: " + reason(needed::merges));
-    }
     if (uses(sum_order::tensor_core)) {
       if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
       if (!p.hardware.truncation)

@@ -186,9 +186,10 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
          "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) +
              " on these inputs" +
              (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
-                        : ": one rounding of it (u = " + digits(u) + ") is " + digits(cost.cost) + ", the limit of Ai is " +
-                              digits(budget) + " = 8 u max(1, largest entry " + digits(entry) +
-                              "), u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)))});
+                        : ": one rounding of it (u = " + digits(u) + ") is an error of " + digits(cost.cost) +
+                              ", and the error limit of Ai is " + digits(budget) +
+                              " = 8 u max(1, m), with u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)) +
+                              " and m = " + digits(entry) + " the largest entry of Ai")});
   }
 }
 
@@ -226,9 +227,13 @@ void judge_ranges(const trial& t, const drawn& runs, adequacy_report& out) {
     const double reached = runs.range[static_cast<std::size_t>(what)];
     if (std::isfinite(reached) && reached <= largest(in)) return;
     const std::string name(detail::name_in(formed_names, what));
+    const std::string article = what == formed::state         ? "the "
+                                : what == formed::inverse     ? ""
+                                : what == formed::gate_factor ? "a "
+                                                              : "an ";
     out.ranges.push_back({name, reached, largest(in), std::string(name_of(in)), "observed", true,
-                          "in emulated runs of the plan on these inputs, " + name + " reaches " + digits(reached) + "; " +
-                              std::string(name_of(in)) + " ends at " + digits(largest(in))});
+                          "in emulated runs of the plan on these inputs, " + article + name + " reaches " + digits(reached) +
+                              "; the range of " + std::string(name_of(in)) + " ends at " + digits(largest(in))});
   };
   observed(formed::gate_factor, v.cumsum);
   observed(formed::inverse_intermediate, v.inverse.accumulate);

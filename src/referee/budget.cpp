@@ -100,7 +100,7 @@ std::string key_text(const statistic& s) {
 
 void require_floor(double floor, const char* where, const std::string& name) {
   if (floor >= 0 && !std::isinf(floor)) return;
-  throw domain_error(std::string(where) + ": a floor of " + general(floor, 6) + " for " + name + "; give a finite number >= 0");
+  throw domain_error(std::string(where) + " is " + general(floor, 6) + " for " + name + "; give a finite number >= 0");
 }
 
 void require_runs(const std::vector<std::vector<double>>& samples, const char* where, const std::string& name) {
@@ -113,8 +113,8 @@ void require_runs(const std::vector<std::vector<double>>& samples, const char* w
 }
 
 void require_valid(const statistic& s) {
-  require_floor(s.floor, "thresholds", key_text(s));
-  require_floor(s.least_spread, "thresholds: least spread", key_text(s));
+  require_floor(s.floor, "thresholds: floor", key_text(s));
+  require_floor(s.least_spread, "thresholds: least_spread", key_text(s));
   if (!(s.allowance >= 1 && s.allowance <= 16)) {
     throw domain_error("thresholds: an allowance of " + general(s.allowance, 6) + " for " + key_text(s) +
                        "; give one in [1, 16]");
@@ -151,7 +151,7 @@ std::string emulated(const std::vector<std::vector<double>>& samples) {
 
 std::string pool_text(const named_pool& p, std::size_t key_head) {
   std::string text = degrees_text(p.residuals.degrees) + " (";
-  text += !p.head ? "all heads" : *p.head == key_head ? "this head" : "noisiest head, " + std::to_string(*p.head);
+  text += !p.head ? "all heads" : *p.head == key_head ? "this head" : "head " + std::to_string(*p.head) + ", the noisiest";
   text += p.first_bucket == p.last_bucket ? ", bucket " + std::to_string(p.first_bucket)
                                           : ", buckets " + std::to_string(p.first_bucket) + "-" + std::to_string(p.last_bucket);
   return text + ")";
@@ -207,6 +207,10 @@ struct key_group {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, double>, reach> of_repeated_heads;
 };
 
+constexpr const char* scatter_unknown =
+    "the scatter of the runs is unknown: no head and bucket of this tensor has two runs of one variant with errors above the "
+    "reference's radius";
+
 threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
   pool_set& keys = group.keys;
   const std::vector<cell>& cells = keys.cells(s.bucket, s.head);
@@ -249,7 +253,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     const widest_reach& widest = found.widest;
     t.pooled = std::min(t.pooled, found.pooled);
     if (widest.from == nullptr) {
-      threshold none = no_budget(s, alpha, v, "nowhere in this tensor do two runs of one variant exceed the reference's radius");
+      threshold none = no_budget(s, alpha, v, scatter_unknown);
       none.enough = false;
       return none;
     }
@@ -279,7 +283,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typical error " +
                  general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) +
                  ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at probability " + general(alpha, 2);
-  if (s.first_order) t.provenance += ", tail on the linear scale (an error of first order)";
+  if (s.first_order) t.provenance += ", with its tail on the linear scale, because the error is of first order in the roundings";
   if (s.allowance > 1) t.provenance += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
   if (s.second_order > 1)
     t.provenance += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
@@ -289,7 +293,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
 }
 
 signed_threshold interval_of(const signed_statistic& s, double alpha) {
-  require_floor(s.floor, "signed_thresholds", s.name);
+  require_floor(s.floor, "signed_thresholds: floor", s.name);
   require_runs(s.samples, "signed_thresholds", s.name);
   detail::pool residuals;
   std::vector<cell> cells;
@@ -328,8 +332,8 @@ signed_threshold interval_of(const signed_statistic& s, double alpha) {
   if (!s.two_sided) t.lower = -infinity;
   t.finite = std::isfinite(t.upper);
   t.provenance = emulated(s.samples) + "; mean " + general(t.mean, 3) + ", spread " + general(t.spread, 3) + " with " +
-                 degrees_text(t.degrees) + ", Student quantile " + general(t.quantile, 3) + " at " + general(side, 2) +
-                 (s.two_sided ? " on each side" : "");
+                 degrees_text(t.degrees) + ", Student quantile " + general(t.quantile, 3) + " at probability " +
+                 general(side, 2) + (s.two_sided ? " on each side" : "");
   return t;
 }
 
@@ -402,16 +406,15 @@ std::string budget_argument(const false_alarm& alarm) {
          "plan\n"
          "does not fix the order of sums, and sums make the error, the error may be " +
          general(open_order, 3) +
-         " times as large.\n"
+         " times as large as in the runs.\n"
          "Assumed: the right tail of the log of an rms error is no heavier than that of the normal distribution, and for a max "
          "error no\n"
          "heavier than that of the Gumbel distribution. Where the Gamma distribution with the skewness of the runs plus three "
          "standard\n"
          "errors has a heavier right tail, the tail may be as heavy as that.\n"
-         "Assumed: an error that is small beside the truth is a sum of the effects of many independent roundings, with no "
-         "heavier "
-         "tails than\n"
-         "those of normal roundings, on the linear scale.\n"
+         "Assumed: an error that is small beside the truth is a sum of the effects of many independent roundings. On the "
+         "linear\n"
+         "scale its tail is no heavier than if each rounding were normally distributed.\n"
          "Assumed: in each bucket, the errors of a head scatter no more than its pool of runs shows. A variant that scatters "
          "more than\n"
          "its pool gets a wider limit in proportion. The pool has the head's runs in this bucket, and in neighbouring buckets "

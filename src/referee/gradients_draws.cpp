@@ -369,8 +369,9 @@ std::string gradient_slice_text(const gradient_trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
             std::to_string(t.lanes[i].key_head);
   }
-  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " key heads were emulated once for each variant, and are assumed to scatter no more than the noisiest of these";
+  return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
+         " key heads was run once for each variant, and its errors are assumed to scatter no more than those of the noisiest "
+         "key head that was run more often";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -18,13 +18,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-std::string where_text(const judged_statistic& s) {
-  return s.tensor + " at sequence " + std::to_string(s.sequence) + ", " +
-         (s.tensor == "dq" || s.tensor == "dk" ? "key head " : "head ") + std::to_string(s.head) +
-         (s.tensor == "dinitial_state" ? ""
-                                       : ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1));
-}
-
 struct tensor_reach {
   limit_reach counts;
   const judged_statistic* widest = nullptr;  ///< the rms whose limit exceeds the truth most
@@ -54,7 +47,7 @@ void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, d
 std::string reason_of(const tensor_reach& x) {
   if (static_cast<double>(x.counts.blind) <= most_not_judged * static_cast<double>(x.counts.elements)) return {};
   return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
-         x.counts.tensor + ": for " + where_text(*x.widest) + ", " +
+         x.counts.tensor + ": for " + place_text(*x.widest) + ", " +
          (x.widest->limit.finite ? "the plan's limit on the rms error is " + digits(x.widest->limit.value)
                                  : std::string("runs of the plan overflow")) +
          ", and the rms of the exact values is " + digits(x.widest->truth);

@@ -17,7 +17,7 @@ namespace deltaproof {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const std::string& value, const std::string& use) {
-  throw format_error("check: " + what + " of " + value + "; use " + use);
+  throw format_error("check: " + what + " is " + value + "; use " + use);
 }
 
 }  // namespace
@@ -62,20 +62,22 @@ std::optional<std::string> wrong_accuracy(double accuracy) {
 
 void require_threads(unsigned threads) {
   if (threads <= most_threads) return;
-  refuse("a number of threads", std::to_string(threads), "at most " + std::to_string(most_threads) + ", or 0: one for each core");
+  refuse("the number of threads", std::to_string(threads),
+         "at most " + std::to_string(most_threads) + ", or 0: one for each core");
 }
 
 void require_valid(const judging& judge, unsigned threads) {
   require_threads(threads);
   if (!(judge.false_alarm >= 1e-12 && judge.false_alarm <= 0.1))
-    refuse("a false-alarm probability", detail::general(judge.false_alarm, 6), "a number within [1e-12, 0.1]");
+    refuse("the false-alarm probability", detail::general(judge.false_alarm, 6), "a number within [1e-12, 0.1]");
   if (judge.accuracy) {
     if (const auto wrong = wrong_accuracy(*judge.accuracy)) throw format_error("check: " + *wrong);
   }
   if (!(judge.seconds > 0 && judge.seconds <= 1e8))
-    refuse("a time for emulation", detail::general(judge.seconds, 6) + " seconds", "a number above 0 and at most 1e8");
+    refuse("the processor time for emulation", detail::general(judge.seconds, 6) + " seconds",
+           "a number above 0 and at most 1e8");
   if (judge.max_bits < 53 || judge.max_bits > 1024)
-    refuse("a largest precision of the reference (max_bits)", std::to_string(judge.max_bits) + " bits",
+    refuse("the largest precision of the reference (max_bits)", std::to_string(judge.max_bits) + " bits",
            "a number within [53, 1024]");
   for (const tensor_bound& b : judge.bounds) {
     const bool gradient = std::find(gradient_names.begin(), gradient_names.end(), b.tensor) != gradient_names.end();
@@ -83,7 +85,7 @@ void require_valid(const judging& judge, unsigned threads) {
       throw format_error("check: an error limit names the tensor " + in_quotes(b.tensor) +
                          "; name o, final_state or a gradient, or no tensor to limit all of them");
     if (!(b.limit.limit.value >= 0 && std::isfinite(b.limit.limit.value)))
-      refuse("a bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6),
+      refuse("the bound on " + std::string(name_of(b.limit.which)), detail::general(b.limit.limit.value, 6),
              "a finite number >= 0");
   }
 }

@@ -41,6 +41,13 @@ double distance(double got, const reference_tensor& truth, std::size_t i) {
 
 }  // namespace
 
+std::string place_text(const judged_statistic& s) {
+  std::string text = s.tensor + " at sequence " + std::to_string(s.sequence) + ", " + detail::head_text(s.tensor, s.head);
+  const bool is_state = s.tensor == "final_state" || s.tensor == "dinitial_state";
+  if (!is_state) text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
+  return text;
+}
+
 std::vector<bucket> buckets(std::size_t tokens, std::size_t unit) {
   std::vector<bucket> out;
   for (std::size_t first = 0, last = unit; first < tokens; first = last, last *= 2)

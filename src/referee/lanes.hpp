@@ -21,6 +21,8 @@ namespace deltaproof::referee_detail {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 /// A number in a sentence.
 [[nodiscard]] inline std::string digits(double x) { return detail::general(x, 4); }
+/// "dk at sequence 0, key head 1, tokens 64-127".
+[[nodiscard]] std::string place_text(const judged_statistic& s);
 
 /// A head of a sequence, and how much of it is judged.
 struct lane {

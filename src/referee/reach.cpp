@@ -12,12 +12,6 @@ namespace deltaproof::referee_detail {
 
 namespace {
 
-std::string where_text(const judged_statistic& s) {
-  std::string text = s.tensor + " at sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
-  if (s.tensor == "o") text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
-  return text;
-}
-
 /// One head in one bucket, by both norms.
 struct place {
   judged_statistic& rms;
@@ -64,7 +58,7 @@ void add(place at, std::size_t elements, double rounds_to_zero, tensor_reach& to
 std::string reason_of(const tensor_reach& x) {
   const std::string& tensor = x.counts.tensor;
   if (x.farther != nullptr) {
-    return "the rms error of " + where_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
+    return "the rms error of " + place_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
            digits(x.farther->truth) + "; the plan's own limit there is " + digits(x.farther->limit.value);
   }
   const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
@@ -75,7 +69,7 @@ std::string reason_of(const tensor_reach& x) {
   }
   if (much) {
     return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
-           tensor + ": for " + where_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
+           tensor + ": for " + place_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
            ", and the rms of the exact values is " + digits(x.widest->truth);
   }
   if (tensor == "o" && x.counts.zero + x.counts.blind == x.counts.elements && x.counts.elements > 0)

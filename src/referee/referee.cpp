@@ -31,8 +31,9 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + "; the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " heads were emulated once for each variant, and are assumed to scatter no more than the noisiest of these";
+  return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
+         " heads was run once for each variant, and its errors are assumed to scatter no more than those of the noisiest "
+         "head that was run more often";
 }
 
 /// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
@@ -79,13 +80,6 @@ void plan_runs(trial& t) {
   std::sort(t.slice.begin(), t.slice.end());
 }
 
-std::string place_text(const judged_statistic& s) {
-  std::string text = "sequence " + std::to_string(s.sequence) + ", head " + std::to_string(s.head);
-  const bool is_state = s.tensor == "final_state" || s.tensor == "dinitial_state";
-  if (!is_state) text += ", tokens " + std::to_string(s.first_token) + "-" + std::to_string(s.last_token - 1);
-  return text;
-}
-
 void judge_statistics(const drawn& runs, const std::vector<threshold>& limits, plan_report& out) {
   for (std::size_t i = 0; i < runs.places.size(); ++i) {
     judged_statistic s = runs.places[i];
@@ -117,9 +111,9 @@ std::string statistic_reason(const plan_report& report, const std::string& tenso
     if (s.judged == verdict::refuted && s.tensor == tensor && (worst == nullptr || excess(s) > excess(*worst))) worst = &s;
   }
   if (worst == nullptr) return {};
-  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + tensor + " at " +
-         place_text(*worst) + " is " + digits(worst->got) + "; a kernel that conforms to the plan stays below " +
-         digits(worst->limit.value) + " (typically " + digits(worst->limit.typical) + ")";
+  return "the " + std::string(worst->norm == norm_kind::rms ? "rms" : "largest") + " error of " + place_text(*worst) + " is " +
+         digits(worst->got) + "; a kernel that conforms to the plan stays below " + digits(worst->limit.value) + " (typically " +
+         digits(worst->limit.typical) + ")";
 }
 
 void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm,
@@ -173,8 +167,8 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
         s.judged = verdict::refuted;
         s.reason = m.name + ": its errors are biased, by " + digits(s.bias) + " ulp on average over " +
                    std::to_string(m.bias.count) +
-                   " elements (below 0: toward 0); a kernel that conforms to the plan stays within " +
-                   digits(s.bias_limit->lower) + " ... " + digits(s.bias_limit->upper) + " (truncation gives -0.5)";
+                   " elements (a negative bias is toward zero); a kernel that conforms to the plan stays between " +
+                   digits(s.bias_limit->lower) + " and " + digits(s.bias_limit->upper) + " (truncation gives -0.5)";
       }
     }
     out.stages.push_back(std::move(s));

@@ -25,7 +25,7 @@ double gamma(std::size_t n, double u) {
 chunk_bounds exact_chunk_bounds(double beta, std::size_t chunk) {
   if (!(beta >= 0 && beta <= 2)) {
     throw domain_error("chunk bounds: the largest step is " + std::to_string(beta) +
-                       "; they hold for keys of length at most 1 and steps in [0, 2]");
+                       "; the bounds hold for keys of length at most 1 and steps in [0, 2]");
   }
   if (chunk == 0) throw domain_error("chunk bounds: the chunk length is 0; give at least 1 row");
   const double row = 1 + beta * static_cast<double>(chunk - 1);

@@ -38,7 +38,8 @@ std::string_view missing_input(std::string_view stage, const stored_tensors& sto
 std::string_view not_recomputed(std::string_view stage, const plan_variant& v, const problem& p) {
   const bool of_state = stage == "dh" || stage == "dinitial_state";
   if (of_state && v.split.chunks > 0) return "the plan splits sequences";
-  if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv")) return "the plan has no u and w";
+  if (v.v_new.form == change_form::residual && (is_inner(stage) || stage == "dv"))
+    return "the plan's [v_new] form is \"residual\", and this stage is not recomputed for that form";
   const bool through_step = p.rule != rule_kind::euler || p.beta_activation != activation_kind::none;
   if (stage == "dbeta" && through_step)
     return "beta becomes the effective step by an activation or a rule, and only the gradient of the step is recomputed";

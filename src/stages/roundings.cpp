@@ -298,7 +298,8 @@ void add_rows(const std::vector<plan_variant>& all, const problem& p, stage_roun
 
 stage_roundings roundings_of(const plan& plan, const problem& p, path_kind path, std::size_t chunk) {
   if (path != path_kind::chunk) {
-    throw domain_error("roundings_of: the path is " + std::string(name_of(path)) + "; stages are those of a chunk kernel");
+    throw domain_error("roundings_of: the path is " + std::string(name_of(path)) +
+                       "; only a chunk kernel has stages: call it with path_kind::chunk and the kernel's chunk length");
   }
   const std::vector<plan_variant> all = variants(plan, p, path, chunk);
   const bool channels = p.gate_per_channel();

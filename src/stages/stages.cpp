@@ -149,7 +149,8 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
                                     const stage_options& options) {
   if (!r.chunk_size || *r.chunk_size == 0) {
     throw domain_error(
-        "measure_stages: the result states no chunk_size; stages are those of a chunk kernel, write it to the metadata");
+        "measure_stages: the result states no chunk_size, and without it no stage can be measured; write chunk_size to the "
+        "result's metadata");
   }
   const stage_inputs stored(r);
   require_sound(p, roundings, stored.aqk != nullptr);
@@ -275,7 +276,7 @@ std::string describe(const stage_measurement& stage) {
   const stage_place& at = *stage.first_bad;
   const bool whole = stage.name == "final_state" || stage.name == "dinitial_state";
   const bool state = find_stage(stage.name)->axes == stage_axes::states;
-  std::string text = stage.name + ": sequence " + std::to_string(at.sequence) + ", head " + std::to_string(at.head);
+  std::string text = stage.name + ": sequence " + std::to_string(at.sequence) + ", " + detail::head_text(stage.name, at.head);
   if (!whole) text += ", chunk " + std::to_string(at.chunk);
   text += std::string(state ? ", k " : ", row ") + std::to_string(at.row) + (state ? ", v " : ", column ") +
           std::to_string(at.element);
@@ -283,7 +284,7 @@ std::string describe(const stage_measurement& stage) {
   const std::string count =
       std::to_string(stage.bad) + " of " + std::to_string(stage.judged) + " elements are beyond their bounds or not finite)";
   if (std::isinf(at.bound))
-    return text + " where a finite number was expected; the expected number cannot be recomputed (" + count;
+    return text + " where a finite number was expected; its value cannot be recomputed from the inputs of this stage (" + count;
   return text + " where " + number(at.want, 9) + " +- " + number(at.bound, 3) + " was expected (ratio to the bound " +
          number(at.ratio, 3) + "; " + count;
 }

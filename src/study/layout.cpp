@@ -240,8 +240,10 @@ std::vector<legend_entry> legend_of(const figure& f) {
       auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.label == s.label; });
       if (found == entries.end()) {
         if (entries.size() == series_limit) {
-          throw domain_error("figure '" + f.id + "' has more than " + std::to_string(series_limit) + " labels ('" + s.label +
-                             "' is one more), which nobody can tell apart; split it into panels or leave some unlabelled");
+          throw domain_error("figure '" + f.id + "' has more than " + std::to_string(series_limit) +
+                             " labels in all its panels together ('" + s.label +
+                             "' is one more), which nobody can tell apart; draw several figures, or leave some curves "
+                             "unlabelled");
         }
         found = entries.insert(entries.end(), {static_cast<int>(entries.size()), s.label});
       }

@@ -100,7 +100,8 @@ class renderer {
     const auto group = results_.groups.find(f.id);
     if (group == results_.groups.end() && !f.theorem) {
       throw missing_value(page_.file + ":" + std::to_string(f.line) + ": finding '" + f.id +
-                          "' has no values: the study gives no group '" + f.id + "'; name a theorem, or give its values");
+                          "' has no values: the study gives no group '" + f.id +
+                          "'; write theorem: NAME under the finding, or give this group by results::values in study.cpp");
     }
     finding made{f.id,
                  here.fill(f.statement),

@@ -150,7 +150,8 @@ const cell& frame::at(std::size_t row_at, std::string_view column) const {
   if (row_at >= rows_.size()) {
     throw domain_error("a frame of " + std::to_string(rows_.size()) + " rows has no row " + std::to_string(row_at) +
                        ", from which column '" + std::string(column) +
-                       "' was asked for; give an index below the number of rows (a search that finds nothing gives none)");
+                       "' was asked for; give an index below the number of rows (where() gives a frame of 0 rows if no "
+                       "row matches)");
   }
   return rows_[row_at][position(column)];
 }

@@ -164,7 +164,9 @@ std::string scope::filled(const prose& p, const std::function<std::string(const 
   for (const char* choice : {"{{#", "{{^", "{{/", "{{>", "{{="}) {
     if (p.text.find(choice) != std::string::npos) {
       page_fails(p.line == 0 ? "" : page_->file, line_of_tag(p, choice),
-                 std::string(choice) + "...}}: a page cannot choose between texts; state an expectation");
+                 std::string(choice) +
+                     "...}}: a page may hold only placeholders {{name}}, no choice between texts; write one text, and "
+                     "state with expect what must hold for it");
     }
   }
   kainjow::mustache::mustache engine(p.text);

@@ -28,6 +28,11 @@ std::string shortest(double x) {
 
 std::string scientific(double x, int digits) { return written("%.*e", digits, x); }
 
+std::string head_text(std::string_view tensor, std::size_t head) {
+  const bool of_keys = tensor.starts_with("dq") || tensor.starts_with("dk");
+  return (of_keys ? "key head " : "head ") + std::to_string(head);
+}
+
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
   return text;

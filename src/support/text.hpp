@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace deltaproof::detail {
 
@@ -18,6 +19,8 @@ namespace deltaproof::detail {
 [[nodiscard]] std::string scientific(double x, int digits = 3);
 /// "12.5 %": part of all, all > 0.
 [[nodiscard]] std::string share_text(std::size_t part, std::size_t all);
+/// "head 3"; "key head 3" for a gradient of q or k, which has one for each head of them.
+[[nodiscard]] std::string head_text(std::string_view tensor, std::size_t head);
 /// The text and as many spaces as fill `width` columns of ASCII.
 [[nodiscard]] std::string padded(std::string text, std::size_t width);
 

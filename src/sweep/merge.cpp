@@ -93,7 +93,8 @@ class merger {
   }
   [[noreturn]] void refuse(const std::string& key) const {
     throw format_error(folder_.file_of(key).string() + ": this result was made by another build than " + in_quotes(c_.build) +
-                       "; results of two builds are never merged: remove it, or merge each build's folder");
+                       "; results of two builds are never merged: remove this file, or keep the results of each build in a "
+                       "folder of their own and merge each folder with its own build");
   }
 
   void take(const sweep_task& t) {

@@ -75,7 +75,9 @@ rounding_count compared(const tensor& got, const reference_tensor& want, const c
   std::snprintf(text, sizeof text, ", by at most %.3g ulps", worst);
   out.line = std::to_string(out.wrong) + " of " + std::to_string(want.value.size()) +
              " elements differ from the exact value rounded to " + got.dtype() + (out.wrong > 0 ? text : "") + first +
-             (out.undecided > 0 ? "; " + std::to_string(out.undecided) + " undecided" : "");
+             (out.undecided > 0 ? "; for " + std::to_string(out.undecided) +
+                                      " elements the radius of the reference is too wide to decide the rounding"
+                                : "");
   return out;
 }
 

@@ -133,7 +133,7 @@ TEST(sound_options, a_request_and_a_record_pass_the_same_place) {
   EXPECT_THAT(thrown([&] { (void)answer(run.given, run.gave, asked, {}); }), HasSubstr("7 bits"));
   check_record record;
   record.judge.false_alarm = nan;
-  EXPECT_THAT(thrown([&] { (void)check(run.given, run.gave, options_of(record)); }), HasSubstr("false-alarm probability of nan"));
+  EXPECT_THAT(thrown([&] { (void)check(run.given, run.gave, options_of(record)); }), HasSubstr("false-alarm probability is nan"));
   result no_chunk = run.gave;
   no_chunk.stages.clear();
   no_chunk.chunk_size = 0;

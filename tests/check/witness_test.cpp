@@ -204,6 +204,8 @@ TEST(Witness, RenumbersWholeNumbersAlone) {
   EXPECT_EQ(renumbered("o: sequence 0, head 0, token 7", of), "o: sequence 3, head 12, token 7");
   EXPECT_EQ(renumbered("sequence 0 head 0; head 0 of sequence 0", of), "sequence 3 head 12; head 12 of sequence 3");
   EXPECT_EQ(renumbered("sequence 0, head 01 and sequence 0, head 0", of), "sequence 0, head 01 and sequence 3, head 12");
+  EXPECT_EQ(renumbered("dk at sequence 0, key head 0; sequence 0 key head 0", of),
+            "dk at sequence 3, key head 6; sequence 3 key head 6");
   const original_head itself{};
   EXPECT_EQ(renumbered("sequence 0, head 0", itself), "sequence 0, head 0");
 }

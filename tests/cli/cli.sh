@@ -143,7 +143,7 @@ expect 2 "e4m3" inverse --keys gaussian --beta 1 --method forward --format e4m3
 expect 2 "" inverse --keys gaussian
 expect 1 "power, in these draws; the verdict uses this one" inverse --keys elu1 --beta "U(0,2)" --chunk 7 --method neumann --format fp32
 expect 0 "in these draws" inverse --keys cos=0.9 --beta 1 --chunk 16 --method forward --format fp32 --store bf16 --worst-case
-expect 0 "of merges tf32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward16+block --format fp32 --merge-format tf32 --store bf16
+expect 0 "merge operands tf32" inverse --keys cos=0.9 --beta 1 --chunk 64 --method forward16+block --format fp32 --merge-format tf32 --store bf16
 expect 2 "fp32 with merges in tf32" inverse --keys cos=0.9 --beta 1 --method forward16+block --format bf16 --accumulate fp32 --merge-format fp16
 expect 3 "stopped before" inverse --keys gaussian --beta 0.1 --chunk 1000 --method neumann --format fp32 --max-seconds 0.2
 expect 2 "286 GiB" inverse --keys identical --beta 1 --chunk 20000 --method forward --format fp32 --threads 2
@@ -221,7 +221,7 @@ result = "faulty.result.safetensors"
 plan = "fla-recurrent-delta"
 expect = "refuted"
 TOML
-expect 0 "2 as expected; 1 problem, the reference computed 1 time" check kit/mine.toml --json then.json --junit then.xml --markdown then.md
+expect 0 "2 as expected; inputs from 1 problem file, the reference computed 1 time" check kit/mine.toml --json then.json --junit then.xml --markdown then.md
 grep -q 'tests="2" failures="0"' then.xml && grep -q '"schema": "deltaproof.suite/1"' then.json && grep -q '| ok | faulty | refuted | refuted |' then.md ||
   { echo "FAIL a view of the suite lacks its cases"; failures=$((failures + 1)); }
 expect 0 "0 of 8 error-to-limit ratios changed" check kit/mine.toml --baseline then.json
@@ -276,7 +276,7 @@ expect 0 "" oracle slope.safetensors --gradients --round bf16 -o slopes.safetens
 expect 0 "I2: both sides agree" invariant gradients slope.safetensors slopes.safetensors --json identities.json
 grep -q '"name": "I4M"' identities.json || { echo "FAIL invariant gradients left out an identity"; failures=$((failures + 1)); }
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --plan fp32
-expect 3 "max-seconds 1e-06 ran out: stopped before the exact gradients" invariant gradients slope.safetensors slopes.safetensors --max-seconds 0.000001
+expect 3 "max-seconds 1e-06 ran out: the check was stopped before the exact gradients" invariant gradients slope.safetensors slopes.safetensors --max-seconds 0.000001
 expect 2 "it uses no plan" invariant gradients slope.safetensors slopes.safetensors --no-plan
 for option in "--false-alarm 0.01" "--no-power" "--strict-padding"; do
   expect 2 "has no effect here" invariant gradients slope.safetensors slopes.safetensors $option

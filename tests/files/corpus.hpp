@@ -402,7 +402,7 @@ inline void add_results(std::vector<corpus_file>& files) {
   add("result-format-backward-stage-chunk", result_file().drop("chunk_size").add("dh", "F32", "[1]", 4),
       "add chunk_size to the metadata");
   add("result-shape-gradient", result_file().add("dq", "F32", "[1]", 4),
-      "shape [1] should be [1, 3, 1, 2] for this problem, that of q");
+      "shape [1] should be [1, 3, 1, 2] for this problem, the shape of q");
   add("result-format-gradient-integer", result_file().add("dq", "I64", "[1,3,1,2]", 48), "is not a floating-point format");
   add("result-format-pass", result_file().key("pass", "sideways"), "use forward, backward or both");
   add("result-ok-unknown", result_file().key("colour", "blue").add("o_lo", "F64", "[1]", 8), "\"colour\" is unknown");

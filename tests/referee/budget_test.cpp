@@ -170,13 +170,13 @@ TEST(one_run, has_no_budget_alone_and_the_noisiest_head_s_beside_others) {
   EXPECT_FALSE(alone.finite);
   EXPECT_FALSE(alone.enough);
   EXPECT_EQ(alone.value, infinity);
-  EXPECT_THAT(alone.provenance, HasSubstr("nowhere in this tensor do two runs of one variant exceed the reference's radius"));
+  EXPECT_THAT(alone.provenance, HasSubstr("has two runs of one variant with errors above the reference's radius"));
 
   const std::vector<statistic> heads{key({pair_about(1, 0.01)}, norm_kind::rms, 0, 0),
                                      key({pair_about(7, 0.03)}, norm_kind::rms, 0, 4), key({{2}}, norm_kind::rms, 0, 9)};
   const auto t = thresholds(heads, one_percent);
   EXPECT_NEAR(t[2].value, 2 * std::exp(student_1(0.01) * 0.03 * std::sqrt(2) * std::sqrt(2)), 1e-8);
-  EXPECT_THAT(t[2].provenance, HasSubstr("1 degree of freedom (noisiest head, 4, bucket 0)"));
+  EXPECT_THAT(t[2].provenance, HasSubstr("1 degree of freedom (head 4, the noisiest, bucket 0)"));
   EXPECT_NEAR(t[1].value, 7 * std::exp(student_1(0.01) * 0.03 * std::sqrt(2) * std::sqrt(1.5)), 1e-8);
   // A quiet head has too few runs of its own: the pool of both heads has two degrees of freedom.
   const double near = student_1(0.01) * 0.01, wide = student_2(0.01) * std::sqrt((0.0001 + 0.0009) / 2);

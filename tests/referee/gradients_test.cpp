@@ -227,7 +227,7 @@ TEST(gradients_by_plan, not_finite_ones_are_refuted_and_named) {
   r.gradients.at("dk") = tensor::from_doubles(r.gradients.at("dk").element_format(), r.gradients.at("dk").shape(), values, "dk");
   const check_report report = judged(p, r, declared.name);
   EXPECT_EQ(report.judged, verdict::refuted);
-  EXPECT_THAT(report.reason, HasSubstr("dk is nan at sequence 0, head 0, token 0"));
+  EXPECT_THAT(report.reason, HasSubstr("dk is nan at sequence 0, key head 0, token 0"));
   EXPECT_EQ(refuted_tensors(report), std::set<std::string>{"dk"});
 }
 

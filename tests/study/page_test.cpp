@@ -272,7 +272,7 @@ TEST(page, refuses_what_it_cannot_fill_by_file_and_line) {
               HasSubstr("sample/page.md:34: table 'errors', columns, error: no key 'digit'"));
   EXPECT_THAT(refusal(with(good, "bound = 0.5", "bound = = 0.5")), HasSubstr("sample/page.md:9: "));
   EXPECT_THAT(refusal(with(good, "x = \"chunk\"", "x = \"chunks\"")), HasSubstr("no column 'chunks' to draw"));
-  EXPECT_THAT(refusal(with(good, "All {{n|count}}", "{{#fine}}All{{/fine}}")), HasSubstr("cannot choose between texts"));
+  EXPECT_THAT(refusal(with(good, "All {{n|count}}", "{{#fine}}All{{/fine}}")), HasSubstr("no choice between texts"));
   EXPECT_THAT(refusal(with(good, "## Tables", "## Tablets")), HasSubstr("sample/page.md:25: no section 'Tablets'"));
   EXPECT_THAT(refusal(with(good, "```toml figure errors", "```toml picture errors")), HasSubstr("no kind of block 'picture'"));
 }

@@ -216,7 +216,7 @@ TEST(keeps_plan, refuses_what_is_no_result_of_the_problem) {
               HasSubstr("result: tensor o: shape [1, 64, 1, 16] should be [1, 70, 1, 16] for this problem, [B, T, HV, V]"));
   EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-detla")); }), HasSubstr("fla-chunk-delta"));
   EXPECT_THAT(thrown([&] { explanation(emulated(p), keeps_plan(p, "fla-chunk-delta", {.judge = {.false_alarm = 2}})); }),
-              HasSubstr("a false-alarm probability of 2; use a number within [1e-12, 0.1]"));
+              HasSubstr("the false-alarm probability is 2; use a number within [1e-12, 0.1]"));
 }
 
 TEST(keeps_plan, asks_once_for_one_result) {

@@ -64,7 +64,7 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     {"block2", {diagonal_kind::split, 1, merge_kind::block2}, "2 x 2 block inversion, recursive down to single rows"},
     {"block",
      {diagonal_kind::split, 1, merge_kind::block},
-     "block inversion with four blocks on each level, recursive down to single rows"},
+     "block inversion with up to four diagonal blocks on each level, recursive down to single rows"},
     {"forward16+block",
      {diagonal_kind::forward, 16, merge_kind::block},
      "substitution on 16 x 16 diagonal blocks, then block merges (the algorithm of fla)"},

@@ -85,8 +85,8 @@ class transition_product {
  private:
   void require(std::size_t holds) const {
     if (holds != block_.rows()) {
-      throw shape_error("transition_product: an operand holds " + std::to_string(holds) +
-                        " values, needs key_dim = " + std::to_string(block_.rows()));
+      throw shape_error("transition_product: k or the decay holds " + std::to_string(holds) + " values, needs key_dim = " +
+                        std::to_string(block_.rows()) + "; a decay may also hold one value, or none");
     }
   }
 
@@ -222,7 +222,10 @@ template <format F>
 [[nodiscard]] matrix<rounded<F>> materialised_transition(std::span<const double> k, double b) {
   bool finite = std::isfinite(b);
   for (const double x : k) finite = finite && std::isfinite(x);
-  if (!finite) throw domain_error("materialised_transition: b and every entry of k must be finite; b is " + std::to_string(b));
+  if (!finite) {
+    throw domain_error("materialised_transition: b and every entry of k must be finite; " +
+                       (std::isfinite(b) ? std::string("an entry of k is not") : "b is " + std::to_string(b)));
+  }
   const auto entry = [&](std::size_t i, std::size_t j) {
     const double first = b * k[i];
     if (i != j && detail::exact_in_double(b, k[i]) && detail::exact_in_double(first, k[j])) {

@@ -47,8 +47,8 @@ unsigned workers_of(const question& q) { return q.threads == 0 ? std::max(1U, st
 void require_parts(const question& q) {
   if (q.parts == 0) return;
   if (q.parts > most_parts) {
-    throw domain_error("solve: parts = " + std::to_string(q.parts) +
-                       " asks for a sum of that many fp64 numbers; 1024 bits fill at most " + std::to_string(most_parts));
+    throw domain_error("solve: parts = " + std::to_string(q.parts) + "; give at most " + std::to_string(most_parts) +
+                       ": a sum of so many fp64 numbers holds 1024 bits");
   }
   for (const auto& to : {q.round_output, q.round_state}) {
     if (to && !(*to == fp64)) {
@@ -181,7 +181,9 @@ reference solve_by_block(const problem& p, const question& q, const stream_sinks
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (!q.round_output || !q.round_state || q.relative_radius < infinity || q.range.output < infinity ||
       q.range.state < infinity) {
-    throw domain_error("solve_by_block: it needs formats to round to, and takes no radius and no range; for these use solve");
+    throw domain_error(
+        "solve_by_block: set round_output and round_state, and leave relative_radius and range infinite; for a radius or a range "
+        "use solve");
   }
   const auto sequences = p.sequences();
   token_progress progress(p, q);
