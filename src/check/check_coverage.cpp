@@ -139,7 +139,7 @@ void check_detail::judge_coverage(check_report& out) {
     if (!passes(out.judged)) continue;
     if (t.coverage.share_not_judged() > most_not_judged) {
       out.judged = verdict::vacuous;
-      out.reason = "no limit is exceeded, but too little was judged: " + text;
+      out.reason = "no limit is exceeded, but too little was judged; not judged: " + text;
     } else if (mostly_beyond) {
       const std::size_t beyond = t.coverage.overflowed + t.coverage.out_of_range;
       out.judged = verdict::vacuous;

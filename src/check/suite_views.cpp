@@ -115,7 +115,7 @@ std::vector<std::string> drift_lines(const suite_drift& d) {
                     detail::general(factor(m), 6) + ")" + (m.now.share <= 1 ? ", within the limit" : ", beyond the limit"));
   }
   if (d.shares.size() > most)
-    lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller drifts are in the JSON");
+    lines.push_back("drift    " + std::to_string(d.shares.size() - most) + " smaller drifts, which --json lists");
   if (!d.added.empty()) lines.push_back("added    " + listed(d.added));
   if (!d.gone.empty()) lines.push_back("gone     " + listed(d.gone));
   if (!d.other_inputs.empty())

@@ -249,7 +249,8 @@ std::vector<std::pair<std::string, std::string>> claim_evidence_facts(const clai
       std::string value = values ? values->at(b.value).text(8) : "?";
       if (values && !b.minus.empty()) value = "(" + value + " − " + values->at(b.minus).text(8) + ")";
       if (values && !b.over.empty()) value += " / " + values->at(b.over).text(8);
-      facts.emplace_back("  " + text_of(b), value + (values ? (holds(b, *values) ? ": as claimed" : ": NOT as claimed") : ""));
+      if (values) value = "found " + value + (holds(b, *values) ? ", as the verdict requires" : ", NOT as the verdict requires");
+      facts.emplace_back("  " + text_of(b), value);
     }
   }
   if (!c.evidence.empty()) facts.emplace_back("test", test_of(c));

@@ -59,7 +59,8 @@ std::string reason_of(const tensor_reach& x) {
   const std::string& tensor = x.counts.tensor;
   if (x.farther != nullptr) {
     return "the rms error of " + place_text(*x.farther) + " is " + digits(x.farther->got) + ", and that of zeros would be " +
-           digits(x.farther->truth) + "; the plan's own limit there is " + digits(x.farther->limit.value);
+           digits(x.farther->truth) + ": the result is worse than zeros there, and still within the plan's limit of " +
+           digits(x.farther->limit.value);
   }
   const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
   if (much && x.lost != nullptr) {

@@ -104,8 +104,8 @@ class merger {
       case sweep_folder::state::other_build:
         refuse(t.key);
       case sweep_folder::state::damaged:
-        one.reason =
-            "its file was changed or cut short: " + std::filesystem::relative(folder_.file_of(t.key), folder_.path()).string();
+        one.reason = "its result file was changed or cut short: " +
+                     std::filesystem::relative(folder_.file_of(t.key), folder_.path()).string() + "; run the sweep again";
         break;
       case sweep_folder::state::missing: {
         const std::vector<std::string> tries = folder_.tries(t.key);

@@ -87,7 +87,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert run(build / "deltaproof", "hash", problem).strip() == hashlib.sha256(problem.read_bytes()).hexdigest()
     assert "SHA-256 of a problem" in run(build / "deltaproof", "--help")
     explained = run(build / "deltaproof", "explain", "transition-trace")
-    assert "blog-en 16" in explained and "equal is yes: yes: as claimed" in explained, explained
+    assert "blog-en 16" in explained and "equal is yes: found yes, as the verdict requires" in explained, explained
     # A study's page is filled and holds what it expects.
     page = run(build / "deltaproof", "study", "half-life")
     assert "**After how many tokens is half of the state gone?**" in page and "after 693 tokens" in page, page
