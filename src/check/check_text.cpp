@@ -34,7 +34,7 @@ std::string first_bad_of(const plan_report& plan) {
 }
 
 bool judged_without_faults(const check_report& report) {
-  return report.conformance && !report.conformance->power.ran && !report.conformance->stopped;
+  return report.conformance && report.conformance->judged && !report.conformance->power.ran && !report.conformance->stopped;
 }
 
 }  // namespace check_detail
@@ -108,7 +108,10 @@ void conformance_text(const plan_report& plan, const check_report& report, const
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });
   if (gradients && !plan.gradients.judged)
-    line("gradients", "compared with the exact gradients; the plan has no [backward] section, so only --max-error limits them");
+    line("gradients",
+         plan.gradients.stated
+             ? "compared with the exact gradients; none has an element that the plan can judge"
+             : "compared with the exact gradients; the plan has no [backward] section, so only --max-error limits them");
   if (!plan.stages.empty()) {
     std::string text;
     for (const judged_stage& s : plan.stages) {

@@ -114,8 +114,8 @@ std::string radius_because(const check_report& report) {
   }
   if (any("mpfr"))
     text +=
-        " Machine-checked for tier mpfr, without underflow: the error of tokens with a decay "
-        "(float.oracle_radius.output_radius).";
+        " Machine-checked for tier mpfr: the error of o, if every step has a decay and nothing underflows "
+        "(float.oracle_radius.output_radius). Not machine-checked: steps without a decay; underflow.";
   const bool gradients = std::any_of(report.tensors.begin(), report.tensors.end(), [](const tensor_report& t) {
     return std::find(gradient_names.begin(), gradient_names.end(), t.name) != gradient_names.end();
   });

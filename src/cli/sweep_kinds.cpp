@@ -79,8 +79,8 @@ std::optional<std::string> run_any_task(const campaign& c, const sweep_task& t, 
 
 int run_propose(campaign& c, const sweep_folder& folder, std::istream& in, const common_options& common) {
   if (!c.search)
-    throw format_error(c.file.string() + ": points can be proposed to a search only; the kind of this campaign is " +
-                       std::string(name_of(c.kind)));
+    throw format_error(c.file.string() + ": --propose needs a campaign of kind \"search\", and this one is of kind \"" +
+                       std::string(name_of(c.kind)) + "\"; give a search campaign, or leave --propose out");
   folder.open(c);
   folder.take_proposals(c);
   const std::size_t before = c.proposals.size();

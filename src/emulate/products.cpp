@@ -12,6 +12,7 @@
 #include "deltaproof/algebra/tensor_core.hpp"
 #include "deltaproof/support/errors.hpp"
 #include "emulate/product_kernels.hpp"
+#include "support/text.hpp"
 
 namespace deltaproof::emulation {
 namespace {
@@ -53,7 +54,7 @@ void take_exponents(const float* x, std::size_t count, const rounding<float>& to
   if (foreign == 0) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (scratch[i] == x[i] || out[i] == core_operands::special) continue;
-    throw format_error("multiply, order tensor-core: " + std::to_string(x[i]) + " is not a value of " + text_of(f) +
+    throw format_error("multiply, order tensor-core: " + detail::general(x[i], 9) + " is not a value of " + text_of(f) +
                        ", the operands' format; round the operands to that format first");
   }
 }

@@ -159,8 +159,8 @@ void validate_dimensions(const problem& p, const place& in) {
     throw domain_error(std::string(in.where) + ": num_householder is 0; a token takes at least 1 step");
   }
   if (p.tokens() > std::numeric_limits<std::size_t>::max() / p.num_householder) {
-    throw shape_error(std::string(in.where) + ": T = " + std::to_string(p.tokens()) +
-                      " times num_householder = " + std::to_string(p.num_householder) + " is too large");
+    throw shape_error(std::string(in.where) + ": T = " + std::to_string(p.tokens()) + " times num_householder = " +
+                      std::to_string(p.num_householder) + " is too large; num_householder is the number of steps of one token");
   }
   // Shapes without elements cost a file nothing, so without this a few bytes could ask for any amount of memory.
   const std::vector<std::size_t> state{std::max(p.batch(), p.sequence_count()), p.value_heads(), p.key_dim(), p.value_dim()};

@@ -100,6 +100,10 @@ format coarse_operand(const plan_variant& v) {
   return v.inverse.operand.to.precision <= v.inverse.merge_operand.to.precision ? v.inverse.operand.to
                                                                                 : v.inverse.merge_operand.to;
 }
+/// In which an intermediate overflows first.
+format inverse_range(const plan_variant& v) {
+  return largest(v.inverse.operand.to) <= largest(v.inverse.accumulate) ? v.inverse.operand.to : v.inverse.accumulate;
+}
 format read_format(const plan_variant& v) {
   const format operand = reading_of_inverse(v).to;
   const format kept = v.inverse.read.value_or(v.inverse.store);
@@ -150,12 +154,12 @@ void warn_of_bound(const trial& t, adequacy_report& out) {
     }
   }
   const growth bound = bound_growth(plan, {&one, 1});
-  const double most = std::min(largest(v.inverse.operand.to), largest(v.inverse.accumulate));
+  const double most = largest(inverse_range(v));
   if (bound.largest <= most) return;
   out.ranges.push_back(
-      {"inverse intermediate", bound.largest, most, std::string(name_of(v.inverse.operand.to)), "bound", false,
+      {"inverse intermediate", bound.largest, most, std::string(name_of(inverse_range(v))), "bound", false,
        "by a proved bound from |A| over the first 16 chunks of each emulated head, an intermediate of the inverse may reach " +
-           digits(bound.largest) + "; " + std::string(name_of(v.inverse.operand.to)) + " ends at " + digits(most)});
+           digits(bound.largest) + "; the largest number of " + std::string(name_of(inverse_range(v))) + " is " + digits(most)});
 }
 
 /// What the inverse forms on these inputs, and what one rounding of it costs. `resets`: some log decay is -inf.
@@ -173,7 +177,7 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
   });
   cost = priced(cost, v);
   const double growth = cost.formed, entry = cost.entry, u = cost.roundoff, budget = cost.budget,
-               most = largest(v.inverse.operand.to);
+               most = largest(inverse_range(v));
   const format coarse = coarse_operand(v), read = read_format(v);
   const bool overflows = cost.overflows;
   if (resets && std::isinf(growth)) {
@@ -182,10 +186,11 @@ void judge_inverse(const trial& t, bool resets, adequacy_report& out) {
          "a log decay of -inf puts -inf into the cumulative sums of its chunk, and e^{G_i - G_j} of two such rows is NaN"});
   } else if (growth > 0) {
     out.ranges.push_back(
-        {"inverse intermediate", growth, overflows ? most : budget / u, std::string(name_of(coarse)), "predicted", cost.refused(),
+        {"inverse intermediate", growth, overflows ? most : budget / u,
+         std::string(name_of(overflows ? inverse_range(v) : coarse)), "predicted", cost.refused(),
          "an intermediate of the inverse (" + inverse_text(v.inverse.method) + ") reaches " + digits(growth) +
              " on these inputs" +
-             (overflows ? ", beyond the range of " + std::string(name_of(v.inverse.operand.to))
+             (overflows ? ", beyond the range of " + std::string(name_of(inverse_range(v)))
                         : ": one rounding of it (u = " + digits(u) + ") is an error of " + digits(cost.cost) +
                               ", and the error limit of Ai is " + digits(budget) +
                               " = 8 u max(1, m), with u = " + digits(unit_roundoff(read)) + " of " + std::string(name_of(read)) +

@@ -288,7 +288,9 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   if (s.second_order > 1)
     t.provenance += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
   if (!t.finite) t.provenance += "; there is no finite limit: it overflows";
-  if (!t.enough) t.provenance += "; only " + degrees_text(t.pooled) + " with all heads and buckets pooled: add runs";
+  if (!t.enough)
+    t.provenance += "; undecided: even with all heads and buckets pooled, the spread has only " + degrees_text(t.pooled) +
+                    ", and " + std::to_string(s.wide_degrees) + " are needed: add runs, or give longer sequences or more heads";
   return t;
 }
 

@@ -375,7 +375,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
   }
   if (back && !t.stopped()) {
     if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
-    out.gradients = {true, gradient_places(*back) + gradient_fault_tests(*back), back->runs, gradient_slice_text(*back)};
+    out.gradients = {true, true, gradient_places(*back) + gradient_fault_tests(*back), back->runs, gradient_slice_text(*back)};
     if (!t.r.has_outputs()) out.runs = back->runs, out.slice = out.gradients.slice;
   }
   const std::size_t of_faults = t.r.has_outputs() ? fault_tests(t) : 0;
@@ -407,7 +407,8 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   begins(t, "adequacy");
   out.adequacy = judge_adequacy(t, runs.outputs, limits);
   if (back && !t.stopped()) judge_gradient_adequacy(*back, runs.gradients, out.adequacy);
-  out.stopped = (!out.adequacy.judged && out.adequacy.reason.empty()) || (t.options.judge.power && !out.power.ran);
+  const bool wants_faults = t.options.judge.power && (t.r.has_outputs() || back);
+  out.stopped = (!out.adequacy.judged && out.adequacy.reason.empty()) || (wants_faults && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
   std::string says_nothing = t.r.has_outputs() ? judge_reach(t, out) : std::string();
@@ -452,6 +453,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;
   plan_report out;
   out.plan = declared.name;
+  out.gradients.stated = declared.backward.stated;
   out.false_alarm = options.judge.false_alarm;
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);

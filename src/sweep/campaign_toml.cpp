@@ -302,7 +302,8 @@ class campaign_reader {
     const toml::node* const node = root.get("space");
     if (node == nullptr || !node->is_table() || node->as_table()->empty())
       throw format_error(file_.string() +
-                         ": it states no [space]; write for example cosine = [0, 1] (deltaproof list law-parameters)");
+                         ": it states no [space], the ranges to search; write for example cosine = [0, 1] below [space] (names: "
+                         "deltaproof list law-parameters)");
     std::vector<law_parameter> known{{"T", 0, 1, 1 << 20, ""}, {"seed", 0, 0, 0x1p53, ""}};
     known.insert(known.end(), law_parameters().begin(), law_parameters().end());
     names list;

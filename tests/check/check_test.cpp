@@ -202,7 +202,7 @@ TEST(check, json_says_by_tier_what_is_behind_a_radius) {
   }
   EXPECT_TRUE(because("mpfr-128").starts_with(paper));
   EXPECT_EQ(because("mpfr-128").find(fp64), std::string::npos);
-  EXPECT_NE(because("mpfr-128").find("the error of tokens with a decay (" + entries), std::string::npos);
+  EXPECT_NE(because("mpfr-128").find("if every step has a decay and nothing underflows (" + entries), std::string::npos);
   const std::string adjoint = "algebra.adjoint.run_transposed";
   EXPECT_EQ(because("fp64").find(adjoint), std::string::npos);
   report.tensors.front().name = "dk";

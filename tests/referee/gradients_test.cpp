@@ -249,6 +249,23 @@ TEST(gradients_by_plan, a_plan_without_a_backward_section_measures_them) {
   EXPECT_THAT(testing::thrown([&] { (void)check(p, r, options); }), HasSubstr("has no [backward] section"));
 }
 
+// Nothing was stopped: no more time would help.
+TEST(gradients_by_plan, of_no_tokens_are_vacuous) {
+  const problem p = made(op_kind::delta_rule, 0);
+  const plan declared = plan_named("fla-chunk-delta");
+  result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front());
+  r.o = tensor();
+  r.final_state.reset();
+  r.gradients.erase("dinitial_state");
+  check_options options;
+  options.plans = {declared};
+  const check_report report = check(p, r, options);
+  EXPECT_EQ(report.judged, verdict::vacuous) << report.reason;
+  EXPECT_THAT(report.remedy, HasSubstr("at least one token"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("none has an element that the plan can judge"));
+  EXPECT_THAT(to_text(report, {}), ::testing::Not(HasSubstr("--no-power")));
+}
+
 // With no state before it one token's gate changes nothing: dg is exactly 0, and sums that cancel leave their roundings there.
 TEST(gradients_by_plan, of_one_token_from_no_state_are_no_reason_to_call_a_plan_inadequate) {
   for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {

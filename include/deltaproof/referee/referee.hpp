@@ -165,7 +165,8 @@ struct plan_report {
   std::string slice;      ///< of heads that were emulated more than once
   std::string argument;
   struct {
-    bool judged = false;    ///< the plan has a [backward] section, the result gradients, the problem cotangents
+    bool stated = false;    ///< the plan has a [backward] section
+    bool judged = false;    ///< it has, and the result gradients with an element to judge, the problem cotangents
     std::size_t tests = 0;  ///< of `tests` above
     std::size_t runs = 0;
     std::string slice;
