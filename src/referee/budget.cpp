@@ -211,6 +211,23 @@ constexpr const char* scatter_unknown =
     "the scatter of the runs is unknown: no head and bucket of this tensor has two runs of one variant with errors above the "
     "reference's radius";
 
+/// What a limit was made of, and what is missing.
+std::string where_from(const statistic& s, const threshold& t, const widest_reach& decides, double alpha) {
+  std::string text = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typical error " +
+                     general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " +
+                     pool_text(*decides.from, s.head) + ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) +
+                     " at probability " + general(alpha, 2);
+  if (s.first_order) text += ", with its tail on the linear scale, because the error is of first order in the roundings";
+  if (s.allowance > 1) text += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
+  if (s.second_order > 1)
+    text += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
+  if (!t.finite) text += "; there is no finite limit: it overflows";
+  if (!t.enough)
+    text += "; undecided: even with all heads and buckets pooled, the spread has only " + degrees_text(t.pooled) + ", and " +
+            std::to_string(s.wide_degrees) + " are needed: add runs, or give longer sequences or more heads";
+  return text;
+}
+
 threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_table& table) {
   pool_set& keys = group.keys;
   const std::vector<cell>& cells = keys.cells(s.bucket, s.head);
@@ -280,17 +297,7 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
   t.quantile = decides.quantile;
   t.finite = std::isfinite(t.value);
   t.enough = t.pooled >= s.wide_degrees;
-  t.provenance = emulated(s.samples) + "; variant " + std::to_string(t.variant) + " decides: typical error " +
-                 general(t.typical, 3) + ", log spread " + general(t.spread, 3) + " with " + pool_text(*decides.from, s.head) +
-                 ", " + std::string(decides.law) + " quantile " + general(t.quantile, 3) + " at probability " + general(alpha, 2);
-  if (s.first_order) t.provenance += ", with its tail on the linear scale, because the error is of first order in the roundings";
-  if (s.allowance > 1) t.provenance += "; multiplied by " + general(s.allowance, 3) + ", as sums may be made in any order";
-  if (s.second_order > 1)
-    t.provenance += "; multiplied by " + general(s.second_order, 3) + ", as errors are not small beside the exact values";
-  if (!t.finite) t.provenance += "; there is no finite limit: it overflows";
-  if (!t.enough)
-    t.provenance += "; undecided: even with all heads and buckets pooled, the spread has only " + degrees_text(t.pooled) +
-                    ", and " + std::to_string(s.wide_degrees) + " are needed: add runs, or give longer sequences or more heads";
+  t.provenance = where_from(s, t, decides, alpha);
   return t;
 }
 
