@@ -13,6 +13,7 @@ DIR/log.json says which runs were bitwise repeatable, which refused and in what 
 
 import argparse
 import json
+import logging
 import os
 import sys
 import time
@@ -23,6 +24,8 @@ parser.add_argument("--sides", default="chunk,recurrent,safe", help="chunk, recu
 parser.add_argument("--repeat", type=int, default=3, help="further runs, compared bit for bit with the first")
 parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--forward-only", action="store_true")
+parser.add_argument("--no-stages", action="store_true", help="o, final_state and gradients alone: smaller files")
+parser.add_argument("--note", default="", help="more words for `producer`: what was done to the library from outside, say")
 parser.add_argument("--stand-in", action="store_true")
 parser.add_argument("problems", nargs="+")
 given = parser.parse_args()
@@ -96,6 +99,23 @@ def with_cotangents(p):
     return {**p, **drawn}
 
 
+class Dispatched(logging.Handler):
+    """Which of fla's entry points another library took over: flash_qla and flash_kda where they are installed, tilelang."""
+
+    def __init__(self):
+        super().__init__(logging.INFO)
+        self.seen = set()
+        log = logging.getLogger("fla.backends")
+        log.setLevel(logging.INFO)
+        log.propagate = False
+        log.addHandler(self)
+
+    def emit(self, record):
+        words = record.getMessage()
+        if " -> " in words and "rejected" not in words:  # "[FLA Backend] common.chunk_bwd_dqkwg -> tilelang"
+            self.seen.add(words.split("] ")[-1])
+
+
 def autotuned():
     """Kernel -> configurations that autotuning chose."""
     found = {}
@@ -103,12 +123,12 @@ def autotuned():
         for name, x in vars(module).items():
             while x is not None and not hasattr(x, "cache") and hasattr(x, "fn"):
                 x = x.fn
-            if hasattr(x, "configs") and getattr(x, "cache", None):
-                found[name] = sorted({str(choice) for choice in x.cache.values()})
+            if hasattr(x, "configs") and (len(x.configs) == 1 or getattr(x, "cache", None)):
+                found[name] = sorted({str(choice) for choice in (x.configs if len(x.configs) == 1 else x.cache.values())})
     return found
 
 
-def one(path, side, producer):
+def one(path, side, producer, dispatched):
     """Records one kernel on one problem; returns what the log says."""
     case = os.path.basename(path).replace(".problem.safetensors", "")
     p = read(path)
@@ -126,7 +146,7 @@ def one(path, side, producer):
         with torch.no_grad():
             with taps() as stages:
                 outputs = run(kernel, side, p)
-            stages = {} if recurrent else dict(stages)
+            stages = {} if recurrent or given.no_stages else dict(stages)
             log["forward repeats"] = [same(outputs, run(kernel, side, p)) for _ in range(given.repeat)]
         found, back = {}, {}
         if backward:
@@ -137,9 +157,10 @@ def one(path, side, producer):
                 ]
             except Exception as refused:  # what a library says of its own backward pass belongs into the log
                 log["backward refused"] = f"{type(refused).__name__}: {refused}"
+        back = {} if given.no_stages else back
         result = {"o": outputs[0], "final_state": outputs[1], **stages, **found, **back}
         result["kernel"] = "fla " + kernel.__name__
-        result["producer"] = producer + (", safe_gate" if side == "safe" else "")
+        result["producer"] = ", ".join([producer] + ["safe_gate"] * (side == "safe") + sorted(dispatched.seen))
         result.update({"path": "recurrent"} if recurrent else {"path": "chunk", "chunk_size": 64})
         result.update({"pass_": "both"} if found else {})
         record_result(path, result, out=os.path.join(given.out, f"{case}.{side}.result.safetensors"))
@@ -150,7 +171,8 @@ def one(path, side, producer):
 
 def main():
     os.makedirs(given.out, exist_ok=True)
-    producer = environment()
+    dispatched = Dispatched()
+    producer = environment() + (f", {given.note}" if given.note else "")
     if given.stand_in:
         producer += ", kernel sources in Triton's CPU interpreter as stand_in.py completes it: not GPU output"
     print(producer, flush=True)
@@ -161,7 +183,7 @@ def main():
             if (op, side) not in KERNELS:
                 continue
             start = time.time()
-            logs.append(one(path, side, producer))
+            logs.append(one(path, side, producer, dispatched))
             print(json.dumps({**logs[-1], "seconds": round(time.time() - start, 1)}), flush=True)
     with open(os.path.join(given.out, "log.json"), "w") as out:
         json.dump({"producer": producer, "runs": logs, "autotuned": autotuned()}, out, indent=1)
