@@ -110,6 +110,15 @@ class Dispatched(logging.Handler):
         log.propagate = False
         log.addHandler(self)
 
+    def fresh(self):
+        """fla says each of them once in a process: from here on, once more."""
+        self.seen.clear()
+        named = vars(sys.modules["fla.backends"])
+        for registries in ("_operation_registries", "_function_registries"):
+            for registry in named.get(registries, {}).values():
+                registry._logged.clear()
+        return self
+
     def emit(self, record):
         words = record.getMessage()
         if " -> " in words and "rejected" not in words:  # "[FLA Backend] common.chunk_bwd_dqkwg -> tilelang"
@@ -159,7 +168,8 @@ def one(path, side, producer, dispatched):
                 log["backward refused"] = f"{type(refused).__name__}: {refused}"
         back = {} if given.no_stages else back
         result = {"o": outputs[0], "final_state": outputs[1], **stages, **found, **back}
-        result["kernel"] = "fla " + kernel.__name__
+        tilelang = any(entry.endswith("-> tilelang") for entry in dispatched.seen)
+        result["kernel"] = "fla " + kernel.__name__ + " with tilelang" * tilelang
         result["producer"] = ", ".join([producer] + ["safe_gate"] * (side == "safe") + sorted(dispatched.seen))
         result.update({"path": "recurrent"} if recurrent else {"path": "chunk", "chunk_size": 64})
         result.update({"pass_": "both"} if found else {})
@@ -183,7 +193,7 @@ def main():
             if (op, side) not in KERNELS:
                 continue
             start = time.time()
-            logs.append(one(path, side, producer, dispatched))
+            logs.append(one(path, side, producer, dispatched.fresh()))
             print(json.dumps({**logs[-1], "seconds": round(time.time() - start, 1)}), flush=True)
     with open(os.path.join(given.out, "log.json"), "w") as out:
         json.dump({"producer": producer, "runs": logs, "autotuned": autotuned()}, out, indent=1)
