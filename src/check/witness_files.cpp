@@ -193,7 +193,9 @@ void require_witness(const fs::path& where) {
 
 void write_witness(const fs::path& where, const small_failure& kept, const check_identity& whole, const std::string& earlier) {
   require_witness_place(where);
-  if (!whole.record) throw format_error("write_witness: the check recorded no options; set check_identity::record");
+  if (!whole.record)
+    throw format_error(
+        "write_witness: the check_identity holds no record of the options and plans of its check; set check_identity::record");
   const fs::path folder = without_slash(where);
   const fs::path part = new_folder_beside(folder);
   try {

@@ -68,7 +68,7 @@ notes_list merged(const notes_list& notes) {
     more.push_back(0);
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (more[i] > 0) out[i] += " (and " + std::to_string(more[i]) + (more[i] == 1 ? " other file)" : " other files)");
+    if (more[i] > 0) out[i] += " (the same in " + std::to_string(more[i]) + (more[i] == 1 ? " other file)" : " other files)");
   }
   return out;
 }

@@ -132,10 +132,11 @@ void require_paid_for(const problem& p, const place& in) {
   const double elements = tokens * (real(p.value_dim()) + 1) + keys;
   const double given = p.initial_state ? states : 0;
   if (states > free_states && states > 4096 * (elements + given)) {
-    throw shape_error(std::string(in.where) + ": a state of " + std::to_string(p.sequence_count()) + " x " +
-                      std::to_string(p.value_heads()) + " x " + std::to_string(p.key_dim()) + " x " +
-                      std::to_string(p.value_dim()) +
-                      " is more than 4096 times the inputs and above 2^28 elements; split the problem");
+    throw shape_error(
+        std::string(in.where) + ": a state of " + std::to_string(p.sequence_count()) + " x " + std::to_string(p.value_heads()) +
+        " x " + std::to_string(p.key_dim()) + " x " + std::to_string(p.value_dim()) +
+        " has more than 2^28 elements, and more than 4096 times as many as the inputs; split the problem into files with fewer "
+        "sequences or heads");
   }
 }
 

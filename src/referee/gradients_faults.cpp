@@ -205,7 +205,7 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
     }
     const std::lock_guard guard(lock);
     if (t.options.progress)
-      t.options.progress("runs of gradients without planted faults",
+      t.options.progress("backward runs without planted faults",
                          static_cast<double>(++done) / static_cast<double>(draws + finer.size()));
   });
   out.without.resize(tensors);

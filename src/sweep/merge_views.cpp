@@ -85,7 +85,7 @@ std::string html_table(const sweep_report& r) {
   for (const auto& [name, values] : r.axes) {
     out += "<h2>By " + detail::markup_escaped(name) + "</h2>\n<table><tr><th>" + detail::markup_escaped(name) +
            "</th><th>holds</th><th>refuted</th><th>undecided</th><th>vacuous</th><th>measured</th><th>unexpected</th>"
-           "<th>skipped</th><th>failed</th><th>lost</th><th>missing</th><th>largest error/limit</th></tr>\n";
+           "<th>skipped</th><th>could not be judged</th><th>lost</th><th>missing</th><th>largest error/limit</th></tr>\n";
     for (const auto& [value, t] : values) {
       out += "<tr>" + cell(value);
       for (const std::uint64_t n :

@@ -48,7 +48,7 @@ void require_parts(const question& q) {
   if (q.parts == 0) return;
   if (q.parts > most_parts) {
     throw domain_error("solve: parts = " + std::to_string(q.parts) + "; give at most " + std::to_string(most_parts) +
-                       ": a sum of so many fp64 numbers holds 1024 bits");
+                       ": a sum of that many fp64 numbers already holds 1024 bits, the most that the reference computes");
   }
   for (const auto& to : {q.round_output, q.round_state}) {
     if (to && !(*to == fp64)) {
