@@ -61,8 +61,8 @@ deltaproof_group(deltaproof_engines inverse_trial inverse/inverse_inputs inverse
 # A study, or part of a large one, is a unit; and so are the claims of a few subjects.
 if(DELTAPROOF_RESEARCH)
   set(files_of_unit 4)
-  # Names of these are names of others in their folder as well.
-  list(FILTER research_sources EXCLUDE REGEX "eigenvalues/rules|study/gnuplot")
+  # Names of this one are names of others in its folder as well.
+  list(FILTER research_sources EXCLUDE REGEX "eigenvalues/rules")
   foreach(source IN LISTS research_sources)
     string(REGEX REPLACE "^src/(.*)[.]cpp$" "\\1" file ${source})
     string(REGEX REPLACE "^studies/([a-z_0-9]+)(/.*)?$" "studies/\\1/" folder ${file})

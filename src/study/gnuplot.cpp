@@ -8,17 +8,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <regex>
 #include <string_view>
-#include <utility>
 
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/support/read_file.hpp"
 #include "deltaproof/support/write_file.hpp"
+#include "support/printable.hpp"
 
 extern char** environ;
 
@@ -47,7 +49,7 @@ class temporary_folder {
   fs::path path_;
 };
 
-std::string run(const std::string& script) {
+std::string output_of_gnuplot(const std::string& script) {
   const temporary_folder folder;
   const std::string script_file = (folder.path() / "figure.gp").string();
   const std::string output_file = (folder.path() / "figure.svg").string();
@@ -86,96 +88,77 @@ std::string run(const std::string& script) {
   return read_file(output_file, report_limit);
 }
 
-// The value of an attribute of the element that opens `element`, as name="v", name='v' or name = 'v'.
-std::string_view attribute(std::string_view element, std::string_view name) {
-  for (std::size_t at = element.find(name); at != std::string_view::npos; at = element.find(name, at + 1)) {
-    const char before = at > 0 ? element[at - 1] : ' ';
-    if (before != ' ' && before != '\t' && before != '\n') continue;
-    std::size_t open = at + name.size();
-    while (open < element.size() && (element[open] == ' ' || element[open] == '=')) ++open;
-    if (open >= element.size() || (element[open] != '"' && element[open] != '\'')) continue;
-    const std::size_t close = element.find(element[open], open + 1);
-    if (close == std::string_view::npos) return {};
-    return element.substr(open + 1, close - open - 1);
+void erase_all(std::string& text, std::string_view what) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) text.erase(at, what.size());
+}
+
+/// "rgb( 15,  44, 177)" as "#0f2cb1".
+void shorten_colours(std::string& text) {
+  for (std::size_t at = 0; (at = text.find("rgb(", at)) != std::string::npos;) {
+    unsigned red = 0, green = 0, blue = 0;
+    if (std::sscanf(text.c_str() + at, "rgb(%u, %u, %u)", &red, &green, &blue) != 3) break;
+    std::array<char, 8> colour{};
+    std::snprintf(colour.data(), colour.size(), "#%02x%02x%02x", red % 256, green % 256, blue % 256);
+    text.replace(at, text.find(')', at) + 1 - at, colour.data());
   }
-  return {};
 }
 
-std::vector<double> numbers(std::string_view text) {
-  std::vector<double> result;
-  const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at != end;) {
-    double value = 0;
-    const auto read = std::from_chars(at, end, value);
-    if (read.ec == std::errc()) result.push_back(value);
-    at = read.ec == std::errc() ? read.ptr : at + 1;
-  }
-  return result;
-}
-
-/// A mark whose colour, "rgb(4, 0, 1)", says what it is.
-paper_mark mark_of(paper_mark::shape kind, std::string_view colour, std::vector<paper_point> points) {
-  const auto values = numbers(colour);
-  if (kind == paper_mark::shape::point || kind == paper_mark::shape::text) points.resize(1, {0, 0});
-  if (!colour.starts_with("rgb(") || values.size() != 3) return {kind, role::none, 0, 0, std::move(points)};
-  const auto whole = [&](std::size_t i) { return static_cast<int>(values[i]); };
-  return {kind, static_cast<role>(whole(0)), static_cast<std::size_t>(whole(1)), whole(2), std::move(points)};
-}
-
-std::vector<paper_point> points_of(std::string_view text) {
-  const auto values = numbers(text);
-  std::vector<paper_point> result;
-  for (std::size_t i = 0; i + 1 < values.size(); i += 2) result.push_back({values[i], values[i + 1]});
-  return result;
-}
-
-// A path is moves and lines; each move starts a polyline, a polyline of one point shows nothing.
-void add_path(std::string_view element, std::vector<paper_mark>& marks) {
-  const std::string_view colour = attribute(element, "stroke");
-  const std::string_view d = attribute(element, "d");
-  for (std::size_t at = d.find('M'); at != std::string_view::npos;) {
-    const std::size_t next = d.find('M', at + 1);
-    const auto points = points_of(d.substr(at, next == std::string_view::npos ? next : next - at));
-    if (points.size() > 1) marks.push_back(mark_of(paper_mark::shape::line, colour, points));
-    at = next;
-  }
+/// What each colour of a light page is on a dark one.
+std::string dark_style(const std::string& svg) {
+  std::string rules =
+      "image{image-rendering:pixelated}text{stroke:none;fill:#000}[fill=\"#000001\"] text{fill:#000001}\n@media "
+      "(prefers-color-scheme:dark){\ntext{fill:#a3acb7}\n";
+  const auto add = [&](const std::string& light, const std::string& dark) {
+    if (svg.find(light) == std::string::npos) return;
+    for (const std::string property : {"stroke", "fill", "color"})
+      rules += "[" + property + "=\"" + light + "\"]{" + property + ":" + dark + "}";
+    rules += "\n";
+  };
+  for (const look& l : looks) add(l.light, l.dark);
+  add("#ffffff", "#14181d");
+  add("#e6e9ed", "#2a3038");
+  add("#9aa3ad", "#6b7480");
+  add("#59616b", "#a3acb7");
+  return rules + "}\n";
 }
 
 }  // namespace
 
-std::vector<paper_mark> project(const std::string& script) {
-  const std::string svg = run(script);
-  std::vector<paper_mark> marks;
-  std::string_view text_group;
-  std::size_t at = svg.find("</defs>");
-  if (!svg.empty() && svg.find("</svg>") == std::string::npos) {
-    throw environment_error("gnuplot's drawing was cut short; is there room in the folder for temporary files?");
+std::string drawn(const std::string& script, const figure& f) {
+  std::string svg = output_of_gnuplot(script);
+  if (svg.find("</svg>") == std::string::npos) {
+    throw environment_error(
+        "gnuplot gave no whole SVG; install the Debian package gnuplot-nox, or is there no room in the folder for temporary "
+        "files?");
   }
-  if (at == std::string::npos) {
-    throw environment_error("gnuplot gave no SVG; install the Debian package gnuplot-nox");
+  // What every group says is said once, for all.
+  constexpr std::array usual{R"( fill="none")",
+                             R"( color="black")",
+                             R"( stroke="currentColor")",
+                             R"( stroke-width="1.00")",
+                             R"( stroke-linecap="round" stroke-linejoin="round")",
+                             R"( font-family="sans-serif")"};
+  std::string group = "<g";
+  for (const char* one : usual) {
+    group += one;
+    erase_all(svg, one);
   }
-  while ((at = svg.find('<', at)) != std::string::npos) {
-    const std::size_t close = std::min(svg.find('>', at), svg.size() - 1);
-    const std::string_view element = std::string_view(svg).substr(at, close - at + 1);
-    at = close + 1;
-    if (element.starts_with("<path")) {
-      add_path(element, marks);
-    } else if (element.starts_with("<polygon")) {
-      marks.push_back(mark_of(paper_mark::shape::area, attribute(element, "fill"), points_of(attribute(element, "points"))));
-    } else if (element.starts_with("<use")) {
-      marks.push_back(mark_of(paper_mark::shape::point, attribute(element, "color"),
-                              points_of(std::string(attribute(element, "x")) + " " + std::string(attribute(element, "y")))));
-    } else if (element.starts_with("<g transform")) {
-      text_group = element;
-    } else if (element.starts_with("<text") && !text_group.empty()) {
-      paper_mark label =
-          mark_of(paper_mark::shape::text, attribute(text_group, "fill"), points_of(attribute(text_group, "transform")));
-      label.text = svg.substr(at, svg.find("</text>", at) - at);
-      label.anchor = attribute(text_group, "text-anchor");
-      marks.push_back(std::move(label));
-    }
-  }
-  return marks;
+  for (const char* one : {" font-size=\"11.00\"", " stroke=\"none\"", " fill=\"black\"", " class=\"gridline\"",
+                          "<tspan font-size=\"11.0\" dy=\"5.50\"></tspan>", "\t"})
+    erase_all(svg, one);
+  shorten_colours(svg);
+  const std::size_t size = svg.find("width="), page = svg.find("<rect"), points = svg.find("<defs>"), marks = svg.find("</defs>"),
+                    unused = svg.find("<use", marks) == std::string::npos ? points + 6 : svg.find("<filter");
+  svg = "<svg role=\"img\" aria-label=\"" + markup_escaped(f.alt) + "\" " + svg.substr(size, svg.find('>', size) + 1 - size) +
+        "\n<title>" + markup_escaped(f.title) + "</title>\n<style>" + dark_style(svg) + "</style>\n" +
+        svg.substr(page, points - page) + group + " font-size=\"11\">\n" + svg.substr(points, unused - points) +
+        svg.substr(marks);
+  erase_all(svg, " fill=\"#000000\"");
+  // Tick marks of no length, groups of nothing, and those that say nothing of the one thing in them.
+  for (const auto& [what, by] : {std::pair(R"(<path [^>]*'M[0-9.,]+  '/>)", ""), std::pair(R"(<g[^>]*>\s*</g>\s*)", ""),
+                                 std::pair(R"(<g>\s*(<path [^>]*/>|<g [^>]*>\s*<text>.*</text>\s*</g>)\s*</g>)", "$1")})
+    svg = std::regex_replace(svg, std::regex(what), by);
+  return svg;
 }
 
 }  // namespace deltaproof::detail

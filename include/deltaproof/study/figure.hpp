@@ -11,9 +11,7 @@
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace deltaproof {
@@ -81,8 +79,7 @@ struct panel {
   bool tall = false;
 };
 
-/// Small multiples: panels are laid out row by row. Panels that share an axis' label, scale and range
-/// are labelled once per row or column.
+/// Small multiples: panels are laid out row by row.
 struct figure {
   std::string id;  ///< file name part: lower case letters, digits, '-'
   std::string title;
@@ -94,17 +91,11 @@ struct figure {
   bool shared_y = false;    ///< one range of y for all panels
 };
 
-/// The SVG text of a figure, 720 units wide, themed by `prefers-color-scheme`. Lines keep at most a few
-/// hundred points (see decimate); where a line ends because the next value is infinite it ends in a cross.
+/// The SVG text of a figure, 720 units wide, on a dark page in colours for it. Of a line of thousands of points its extremes are
+/// drawn; where the next value is infinite it ends in a cross.
 /// Reads: the program `gnuplot`, run as a child process without its user's settings.
 /// Throws: domain_error for a figure with a panel without a drawable point, with unequal x and y, or with more than
 /// 8 labels; environment_error when gnuplot is missing (names the Debian package) or fails.
 [[nodiscard]] std::string svg(const figure&);
-
-/// Indices, ascending, of at most max(limit, 8) points that look like all of them: in each of limit/4
-/// equal slices of the range of x (ascending, as drawn: log x for a logarithmic axis) the first, the
-/// last, the lowest and the highest point. Non-finite values of y are kept only as one break per slice,
-/// in place of its last point.
-[[nodiscard]] std::vector<std::size_t> decimate(std::span<const double> x, std::span<const double> y, std::size_t limit);
 
 }  // namespace deltaproof
