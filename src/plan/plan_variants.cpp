@@ -430,7 +430,8 @@ format stored_format(const plan_variant& variant, std::string_view tensor) {
   for (const auto& [name, f] : formats) {
     if (name == tensor) return stored_as(f);
   }
-  throw domain_error("stored_format: a kernel stores no tensor " + std::string(tensor));
+  throw domain_error("stored_format: tensor " + std::string(tensor) +
+                     " is not one of g_cumsum_log2, A, Ai, w, u, v_new, h, Aqk, o and final_state; name one of these");
 }
 
 }  // namespace deltaproof
