@@ -102,6 +102,7 @@ class adjoint {
   void add_terms(decayed_sums& by_rows, decayed_sums& by_columns, const matrix<Real>& G, const row_range& block);
   /// Rows of x times e^{G}, or e^{G_C - G}.
   [[nodiscard]] matrix<Real> decayed_to_row(matrix<Real> x, const matrix<Real>& G);
+  [[nodiscard]] matrix<Real> gated_keys(const chunk& c);
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
   /// What these multiply by. Several stages of a chunk do so, by the same numbers.
   void take_decays(const matrix<Real>& G);

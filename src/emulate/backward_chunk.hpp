@@ -233,6 +233,13 @@ void adjoint<Real>::inside_by_channels(chunk& c) {
   }
 }
 
+// k e^G as it meets Ai^T dw for db and dg.
+template <class Real>
+matrix<Real> adjoint<Real>::gated_keys(const chunk& c) {
+  matrix<Real> out = decayed_to_row(c.k, c.G);
+  return site_.declared.gated_key ? narrow_copy(std::move(out), {*site_.declared.gated_key, false}) : out;
+}
+
 // What w and u give k, v and b, and dk from its parts.
 template <class Real>
 void adjoint<Real>::through_transforms(chunk& c) {
@@ -244,7 +251,7 @@ void adjoint<Real>::through_transforms(chunk& c) {
   matrix<Real> inverse = transpose(c.Ai);
   c.dk_transform = times(inverse, c.dw);
   c.dv = times(std::move(inverse), c.dv2);
-  const matrix<Real> keys = decayed_to_row(c.k, c.G);
+  const matrix<Real> keys = gated_keys(c);
   c.d_step = row_sums(c.dk_transform, keys);
   const std::vector<Real> by_value = row_sums(c.dv, c.v), by_overlap = row_sums(c.dk_overlap, c.k);
   for (std::size_t r = 0; r < c.rows; ++r) {
@@ -315,7 +322,7 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
   }
   const bool rows = b.dg_form == gate_gradient::rows, apart = b.diagonal == diagonal_terms::excluded;
   const matrix<Real> products = rows ? matrix<Real>() : times(c.q, transpose(c.k));
-  const matrix<Real> keys = decayed_to_row(c.k, c.G);
+  const matrix<Real> keys = gated_keys(c);
   const std::vector<Real> written = row_sums(c.dk_write, c.k), by_query = row_sums(rows ? c.dq_gated : c.dq_read, c.q),
                           by_key = rows ? row_sums(c.dk_gated, c.k) : written, by_transform = row_sums(c.dk_transform, keys);
   for (std::size_t r = 0; r < c.rows; ++r) {
@@ -339,7 +346,7 @@ template <class Real>
 void adjoint<Real>::add_dg_of_channels(chunk& c) {
   const std::size_t channels = c.k.cols();
   std::vector<std::vector<Real>> at_end = decayed_state_sums(c, true);
-  const matrix<Real> keys = decayed_to_row(c.k, c.G);
+  const matrix<Real> keys = gated_keys(c);
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (std::size_t m = 0; m < channels; ++m) {
       const Real k = c.k(r, m), q = c.q(r, m), written = k * c.dk_write(r, m);

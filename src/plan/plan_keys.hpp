@@ -67,6 +67,7 @@ void for_each_backward_key(Plan& p, Visit&& visit) {
   visit(key{backward_section, "ds", backward_chunk, none}, p.backward.ds);
   visit(key{backward_section, "dA_between", backward_chunk, none}, p.backward.dA_between);
   visit(key{backward_section, "dA", backward_chunk, none}, p.backward.dA);
+  visit(key{backward_section, "gated_key", backward_gate_chunk, none, false, left_out}, p.backward.gated_key);
   visit(key{backward_section, "state_sum", backward_gate_chunk}, p.backward.state_sum);
   visit(key{backward_section, "state_sum_order", backward_gate_chunk}, p.backward.state_sum_order);
   visit(key{backward_section, "dg_form", backward_gate_chunk}, p.backward.dg_form);

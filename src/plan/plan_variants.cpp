@@ -269,6 +269,7 @@ class resolver {
     b.dw = kept(p.dw, b.accumulate);
     b.ds = kept(p.ds, b.accumulate);
     b.dA_between = optional(p.dA_between);
+    b.gated_key = if_stated(p.gated_key);
     b.dA = kept(p.dA, b.accumulate);
     b.state_sum = p.state_sum.empty() ? b.accumulate : p.state_sum.front().value;
     if (!p.state_sum_order.empty()) b.state_sum_order = p.state_sum_order.front();

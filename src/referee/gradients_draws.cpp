@@ -109,7 +109,8 @@ bool adds_in_fp32(const backward_variant& b) {
                           b.dA, b.state_sum, b.residual, b.dv, b.dq, b.dk, b.dbeta, b.dg, b.group_sum, b.group_store}) {
     if (!wide(f)) return false;
   }
-  return (!b.h || wide(b.h->to)) && (!b.v_new || wide(b.v_new->to)) && (!b.dA_between || wide(*b.dA_between));
+  return (!b.h || wide(b.h->to)) && (!b.v_new || wide(b.v_new->to)) && (!b.dA_between || wide(*b.dA_between)) &&
+         (!b.gated_key || wide(*b.gated_key));
 }
 
 /// Whether the order in which the terms of dg are added is open, and rounds in 16 bits.

@@ -39,9 +39,11 @@ std::vector<plan_variant> one_rounding_fewer_backward(const plan_variant& v) {
   for (const auto member : {&b::dh, &b::dv_local, &b::dv2, &b::dw, &b::ds, &b::dA, &b::state_sum, &b::residual, &b::dv, &b::dq,
                             &b::dk, &b::dbeta, &b::group_sum, &b::group_store})
     keep(member);
-  if (v.backward->dA_between && v.backward->dA_between->precision < fp32.precision) {
+  for (const auto member : {&b::dA_between, &b::gated_key}) {
+    const std::optional<format>& held = (*v.backward).*member;
+    if (!held || held->precision >= fp32.precision) continue;
     out.push_back(v);
-    out.back().backward->dA_between.reset();
+    ((*out.back().backward).*member).reset();
   }
   return out;
 }

@@ -89,6 +89,7 @@ plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
   backward_variant& b = *v.backward;
   for (format* f : {&b.accumulate, &b.state_sum, &b.dg, &b.group_sum}) *f = wider(*f, fp32);
   b.dA_between.reset();
+  b.gated_key.reset();
   b.state_sum_order = tile_order::sequential;
   b.diagonal = diagonal_terms::excluded;
   b.dbeta_form = step_gradient::sum;

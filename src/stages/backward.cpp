@@ -384,7 +384,7 @@ std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
       const backward_variant &a = *x.backward, &b = *v.backward;
       return a.operand == b.operand && a.read_operand == b.read_operand && a.intra_operand == b.intra_operand &&
              a.blocks == b.blocks && a.h == b.h && a.v_new == b.v_new && a.state_sum == b.state_sum &&
-             in_warps(a.state_sum_order) == in_warps(b.state_sum_order) && a.dg_form == b.dg_form &&
+             in_warps(a.state_sum_order) == in_warps(b.state_sum_order) && a.dg_form == b.dg_form && a.gated_key == b.gated_key &&
              a.l2norm_from == b.l2norm_from && x.A.operand == v.A.operand && x.beta == v.beta;
     });
     if (!known) out.push_back(v);

@@ -255,7 +255,7 @@ chunk_gradients chunk_backward::all(const balls& dA) const {
   const balls bk = gated_ && channels_ ? steps : narrow(steps, {joined, false});
   const balls dk_gated = inside(ds_, at_.q, false), dk_overlap = inside(dA, at_.k, true), dk_overlapped = inside(dA, bk, false);
   const balls dk_transform = times(at_.Ai.transposed(), dw_, b_.operand), dv = times(at_.Ai.transposed(), at_.dv2, b_.operand);
-  const balls keys = decayed(at_.k, false), through = scaled_by_step(decayed(dk_transform, false));
+  const balls keys = gated_keys(), through = scaled_by_step(decayed(dk_transform, false));
   out.d_step = balls(rows_, 1);
   out.dk = balls(rows_, K);
   const narrowing part{b_.dk, false};
@@ -279,6 +279,12 @@ chunk_gradients chunk_backward::all(const balls& dA) const {
   return out;
 }
 
+// k e^G as it meets Ai^T dw for db and dg.
+balls chunk_backward::gated_keys() const {
+  balls out = decayed(at_.k, false);
+  return b_.gated_key ? narrow(std::move(out), {*b_.gated_key, false}) : out;
+}
+
 // Heads that share k are added up before or after dk has both of its parts: half an ulp of each sum, whichever is formed.
 ball chunk_backward::whole_key(ball inner, ball rest) const {
   const ball sum = sum_of({inner, rest});
@@ -289,7 +295,7 @@ ball chunk_backward::whole_key(ball inner, ball rest) const {
 
 void chunk_backward::add_gates(const balls& dA, const balls& dq_gated, const balls& dk_gated, const balls& dk_overlap,
                                const balls& dk_overlapped, const balls& dk_transform, balls& dg) const {
-  const balls keys = decayed(at_.k, false);
+  const balls keys = gated_keys();
   const auto minus = [](ball x) { return ball{-x.value, x.radius}; };
   if (channels_) {
     for (std::size_t m = 0; m < dg.cols; ++m) {

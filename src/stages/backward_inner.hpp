@@ -41,6 +41,7 @@ class chunk_backward {
   [[nodiscard]] balls times_two(const balls& a, const balls& b, const balls& c, const balls& d, const narrowing& operand) const;
   [[nodiscard]] balls decayed(const balls& x, bool to_end) const;
   [[nodiscard]] balls scaled_by_step(const balls& x) const;
+  [[nodiscard]] balls gated_keys() const;
   /// Row i: the sum of m(i, j) x_j e^{G_i - G_j} over j <= i, channel by channel; or that of column i over rows j >= i.
   [[nodiscard]] balls by_channels(const balls& m, const balls& x, bool rows) const;
   [[nodiscard]] balls inside(const balls& m, const balls& x, bool rows) const;

@@ -328,6 +328,8 @@ TEST(plans, are_found_by_kernel_and_by_problem) {
   const problem delta = small(op_kind::delta_rule, bf16);
   EXPECT_THAT(names(plans_for_kernel("fla chunk_kda", kda, path_kind::chunk)),
               ElementsAre("fla-chunk-kda", "fla-chunk-kda-safe-gate", "fla-chunk-kda-shifted-gate"));
+  EXPECT_THAT(names(plans_for_kernel("fla chunk_kda with tilelang", kda, path_kind::chunk)),
+              ElementsAre("fla-chunk-kda-tilelang"));
   EXPECT_THAT(names(plans_for_kernel("fla fused_recurrent_kda", kda, path_kind::recurrent)), ElementsAre("fla-recurrent-kda"));
   EXPECT_THAT(names(plans_for_kernel("fla chunk_delta_rule", delta, path_kind::chunk)), ElementsAre("fla-chunk-delta"));
   EXPECT_THAT(names(plans_for_kernel("fla fused_recurrent_delta_rule", delta, path_kind::recurrent)),

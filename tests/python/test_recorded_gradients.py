@@ -60,6 +60,7 @@ FAULTS = {
     "delta_steps_near_two.chunk": (None, {"u": lambda x: x.roll(1, 1), "dk": lambda x: x.roll(1, 1)}),
     "gdn_correlated.tilelang": ("fla-chunk-gdn-tilelang", {"h": lambda x: x.mT.contiguous(), "dg": lambda x: x.flip(1)}),
     "gdn_wide.flashqla": ("flashqla", {"o": lambda x: x.roll(1, 1), "dv": lambda x: x.roll(1, 1)}),
+    "kda_correlated.tilelang": ("fla-chunk-kda-tilelang", {"Ai": lambda x: x * 1.02, "dbeta": lambda x: x * 1.05}),
     "gdn_correlated.llama": (None, {"o": lambda x: x.roll(1, 1), "final_state": lambda x: x.mT.contiguous()}),
 }
 

@@ -203,7 +203,8 @@ struct backward_variant {
   format dw = bf16;
   format ds = bf16;  ///< the gradient of q k^T; of a gate of channels dAqk
   std::optional<format> dA_between;
-  format dA = bf16;  ///< the gradient of A before beta; of a gate of channels dAkk
+  std::optional<format> gated_key;  ///< k e^G as Ai^T dw multiplies it for db and dg
+  format dA = bf16;                 ///< the gradient of A before beta; of a gate of channels dAkk
   format state_sum = fp32;
   tile_order state_sum_order = tile_order::sequential;
   gate_gradient dg_form = gate_gradient::rows;
@@ -401,8 +402,8 @@ struct plan {
   } split;
   struct {
     bool stated = false;
-    choices<format_choice> accumulate, operand, read_operand, intra_operand, h, v_new, dh, dv_local, dv2, dw, ds, dA_between, dA,
-        state_sum, residual, dv, dq, dk, dbeta, dg, group_sum, group_store;
+    choices<format_choice> accumulate, operand, read_operand, intra_operand, h, v_new, dh, dv_local, dv2, dw, ds, dA_between,
+        gated_key, dA, state_sum, residual, dv, dq, dk, dbeta, dg, group_sum, group_store;
     choices<cotangent_decay> read_decay;
     choices<gate_form> blocks;  ///< empty: as the forward pass
     choices<tile_order> state_sum_order;
