@@ -286,8 +286,8 @@ std::vector<question_to_judge> questions(invariant_kind kind, const recorded_run
   if (kind == invariant_kind::split) {
     recorded_run together = whole;
     together.gave = concatenated(whole, parts);
-    together.result_path = "the parts' outputs, one after the other";
-    out.push_back({together.result_path + ", against the whole", parts.size(), true, std::move(together)});
+    together.result_path = "the parts' outputs, concatenated";
+    out.push_back({together.result_path + " and judged as the result of one call", parts.size(), true, std::move(together)});
   }
   return out;
 }

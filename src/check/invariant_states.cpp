@@ -128,8 +128,8 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
   recorded_run together = whole;
   together.gave = concatenated(whole, kept);
   together.gave.gradients.clear();
-  together.result_path = out.kind == invariant_kind::rollback ? "the parts' outputs for the accepted tokens, one after the other"
-                                                              : "the parts' outputs, one after the other";
+  together.result_path = out.kind == invariant_kind::rollback ? "the parts' outputs for the accepted tokens, concatenated"
+                                                              : "the parts' outputs, concatenated";
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   for (std::size_t s = 0; s < whole.given.sequence_count(); ++s) {
     const sequence_range range = sequence_at(whole.given, s);
@@ -137,7 +137,7 @@ std::vector<question_to_judge> questions_of_kept(const recorded_run& whole, cons
     compare_state(state, whole, s, together, s, 0);
   }
   out.bits = {o, state};
-  asked.push_back({together.result_path + ", against the whole", parts, true, std::move(together)});
+  asked.push_back({together.result_path + " and judged as the result of one call", parts, true, std::move(together)});
   return asked;
 }
 

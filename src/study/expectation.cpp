@@ -30,7 +30,7 @@ class comparison {
       demand_end();
       if (!std::holds_alternative<bool>(left.value.value()))
         throw bad_expectation{"'" + (left.name.empty() ? left.value.text() : left.name) +
-                              "' stands alone but is neither true nor false; compare it with < <= > >= == != or in"};
+                              "' stands alone but is neither true nor false; compare it with < <= > >= == != or `in`"};
       return std::get<bool>(left.value.value());
     } else if (first == "in") {
       return among(left);
@@ -51,7 +51,7 @@ class comparison {
   void skip() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }
   void demand_end() {
     skip();
-    if (!rest_.empty()) throw bad_expectation{"'" + std::string(rest_) + "' is left over; compare with < <= > >= == != or in"};
+    if (!rest_.empty()) throw bad_expectation{"'" + std::string(rest_) + "' is left over; compare with < <= > >= == != or `in`"};
   }
 
   std::string sign() {

@@ -67,7 +67,8 @@ std::optional<sweep_shard> shard_of_environment(std::optional<std::uint64_t> cou
     const std::uint64_t step = number_in(variable, "SLURM_ARRAY_TASK_STEP").value_or(1);
     const auto all = number_in(variable, "SLURM_ARRAY_TASK_COUNT");
     if (!least || !most || step == 0 || *id < *least || *most < *least || (*id - *least) % step != 0)
-      throw format_error("sweep: SLURM_ARRAY_TASK_ID is set, and SLURM_ARRAY_TASK_MIN and _MAX do not fit it; give --shard I/N");
+      throw format_error(
+          "sweep: SLURM_ARRAY_TASK_ID is set, and SLURM_ARRAY_TASK_MIN and _MAX are missing or do not fit it; give --shard I/N");
     const std::uint64_t steps = (*most - *least) / step + 1;
     // A list of ids has gaps: which of them this is, nobody says.
     if (all && *all != steps)
