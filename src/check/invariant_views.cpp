@@ -216,8 +216,8 @@ std::string identities_text(const gradient_identities& g) {
   }
   std::string seen;
   for (const auto& [name, error] : g.visible)
-    seen +=
-        (seen.empty() ? "" : ", ") + name + " " + (error < 1 ? detail::general(error, 2) : std::string("(no error is detected)"));
+    seen += (seen.empty() ? "" : ", ") + name + " " +
+            (error < 1 ? detail::general(error, 2) : std::string("(an error of any size would be missed)"));
   out += detail::padded("detects", 13) + "relative errors of at least: " + seen + "\n";
   for (const std::string& line : g.blind) out += detail::padded("not detected", 13) + printable_line(line) + "\n";
   return out;

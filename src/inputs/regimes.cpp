@@ -175,7 +175,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .beta = "0.99966464986953",
      .gate = "-0.001",
      .op = gated},
-    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, steps 1, log decays from -0.034 to -0.012",
+    {.info = {"correlated", "keys of norm 0.9 and mean cosine 0.92, beta 1, log decays from -0.034 to -0.012",
               "keys of a trained layer were like these: an inverse failed on them, though they are less extreme than those of "
               "the regime repeated",
               not_unit, 0.9, 0.94},

@@ -128,8 +128,8 @@ std::string drawn(const std::string& script, const figure& f) {
   std::string svg = output_of_gnuplot(script);
   if (svg.find("</svg>") == std::string::npos) {
     throw environment_error(
-        "gnuplot gave no whole SVG; install the Debian package gnuplot-nox, or is there no room in the folder for temporary "
-        "files?");
+        "gnuplot's drawing was cut short: make room in the folder for temporary files, or, if there is room, install the Debian "
+        "package gnuplot-nox");
   }
   // What every group says is said once, for all.
   constexpr std::array usual{R"( fill="none")",

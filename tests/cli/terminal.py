@@ -179,7 +179,7 @@ def test_completion(folder):
     assert completed("deltaproof", "in") == {"inspect", "invariant", "inverse"}
     assert completed("deltaproof", "check", "--max-s") == {"--max-seconds"}
     assert completed("deltaproof", "gen", "--regime", "typ") == {"typical"}
-    assert completed("deltaproof", "check", "--plan", "fla-chunk-g") == {"fla-chunk-gdn", "fla-chunk-gdp"}
+    assert completed("deltaproof", "check", "--plan", "fla-chunk-g") == {"fla-chunk-gdn", "fla-chunk-gdn-tilelang", "fla-chunk-gdp"}
     assert "own.toml" in completed("deltaproof", "check", "--plan", "o")
     assert completed("deltaproof", "list", "re") == {"regimes"}
     assert "fla-chunk-gdn" in completed("deltaproof", "explain", "fla-chunk")
