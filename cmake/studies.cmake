@@ -22,7 +22,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${problem_page})
 set(study_table ${PROJECT_BINARY_DIR}/generated/study_table.cpp)
 file(CONFIGURE OUTPUT ${study_table} @ONLY CONTENT [[
 #include <array>
-#include "study/table.hpp"
+#include "study/page.hpp"
 namespace deltaproof {
 @study_declarations@
 namespace {

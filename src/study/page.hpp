@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "deltaproof/study/report.hpp"
+#include "deltaproof/study/study.hpp"
 #include "support/toml.hpp"
 
 namespace deltaproof::detail {
@@ -62,5 +64,14 @@ struct page {
 [[nodiscard]] page read_page(std::string_view file, std::string_view text);
 /// Throws: format_error "file:line: what".
 [[noreturn]] void page_fails(std::string_view file, std::size_t line, const std::string& what);
+
+// The table of studies and their pages that the build makes from src/studies (cmake/studies.cmake).
+struct study_entry {
+  const study* found;
+  std::string_view page;  ///< the text of its page.md
+};
+[[nodiscard]] std::span<const study_entry> study_table();
+/// The text of problem_report/page.md.
+[[nodiscard]] std::string_view problem_report_page();
 
 }  // namespace deltaproof::detail

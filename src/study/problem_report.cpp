@@ -7,7 +7,6 @@
 
 #include "study/problem_report/parts.hpp"
 #include "study/render.hpp"
-#include "study/table.hpp"
 
 namespace deltaproof {
 namespace {

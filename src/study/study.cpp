@@ -9,7 +9,6 @@
 
 #include "deltaproof/support/errors.hpp"
 #include "study/render.hpp"
-#include "study/table.hpp"
 #include "support/nearest_name.hpp"
 
 namespace deltaproof {

@@ -18,7 +18,6 @@
 #include <sstream>
 
 #include "study/render.hpp"
-#include "study/table.hpp"
 #include "support/study.hpp"
 
 namespace deltaproof {

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/gradients/parts.hpp"
 #include "studies/gradients/runs.hpp"
 
 namespace deltaproof::detail::gradients {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/gradients/parts.hpp"
 #include "studies/gradients/runs.hpp"
 
 namespace deltaproof {

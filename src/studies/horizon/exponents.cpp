@@ -4,7 +4,6 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/horizon/growth.hpp"
-#include "studies/horizon/parts.hpp"
 
 namespace deltaproof::detail::horizon {
 namespace {

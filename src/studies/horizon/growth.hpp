@@ -8,6 +8,7 @@
 #pragma once
 
 #include "deltaproof/algebra/matrix.hpp"
+#include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/transition.hpp"
 #include "studies/shared/common.hpp"
 
@@ -100,6 +101,20 @@ inline constexpr std::size_t exponent_block = 100;
                                                    const std::function<void(transition_product<double>&, std::size_t)>& step);
 /// The same under exact factors; `strength` as for product_growth.
 [[nodiscard]] estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength);
+
+// The parts of the study that stand in other files than study.cpp, and what they share.
+
+inline constexpr std::size_t key_dim = 64;  ///< even
+[[nodiscard]] inline std::size_t exponent_tokens(const run_options& o) { return o.size(100000, 300000); }
+
+using shared::rule_axis;
+
+/// Lyapunov exponents, closed and measured; where eigenvalues of single factors do not decide.
+void add_exponents(const run_options&, results&);
+/// One key, a rounded state: where it comes to rest.
+void add_rest(const run_options&, results&);
+/// Logistic maps beside the delta rule on one key.
+void add_maps(const run_options&, results&);
 
 }  // namespace deltaproof::detail::horizon
 

@@ -4,7 +4,6 @@
 // Two looks at one key: a rounded state that stops learning, and the delta rule beside the logistic map.
 
 #include "studies/horizon/formats.hpp"
-#include "studies/horizon/parts.hpp"
 #include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::horizon {

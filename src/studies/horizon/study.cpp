@@ -3,7 +3,6 @@
 
 #include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
-#include "studies/horizon/parts.hpp"
 
 namespace deltaproof {
 namespace {

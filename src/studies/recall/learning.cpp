@@ -7,7 +7,7 @@
 #include "deltaproof/number/counting.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/recall/parts.hpp"
+#include "studies/recall/tasks.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {

@@ -6,7 +6,7 @@
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/rule/rules.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "studies/recall/parts.hpp"
+#include "studies/recall/tasks.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {

@@ -4,7 +4,7 @@
 // What the document says beside its main tables: what is left open before the memory, short convolution, information.
 
 #include "deltaproof/algebra/multiply.hpp"
-#include "studies/recall/parts.hpp"
+#include "studies/recall/tasks.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/recall/parts.hpp"
+#include "studies/recall/tasks.hpp"
 
 namespace deltaproof {
 namespace {

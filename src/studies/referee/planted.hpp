@@ -7,7 +7,7 @@
 
 #include "deltaproof/emulate/faults.hpp"
 #include "studies/shared/common.hpp"
-#include "studies/shared/trials/bench.hpp"
+#include "studies/shared/trials.hpp"
 
 namespace deltaproof::detail::referee_study {
 

@@ -8,8 +8,7 @@
 #include "deltaproof/emulate/faults.hpp"
 #include "emulate/products.hpp"
 #include "studies/shared/common.hpp"
-#include "studies/shared/trials/bench.hpp"
-#include "studies/shared/trials/cases.hpp"
+#include "studies/shared/trials.hpp"
 
 namespace deltaproof {
 namespace {
