@@ -256,6 +256,14 @@ set style fill solid noborder
         "set origin " + shortest(left) + "," + shortest(bottom) + "\nset size " + shortest(across) + "," + shortest(up) + "\n";
   }
 
+  /// gnuplot's choice; fewer where numbers that agree in their first digits are long.
+  static std::string few_ticks(const range& r) {
+    const double span = r.high - r.low;
+    if (r.logarithmic || span > 0.02 * std::max(std::abs(r.low), std::abs(r.high))) return "autofreq";
+    const double unit = std::pow(10, std::floor(std::log10(span)));
+    return shortest(span > 5 * unit ? 5 * unit : span > 2 * unit ? 2 * unit : unit);
+  }
+
   void add_axis(const std::string& name, const axis& a, const range& r, std::size_t letters) {
     out_ += "set " + name + "label " + wrapped(a.label, letters) + " noenhanced\nset " + name + "range [" + shortest(r.low) +
             ":" + shortest(r.high) + "]\n" + (r.logarithmic ? "set logscale " : "unset logscale ") + name + "\nset format " +
@@ -269,7 +277,7 @@ set style fill solid noborder
     }
     for (const double tick : ticks) given += (given.empty() ? "" : ",") + shortest(tick);
     out_ += "set " + name + "tics scale 0 nomirror norotate textcolor rgb 'black' " +
-            (given.empty() ? "autofreq" : "(" + given + ")") + "\nunset m" + name + "tics\n";
+            (given.empty() ? few_ticks(r) : "(" + given + ")") + "\nunset m" + name + "tics\n";
   }
 
   /// Rows of numbers as a block of data; an empty text is a break.
