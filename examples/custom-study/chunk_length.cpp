@@ -35,7 +35,7 @@ results run(const run_options& options) {
     const problem p = generate(wanted);
     const reference truth = solve(p);
     std::vector<frame_row> rows;
-    for (const std::size_t chunk : {16, 32, 64}) {
+    for (const std::size_t chunk : {16U, 32U, 64U}) {
       plan_variant arithmetic = variants(plan_named("fla-chunk-delta"), p, path_kind::chunk, chunk).front();
       const double kept = error_of(p, truth, arithmetic);
       arithmetic.inverse.between = bf16;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <sstream>
 
 #include "deltaproof/support/errors.hpp"
@@ -227,8 +228,12 @@ std::vector<prose> page::texts() const {
     for (const auto& [from, to] : list) all.push_back(to);
   }
   for (const auto& [part, said] : left_out) all.push_back(said);
-  std::erase_if(all, [](const prose& p) { return p.empty(); });
-  std::stable_sort(all.begin(), all.end(), [](const prose& a, const prose& b) { return a.line < b.line; });
+  std::multimap<std::size_t, prose> by_line;
+  for (prose& one : all) {
+    if (!one.empty()) by_line.emplace(one.line, std::move(one));
+  }
+  all.clear();
+  for (auto& [line, one] : by_line) all.push_back(std::move(one));
   return all;
 }
 

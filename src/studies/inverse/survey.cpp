@@ -3,6 +3,8 @@
 
 #include "studies/inverse/survey.hpp"
 
+#include <map>
+
 namespace deltaproof::detail::inverse {
 
 std::vector<std::string> sorted_methods() {
@@ -12,9 +14,10 @@ std::vector<std::string> sorted_methods() {
     if (m.diagonal != diagonal_kind::neumann) return std::size_t{0};
     return m.block == 0 ? std::numeric_limits<std::size_t>::max() : m.block;
   };
+  std::multimap<std::size_t, std::string> by_place;
+  for (const auto& one : inverse_methods) by_place.emplace(place(std::string(one.name)), one.name);
   std::vector<std::string> names;
-  for (const auto& one : inverse_methods) names.emplace_back(one.name);
-  std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  for (const auto& [at, name] : by_place) names.push_back(name);
   return names;
 }
 

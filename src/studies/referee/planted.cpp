@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "studies/referee/planted.hpp"
 
+#include <map>
+
 #include "deltaproof/check/check.hpp"
 #include "deltaproof/emulate/emulate.hpp"
 
@@ -64,11 +66,10 @@ void add_judges(const survey& s, const frame& differing, const frame& correct, r
     most[judge] = share(alarm, correct.size());
   }
   frame by_stage({"stage", "judge", "share"});
-  std::vector<std::string> stages;
+  std::multimap<std::size_t, std::string> stages;
   const frame own_stages = differing.by({"stage"}, {});
-  for (const frame_row& row : own_stages.rows()) stages.push_back(row.front().text());
-  std::stable_sort(stages.begin(), stages.end(), [&](const auto& x, const auto& y) { return s.place_of(x) < s.place_of(y); });
-  for (const std::string& stage : stages) {
+  for (const frame_row& row : own_stages.rows()) stages.emplace(s.place_of(row.front().text()), row.front().text());
+  for (const auto& [place, stage] : stages) {
     const frame own = differing.where("stage", stage);
     for (const std::string& judge : s.judges)
       by_stage.add({stage, judge, std::round(100 * share(count(own, judge), own.size()))});
