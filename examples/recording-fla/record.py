@@ -113,7 +113,7 @@ class Dispatched(logging.Handler):
     def fresh(self):
         """fla says each of them once in a process: from here on, once more."""
         self.seen.clear()
-        named = vars(sys.modules["fla.backends"])
+        named = vars(sys.modules["fla.backends"]) if "fla.backends" in sys.modules else {}
         for registries in ("_operation_registries", "_function_registries"):
             for registry in named.get(registries, {}).values():
                 registry._logged.clear()

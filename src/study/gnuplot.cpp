@@ -8,14 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <regex>
 #include <string_view>
+#include <utility>
 
 #include "deltaproof/number/canary.hpp"
 #include "deltaproof/support/read_file.hpp"
@@ -122,11 +123,61 @@ std::string dark_style(const std::string& svg) {
   return rules + "}\n";
 }
 
+/// The first place from `at` on that is no white space.
+std::size_t behind_space(const std::string& s, std::size_t at) { return std::min(s.find_first_not_of(" \t\r\n", at), s.size()); }
+bool has(const std::string& s, std::size_t at, std::string_view what) { return s.compare(at, what.size(), what) == 0; }
+
+/// `match` answers for a place of `opening` where what it replaces ends, and by what; 0: nothing is replaced there.
+template <class Match>
+std::string rewritten(const std::string& s, std::string_view opening, Match match) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at; (at = s.find(opening, done)) != std::string::npos;) {
+    const auto [end, by] = match(at);
+    out.append(s, done, (end == 0 ? at + opening.size() : at) - done).append(by);
+    done = end == 0 ? at + opening.size() : end;
+  }
+  return out.append(s, done);
+}
+
+/// Without tick marks of no length, groups of nothing, and those that say nothing of the one thing in them. Not by std::regex: it
+/// recurses at every character, and long curves overflowed the stack.
+std::string thinned(std::string svg) {
+  using change = std::pair<std::size_t, std::string>;
+  svg = rewritten(svg, "<path ", [&](std::size_t at) -> change {
+    const std::size_t end = svg.find('>', at) + 1;
+    const std::string_view mark = std::string_view(svg).substr(at, end - at);
+    if (end == 0 || !mark.ends_with("  '/>")) return {0, ""};
+    const std::size_t moved = mark.find_last_not_of("0123456789.,", mark.size() - 6);
+    return {moved + 6 < mark.size() && mark[moved] == 'M' && mark[moved - 1] == '\'' ? end : 0, ""};
+  });
+  svg = rewritten(svg, "<g", [&](std::size_t at) -> change {
+    const std::size_t close = behind_space(svg, svg.find('>', at) + 1);
+    return {has(svg, close, "</g>") ? behind_space(svg, close + 4) : 0, ""};
+  });
+  return rewritten(svg, "<g>", [&](std::size_t at) -> change {
+    const std::size_t begin = behind_space(svg, at + 3), tag = svg.find('>', begin);
+    if (tag == std::string::npos) return {0, ""};
+    std::size_t end = tag + 1;
+    if (has(svg, begin, "<g ") && has(svg, behind_space(svg, end), "<text>")) {
+      const std::size_t text = svg.rfind("</text>", svg.find('\n', behind_space(svg, end)));
+      end = text == std::string::npos || text < tag ? 0 : behind_space(svg, text + 7);
+      if (end == 0 || !has(svg, end, "</g>")) return {0, ""};
+      end += 4;
+    } else if (!has(svg, begin, "<path ") || svg[tag - 1] != '/') {
+      return {0, ""};
+    }
+    const std::size_t close = behind_space(svg, end);
+    return {has(svg, close, "</g>") ? close + 4 : 0, has(svg, close, "</g>") ? svg.substr(begin, end - begin) : ""};
+  });
+}
+
 }  // namespace
 
 std::string drawn(const std::string& script, const figure& f) {
   std::string svg = output_of_gnuplot(script);
-  if (svg.find("</svg>") == std::string::npos) {
+  const auto lacks = [&](const char* part) { return svg.find(part) == std::string::npos; };
+  if (lacks("</svg>") || lacks("width=") || lacks("<rect") || lacks("<defs>") || lacks("</defs>") || lacks("<filter")) {
     throw environment_error(
         "gnuplot's drawing was cut short: make room in the folder for temporary files, or, if there is room, install the Debian "
         "package gnuplot-nox");
@@ -154,11 +205,7 @@ std::string drawn(const std::string& script, const figure& f) {
         svg.substr(page, points - page) + group + " font-size=\"11\">\n" + svg.substr(points, unused - points) +
         svg.substr(marks);
   erase_all(svg, " fill=\"#000000\"");
-  // Tick marks of no length, groups of nothing, and those that say nothing of the one thing in them.
-  for (const auto& [what, by] : {std::pair(R"(<path [^>]*'M[0-9.,]+  '/>)", ""), std::pair(R"(<g[^>]*>\s*</g>\s*)", ""),
-                                 std::pair(R"(<g>\s*(<path [^>]*/>|<g [^>]*>\s*<text>.*</text>\s*</g>)\s*</g>)", "$1")})
-    svg = std::regex_replace(svg, std::regex(what), by);
-  return svg;
+  return thinned(svg);
 }
 
 }  // namespace deltaproof::detail

@@ -3,6 +3,8 @@
 
 #include "deltaproof/study/figure.hpp"
 
+#include <pthread.h>
+
 #include <charconv>
 #include <cstdlib>
 
@@ -260,6 +262,28 @@ TEST(figure, spike_of_a_long_line_is_drawn) {
   double highest = 1e9;
   for (const auto& [x, y] : corners(text, neutral)) highest = std::min(highest, y);
   EXPECT_LT(highest, panel.top + 0.1 * (panel.bottom - panel.top));
+}
+
+// std::regex overflowed a stack of 1 MiB on this drawing.
+TEST(figure, long_line_needs_no_deep_stack) {
+  figure f = one_panel({{"s", {}, {}, series_style::steps}});
+  for (int i = 0; i < 1999; ++i) {
+    f.panels[0].curves[0].x.push_back(i);
+    f.panels[0].curves[0].y.push_back(std::sin(i * 1.7));
+  }
+  pthread_attr_t small;
+  ASSERT_EQ(pthread_attr_init(&small), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, std::size_t{1} << 20), 0);
+  pthread_t thread;
+  const auto draw = [](void* given) -> void* {
+    auto& [what, text] = *static_cast<std::pair<figure, std::string>*>(given);
+    text = svg(what);
+    return nullptr;
+  };
+  std::pair<figure, std::string> drawn{f, {}};
+  ASSERT_EQ(pthread_create(&thread, &small, draw, &drawn), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_EQ(drawn.second, svg(f));
 }
 
 }  // namespace
