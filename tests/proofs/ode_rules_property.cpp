@@ -18,7 +18,7 @@
 #include "deltaproof/number/rational.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "studies/shared/maps.hpp"
+#include "studies/logistic/maps.hpp"
 #include "support/identities/step.hpp"
 #include "support/sequence_generators.hpp"
 
@@ -26,8 +26,8 @@ namespace deltaproof {
 namespace {
 
 namespace dense = testing::dense;
-using detail::shared::advance;
-using detail::shared::one_step;
+using detail::logistic::advance;
+using detail::logistic::one_step;
 using testing::library;
 
 int any(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1)); }
@@ -401,7 +401,7 @@ TEST(ode_logistic, period_three) {
     (iterated(r, middle, 3) > middle ? low : high) = middle;
     EXPECT_NE(iterated(r, middle, 1), middle);
   }
-  EXPECT_EQ(detail::shared::attractor_period(2.84), 3U);  // the study's own map at r = 3.84
+  EXPECT_EQ(detail::logistic::attractor_period(2.84), 3U);  // the study's own map at r = 3.84
 }
 
 // Points of the circle with rational coordinates: 4 s^2 (1 - s^2) = (2 s c)^2.

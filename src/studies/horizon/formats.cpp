@@ -3,8 +3,6 @@
 
 #include "studies/horizon/formats.hpp"
 
-#include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/number/rational.hpp"
 #include "deltaproof/oracle/certify.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/shared/common.hpp"
@@ -102,24 +100,6 @@ executed_run run_materialised(const token_source& source, double b, const refere
       [&] { compare(transpose(state), exact.states[next++], run); });
   return run;
 }
-
-/// The delta rule on one key, d = 1, in fp32, its state rounded to F.
-template <format F>
-class scalar_state {
- public:
-  scalar_state(double b, double v) : value_{round_to<float>(v)}, step_(round_to<float>(b)) {}
-  template <class Mode>
-  void step(Mode&& mode) {
-    machine_.step(key_, value_, step_);
-    machine_.store([&](float x) { return static_cast<float>(round_to<F>(x, mode).value()); });
-  }
-  [[nodiscard]] double value() const { return static_cast<double>(machine_.state()(0, 0)); }
-
- private:
-  recurrence<float> machine_{1, 1};
-  std::vector<float> key_{1}, value_;
-  float step_;
-};
 
 }  // namespace
 
@@ -229,78 +209,17 @@ executed_run run_executed(const regime& r, execution how, format state_format, c
 
 resting_point rest(format state_format, double b, double v) {
   return shared::with_kept_format(state_format, [&]<format F>() {
-    scalar_state<F> state(b, v);
-    resting_point result{state.value(), 0};
-    for (nearest_even mode;; ++result.steps) {
-      state.step(mode);
-      if (state.value() == result.state) return result;
-      result.state = state.value();
+    recurrence<float> state(1, 1);
+    const std::array<float, 1> key{1}, value{round_to<float>(v)};
+    resting_point result;
+    for (;; ++result.steps) {
+      state.step(key, value, round_to<float>(b));
+      state.store([](float x) { return static_cast<float>(round_to<F>(x).value()); });
+      const auto now = static_cast<double>(state.state()(0, 0));
+      if (now == result.state) return result;
+      result.state = now;
     }
   });
-}
-
-std::vector<double> scalar_error(format state_format, execution how, double b, double v, std::span<const std::size_t> at,
-                                 std::uint64_t seed, std::uint64_t stream) {
-  return shared::with_kept_format(state_format, [&]<format F>() {
-    scalar_state<F> state(b, v);
-    nearest_even nearest;
-    stochastic dice(seed, of_rounding + stream);
-    std::vector<double> errors;
-    std::size_t done = 0;
-    for (const std::size_t target : at) {
-      for (; done < target; ++done) {
-        if (how == execution::stochastic)
-          state.step(dice);
-        else
-          state.step(nearest);
-      }
-      errors.push_back(std::fabs(state.value() - v) / v);
-    }
-    return errors;
-  });
-}
-
-int frozen_exponent(format state_format) {
-  return shared::with_kept_format(state_format, [&]<format F>() {
-    const double quantum = power_of_two(1 - F.precision);
-    for (int j = 1;; ++j) {
-      bool frozen = true;
-      for (double s = 1; s < 2 && frozen; s += quantum) {
-        // s - 2^-j s is exact in double, so this is one rounding of the exact step.
-        frozen = round_to<F>(s - power_of_two(-j) * s).value() == s;
-      }
-      if (frozen) return j;
-    }
-  });
-}
-
-double certified_norm_at_least(const matrix<float>& m) {
-  // A column of a high power of M is a good vector; any vector gives a bound. 30 bits keep the rationals short.
-  matrix<double> power(m.rows(), m.cols());
-  for (std::size_t i = 0; i < m.size(); ++i) power.data()[i] = static_cast<double>(m.data()[i]);
-  const auto largest_of = [](std::span<const double> x) { return as_number(worst(x)); };
-  for (int squarings = 0; squarings < 30; ++squarings) {
-    power = matmul<plain<double>>(power, power);
-    const double largest = largest_of(power.entries());
-    for (double& x : power.entries()) x /= largest;
-  }
-  std::size_t best = 0;
-  for (std::size_t j = 0; j < m.cols(); ++j) {
-    if (std::fabs(power(j, j)) > std::fabs(power(best, best))) best = j;
-  }
-  const double largest = largest_of(power.row(best));
-  std::vector<rational> x;
-  for (const double entry : power.row(best)) x.push_back(exact(std::nearbyint(entry / largest * 0x1p30) * 0x1p-30));
-  rational numerator = 0, denominator = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    rational row = 0;
-    for (std::size_t j = 0; j < x.size(); ++j) row += exact(static_cast<double>(m(i, j))) * x[j];
-    numerator += row * x[i];
-    denominator += x[i] * x[i];
-  }
-  const rational quotient = numerator < 0 ? rational(-numerator / denominator) : rational(numerator / denominator);
-  toward_zero mode;
-  return round_to<fp64>(quotient, mode).value();
 }
 
 }  // namespace deltaproof::detail::horizon

@@ -98,18 +98,6 @@ struct resting_point {
 /// Nearest even, from S = 0. Needs 0 < b <= 1, so that the state rises monotonically and comes to rest.
 [[nodiscard]] resting_point rest(format state_format, double b, double v);
 
-/// |S_t - v| / v at the checkpoints for the same scalar recurrence; empty mode: no rounding beyond fp32.
-[[nodiscard]] std::vector<double> scalar_error(format state_format, execution, double b, double v,
-                                               std::span<const std::size_t> at, std::uint64_t seed, std::uint64_t stream);
-
-/// Bits b such that every state in [1, 2) of the format is left as it is by S <- round(S - b S), and the largest
-/// power of two b = 2^-j that does so.
-[[nodiscard]] int frozen_exponent(format state_format);
-
-/// A rigorous lower bound on the spectral norm of a symmetric materialised transition of one key: a Rayleigh
-/// quotient evaluated in rationals, rounded down to a double. Above 1, powers of the matrix grow without bound.
-[[nodiscard]] double certified_norm_at_least(const matrix<float>& m);
-
 }  // namespace deltaproof::detail::horizon
 
 // Theorems behind this file, by their names in proofs/README.md.

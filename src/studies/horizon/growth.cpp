@@ -148,34 +148,16 @@ double gaussian_exponent(double mean, std::size_t key_dim) {
   return round_to<fp64>(wide(sum / weights)).value();
 }
 
-double uniform_step_exponent(double limit, std::size_t key_dim) {
-  require_even(key_dim);
-  constexpr int intervals = 512;
-  wide sum = 0;
-  for (int i = 0; i <= intervals; ++i) {
-    const wide beta = wide(limit) * i / intervals;
-    const int weight = i == 0 || i == intervals ? 1 : i % 2 == 1 ? 4 : 2;
-    sum = sum + weight * fresh_exponent_wide(abs(wide(1 - beta)), key_dim);
-  }
-  return round_to<fp64>(wide(sum / (3 * intervals))).value();
-}
-
-double repeated_uniform_step_exponent(double limit) {
-  const double beyond = limit - 1;
-  return ((beyond == 0 ? 0 : beyond * ln(std::fabs(beyond))) - limit) / limit;
-}
-
-estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens,
-                                     const std::function<void(transition_product<double>&, std::size_t)>& step) {
-  if (tokens < 2 * exponent_block)
+estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength) {
+  if (keys.tokens() < 2 * exponent_block)
     throw domain_error("an exponent is estimated from at least " + std::to_string(2 * exponent_block) + " tokens");
-  matrix<double> start(key_dim, 1);
+  matrix<double> start(keys.key_dim, 1);
   start(0, 0) = 1;
   transition_product<double> product(std::move(start));
   std::vector<double> increments;
   double before = 0;
-  for (std::size_t t = 0; t < tokens / exponent_block * exponent_block; ++t) {
-    step(product, t);
+  for (std::size_t t = 0; t < keys.tokens() / exponent_block * exponent_block; ++t) {
+    product.step(keys.direction(t), strength[strength.size() == 1 ? 0 : t]);
     if (t % 8 == 7) product.rescale();
     if (t % exponent_block != exponent_block - 1) continue;
     product.rescale();
@@ -191,12 +173,6 @@ estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens,
   for (const double x : increments) square += (x - result.mean) * (x - result.mean);
   result.standard_error = std::sqrt(square / (n - 1) / n);
   return result;
-}
-
-estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength) {
-  return estimate_exponent(keys.key_dim, keys.tokens(), [&](transition_product<double>& product, std::size_t t) {
-    product.step(keys.direction(t), strength[strength.size() == 1 ? 0 : t]);
-  });
 }
 
 }  // namespace deltaproof::detail::horizon

@@ -72,12 +72,6 @@ inline constexpr unsigned exponent_bits = 128;
 /// Error: trapezoidal rule; for d >= 16 halving its step changes nothing above 1e-12.
 [[nodiscard]] double gaussian_exponent(double mean, std::size_t key_dim);
 
-/// The same for unit keys and step lengths beta uniform in (0, limit), Euler rule. Simpson's rule on 512 intervals.
-[[nodiscard]] double uniform_step_exponent(double limit, std::size_t key_dim);
-
-/// E ln|1 - beta|, beta uniform in (0, limit): one key, repeated. ((limit - 1) ln|limit - 1| - limit) / limit.
-[[nodiscard]] double repeated_uniform_step_exponent(double limit);
-
 /// The root of an f that changes sign once in (low, high), by bisection to 2^-40 of the interval.
 template <class F>
 [[nodiscard]] double crossing(F&& f, double low, double high) {
@@ -96,10 +90,7 @@ struct estimated_exponent {
 };
 
 inline constexpr std::size_t exponent_block = 100;
-/// `step(product, t)` applies the factor of token t. Throws: domain_error for fewer than 200 tokens.
-[[nodiscard]] estimated_exponent estimate_exponent(std::size_t key_dim, std::size_t tokens,
-                                                   const std::function<void(transition_product<double>&, std::size_t)>& step);
-/// The same under exact factors; `strength` as for product_growth.
+/// Under exact factors; `strength` as for product_growth. Throws: domain_error for fewer than 200 tokens.
 [[nodiscard]] estimated_exponent estimate_exponent(const key_set& keys, std::span<const double> strength);
 
 // The parts of the study that stand in other files than study.cpp, and what they share.
@@ -113,8 +104,6 @@ using shared::rule_axis;
 void add_exponents(const run_options&, results&);
 /// One key, a rounded state: where it comes to rest.
 void add_rest(const run_options&, results&);
-/// Logistic maps beside the delta rule on one key.
-void add_maps(const run_options&, results&);
 
 }  // namespace deltaproof::detail::horizon
 

@@ -191,16 +191,6 @@ frame executed_errors(const run_options& options, results& r) {
       grid_axis<execution>{"how", {execution::nearest, execution::stochastic, execution::materialised}}, streams);
 }
 
-/// The certified norm of I - k k^T of one unit key, its entries rounded to a format.
-template <format F>
-double norm_of_rounded(std::uint64_t seed) {
-  token_source source({"", key_kind::repeated, 1, false}, key_dim, 1, seed);
-  source.next();
-  matrix<float> m(key_dim, key_dim);
-  materialise<F>(source.k(), 1, m);
-  return certified_norm_at_least(m);
-}
-
 void add_formats(const run_options& options, results& r) {
   const std::size_t end = format_tokens(options);
   const frame runs = executed_errors(options, r);
@@ -241,18 +231,6 @@ void add_formats(const run_options& options, results& r) {
                        {"lost", 1 - of("slow", "bf16", "nearest", "scale")},
                        {"drift", std::fabs(kept - 1)}});
 
-  const double in_bf16 = norm_of_rounded<bf16>(options.seed), in_fp16 = norm_of_rounded<fp16>(options.seed),
-               in_fp32 = norm_of_rounded<fp32>(options.seed);
-  const auto doubling = [](double norm) {
-    return norm > 1 ? std::ceil(ln(2) / ln(norm)) : std::numeric_limits<double>::infinity();
-  };
-  r.values("materialised-expands", evidence::certified(),
-           {{"bf16_norm_at_least", in_bf16}, {"bf16_tokens_to_double", doubling(in_bf16)}});
-  r.values("expands", {{"bf16", in_bf16 - 1},
-                       {"fp16", in_fp16 - 1},
-                       {"fp32", in_fp32 - 1},
-                       {"fp16_doubles", doubling(in_fp16)},
-                       {"fp32_doubles", doubling(in_fp32)}});
   r.values("materialised-runs", evidence::measured(),
            {{"vocabulary_bf16", of("vocabulary", "bf16", "materialised")},
             {"overwrite_bf16", of("overwrite", "bf16", "materialised")},
@@ -267,11 +245,9 @@ void add_formats(const run_options& options, results& r) {
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"growth of products", &add_growth},
-                                 {"exponents", &add_exponents},
-                                 {"formats", &add_formats},
-                                 {"dead zone", &add_rest},
-                                 {"logistic maps", &add_maps}});
+  results r = in_parts(
+      options,
+      {{"growth of products", &add_growth}, {"exponents", &add_exponents}, {"formats", &add_formats}, {"dead zone", &add_rest}});
   r.parameters = {{"key_dim", key_dim},
                   {"tokens", horizon},
                   {"format_tokens", format_tokens(options)},

@@ -6,8 +6,8 @@
 #include "deltaproof/number/elementary.hpp"
 #include "deltaproof/number/real.hpp"
 #include "deltaproof/rule/rules.hpp"
+#include "studies/logistic/maps.hpp"
 #include "studies/shared/formats.hpp"
-#include "studies/shared/maps.hpp"
 
 namespace deltaproof::detail::logistic {
 namespace {
@@ -62,10 +62,9 @@ cycle_census census_in(double r_value) {
   }
   constexpr std::uint32_t unknown = 0xffffffffU;
   std::vector<std::uint32_t> cycle_of(count, unknown), distance(count, 0), seen_in(count, unknown), path;
-  std::vector<std::size_t> lengths, basin;  // of each cycle
   cycle_census result;
   result.starts = count;
-  std::size_t zero_cycle = count;
+  std::uint32_t zero_cycle = unknown;
   for (std::uint32_t start = 0; start < count; ++start) {
     path.clear();
     std::uint32_t at = start;
@@ -76,7 +75,7 @@ cycle_census census_in(double r_value) {
     }
     if (cycle_of[at] == unknown) {
       // A new cycle, through `at`.
-      const auto id = static_cast<std::uint32_t>(lengths.size());
+      const auto id = static_cast<std::uint32_t>(result.cycles++);
       std::size_t length = 0;
       std::uint32_t on = at;
       do {
@@ -87,8 +86,7 @@ cycle_census census_in(double r_value) {
         on = next[on];
         ++length;
       } while (on != at);
-      lengths.push_back(length);
-      basin.push_back(0);
+      result.longest_cycle = std::max(result.longest_cycle, length);
     }
     for (std::size_t i = path.size(); i-- > 0;) {
       const std::uint32_t node = path[i];
@@ -97,19 +95,8 @@ cycle_census census_in(double r_value) {
       distance[node] = distance[next[node]] + 1;
     }
   }
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    ++basin[cycle_of[i]];
-    sum += distance[i];
-    result.longest_transient = std::max<std::size_t>(result.longest_transient, distance[i]);
-  }
-  result.cycles = lengths.size();
-  result.longest_cycle = *std::max_element(lengths.begin(), lengths.end());
-  result.mean_transient = sum / static_cast<double>(count);
-  result.ends_at_zero = zero_cycle < count ? basin[zero_cycle] : 0;
-  const auto largest = static_cast<std::size_t>(std::max_element(basin.begin(), basin.end()) - basin.begin());
-  result.largest_basin_cycle = lengths[largest];
-  result.largest_basin = static_cast<double>(basin[largest]) / static_cast<double>(count);
+  result.longest_transient = *std::max_element(distance.begin(), distance.end());
+  result.ends_at_zero = static_cast<std::size_t>(std::count(cycle_of.begin(), cycle_of.end(), zero_cycle));
   std::sort(result.on_cycles.begin(), result.on_cycles.end());
   return result;
 }
@@ -190,7 +177,7 @@ estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_
   for (std::size_t i = 0; i < streams; ++i) {
     philox random(seed, of_exponent + i);
     double x = 0.1 + 0.8 * random.uniform();
-    shared::long_product product;
+    long_product product;
     for (std::size_t t = 0; t < 1000 + steps; ++t) {
       if (t >= 1000) product *= r * (1 - 2 * x);
       x = mapped(r, x);

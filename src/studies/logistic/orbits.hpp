@@ -47,11 +47,8 @@ struct cycle_census {
   std::size_t cycles = 0;
   std::size_t longest_cycle = 0;
   std::size_t longest_transient = 0;  ///< steps before the cycle is reached
-  double mean_transient = 0;
-  std::size_t ends_at_zero = 0;         ///< starts whose cycle is {0}
-  std::size_t largest_basin_cycle = 0;  ///< length of the cycle that most starts end in
-  double largest_basin = 0;             ///< their share
-  std::vector<double> on_cycles;        ///< the numbers on cycles, ascending
+  std::size_t ends_at_zero = 0;       ///< starts whose cycle is {0}
+  std::vector<double> on_cycles;      ///< the numbers on cycles, ascending
 };
 
 /// All numbers of bf16 or fp16 in [0, 1]. Throws: format_error for another format, domain_error unless r is one of its

@@ -6,29 +6,15 @@
 // 1 - x and e^-x, the stability functions of Euler and EFLA. Orbits use + - * / in double only.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
-#include <vector>
+#include "studies/shared/common.hpp"
 
-#include "studies/shared/functions.hpp"
+namespace deltaproof::detail::logistic {
 
-namespace deltaproof::detail::shared {
+enum class one_step { logistic_euler, logistic_exact };
 
-enum class one_step { logistic_euler, logistic_exact, delta_euler, delta_exact };
-
-/// One step at x from u. `decay` is e^-x for the exact ones. delta_*: u = S k / v -> 1 - R (1 - u).
+/// One step at x from u. `decay` is e^-x, for the exact one.
 [[nodiscard]] inline double advance(one_step map, double x, double decay, double u) {
-  switch (map) {
-    case one_step::logistic_euler:
-      return u + x * u * (1 - u);
-    case one_step::logistic_exact:
-      return u / (u + (1 - u) * decay);
-    case one_step::delta_euler:
-      return u + x * (1 - u);
-    case one_step::delta_exact:
-      return 1 - decay * (1 - u);
-  }
-  return u;
+  return map == one_step::logistic_euler ? u + x * u * (1 - u) : u / (u + (1 - u) * decay);
 }
 
 /// A product of many factors, as a significand and a power of two.
@@ -41,7 +27,9 @@ class long_product {
     return *this;
   }
   /// ln of its size.
-  [[nodiscard]] double log() const { return ln(std::fabs(significand_)) + static_cast<double>(exponent_) * ln(2); }
+  [[nodiscard]] double log() const {
+    return shared::ln(std::fabs(significand_)) + static_cast<double>(exponent_) * shared::ln(2);
+  }
 
  private:
   double significand_ = 1;
@@ -51,7 +39,7 @@ class long_product {
 /// e^-x, correctly rounded.
 [[nodiscard]] double decay_of(double x);
 
-/// u after `skip` steps from u = 1/4 (logistic) or 0 (delta), then the next `keep` values, nearly equal ones
+/// u after `skip` steps from u = 1/4, then the next `keep` values, nearly equal ones
 /// (2^-20) once.
 [[nodiscard]] std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t keep);
 
@@ -61,7 +49,7 @@ class long_product {
 /// Points of the attractor told apart at 2^-20, 0 for more than 64.
 [[nodiscard]] std::size_t attractor_period(double x);
 
-}  // namespace deltaproof::detail::shared
+}  // namespace deltaproof::detail::logistic
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: ode.logistic.logistic_flow_solves, ode.logistic.logistic_flow_start, ode.logistic.logistic_flow_range,

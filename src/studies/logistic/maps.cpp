@@ -1,25 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/shared/maps.hpp"
+#include "studies/logistic/maps.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-namespace deltaproof::detail::shared {
+namespace deltaproof::detail::logistic {
 namespace {
 
-constexpr double close = 0x1p-20;
-
-double start(one_step map) { return map == one_step::logistic_euler || map == one_step::logistic_exact ? 0.25 : 0; }
+constexpr double close = 0x1p-20, start = 0.25;
 
 }  // namespace
 
-double decay_of(double x) { return exp64(-x); }
+double decay_of(double x) { return shared::exp64(-x); }
 
 std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t keep) {
   const double decay = decay_of(x);
-  double u = start(map);
+  double u = start;
   std::vector<double> result;
   for (std::size_t t = 0; t < skip + keep; ++t) {
     u = advance(map, x, decay, u);
@@ -32,7 +27,7 @@ std::vector<double> orbit(one_step map, double x, std::size_t skip, std::size_t 
 
 double logistic_exponent(one_step map, double x, std::size_t skip, std::size_t steps) {
   const double decay = decay_of(x);
-  double u = start(map);
+  double u = start;
   long_product product;
   for (std::size_t t = 0; t < skip + steps; ++t) {
     if (t >= skip) {
@@ -49,4 +44,4 @@ std::size_t attractor_period(double x) {
   return points > 64 ? 0 : points;
 }
 
-}  // namespace deltaproof::detail::shared
+}  // namespace deltaproof::detail::logistic
