@@ -82,12 +82,10 @@ TEST(recall_inputs, do_what_the_task_says) {
   t.tokens = 9;
   t.f = relation::quadratic;
   const inputs plain = make_inputs(t, 1, 0);
-  t.conv = {3, false, true};
+  t.averaged = 3;
   const inputs averaged = make_inputs(t, 1, 0);
-  EXPECT_EQ(averaged.k.entries()[5], plain.k.entries()[5]);
   EXPECT_EQ(averaged.v(0, 2), plain.v(0, 2) / 3);
   EXPECT_EQ(averaged.v(4, 1), (plain.v(4, 1) + plain.v(3, 1) + plain.v(2, 1)) / 3);
-  t.conv = {3, true, false};
   t.normalise_values = true;
   const inputs keys = make_inputs(t, 1, 0);
   for (std::size_t i = 0; i < 9; ++i) {
@@ -135,38 +133,6 @@ TEST(recall_theory, prefix_is_the_mean_of_the_tokens_so_far) {
   EXPECT_NEAR(delta_own_before(m, 8, 2000).last / delta_own_before_limit(m, 8, 1), 1, 1e-12);
 }
 
-TEST(recall_information, of_samples_that_one_can_count) {
-  std::vector<double> x, coarse, other;
-  for (int i = 0; i < 16; ++i) {
-    for (int j = 0; j < 16; ++j) {
-      x.push_back(i);
-      coarse.push_back(i / 4);
-      other.push_back(j);
-    }
-  }
-  EXPECT_NEAR(mutual_information(x, x, 16).bits, 4, 1e-12);
-  EXPECT_NEAR(mutual_information(x, x, 4).bits, 2, 1e-12);
-  EXPECT_NEAR(mutual_information(x, coarse, 16).bits, 2, 1e-12);
-  EXPECT_NEAR(mutual_information(x, other, 16).bits, 0, 1e-12);
-  EXPECT_EQ(mutual_information(x, std::vector<double>(256, 7), 16).bits, 0);
-  EXPECT_NEAR(mutual_information(x, coarse, 16).bias, 15 * 3 / (2 * 256 * std::log(2)), 1e-12);
-  EXPECT_THROW((void)mutual_information(x, std::vector<double>(3), 16), shape_error);
-  EXPECT_THROW((void)mutual_information({}, {}, 16), shape_error);
-}
-
-TEST(recall_information, bias_is_what_unrelated_samples_show) {
-  philox random(9);
-  double bits = 0, bias = 0;
-  for (int run = 0; run < 20; ++run) {
-    std::vector<double> x(4000), y(4000);
-    for (auto* sample : {&x, &y}) std::generate(sample->begin(), sample->end(), [&] { return random.uniform(); });
-    const information i = mutual_information(x, y, 12);
-    bits += i.bits / 20;
-    bias += i.bias / 20;
-  }
-  EXPECT_NEAR(bits / bias, 1, 0.1);
-}
-
 TEST(recall_memories, exist_by_name_and_fit) {
   const inputs in = make_inputs({.key_dim = 6, .tokens = 400}, 1, 0);
   for (const std::string_view who : memories) {
@@ -175,8 +141,6 @@ TEST(recall_memories, exist_by_name_and_fit) {
       EXPECT_GT(error, 100);
     } else if (who == "erase") {
       EXPECT_NEAR(error, 0.25, 0.01);  // half of the map
-    } else if (who == "diagonal") {
-      EXPECT_LT(error, 1);
     } else {
       EXPECT_LT(error, 1e-6) << who;
     }

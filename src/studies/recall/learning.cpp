@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the memories learn where the question has an answer: the value of the token's own key, before the update or long after;
-// of which keys they bear, and what a token costs.
+// of which keys they bear.
 
-#include "deltaproof/number/counting.hpp"
-#include "deltaproof/rule/baselines.hpp"
-#include "deltaproof/scan/recurrent.hpp"
 #include "studies/recall/tasks.hpp"
 
 namespace deltaproof::detail::recall {
@@ -54,17 +51,13 @@ void add_learning(const run_options& options, results& r) {
   const frame& law =
       r.table("learning", found.by({"formula", "linear", "affine", "expected", "square", "learner"}, means({"error", "cosine"})));
   const auto at = law.finder({"formula", "learner"});
-  frame map({"formula", "learner", "error"});
   std::vector<double> off, ratios;
   for (const relation f : relations) {
     if (f == relation::identity) continue;
     const std::string name(name_of(f));
-    for (const learner& who : learners.quick) map.add({name, who.name, at(name, who.name, "error")});
-    for (const char* best : {"linear", "affine"}) map.add({name, best, at(name, "one", best)});
     off.push_back(at(name, "one", "error") / at(name, "one", "expected") - 1);
     ratios.push_back(at(name, "one", "error") / at(name, "rls", "error"));
   }
-  r.table("learning-map", std::move(map));
   const std::size_t cases = many_runs.values(options).size() * (last - first);
   const auto share = [](relation f) { return moments_of(f, key_dim).linear_share(key_dim); };
   r.values("own-key", evidence::measured(), {{"cubic", share(relation::cubic)}, {"exponential", share(relation::exponential)}});
@@ -95,38 +88,35 @@ void add_learning(const run_options& options, results& r) {
 }
 
 void add_retrieval(const run_options& options, results& r) {
-  const std::array<std::size_t, 4> pairs{1, 10, 50, tokens};
+  const std::array<std::size_t, 3> pairs{1, 10, tokens};
   const grid_axis<relation> kinds{"relation", {relation::identity, relation::quadratic, relation::exponential}};
   const grid_axis<std::string> who{"memory", {"delta", "rls"}};
   const frame runs = grid(
-      options, "retrieval", {"square", "one", "ten", "fifty", "all", "cosine", "old", "recent"},
+      options, "retrieval", {"square", "one", "ten", "all", "old"},
       [&](relation f, const std::string& name, std::size_t run) -> frame_row {
         const inputs in = make_inputs({.f = f}, options.seed, 400 + run);
         const matrix<double> o = recollect(make_memory(name, key_dim), in);
         std::vector<double> errors(tokens);
-        double cosine = 0, recent = 0, old = 0;  // over all, the last d/2 tokens, the first half
+        double old = 0;  // over the first half
         for (std::size_t t = 0; t < tokens; ++t) {
-          const score s = score_of(o.row(t), in.v.row(t));
-          errors[t] = s.error;
-          cosine += s.cosine / tokens;
-          if (t + key_dim / 2 >= tokens) recent += s.error / (key_dim / 2);
-          if (2 * t < tokens) old += s.error / (tokens / 2);
+          errors[t] = score_of(o.row(t), in.v.row(t)).error;
+          if (2 * t < tokens) old += errors[t] / (tokens / 2);
         }
         const auto kind = static_cast<std::size_t>(std::find(kinds.quick.begin(), kinds.quick.end(), f) - kinds.quick.begin());
         const std::size_t stream = (2 * kind + (name == "rls" ? 1 : 0)) * retrieval_runs(options) + run;
         philox random(options.seed, 900 + stream);
-        std::array<double, 4> asked{};
+        std::array<double, 3> asked{};
         for (std::size_t p = 0; p < pairs.size(); ++p) {
           for (std::size_t k = 0; k < pairs[p]; ++k) {
             const std::size_t t = pairs[p] == tokens ? k : static_cast<std::size_t>(random.below(tokens));
             asked[p] += errors[t] / static_cast<double>(pairs[p]);
           }
         }
-        return {moments_of(f, key_dim).square, asked[0], asked[1], asked[2], asked[3], cosine, old, recent};
+        return {moments_of(f, key_dim).square, asked[0], asked[1], asked[2], old};
       },
       kinds, who, draws(24, 200));
-  frame law = runs.by({"relation", "memory", "square"}, means({"one", "ten", "fifty", "all", "cosine", "old", "recent"}));
-  for (const char* column : {"all", "old", "recent"}) {
+  frame law = runs.by({"relation", "memory", "square"}, means({"one", "ten", "all", "old"}));
+  for (const char* column : {"all", "old"}) {
     law.derive(std::string(column) + "_relative",
                [column](const auto& row) { return row.number(column) / row.number("square"); });
   }
@@ -145,7 +135,6 @@ void add_retrieval(const run_options& options, results& r) {
             {"largest_of_ten", its_runs.over("ten", greatest)},
             {"same", same("one", "one_sd") && same("ten", "ten_sd")}});
   r.values("pairs", {{"ten", pairs[1]},
-                     {"fifty", pairs[2]},
                      {"one_sd", exponential("one_sd")},
                      {"ten_sd", exponential("ten_sd")},
                      {"all_sd", exponential("all_sd")}});
@@ -214,72 +203,6 @@ void add_rules(const run_options& options, results& r) {
   r.values("conventions",
            {{"beta", strong}, {"cosine", of_identity("unit", "erase", "cosine")}, {"sd", greatest(spreads)}, {"ridge", ridge}});
   r.table("rules", std::move(law));
-}
-
-namespace {
-
-// (K^T K)^-1 by Gauss-Jordan without pivots, which a positive matrix does not need.
-template <class S>
-matrix<S> inverted(matrix<S> a) {
-  const std::size_t n = a.rows();
-  for (std::size_t p = 0; p < n; ++p) {
-    const S pivot = one<S>() / a(p, p);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i == p) continue;
-      const S factor = a(i, p) * pivot;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (j != p) a(i, j) = a(i, j) - factor * a(p, j);
-      }
-      a(i, p) = -factor;
-    }
-    for (std::size_t j = 0; j < n; ++j) a(p, j) = j == p ? pivot : pivot * a(p, j);
-  }
-  return a;
-}
-
-/// The printed formula of least squares from all tokens.
-template <class S>
-void fit_anew(std::span<const S> key, std::span<const S> value) {
-  matrix<S> gram(key_dim, key_dim), cross(key_dim, key_dim);
-  for (std::size_t t = 0; t < tokens; ++t) {
-    add_outer(gram, key, key);
-    add_outer(cross, key, value);
-  }
-  for (std::size_t i = 0; i < key_dim; ++i) gram(i, i) = S(gram(i, i).value() + 1);  // the count needs no true inverse
-  const matrix<S> inverse = inverted(std::move(gram));
-  std::vector<S> image(key_dim);
-  for (std::size_t i = 0; i < key_dim; ++i) read_into(cross, inverse.row(i), std::span<S>(image));
-}
-
-}  // namespace
-
-void add_cost(const run_options&, results& r) {
-  constexpr std::uint64_t d = key_dim;
-  using counted = counting<double>;
-  const std::vector<counted> k(d, counted(0.5)), v(d, counted(0.25));
-  const std::span<const counted> key(k), value(v);
-  hebbian<counted> attention(d, d);
-  recurrence<counted> delta(d, d);
-  recursive_least_squares<counted> updates(d, d, counted(1));
-  const operation_counts of_delta = count_operations([&] { delta.step(key, value, counted(1)); });
-  bool agree = true;
-  frame all({"memory", "multiplications", "additions", "divisions", "total", "ratio"});
-  const auto add_row = [&](const char* name, const operation_counts& n, const operation_counts& polynomial) {
-    agree = agree && n == polynomial;
-    all.add({name, n.multiplications, n.additions + n.subtractions, n.divisions, n.total(),
-             static_cast<double>(n.total()) / static_cast<double>(of_delta.total())});
-  };
-  add_row("attention", count_operations([&] { attention.step(key, value); }), {d * d, 0, d * d, 0, 0});
-  add_row("delta", of_delta, {2 * d * d, d, 2 * d * d + d, 0, 0});
-  add_row("updates", count_operations([&] { updates.step(key, value); }), {3 * d * d + d + 1, d * d + d, 4 * d * d + d, d, 0});
-  // Two outer products a token; Gauss-Jordan; the product with the inverse.
-  add_row("anew", count_operations([&] { fit_anew(key, value); }),
-          {2 * tokens * d * d + d * d * d, d * (d - 1) * (d - 1), 2 * tokens * d * d + (d * d * d - d) + d * d * d, d, 0});
-  r.values("cost", evidence::exhaustive(all.size()),
-           {{"agree", agree},
-            {"ratio", all.find({{"memory", "updates"}}, "ratio")},
-            {"anew_ratio", all.find({{"memory", "anew"}}, "ratio")}});
-  r.table("cost", std::move(all));
 }
 
 }  // namespace deltaproof::detail::recall

@@ -39,33 +39,6 @@ memory by_rule(std::size_t dim) {
 void add(score& to, const score& s) { to = {to.error + s.error, to.cosine + s.cosine}; }
 void divide(score& s, double n) { s = {s.error / n, s.cosine / n}; }
 
-constexpr double bits_per_nat = 1.4426950408889634074;
-
-std::vector<std::size_t> cell_of(std::span<const double> x, std::size_t cells) {
-  const auto [low, high] = std::minmax_element(x.begin(), x.end());
-  std::vector<std::size_t> result(x.size(), 0);
-  if (!(*high > *low)) return result;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double place = (x[i] - *low) / (*high - *low) * static_cast<double>(cells);
-    result[i] = std::min(static_cast<std::size_t>(place), cells - 1);
-  }
-  return result;
-}
-
-double entropy(const std::vector<std::uint64_t>& counts, double n) {
-  double result = 0;
-  for (const std::uint64_t c : counts) {
-    if (c == 0) continue;
-    const double share = static_cast<double>(c) / n;
-    result -= share * shared::ln(share) * bits_per_nat;
-  }
-  return result;
-}
-
-double occupied(const std::vector<std::uint64_t>& counts) {
-  return static_cast<double>(counts.size()) - static_cast<double>(std::count(counts.begin(), counts.end(), 0U));
-}
-
 }  // namespace
 
 memory delta_rule(std::size_t key_dim, std::size_t value_dim, double beta) {
@@ -84,9 +57,6 @@ memory make_memory(std::string_view name, std::size_t d) {
   if (name == "raw") return delta_rule(d, d, 1);
   if (name == "efla") return by_rule<exact_flow>(d);
   if (name == "longhorn") return by_rule<implicit_euler>(d);
-  if (name == "diagonal") {
-    return adapt(diagonal_longhorn<double>(d, d), [](auto& m, row k, row v) { m.step(k, v, std::array<double, 1>{1}); });
-  }
   if (name == "erase") return adapt(negative_eigenvalues_erase<double>(d, d), stronger, true);
   if (name == "both") return adapt(negative_eigenvalues_both<double>(d, d), stronger, true);
   if (name == "rls") return least_squares(d, d, ridge);
@@ -111,7 +81,7 @@ const reading& reading_named(std::string_view name) {
 observation observe(const memory& m, const inputs& in) {
   observation result;
   const std::size_t tokens = in.k.rows(), width = in.v.cols();
-  std::vector<double> o(width), mean(width);
+  std::vector<double> o(width);
   const auto look = [&](reading::moment now, std::size_t t) {
     for (const bool own : {true, false}) {
       m.read(own ? in.k.row(t) : in.q.row(t), o);
@@ -127,8 +97,6 @@ observation observe(const memory& m, const inputs& in) {
     m.write(in.k.row(t), in.v.row(t));
     look(reading::after, t);
     result.value_square += squared_norm(in.v.row(t)) / static_cast<double>(width);
-    for (std::size_t j = 0; j < width; ++j) mean[j] += in.v(t, j) / static_cast<double>(tokens);
-    result.shuffled += score_of(in.v.row((t + 1) % tokens), in.v.row(t)).error;
   }
   for (std::size_t t = 0; t < tokens; ++t) look(reading::at_the_end, t);
   const auto n = static_cast<double>(tokens);
@@ -136,8 +104,6 @@ observation observe(const memory& m, const inputs& in) {
     if (!readings[i].last) divide(result.scores[i], n);
   }
   result.value_square /= n;
-  result.shuffled /= n;
-  result.value_variance = result.value_square - squared_norm(mean) / static_cast<double>(width);
   return result;
 }
 
@@ -191,23 +157,6 @@ std::vector<aggregate> means(const std::vector<std::string>& columns) {
     result.push_back({column + "_sd", column, deviation});
   }
   return result;
-}
-
-information mutual_information(std::span<const double> x, std::span<const double> y, std::size_t cells) {
-  if (x.empty() || x.size() != y.size() || cells == 0) {
-    throw shape_error("mutual_information: samples of " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
-                      " values in " + std::to_string(cells) + " cells; needs two of one length and a cell");
-  }
-  const auto cx = cell_of(x, cells), cy = cell_of(y, cells);
-  std::vector<std::uint64_t> of_x(cells, 0), of_y(cells, 0), of_both(cells * cells, 0);
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    ++of_x[cx[i]];
-    ++of_y[cy[i]];
-    ++of_both[cx[i] * cells + cy[i]];
-  }
-  const auto n = static_cast<double>(x.size());
-  return {entropy(of_x, n) + entropy(of_y, n) - entropy(of_both, n),
-          (occupied(of_x) - 1) * (occupied(of_y) - 1) / (2 * n) * bits_per_nat};
 }
 
 }  // namespace deltaproof::detail::recall

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// What the document says beside its main tables: what is left open before the memory, short convolution, information.
+// What the document says beside its main tables: what is left open before the memory, short convolution.
 
 #include "deltaproof/algebra/multiply.hpp"
 #include "studies/recall/tasks.hpp"
@@ -47,28 +47,26 @@ inputs prepare(const preparation& p, relation f, std::uint64_t seed, std::uint64
   return in;
 }
 
+const grid_axis<preparation> preparations{
+    "preparation",
+    {{"plain", false, false, false}, {"raw", true, false, false}, {"values", false, true, false}, {"all", false, true, true}}};
+
 }  // namespace
 
 void add_axes(const run_options& options, results& r) {
-  const grid_axis<preparation> preparations{
-      "preparation",
-      {{"plain", false, false, false}, {"raw", true, false, false}, {"values", false, true, false}, {"all", false, true, true}}};
   const frame runs = grid(
-      options, "axes", {"error", "relative", "own"},
+      options, "axes", {"error", "relative"},
       [&](const preparation& p, relation f, std::size_t run) -> frame_row {
         const observation o = observe(delta_rule(key_dim, key_dim, 1), prepare(p, f, options.seed, run));
         const double error = o.by(chosen).error;
-        return {error, error / o.value_square, o.by("own before prefix").error / o.value_square};
+        return {error, error / o.value_square};
       },
       preparations,
       grid_axis<relation>{"relation",
                           {relation::identity, relation::quadratic, relation::cubic, relation::exponential, relation::sine}},
       few_runs);
-  frame law = runs.by({"preparation", "relation"}, means({"error", "relative", "own"}));
+  frame law = runs.by({"preparation", "relation"}, means({"error", "relative"}));
   const auto at = law.finder({"preparation", "relation"});
-  for (const char* f : {"identity", "quadratic"}) {
-    law.derive(std::string("own_") + f, [&](const auto& row) { return at(row["preparation"], f, "own"); });
-  }
   const std::size_t n = few_runs.values(options).size();
   const double raw_quadratic = at("raw", "quadratic", "error"), raw_exponential = at("raw", "exponential", "error");
   r.values("norm-before-f", evidence::sampled(n, options.seed, {}),
@@ -87,35 +85,29 @@ void add_axes(const run_options& options, results& r) {
 void add_convolution(const run_options& options, results& r) {
   constexpr std::size_t widest = 7;
   const frame runs = grid(
-      options, "short convolution", {"over", "raw", "raw_relative", "scaled", "scaled_relative", "own"},
-      [&](relation f, const std::string& place, std::size_t width, std::size_t run) {
-        std::vector<frame_row> rows;
-        if (width == 1 && place != "both") return rows;
-        frame_row row{width == 1 ? cell() : cell(place)};
-        double own = 0;
-        for (const bool normalised : {true, false}) {
-          const task t{.f = f, .normalise_values = normalised, .conv = {width, place != "v", place != "k"}};
+      options, "short convolution", {"raw", "raw_relative", "scaled", "scaled_relative"},
+      [&](relation f, std::size_t width, std::size_t run) {
+        frame_row row;
+        for (const bool normalised : {false, true}) {
+          const task t{.f = f, .normalise_values = normalised, .averaged = width};
           const observation o = observe(delta_rule(key_dim, key_dim, 1), make_inputs(t, options.seed, run));
           const double error = o.by(chosen).error;
-          row.insert(row.begin() + 1, {error, error / o.value_square});
-          own = o.by("own before prefix").error / o.value_square;
+          row.insert(row.end(), {error, error / o.value_square});
         }
-        row.emplace_back(own);
-        rows.push_back(std::move(row));
-        return rows;
+        return row;
       },
       grid_axis<relation>{"relation", {relation::exponential, relation::quadratic, relation::identity}},
-      grid_axis<std::string>{"place", {"both", "k", "v"}}, grid_axis<std::size_t>{"width", {1, 3, 5, widest}}, few_runs);
-  frame law = runs.by({"relation", "place", "over", "width"}, means({"raw", "raw_relative", "scaled", "scaled_relative", "own"}));
-  const auto at = law.finder({"relation", "place", "width"});
+      grid_axis<std::size_t>{"width", {1, 3, 5, widest}}, few_runs);
+  frame law = runs.by({"relation", "width"}, means({"raw", "raw_relative", "scaled", "scaled_relative"}));
+  const auto at = law.finder({"relation", "width"});
   const std::size_t n = few_runs.values(options).size();
   r.values("convolution-changes-the-unit", evidence::sampled(n, options.seed, {}),
-           {{"before", at("exponential", "both", 1, "raw")},
-            {"after_raw", at("exponential", "both", widest, "raw")},
-            {"after_normalised", at("exponential", "both", widest, "scaled")},
-            {"relative_before", at("exponential", "both", 1, "raw_relative")},
-            {"relative_after", at("exponential", "both", widest, "scaled_relative")},
-            {"quadratic", at("quadratic", "both", widest, "scaled")}});
+           {{"before", at("exponential", 1, "raw")},
+            {"after_raw", at("exponential", widest, "raw")},
+            {"after_normalised", at("exponential", widest, "scaled")},
+            {"relative_before", at("exponential", 1, "raw_relative")},
+            {"relative_after", at("exponential", widest, "scaled_relative")},
+            {"quadratic", at("quadratic", widest, "scaled")}});
   // Text on short convolution of width 7: without, with.
   const double without = 1.92, with = 0.033;
   r.values("convolution", {{"width", widest},
@@ -123,12 +115,7 @@ void add_convolution(const run_options& options, results& r) {
                            {"exponential_without", without},
                            {"exponential_with", with},
                            {"ratio", without / with},
-                           {"unit", key_dim * moments_of(relation::exponential, key_dim).square},
-                           {"v_alone", at("quadratic", "v", widest, "own")},
-                           {"k_alone", at("quadratic", "k", widest, "own")},
-                           {"own_sd", law.where("relation", "quadratic").over("own_sd", greatest)}});
-  r.values("convolution-own-key", evidence::sampled(n, options.seed, {}),
-           {{"before", at("quadratic", "both", 1, "own")}, {"both", at("quadratic", "both", widest, "own")}});
+                           {"unit", key_dim * moments_of(relation::exponential, key_dim).square}});
   r.table("convolution", std::move(law));
 }
 
@@ -202,94 +189,6 @@ void add_successors(const run_options& options, results& r) {
                      {"chance", 1.0 / (words - 1)},
                      {"over_values", found("k") / found("v")},
                      {"over_none", found("k") / found("none")}});
-}
-
-namespace {
-
-/// Table "MI(K,V), DeltaNet Retention, RLS Retention", in bits and per cent; quartic from the text.
-struct printed_information {
-  std::string_view name;
-  relation f;
-  double bits;
-  cell delta, rls;
-};
-const grid_axis<printed_information> informations{"relation",
-                                                  {{"identity", relation::identity, 3.25, 99.6, 100.0},
-                                                   {"quadratic", relation::quadratic, 1.62, 0.8, 2.0},
-                                                   {"exponential", relation::exponential, 2.87, 1.2, 5.8},
-                                                   {"sine", relation::sine, 1.62, 1.2, 3.1},
-                                                   {"quartic", relation::quartic, 0.45, 1.7, {}}}};
-
-std::vector<frame_row> informations_of(const printed_information& p, std::uint64_t seed, std::uint64_t run) {
-  const inputs in = make_inputs({.f = p.f}, seed, 600 + run);
-  const inputs fresh = make_inputs({.f = p.f}, seed, 700 + run);
-  const matrix<double> delta = recollect(make_memory("delta", key_dim), in);
-  const memory squares = make_memory("rls", key_dim);
-  const matrix<double> fitted = recollect(squares, in);
-  matrix<double> elsewhere(tokens, key_dim);
-  for (std::size_t t = 0; t < tokens; ++t) squares.read(fresh.k.row(t), elsewhere.row(t));
-  std::vector<frame_row> rows;
-  for (const std::size_t cells : {10U, 16U, 20U, 24U, 30U, 50U}) {
-    const auto bits = [cells](const matrix<double>& a, const matrix<double>& b) {
-      return mutual_information(a.entries(), b.entries(), cells);
-    };
-    const information of_key = bits(in.k, in.v);
-    rows.push_back({cells, p.bits, p.delta, p.rls, of_key.bits, of_key.bias, bits(in.v, delta).bits, bits(in.v, fitted).bits,
-                    bits(fresh.v, elsewhere).bits, bits(in.v, fresh.k).bits});
-  }
-  return rows;
-}
-
-}  // namespace
-
-void add_information(const run_options& options, results& r) {
-  const frame runs = grid(
-      options, "information",
-      {"cells", "printed", "delta_printed", "rls_printed", "bits", "bias", "delta", "rls", "fresh", "unrelated"},
-      [&](const printed_information& p, std::size_t run) { return informations_of(p, options.seed, run); }, informations,
-      few_runs);
-  frame law = runs.by({"relation", "cells", "printed", "delta_printed", "rls_printed"},
-                      means({"bits", "bias", "delta", "rls", "fresh", "unrelated"}));
-  law.derive("away", [](const auto& row) { return shared::ln(row.number("bits") / row.number("printed")); });
-  const frame nearness = law.by({"cells"}, {{"off", "away", root_mean_square}});
-  law.derive("off", [&](const auto& row) { return nearness.find({{"cells", row["cells"]}}, "off"); });
-  for (const char* column : {"delta", "rls", "fresh", "bias"}) {
-    law.derive(std::string(column) + "_kept",
-               [column](const auto& row) { return 100 * row.number(column) / row.number("bits"); });
-  }
-  // The number of cells that comes nearest to the printed bits.
-  const double nearest = nearness.over("off", least);
-  const cell best = nearness.where("off", nearest)[0]["cells"];
-  const auto at = law.finder({"relation", "cells"});
-  const std::size_t n = few_runs.values(options).size();
-  const auto kind = evidence::sampled(n * tokens * key_dim, options.seed, {});
-  r.values("information-is-the-cells", kind,
-           {{"ten", at("identity", 10, "bits")},
-            {"fifty", at("identity", 50, "bits")},
-            {"best_cells", best},
-            {"best_error", nearest}});
-  r.values("information-kept-is-overfit", kind,
-           {{"in_sample", at("quadratic", best, "rls_kept")},
-            {"fresh", at("quadratic", best, "fresh_kept")},
-            {"floor", at("quadratic", best, "bias_kept")},
-            {"exponential_fresh", at("exponential", best, "fresh_kept")}});
-  const double share = static_cast<double>(key_dim) / tokens;
-  r.values("compression", evidence::measured(), {{"share", share / 2}, {"printed", 0.032}});
-  r.values("cells", {{"pairs", tokens * key_dim},
-                     {"runs", n},
-                     {"relations", informations.quick.size()},
-                     {"few", 10},
-                     {"many", 50},
-                     {"growth", at("identity", 50, "bits") - at("identity", 10, "bits")},
-                     {"fresh_share", at("quadratic", best, "fresh") / at("quadratic", best, "rls")},
-                     {"above_floor", at("exponential", best, "fresh_kept") / at("exponential", best, "bias_kept")},
-                     {"sd", at("identity", best, "bits_sd")},
-                     {"quadratic_printed", informations.quick[1].rls},
-                     {"compression_off", std::fabs(share / 2 - 0.032)},
-                     {"fitted", share},
-                     {"fitted_bits", -0.5 * shared::ln(1 - share) / shared::ln(2)}});
-  r.table("information", law.where("cells", best));
-  r.table("information-cells", std::move(law));
 }
 
 }  // namespace deltaproof::detail::recall

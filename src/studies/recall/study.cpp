@@ -9,17 +9,8 @@ namespace {
 using namespace detail::recall;
 
 constexpr double spike_ridge = 1e-4;  // the ridge that gives the printed figures of least squares
-constexpr double sampling = 0.05;     // allowed to the document's means over 1000 keys
 constexpr std::size_t longest = 32000;
 
-/// Text on shrinkage, 1000 keys: length of v and variance of its elements, for k ... k^4.
-struct printed_shrinkage {
-  printed length, variance;
-};
-constexpr std::array<printed_shrinkage, 4> printed_shrinkages{{{{1.0, 0.1}, {0.0156, 1e-4}},
-                                                               {{0.21, 0.01}, {0.00046, 1e-5}},
-                                                               {{0.056, 1e-3}, {0.000051, 1e-6}},
-                                                               {{0.017, 1e-3}, {0.000005, 1e-6}}}};
 /// Table "DeltaNet, RLS, Gap", values normalised: least squares; DeltaNet as `printed_error`.
 printed printed_least_squares(relation f) { return {f == relation::identity ? 0.028 : 0.029, 1e-3}; }
 /// Table "500, 4000, 32000 tokens", identity: linear attention, DeltaNet, least squares; and the text below it, e^k at the end.
@@ -55,8 +46,7 @@ bool scaling_agrees(const reading& p) {
 /// DeltaNet's errors of every relation under every reading, means over the runs, beside what is printed and expected.
 frame survey(const run_options& options) {
   const frame seen = grid(
-      options, "protocols",
-      {"reading", "printed", "unit", "exact", "expected", "error", "cosine", "square", "constant", "shuffled"},
+      options, "protocols", {"reading", "printed", "unit", "exact", "expected", "error", "cosine", "square"},
       [&](relation f, bool normalised, std::size_t run) {
         const observation o =
             observe(delta_rule(key_dim, key_dim, 1), make_inputs({.f = f, .normalise_values = normalised}, options.seed, run));
@@ -66,13 +56,13 @@ frame survey(const run_options& options) {
         std::vector<frame_row> rows;
         for (std::size_t i = 0; i < readings.size(); ++i) {
           rows.push_back({readings[i].name, figure.value, figure.unit, m.square, delta_apart(m, key_dim, tokens).prefix,
-                          o.scores[i].error, o.scores[i].cosine, o.value_square, o.value_variance, o.shuffled});
+                          o.scores[i].error, o.scores[i].cosine, o.value_square});
         }
         return rows;
       },
       formulas, grid_axis<bool>{"normalised", {true, false}}, many_runs);
-  frame law = seen.by({"reading", "formula", "normalised", "printed", "unit", "exact", "expected"},
-                      means({"error", "cosine", "square", "constant", "shuffled"}));
+  frame law =
+      seen.by({"reading", "formula", "normalised", "printed", "unit", "exact", "expected"}, means({"error", "cosine", "square"}));
   law.derive("met", &agrees);
   law.derive("away", [](const auto& row) { return shared::ln(std::max(row.number("error"), 1e-20) / row.number("printed")); });
   law.derive("relative", [](const auto& row) { return row.number("error") / row.number("square"); });
@@ -123,16 +113,9 @@ void add_protocol(const run_options& options, results& r) {
   r.values("polynomials", {{"error", error_of("identity", false, "error") / error_of("quartic", false, "error")},
                            {"square", error_of("identity", false, "exact") / error_of("quartic", false, "exact")},
                            {"difference", highest / lowest - 1}});
-  // Queries that lie at a cosine c to the key, v = k: the error falls by 2 c/d times the mean of 1 - r^t.
-  const auto between = [&](bool normalised) {
-    const double expected = key_dim * error_of("identity", normalised, "expected");
-    return (expected - key_dim * error_of("identity", normalised, "printed")) / 2 / (expected - 1);
-  };
   r.values("identity", {{"normalised", error_of("identity", true, "printed")},
                         {"raw", error_of("identity", false, "printed")},
                         {"elsewhere", printed_error(relation::quadratic, true).value},
-                        {"cosine_normalised", between(true)},
-                        {"cosine_raw", between(false)},
                         {"sd", error_of("identity", true, "error_sd")}});
   frame lines({"x", "independent", "zero"});
   for (const double x : {3e-6, 10.0}) lines.add({x, x, x / 2});
@@ -159,37 +142,6 @@ void add_protocol(const run_options& options, results& r) {
   r.values("spike", {{"ridge", spike_ridge}, {"errors", beside.size()}});
   r.values("gap", {{"printed", quadratic("delta_printed") / quadratic("printed")}});
   r.table("printed-gap", std::move(beside));
-}
-
-void add_moments(const run_options& options, results& r) {
-  frame all = grid(
-      options, "moments",
-      {"mean", "square", "variance", "length", "linear", "affine", "radius", "printed_length", "printed_variance", "met", "off"},
-      [](relation f) -> frame_row {
-        const moments m = moments_of(f, key_dim);
-        const double variance = m.square - m.mean * m.mean, length = std::sqrt(key_dim * m.square);
-        frame_row row{m.mean, m.square, variance, length, m.linear_share(key_dim), m.affine_share(key_dim), m.radius / m.square};
-        const auto i = static_cast<std::size_t>(f);
-        if (i >= printed_shrinkages.size()) {
-          row.resize(11);
-          return row;
-        }
-        const auto& [said_length, said_variance] = printed_shrinkages[i];
-        const auto near = [](const printed& said, double x) { return std::fabs(said.value - x) <= said.unit + sampling * x; };
-        row.insert(row.end(),
-                   {said_length.value, said_variance.value, near(said_length, length) && near(said_variance, variance),
-                    std::max(std::fabs(said_length.value / length - 1), std::fabs(said_variance.value / variance - 1))});
-        return row;
-      },
-      formulas);
-  const double eighth_moment = all.find({{"formula", "quartic"}}, "square");
-  r.values("moments", evidence::certified(),
-           {{"met", how_many(all.numbers("met"))},
-            {"worst", all.over("off", greatest)},
-            {"relative_radius", all.over("radius", greatest)},
-            {"beyond_half", 256 * eighth_moment}});  // Markov's inequality for k^8
-  r.table("moments", std::move(all));
-  r.values("shrinkage", {{"pairs", printed_shrinkages.size()}, {"allowed", sampling}, {"bits", moment_bits}});
 }
 
 double closed_form(const std::string& who, std::size_t n) {
@@ -266,15 +218,12 @@ void add_scaling(const run_options& options, results& r) {
 results run(const run_options& options) {
   results r = in_parts(options, {{"protocols", &add_protocol},
                                  {"axes", &add_axes},
-                                 {"moments", &add_moments},
                                  {"scaling", &add_scaling},
                                  {"learning", &add_learning},
                                  {"retrieval", &add_retrieval},
                                  {"short convolution", &add_convolution},
                                  {"successors", &add_successors},
-                                 {"information", &add_information},
-                                 {"rules", &add_rules},
-                                 {"cost", &add_cost}});
+                                 {"rules", &add_rules}});
   r.parameters = {{"key_dim", key_dim},
                   {"tokens", tokens},
                   {"runs", many_runs.values(options).size()},

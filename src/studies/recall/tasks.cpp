@@ -180,12 +180,10 @@ inputs make_inputs(const task& t, std::uint64_t seed, std::uint64_t run) {
   in.q = unit_gaussian(philox(seed, 2 * run + 101), t.tokens, t.key_dim);
   in.v = matrix<double>(t.tokens, t.key_dim);
   for (std::size_t i = 0; i < in.k.size(); ++i) in.v.data()[i] = apply(t.f, in.k.data()[i]);
-  if (t.conv.width > 1) {
-    if (t.conv.on_keys) {
-      average(in.k, t.conv.width);
-      unit_rows(in.k);
-    }
-    if (t.conv.on_values) average(in.v, t.conv.width);
+  if (t.averaged > 1) {
+    average(in.k, t.averaged);
+    unit_rows(in.k);
+    average(in.v, t.averaged);
   }
   if (t.normalise_values) unit_rows(in.v);
   return in;

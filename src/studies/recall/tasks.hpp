@@ -5,7 +5,7 @@
 // queries that are drawn apart from the keys. `make_inputs` draws one run; `moments_of` gives the moments of f of a coordinate
 // on the sphere to within a radius, from E k^2m = (2m-1)!! / (d (d+2) ... (d+2m-2)). exp and sin are sums and products, so that
 // the inputs have the same bits on every machine. Then the closed forms of the expected errors, the memories and every way of
-// reading them that the document leaves open, and what a histogram says of what they keep. Errors are means over the elements.
+// reading them that the document leaves open. Errors are means over the elements.
 #pragma once
 
 #include "deltaproof/algebra/matrix.hpp"
@@ -67,22 +67,15 @@ struct expectation {
 /// 2 (m - d mu^2) / (2 - beta).
 [[nodiscard]] double delta_own_before_limit(const moments&, std::size_t key_dim, double beta);
 
-/// Where a causal mean over `width` tokens is applied before anything else. 1: nowhere.
-struct convolution {
-  std::size_t width = 1;
-  bool on_keys = true;
-  bool on_values = true;
-};
-
 struct task {
   relation f{};
-  bool normalise_values = false;  ///< to length 1, after the convolution
+  bool normalise_values = false;  ///< to length 1, after the mean
   std::size_t key_dim = 64;
   std::size_t tokens = 1000;
-  convolution conv = {};
+  std::size_t averaged = 1;  ///< tokens of a causal mean over keys and values, before all else
 };
 
-/// Rows are tokens. Keys are unit vectors (normalised again after a convolution), queries unit vectors.
+/// Rows are tokens. Keys are unit vectors (normalised again after a mean), queries unit vectors.
 struct inputs {
   matrix<double> q, k, v;
 };
@@ -97,9 +90,8 @@ struct memory {
   std::function<void(std::span<const double> q, std::span<double> o)> read;
 };
 /// The library's baselines and its recurrence: S + v k^T; beta = 1 with the key divided by its length, and as it comes; exact
-/// flow and implicit Euler, beta = 1; Longhorn as published; erasing with 2 beta, writing with beta or 2 beta; least squares.
-inline constexpr std::array<std::string_view, 9> memories{"hebbian",  "delta", "raw",  "efla", "longhorn",
-                                                          "diagonal", "erase", "both", "rls"};
+/// flow and implicit Euler, beta = 1; erasing with 2 beta, writing with beta or 2 beta; least squares.
+inline constexpr std::array<std::string_view, 8> memories{"hebbian", "delta", "raw", "efla", "longhorn", "erase", "both", "rls"};
 inline constexpr double ridge = 1e-6;  ///< of "rls"
 inline constexpr double strong = 0.9;  ///< beta of "erase" and "both"
 /// K = V = dim. Throws: domain_error for a name that is not in the list.
@@ -140,9 +132,7 @@ inline constexpr std::array<reading, 10> readings{{{"apart after prefix", false,
 /// What one run shows.
 struct observation {
   std::array<score, readings.size()> scores;
-  double value_square = 0;    ///< mean of v^2: the error of the predictor 0
-  double value_variance = 0;  ///< of the predictor that is the mean of v over the run
-  double shuffled = 0;        ///< of the predictor v_(t+1): a value of another token
+  double value_square = 0;  ///< mean of v^2: the error of the predictor 0
 
   [[nodiscard]] const score& by(std::string_view name) const {
     return scores[static_cast<std::size_t>(&reading_named(name) - readings.data())];
@@ -161,16 +151,6 @@ inline constexpr double diverged = 1e30;
 
 /// o of the state after the last token, read with every key: T x V.
 [[nodiscard]] matrix<double> recollect(const memory&, const inputs&);
-
-/// Mutual information of two samples by a histogram, in bits: equal cells between the least and the largest value, the plug-in
-/// estimate of the cells' frequencies. It depends on the number of cells, and is positive where there is nothing to be found:
-/// by (cells_x - 1)(cells_y - 1) / (2 n ln 2) on average, for cells in use and n large (Miller and Madow): `bias`.
-/// A constant sample has one cell and no information. Throws: shape_error unless both have one length, at least 1.
-struct information {
-  double bits = 0;
-  double bias = 0;
-};
-[[nodiscard]] information mutual_information(std::span<const double> x, std::span<const double> y, std::size_t cells);
 
 // The parts of the study that stand in other files than study.cpp, and what all share: its sizes, and how a figure of the
 // document is given. Figures without a note are of its tables at T = 1000.
@@ -213,9 +193,7 @@ void add_retrieval(const run_options&, results&);
 void add_convolution(const run_options&, results&);
 /// A task whose answer is the next token: a mean over two tokens on q, k, v.
 void add_successors(const run_options&, results&);
-void add_information(const run_options&, results&);
 /// All memories, on keys of one norm and of spread norms, with and without noise.
 void add_rules(const run_options&, results&);
-void add_cost(const run_options&, results&);
 
 }  // namespace deltaproof::detail::recall
