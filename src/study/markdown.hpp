@@ -15,7 +15,7 @@ namespace deltaproof::detail {
 [[nodiscard]] std::string escaped(std::string_view text);
 /// "10⁻³".
 [[nodiscard]] std::string power_of_ten(int exponent);
-/// "State precision" for the study state-precision.
+/// "State cache" for the study state-cache.
 [[nodiscard]] std::string title_of(const report&);
 
 }  // namespace deltaproof::detail

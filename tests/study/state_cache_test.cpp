@@ -10,17 +10,15 @@ namespace deltaproof {
 namespace {
 
 using namespace detail::state_cache;
-namespace shared = detail::shared;
 
-const shared::shape tiny{8, 8, 12};
+const shape tiny{8, 8, 12};
 
-std::vector<double> errors_of(const shared::tokens& t, const choice& c, const std::vector<std::size_t>& at) {
+std::vector<double> errors_of(const token_list& t, const choice& c, const std::vector<std::size_t>& at) {
   return run_tokens(t, tiny, std::vector<choice>{c}, at, 1).runs[0].error;
 }
 
 TEST(state_cache_runs, without_a_store_err_by_fp32_alone) {
-  shared::token_source source(shared::heads[2], tiny, 4);
-  const shared::tokens t = source.next(300);
+  const token_list t = draw_tokens(heads[2], tiny, 300, 4);
   const std::vector<std::size_t> at{100, 300};
   const auto plain = errors_of(t, {"fp32", "fp32", "none", to_nearest}, at);
   const auto never = errors_of(t, {"later", "int4", "row", to_nearest, 1000}, at);
@@ -34,7 +32,7 @@ TEST(state_cache_runs, without_a_store_err_by_fp32_alone) {
 
 // One token, then nothing is written and nothing decays: o of the second is off by what one store lost, and only that.
 TEST(state_cache_runs, read_before_they_store) {
-  shared::tokens t;
+  token_list t;
   t.k.assign(2 * 8, 0.0);
   t.v.assign(2 * 8, 0.0);
   t.k[0] = t.k[8] = 1;
@@ -56,8 +54,7 @@ TEST(state_cache_runs, read_before_they_store) {
 TEST(state_cache_runs, with_feedback_do_not_grow_with_the_memory) {
   std::vector<double> with, without;
   for (const std::size_t h : {0U, 2U}) {
-    shared::token_source source(shared::heads[h], tiny, 4);
-    const shared::tokens t = source.next(2000);
+    const token_list t = draw_tokens(heads[h], tiny, 2000, 4);
     with.push_back(errors_of(t, {"f", "int8", "row", fed_back}, {1000, 2000}).back());
     without.push_back(errors_of(t, {"n", "int8", "row", to_nearest}, {1000, 2000}).back());
   }

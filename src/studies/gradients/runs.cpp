@@ -6,9 +6,7 @@
 #include <type_traits>
 
 #include "deltaproof/algebra/triangular.hpp"
-#include "deltaproof/number/real.hpp"
 #include "deltaproof/oracle/certify_adjoint.hpp"
-#include "deltaproof/plan/plan.hpp"
 #include "deltaproof/scan/chunk_adjoint.hpp"
 #include "oracle/pair_field.hpp"
 #include "studies/shared/chunks/instantiate.hpp"
@@ -62,38 +60,24 @@ certified_gradients certified(const head& in, double unit) {
 }
 
 template <class A>
-backward_run run_in(const head& in) {
+gradient_set run_in(const head& in) {
   using X = typename A::storage_type;
   const auto s = chunks::unrounded_sequence<X>(in.tokens);
   matrix<X> d_o(in.with.o.rows(), in.with.o.cols());
   for (std::size_t i = 0; i < d_o.size(); ++i) d_o.data()[i] = stored<X>(in.with.o.data()[i]);
   const auto forward = chunkwise<A>(s, chunk_length, inverse_named("forward16+block"));
   const auto found = chunk_adjoint(s, forward, {d_o, {}});
-  backward_run out;
   const auto take = [](const auto& list, bool store) {
     std::vector<double> numbers;
     for (const auto& x : list) numbers.push_back(store ? static_cast<double>(stored<X>(x)) : static_cast<double>(x));
     return numbers;
   };
   const auto& g = found.gradient;
-  out.gradient = {take(g.q, true),     take(g.k, true),      take(g.v, true),
-                  take(g.step, false), take(g.decay, false), take(g.initial_state.entries(), false)};
-  for (std::size_t c = 0; c < forward.h.size(); ++c) {
-    out.h.push_back(chunks::in_double(forward.h[c]));
-    out.dh.push_back(chunks::in_double(found.dh[c]));
-    out.kept.push_back(static_cast<double>(forward.cumulative_decay(std::min((c + 1) * chunk_length, s.tokens) - 1, 0)));
-  }
-  return out;
+  return {take(g.q, true),     take(g.k, true),      take(g.v, true),
+          take(g.step, false), take(g.decay, false), take(g.initial_state.entries(), false)};
 }
 
 }  // namespace
-
-const law& law_named(std::string_view name) {
-  for (const law& one : laws) {
-    if (one.name == name) return one;
-  }
-  throw domain_error("study gradients: no law '" + std::string(name) + "'");
-}
 
 head make_head(const law& which, std::size_t tokens, std::size_t dim, std::uint64_t seed) {
   head out{chunks::make_sequence(which.keys, which.steps, tokens, dim, dim, 1, seed), {matrix<double>(tokens, dim), {}}};
@@ -153,70 +137,12 @@ double error_of(const std::vector<double>& x, const certified_gradients& exact, 
   return std::isnan(ratio) ? HUGE_VAL : ratio;
 }
 
-backward_run run_backward(std::string_view format, const head& in) {
+gradient_set run_backward(std::string_view format, const head& in) {
   if (format == "bf16") return run_in<chunks::half_arithmetic<bf16>>(in);
   if (format == "fp16") return run_in<chunks::half_arithmetic<fp16>>(in);
   if (format == "fp32") return run_in<plain<float>>(in);
   if (format == "fp64") return run_in<plain<double>>(in);
   throw format_error("study gradients: no backward pass in '" + std::string(format) + "'");
-}
-
-state_product product_of_states(const matrix<double>& h, const matrix<double>& dh) {
-  using narrow = rounded<bf16>;
-  state_product out;
-  float wide = 0, tiles = 0;
-  for (std::size_t i = 0; i < h.size(); ++i) {
-    const double product = round_to<bf16>(h.data()[i]).value() * round_to<bf16>(dh.data()[i]).value();
-    out.exact += product;
-    wide += static_cast<float>(product);
-  }
-  for (std::size_t top = 0; top < h.rows(); top += tile) {
-    for (std::size_t left = 0; left < h.cols(); left += tile) {
-      std::vector<narrow> sums(threads);
-      const std::size_t rows = std::min(tile, h.rows() - top), cols = std::min(tile, h.cols() - left);
-      for (std::size_t i = 0; i < rows * cols; ++i) {
-        const std::size_t row = top + i / cols, col = left + i % cols;
-        narrow& sum = sums[i / vector_length % threads];
-        sum = sum + round_to<bf16>(h(row, col)) * round_to<bf16>(dh(row, col));
-      }
-      for (std::size_t n = threads / 2; n > 0; n /= 2) {
-        for (std::size_t i = 0; i < n; ++i) sums[i] = sums[2 * i] + sums[2 * i + 1];
-      }
-      tiles += static_cast<float>(sums[0].value());
-    }
-  }
-  out.wide = wide;
-  out.narrow = tiles;
-  return out;
-}
-
-norm_backward norm_backward_errors(const std::vector<double>& x, const std::vector<double>& dy) {
-  using wide = real<norm_bits>;
-  const std::size_t n = x.size();
-  wide square = lift<wide>(reference_l2norm_epsilon);
-  for (const double one : x) square += lift<wide>(one) * lift<wide>(one);
-  const wide r = 1 / sqrt(square);
-  wide along = 0;
-  for (std::size_t i = 0; i < n; ++i) along += r * lift<wide>(x[i]) * lift<wide>(dy[i]);
-  const auto rstd = static_cast<float>(round_to<double>(r));
-  const auto error = [&](bool rounded_y) {
-    std::vector<float> y(n);
-    float product = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      y[i] = static_cast<float>(x[i]) * rstd;
-      if (rounded_y) y[i] = static_cast<float>(round_to<bf16>(y[i]).value());
-      product += y[i] * static_cast<float>(dy[i]);
-    }
-    wide off = 0, size = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const float dx = rstd * (static_cast<float>(dy[i]) - y[i] * product);
-      const wide exact = r * (lift<wide>(dy[i]) - r * lift<wide>(x[i]) * along);
-      off += (lift<wide>(static_cast<double>(dx)) - exact) * (lift<wide>(static_cast<double>(dx)) - exact);
-      size += exact * exact;
-    }
-    return round_to<double>(wide(sqrt(wide(off / size))));
-  };
-  return {error(true), error(false)};
 }
 
 }  // namespace deltaproof::detail::gradients

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Gradients of one head on inputs that every format holds: exact to within a radius, and as a chunk kernel gives them whose
-// stages are stored in a format. Beside them what a kernel may do with stages: sum <h, dh> in the format of its operands.
+// stages are stored in a format.
 #pragma once
 
 #include "deltaproof/algebra/matrix.hpp"
@@ -31,7 +31,6 @@ inline constexpr std::array<law, 9> laws{{{"ordinary"},
                                           {"clustered-near-two", chunks::key_kind::cosine_90, near_two},
                                           {"repeated-near-two", chunks::key_kind::repeated, near_two},
                                           {"reflecting", chunks::key_kind::fresh, {2, 2}}}};
-[[nodiscard]] const law& law_named(std::string_view name);
 
 /// One step a token, S_0 = 0, dfinal_state = 0; q, v and d_o normal. All numbers are values of bf16 and of fp16.
 struct head {
@@ -64,46 +63,16 @@ struct certified_gradients {
 
 /// The backward pass of scan/chunk_adjoint.hpp: stages, operands, dq, dk and dv in the format; sums, dbeta, dg and dinitial_state
 /// in fp32 (of fp64: in fp64).
-struct backward_run {
-  gradient_set gradient;
-  std::vector<matrix<double>> h;   ///< of each chunk: the state before it
-  std::vector<matrix<double>> dh;  ///< the cotangent of the state after it
-  std::vector<double> kept;        ///< the product of its decays
-};
 inline constexpr std::array<std::string_view, 4> stage_formats{"bf16", "fp16", "fp32", "fp64"};
 inline constexpr std::size_t chunk_length = 64;
-[[nodiscard]] backward_run run_backward(std::string_view format, const head&);
-
-/// sum of h_ij dh_ij, each factor rounded to bf16: `exact`; `wide`, with fp32 sums; `narrow`, with products and sums rounded to
-/// bf16, tile by tile, as 128 threads make them: each its vectors of 8 in turn, then neighbours pair by pair; tiles are added in
-/// fp32.
-struct state_product {
-  double exact = 0, wide = 0, narrow = 0;
-};
-inline constexpr std::size_t tile = 64, threads = 128, vector_length = 8;
-[[nodiscard]] state_product product_of_states(const matrix<double>& h, const matrix<double>& dh);
-
-/// dx of y = x / sqrt(|x|^2 + 1e-6) for dy, values of bf16, in fp32: from y rounded to bf16, and from y as x gives it. Errors
-/// against norm_bits bits, relative to |dx|.
-inline constexpr int norm_bits = 192;
-struct norm_backward {
-  double from_rounded = 0, from_x = 0;
-};
-[[nodiscard]] norm_backward norm_backward_errors(const std::vector<double>& x, const std::vector<double>& dy);
+[[nodiscard]] gradient_set run_backward(std::string_view format, const head&);
 
 // What the parts of the study share: sizes, laws and seeds.
 
-inline constexpr std::size_t dim = 64;        ///< K = V of most runs
-inline constexpr std::size_t norm_dim = 128;  ///< of keys that are normalised
-inline constexpr double usual_length = 10;    ///< of such a key: near sqrt(norm_dim)
+inline constexpr std::size_t dim = 64;  ///< K = V of most runs
 [[nodiscard]] inline std::size_t tokens_of(const run_options& options) { return options.size(512, 2048); }
-[[nodiscard]] inline std::size_t vectors_of(const run_options& options) { return options.size(40, 400); }
 
 inline const grid_axis<law> all_laws{"law", {laws.begin(), laws.end()}};
 [[nodiscard]] inline std::uint64_t seed_of(const run_options& options, std::size_t draw) { return 1000 * options.seed + draw; }
-[[nodiscard]] inline double squared(double x) { return x * x; }
-
-/// The backward pass of the l2norm, and how much of dk it would meet along the keys.
-void add_norm(const run_options&, results&);
 
 }  // namespace deltaproof::detail::gradients

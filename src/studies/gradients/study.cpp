@@ -10,16 +10,10 @@ namespace {
 using namespace detail::gradients;
 namespace chunks = detail::chunks;
 
-constexpr std::size_t wide_dim = 128;  // of the sum of <h, dh>
 constexpr std::size_t shortest = 64;
 constexpr std::size_t growth_span = 8;  // exponents are taken over the last such factor of the horizon
 
-/// Relative errors that the tests of flash-linear-attention for the gated delta rule allow.
-constexpr std::array<std::pair<std::string_view, double>, 5> test_limits{
-    {{"dq", 0.008}, {"dk", 0.008}, {"dv", 0.008}, {"dbeta", 0.02}, {"dg", 0.02}}};
-
 std::size_t horizon_of(const run_options& options) { return options.size(4096, 32768); }
-std::size_t wide_tokens_of(const run_options& options) { return options.size(1024, 4096); }
 grid_axis<std::size_t> runs() { return draws(2, 8); }
 
 double log2_of(double x) { return shared::ln(x) / shared::ln(2); }
@@ -109,72 +103,7 @@ void add_growth(const run_options& options, results& r) {
                        {"dg_at_two", size("reflecting", "dg", last, "size")}});
 }
 
-/// dg at the first token of each chunk is <h, dh>: how much of it cancels, in all and in one channel of the key, and how far it
-/// is off where both are rounded to bf16.
-frame cancellation(const run_options& options) {
-  const frame all = grid(
-      options, "cancellation", {"terms", "sum", "off", "channel_terms", "channel_sum"},
-      [&](const law& which, std::size_t draw) {
-        const backward_run run = run_backward("fp64", make_head(which, tokens_of(options), dim, seed_of(options, draw)));
-        std::vector<frame_row> rows;
-        for (std::size_t c = 1; c < run.h.size(); ++c) {
-          const auto &h = run.h[c], &dh = run.dh[c - 1];
-          double terms = 0, sum = 0, channel_terms = 0, channel_sums = 0;
-          for (std::size_t i = 0; i < dim; ++i) {
-            double row_terms = 0, row = 0;
-            for (std::size_t j = 0; j < dim; ++j) {
-              row_terms += std::fabs(h(i, j) * dh(i, j));
-              row += h(i, j) * dh(i, j);
-            }
-            terms += row_terms;
-            sum += row;
-            channel_terms += squared(row_terms);
-            channel_sums += squared(row);
-          }
-          const double off = product_of_states(h, dh).exact - sum;
-          rows.push_back({terms, sum, off, std::sqrt(channel_terms / dim), std::sqrt(channel_sums / dim)});
-        }
-        return rows;
-      },
-      all_laws, runs());
-  frame by_law = all.by({"law"}, shared::each({"terms", "sum", "off", "channel_terms", "channel_sum"}, shared::root_mean_square));
-  const double u = unit_roundoff(bf16);
-  by_law.derive("condition", [](const auto& row) { return row.number("terms") / row.number("sum"); });
-  by_law.derive("once", [](const auto& row) { return row.number("off") / row.number("sum"); });
-  by_law.derive("channel", [](const auto& row) { return row.number("channel_terms") / row.number("channel_sum"); });
-  by_law.derive("bits", [u](const auto& row) { return -log2_of(u * row.number("condition")); });
-  by_law.derive("bits_once", [](const auto& row) { return -log2_of(row.number("once")); });
-  return by_law;
-}
-
-void add_cancellation(const run_options& options, results& r) {
-  const frame& found = r.table("cancellation", cancellation(options));
-  const auto at = found.finder({"law"});
-  r.values("cancels", {{"least", found.over("condition", least)},
-                       {"greatest", found.over("condition", greatest)},
-                       {"ordinary", at("ordinary", "condition")},
-                       {"one_key", at("repeated", "condition")},
-                       {"once_ordinary", at("ordinary", "once")},
-                       {"once_one_key", at("repeated", "once")},
-                       {"once_two", at("repeated-near-two", "once")},
-                       {"bits_ordinary", at("ordinary", "bits_once")},
-                       {"bits_one_key", at("repeated", "bits_once")},
-                       {"channel_greatest", found.over("channel", greatest)}});
-}
-
-/// dg with <h, dh> of each chunk summed in bf16.
-std::vector<double> narrowly_summed(const backward_run& run) {
-  std::vector<double> result = run.gradient[dg];
-  for (std::size_t c = 0; c < run.h.size(); ++c) {
-    const state_product p = product_of_states(run.h[c], run.dh[c]);
-    const std::size_t end = std::min(result.size(), (c + 1) * chunk_length);
-    for (std::size_t t = c * chunk_length; t < end; ++t) result[t] += run.kept[c] * (p.narrow - p.wide);
-  }
-  return result;
-}
-
-/// Errors of every gradient: of a backward pass in each format, of bf16 with <h, dh> summed in bf16, and what it changes that the
-/// inputs were rounded to bf16.
+/// Errors of every gradient: of a backward pass in each format, and what it changes that the inputs were rounded to bf16.
 frame errors_of_formats(const run_options& options) {
   const frame all = grid(
       options, "formats", {"format", "gradient", "error", "radius"},
@@ -189,10 +118,7 @@ frame errors_of_formats(const run_options& options) {
         };
         add("inputs", exact_gradients(before_rounding(in, seed_of(options, draw))).value);
         for (const std::string_view format : stage_formats) {
-          const backward_run run = run_backward(format, in);
-          add(format, run.gradient);
-          if (format != "bf16") continue;
-          rows.push_back({"narrow", name(dg), error_of(narrowly_summed(run), exact, dg), exact.radius[dg]});
+          add(format, run_backward(format, in));
         }
         return rows;
       },
@@ -244,89 +170,16 @@ void add_formats(const run_options& options, results& r) {
                                {"two_bf16_dbeta", found("repeated-near-two", "bf16", "dbeta", "error")},
                                {"two_fp16", found("repeated-near-two", "fp16", "dg", "error")},
                                {"two_fp32", found("repeated-near-two", "fp32", "dg", "error")}});
-  std::map<std::string, cell> beyond;
-  for (const auto& [of, limit] : test_limits) {
-    const auto above = [limit = limit](const auto& row) { return row.number("error") > limit; };
-    beyond[std::string(of)] = bf16_errors.where("gradient", std::string(of)).where(above).size();
-  }
-  const frame in_fp16 = errors.where("format", "fp16").where("gradient", "dq");
-  beyond["limit"] = test_limits[dq].second;
-  beyond["wide_limit"] = test_limits[dg].second;
-  beyond["fp16_room"] = test_limits[dq].second / as_number(median(in_fp16.numbers("error")));
-  beyond["laws"] = laws.size();
-  r.values("limits-of-tests", std::move(beyond));
-}
-
-/// The term <h, dh> of each chunk and the whole of dg, errors relative to the size of dg, at the size of real heads. once: of
-/// exact states, rounded to bf16; the others of the states that the backward pass has.
-frame sums_of_states(const run_options& options) {
-  grid_axis<law> wide{"law", {}};
-  for (const char* of : {"ordinary", "slow-gate", "clustered", "near-two", "clustered-near-two"}) {
-    wide.quick.push_back(law_named(of));
-  }
-  const std::vector<std::string> terms{"once", "once_narrow", "exact", "wide", "narrow"};
-  std::vector<std::string> columns = terms;
-  columns.insert(columns.end(), {"dg_wide", "dg_narrow"});
-  const frame all = grid(
-      options, "sums of states", columns,
-      [&](const law& which, std::size_t draw) -> frame_row {
-        const head in = make_head(which, wide_tokens_of(options), wide_dim, seed_of(options, draw));
-        const certified_gradients exact = exact_gradients(in);
-        const backward_run run = run_backward("bf16", in), precise = run_backward("fp64", in);
-        std::vector<double> squares(terms.size());
-        for (std::size_t c = 0; c < run.h.size(); ++c) {
-          const auto &h = precise.h[c], &dh = precise.dh[c];
-          const double truth = shared::dot(h.entries(), dh.entries());
-          const state_product once = product_of_states(h, dh), p = product_of_states(run.h[c], run.dh[c]);
-          const std::array<double, 5> sums{once.wide, once.narrow, p.exact, p.wide, p.narrow};
-          for (std::size_t i = 0; i < sums.size(); ++i) squares[i] += squared(run.kept[c] * (sums[i] - truth));
-        }
-        frame_row row;
-        const double size = as_number(shared::root_mean_square(exact.value[dg]));
-        for (const double one : squares) row.push_back(std::sqrt(one / static_cast<double>(run.h.size())) / size);
-        row.push_back(error_of(run.gradient[dg], exact, dg));
-        row.push_back(error_of(narrowly_summed(run), exact, dg));
-        return row;
-      },
-      wide, runs());
-  frame found = all.by({"law"}, shared::each(columns, shared::root_mean_square));
-  found.derive("once_times", [](const auto& row) { return row.number("once_narrow") / row.number("once"); });
-  found.derive("term_times", [](const auto& row) { return row.number("narrow") / row.number("wide"); });
-  found.derive("dg_times", [](const auto& row) { return row.number("dg_narrow") / row.number("dg_wide"); });
-  found.derive("fp32_times", [](const auto& row) { return row.number("wide") / row.number("exact"); });
-  return found;
-}
-
-void add_sums(const run_options& options, results& r) {
-  const frame& sums = r.table("sums", sums_of_states(options));
-  r.values("sum-in-bf16",
-           {{"once_all", sums.over("once_narrow", shared::root_mean_square) / sums.over("once", shared::root_mean_square)},
-            {"once_least", sums.over("once_times", least)},
-            {"once_greatest", sums.over("once_times", greatest)},
-            {"term_least", sums.over("term_times", least)},
-            {"term_greatest", sums.over("term_times", greatest)},
-            {"dg_least", sums.over("dg_times", least)},
-            {"dg_greatest", sums.over("dg_times", greatest)},
-            {"fp32_greatest", sums.over("fp32_times", greatest) - 1}});
-  r.values("sum", {{"tile", tile}, {"threads", threads}, {"vector", vector_length}});
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"growth", &add_growth},
-                                 {"cancellation", &add_cancellation},
-                                 {"formats", &add_formats},
-                                 {"sums", &add_sums},
-                                 {"l2norm", &add_norm}});
+  results r = in_parts(options, {{"growth", &add_growth}, {"formats", &add_formats}});
   r.values("laws", {{"cosine", chunks::cosine_of(chunks::key_kind::cosine_90)}, {"low", near_two.low}, {"number", laws.size()}});
   r.parameters = {{"dim", dim},
-                  {"wide_dim", wide_dim},
-                  {"norm_dim", norm_dim},
                   {"tokens", tokens_of(options)},
-                  {"wide_tokens", wide_tokens_of(options)},
                   {"horizon_tokens", horizon_of(options)},
                   {"chunk", chunk_length},
-                  {"draws", runs().values(options).size()},
-                  {"vectors", vectors_of(options)}};
+                  {"draws", runs().values(options).size()}};
   return r;
 }
 

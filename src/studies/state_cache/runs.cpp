@@ -18,7 +18,7 @@ std::vector<Real> in(std::span<const double> x) {
 
 /// Rounds: each operation to Real, sums in turn.
 template <class Real>
-void step(recurrence<Real>& run, const shared::tokens& t, std::size_t at) {
+void step(recurrence<Real>& run, const token_list& t, std::size_t at) {
   const std::size_t K = run.state().rows(), V = run.state().cols();
   const auto decay = static_cast<Real>(t.decay[at]);
   run.decay({&decay, 1});
@@ -49,8 +49,8 @@ block_format stored_as(const choice& c) {
   return c.layout == "none" ? unscaled(c.element) : scaled(c.element, c.layout, scale_format::fp32);
 }
 
-head_runs run_tokens(const shared::tokens& tokens, const shared::shape& s, std::span<const choice> which,
-                     std::span<const std::size_t> at, std::uint64_t seed) {
+head_runs run_tokens(const token_list& tokens, const shape& s, std::span<const choice> which, std::span<const std::size_t> at,
+                     std::uint64_t seed) {
   constexpr std::size_t looked_at = 64;  // last tokens whose changes are counted
   const std::size_t K = s.key_dim, V = s.value_dim;
   recurrence<double> exact(K, V);

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "deltaproof/number/block_format.hpp"
-#include "studies/shared/common.hpp"
-#include "studies/shared/long_tokens.hpp"
+#include "studies/state_cache/tokens.hpp"
 
 namespace deltaproof::detail::state_cache {
 
@@ -46,7 +45,7 @@ struct head_runs {
   double dead = 0;               ///< share of entries that a token changes by less than half a step of int8 in rows, at the end
 };
 /// `tokens`: of `at.back()` tokens of K x V. Queries ask for keys of the past, drawn by `seed`.
-[[nodiscard]] head_runs run_tokens(const shared::tokens& tokens, const shared::shape& s, std::span<const choice> which,
+[[nodiscard]] head_runs run_tokens(const token_list& tokens, const shape& s, std::span<const choice> which,
                                    std::span<const std::size_t> at, std::uint64_t seed);
 
 }  // namespace deltaproof::detail::state_cache

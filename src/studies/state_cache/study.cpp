@@ -10,19 +10,11 @@ using namespace detail::state_cache;
 
 constexpr double good = 0.01;
 constexpr double bad = 0.1;
-constexpr shared::shape dims{32, 32, 256};
+constexpr shape dims{32, 32, 256};
 constexpr std::size_t first_checkpoint = 32;
 
 std::size_t tokens_of(const run_options& options) { return options.size(10000, 100000); }
 double bytes_of(const choice& c) { return static_cast<double>(stored_bits(stored_as(c), 128, 128)) / (8.0 * 128 * 128); }
-std::vector<shared::head> gated_heads() {
-  std::vector<shared::head> some;
-  for (const shared::head& h : shared::heads) {
-    if (h.rate != 0) some.push_back(h);
-  }
-  return some;
-}
-
 /// Every head, cache and checkpoint.
 frame all_runs(const run_options& options) {
   std::vector<std::size_t> at = shared::checkpoints(tokens_of(options));
@@ -30,9 +22,9 @@ frame all_runs(const run_options& options) {
   std::erase_if(at, [](std::size_t t) { return t < first_checkpoint; });
   return grid(
       options, "heads", {"choice", "bytes", "at", "error", "half_life", "dead", "good", "bad"},
-      [&](const shared::head& h) {
-        shared::token_source source(h, dims, options.seed);
-        const head_runs found = run_tokens(source.next(tokens_of(options)), dims, choices, at, options.seed);
+      [&](const head& h) {
+        const token_list drawn = draw_tokens(h, dims, tokens_of(options), options.seed);
+        const head_runs found = run_tokens(drawn, dims, choices, at, options.seed);
         std::vector<frame_row> rows;
         for (std::size_t c = 0; c < choices.size(); ++c) {
           for (std::size_t i = 0; i < at.size(); ++i) {
@@ -44,7 +36,7 @@ frame all_runs(const run_options& options) {
         }
         return rows;
       },
-      grid_axis<shared::head>{"head", gated_heads()});
+      grid_axis<head>{"head", {heads.begin(), heads.end()}});
 }
 
 cell first(std::span<const double> x) { return x.empty() ? std::size_t{0} : static_cast<std::size_t>(x.front()); }
@@ -101,60 +93,8 @@ void add_runs(const run_options& options, results& r) {
   r.values("limits", {{"good", good}, {"bad", bad}, {"first", first_checkpoint}});
 }
 
-/// Keys uniform on the sphere, values normal, beta uniform, one decay for all: what was reported in public, as far as it says.
-shared::tokens constant_decay(std::size_t count, const shared::shape& s, double decay, std::uint64_t seed) {
-  shared::tokens t;
-  philox random(seed, 31);
-  std::vector<double> key(s.key_dim);
-  const auto kept = round_to<fp32>(decay).value();
-  for (std::size_t i = 0; i < count; ++i) {
-    shared::draw(random, key);
-    shared::normalise(key);
-    t.k.insert(t.k.end(), key.begin(), key.end());
-    for (std::size_t j = 0; j < s.value_dim; ++j) t.v.push_back(random.normal());
-    t.beta.push_back(random.uniform());
-    t.decay.push_back(static_cast<double>(kept));
-    t.g.push_back(shared::ln(decay));
-  }
-  return t;
-}
-
-void add_trial(const run_options& options, results& r) {
-  const std::vector<choice> three{{"int8-nearest", "int8", "row", to_nearest},
-                                  {"int8-stochastic", "int8", "row", by_chance},
-                                  {"int8-feedback", "int8", "row", fed_back}};
-  const std::vector<std::size_t> at{options.size(500, 1000), options.size(1000, 4000)};
-  const frame& found =
-      r.table("trial", grid(
-                           options, "trial", {"nearest", "stochastic", "feedback"},
-                           [&](double decay, std::size_t keys) -> frame_row {
-                             const shared::shape s{keys, 128, 1};
-                             const head_runs runs =
-                                 run_tokens(constant_decay(at.back(), s, decay, options.seed), s, three, at, options.seed);
-                             return {runs.runs[0].error.back(), runs.runs[1].error.back(), runs.runs[2].error.back()};
-                           },
-                           grid_axis<double>{"decay", {0.9, 0.99}}, grid_axis<std::size_t>{"keys", {16, 32, 64, 128}}));
-  const auto column = [&](double decay, const char* name, const auto& aggregate) {
-    return found.where([&](const auto& row) { return row.number("decay") == decay; }).over(name, aggregate);
-  };
-  const auto at_keys = found.finder({"decay", "keys"});
-  r.values("trial", {{"nearest_16", at_keys(0.99, 16, "nearest")},
-                     {"nearest_32", at_keys(0.99, 32, "nearest")},
-                     {"nearest_128", at_keys(0.99, 128, "nearest")},
-                     {"stochastic_16", at_keys(0.99, 16, "stochastic")},
-                     {"stochastic_32", at_keys(0.99, 32, "stochastic")},
-                     {"feedback_least", column(0.99, "feedback", least)},
-                     {"feedback_most", column(0.99, "feedback", greatest)},
-                     {"feedback_90_least", column(0.9, "feedback", least)},
-                     {"feedback_90_most", column(0.9, "feedback", greatest)},
-                     {"nearest_90_least", column(0.9, "nearest", least)},
-                     {"nearest_90_most", column(0.9, "nearest", greatest)},
-                     {"feedback_90_times", column(0.9, "feedback", greatest) / column(0.99, "feedback", greatest)},
-                     {"noise", at_keys(0.99, 32, "stochastic") / at_keys(0.99, 32, "nearest")}});
-}
-
 results run(const run_options& options) {
-  results r = in_parts(options, {{"heads", &add_runs}, {"trial", &add_trial}});
+  results r = in_parts(options, {{"heads", &add_runs}});
   r.parameters = {
       {"key_dim", dims.key_dim}, {"value_dim", dims.value_dim}, {"words", dims.words}, {"tokens", tokens_of(options)}};
   return r;
