@@ -28,7 +28,8 @@ std::vector<frame_row> execute(const run_options& options, const executed& c, do
   for (const format& store : stores.quick) {
     const auto run = run_chunk(name_of(store), s, middle);
     if (store == bf16)
-      radius = one_direction(c.keys) ? std::fabs(eigenvalue_along_key(s, run.w, 0, middle)) : chunk_radius(s, run.w, 0, middle);
+      radius =
+          c.keys == key_kind::repeated ? std::fabs(eigenvalue_along_key(s, run.w, 0, middle)) : chunk_radius(s, run.w, 0, middle);
     for (std::size_t i = 0; i < run.h.size(); ++i) add("chunk_" + std::string(name_of(store)), i, run.h[i]);
     add("chunk_" + std::string(name_of(store)), run.h.size(), run.final_state);
   }
@@ -116,10 +117,6 @@ void add_horizon(const run_options& options, results& r) {
             {"predicted", predicted},
             {"ratio", grown[last] / run_of("zero", "first", "state_fp64")[last]},
             {"beta", first}});
-  const auto at_end = [&](const char* how) { return run_of("normal", "close", how).back(); };
-  r.values("with-values", evidence::measured(),
-           {{"chunk_bf16", at_end("chunk_bf16") / at_end("state_fp64")},
-            {"recurrence_bf16", at_end("state_bf16") / at_end("state_fp64")}});
   r.values("executed",
            {{"tokens", last * middle}, {"half", half_range}, {"agreement", rate / predicted}, {"all_tokens", tokens(options)}});
 

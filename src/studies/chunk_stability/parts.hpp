@@ -24,22 +24,19 @@ inline std::size_t some_draws(const run_options& options) { return options.size(
 inline std::size_t many_draws(const run_options& options) { return options.size(8, 64); }
 inline std::size_t tokens(const run_options& options) { return options.size(4096, 65536); }
 
-inline bool one_direction(key_kind kind) { return kind == key_kind::repeated || kind == key_kind::alternating; }
-
 inline sequence<double> inputs(const run_options& options, key_kind keys, const chunks::step_law& steps, std::size_t chunk,
                                std::size_t draw) {
   return chunks::make_sequence(keys, steps, chunk, key_dim, 1, 0, 1000 * options.seed + draw);
 }
 
-inline chunks::chunk_run run_chunk(std::string_view arithmetic, const sequence<double>& s, std::size_t chunk,
-                                   std::string_view inverse = inverse_name) {
-  return chunks::arithmetic_named(arithmetic).chunkwise(s, chunk, inverse_named(inverse));
+inline chunks::chunk_run run_chunk(std::string_view arithmetic, const sequence<double>& s, std::size_t chunk) {
+  return chunks::arithmetic_named(arithmetic).chunkwise(s, chunk, inverse_named(inverse_name));
 }
 
 /// Multiples of 2^-7 from 1 to 2: fine where one key repeats, coarse elsewhere, fewest in fp32.
 inline std::vector<double> betas_of(key_kind kind, const format& store) {
   if (store == fp32) return {1, 1.5, 1.75, 1.9375, hard_beta, 1.9921875, 2};
-  if (!one_direction(kind)) return {1, 1.25, 1.5, 1.75, 1.875, 1.9375, 1.96875, 1.9765625, hard_beta, 1.9921875, 2};
+  if (kind != key_kind::repeated) return {1, 1.25, 1.5, 1.75, 1.875, 1.9375, 1.96875, 1.9765625, hard_beta, 1.9921875, 2};
   std::vector<double> betas;
   for (int i = 128; i <= 256; ++i) {
     if (i <= 224 ? i % 4 == 0 : i <= 248 ? i % 2 == 0 : true) betas.push_back(i / 128.0);

@@ -12,12 +12,9 @@ namespace {
 using namespace detail::chunk_stability;
 namespace chunks = detail::chunks;
 
-constexpr int norm_squarings = 20;
 // A chunk that is met for ever explodes where its spectral radius is at least this: it doubles every 70 chunks or sooner.
 constexpr double explodes_at = 1.01;
-constexpr double close_to_two = 1.9;
 
-// Alternating keys are left out: they are as one repeated key, a finding of its own.
 const grid_axis<key_kind> kinds{"keys",
                                 {key_kind::fresh, key_kind::signs, key_kind::cosine_90, key_kind::cosine_99, key_kind::cosine_999,
                                  key_kind::vocabulary, key_kind::repeated}};
@@ -28,7 +25,7 @@ double along_key(const sequence<double>& s, const matrix<double>& w) {
   return std::fabs(eigenvalue_along_key(s, w, 0, s.rows()));
 }
 double radius_of(const sequence<double>& s, key_kind keys, const matrix<double>& w) {
-  if (!one_direction(keys)) return chunk_radius(s, w, 0, s.rows());
+  if (keys != key_kind::repeated) return chunk_radius(s, w, 0, s.rows());
   const double along = along_key(s, w);
   return along < 1 ? 1 : along;  // NaN stays
 }
@@ -38,37 +35,13 @@ double distance_of(const sequence<double>& s, const matrix<double>& w) {
   return distance(realised_transition(s, w, 0, s.rows()), exact_transition(s, 0, s.rows()));
 }
 
-/// One chunk with one beta; the exact norm is the same in every format.
+/// One chunk with one beta.
 frame_row look_at(const sequence<double>& s, key_kind keys, const format& store) {
   const chunks::chunk_run run = run_chunk(name_of(store), s, s.rows());
   double square = 0;
   for (std::size_t r = 0; r < s.rows(); ++r) square = std::max(square, shared::squared_norm(s.k_row(r)));
-  const bool with_norm = s.rows() == middle && !one_direction(keys);
-  const auto norm = [](const matrix<double>& m) { return cell(spectral_norm_by_squaring(m, norm_squarings)); };
-  return {square,
-          radius_of(s, keys, run.w),
-          one_direction(keys) ? cell(along_key(s, run.w)) : cell(),
-          distance_of(s, run.w),
-          with_norm ? norm(realised_transition(s, run.w, 0, s.rows())) : cell(),
-          with_norm && store == bf16 ? norm(exact_transition(s, 0, s.rows())) : cell()};
-}
-
-void add_norms(const frame& all, const frame& curves, const run_options& options, results& r) {
-  const auto of_interest = [](const auto& row) { return !is_missing(row["norm"]); };
-  std::map<std::string, cell> norms, gains;
-  for (const format& store : stores.quick) {
-    const std::string name(name_of(store));
-    const frame in = curves.where("store", name).where([&](const auto& row) {
-      return row["chunk"] == cell(middle) && row["keys"].text() != name_of(key_kind::repeated);
-    });
-    const frame::row largest = shared::top(in, "norm");
-    norms[name] = largest["norm"];
-    gains[name] = largest.number("norm") - 1;
-    r.values("norm_" + name, {{"keys", largest["keys"]}, {"beta", largest["beta"]}});
-  }
-  gains["exact"] = all.over("exact_norm", greatest) - 1;
-  r.values("norm-of-one-chunk", evidence::worst_found(all.where(of_interest).size(), options.seed), norms);
-  r.values("gains", std::move(gains));
+  return {square, radius_of(s, keys, run.w), keys == key_kind::repeated ? cell(along_key(s, run.w)) : cell(),
+          distance_of(s, run.w)};
 }
 
 /// The first beta of each kind, format and length whose radius explodes, in the frame of that name.
@@ -112,9 +85,9 @@ void add_firsts(const frame& all, const frame& curves, const run_options& option
 
 void add_single_chunks(const run_options& options, results& r) {
   frame all = grid(
-      options, "single chunks", {"beta", "draws", "square", "radius", "along", "distance", "norm", "exact_norm"},
+      options, "single chunks", {"beta", "draws", "square", "radius", "along", "distance"},
       [&](key_kind keys, const format& store, std::size_t chunk) {
-        const std::size_t draws = one_direction(keys) ? many_draws(options) : some_draws(options);
+        const std::size_t draws = keys == key_kind::repeated ? many_draws(options) : some_draws(options);
         std::vector<frame_row> rows;
         for (const double beta : betas_of(keys, store)) {
           for (std::size_t draw = 0; draw < draws; ++draw) {
@@ -126,23 +99,20 @@ void add_single_chunks(const run_options& options, results& r) {
         return rows;
       },
       kinds, stores, lengths);
-  frame curves = all.by({"keys", "store", "chunk", "beta", "draws"}, shared::each({"radius", "along", "norm"}, worst));
+  frame curves = all.by({"keys", "store", "chunk", "beta", "draws"}, shared::each({"radius", "along"}, worst));
   curves.derive("exploding", [](const auto& row) { return row.number("radius") >= explodes_at ? row["beta"] : cell(); });
   curves.derive("exact", [](const auto& row) {
     double power = 1;
     for (double i = 0; i < row.number("chunk"); ++i) power *= row.number("beta") - 1;
     return power;
   });
-  curves.derive("short_of_two", [](const auto& row) { return row.number("beta") == 2 ? 0x1p-8 : 2 - row.number("beta"); });
-  curves.derive("above", [](const auto& row) { return row.number("norm") - 1; });
   r.values("inputs-are-contractive", evidence::measured(), {{"largest_squared_norm", all.over("square", greatest)}});
   add_firsts(all, curves, options, r);
-  add_norms(all, curves, options, r);
   r.values("keys", {{"ninety", chunks::cosine_of(key_kind::cosine_90)},
                     {"ninety_nine", chunks::cosine_of(key_kind::cosine_99)},
                     {"closest", chunks::cosine_of(key_kind::cosine_999)},
                     {"vocabulary", chunks::vocabulary_size}});
-  r.values("chunk", {{"middle", middle}, {"explodes_at", explodes_at}, {"inverse", inverse_name}, {"norm_accuracy", 2e-6}});
+  r.values("chunk", {{"middle", middle}, {"explodes_at", explodes_at}, {"inverse", inverse_name}});
   r.values("lengths", {{"a", lengths.quick[0]}, {"b", lengths.quick[1]}, {"c", lengths.quick[2]}, {"d", lengths.quick[3]}});
   r.table("curves", std::move(curves));
   r.table("chunks", std::move(all));
@@ -161,54 +131,6 @@ void add_single_chunks(const run_options& options, results& r) {
   r.values("proved-safe", evidence::measured(), std::move(safe));
   r.values("safe", std::move(shown));
   r.table("safe", std::move(marks));
-}
-
-/// Steps uniform in a range, rounded down to multiples of 2^-7.
-struct named_law {
-  std::string name;
-  chunks::step_law steps;
-};
-
-void add_ranges(const run_options& options, results& r) {
-  const grid_axis<std::size_t> long_chunks{"chunk", {middle, 128}};
-  const frame all = grid(
-      options, "ranges of steps", {"radius", "distance"},
-      [&](key_kind keys, const named_law& law, std::size_t chunk) {
-        std::vector<frame_row> rows;
-        for (std::size_t draw = 0; draw < (one_direction(keys) ? 4 : 1) * some_draws(options); ++draw) {
-          const auto s = inputs(options, keys, law.steps, chunk, draw);
-          const auto run = run_chunk("bf16", s, chunk);
-          rows.push_back({radius_of(s, keys, run.w), distance_of(s, run.w)});
-        }
-        return rows;
-      },
-      kinds, grid_axis<named_law>{"steps", {{"all", {0, 2}}, {"upper", {1, 2}}, {"close", {close_to_two, 2}}}}, long_chunks);
-  const frame& drawn = r.table("drawn-steps", all.by({"keys", "steps", "chunk"}, shared::each({"radius", "distance"}, worst)));
-  const frame::row largest = shared::top(drawn, "radius");
-  r.values("largest", {{"keys", largest["keys"]}, {"chunk", largest["chunk"]}, {"steps", largest["steps"]}});
-  std::map<std::string, cell> values{{"largest", largest["radius"]}},
-      fixed{{"close", close_to_two}, {"draws", 4 * some_draws(options)}};
-  for (const std::size_t chunk : long_chunks.quick) {
-    const std::string key = "C" + std::to_string(chunk);
-    values["repeated_" + key] = drawn.where("keys", "repeated").where("chunk", chunk).over("radius", worst);
-    fixed[key] = r.frames.at("first-explosion").find({{"keys", "repeated"}, {"store", "bf16"}, {"chunk", chunk}}, "radius");
-  }
-  r.values("one-step-is-worst", evidence::worst_found(all.size(), options.seed), std::move(values));
-  r.values("fixed", std::move(fixed));
-
-  const frame same = grid(
-      options, "alternating keys", {"equal"},
-      [&](std::size_t draw, double beta) -> frame_row {
-        const auto along = [&](key_kind keys) {
-          const auto s = inputs(options, keys, {beta, beta}, 32, draw);
-          return eigenvalue_along_key(s, run_chunk("bf16", s, 32).w, 0, 32);
-        };
-        return {along(key_kind::repeated) == along(key_kind::alternating)};
-      },
-      draws(many_draws(options), many_draws(options)), grid_axis<double>{"beta", {1.25, 1.75, 1.90625, hard_beta, 2}});
-  r.values("alternating-is-repeated", evidence::worst_found(same.size(), options.seed),
-           {{"equal", same.where("equal", true).size()}, {"cases", same.size()}});
-  r.values("alternating", {{"chunk", 32}});
 }
 
 matrix<double> rounded_to_bf16(matrix<double> m) {
@@ -233,7 +155,7 @@ frame_row origin(const run_options& options, key_kind keys, double beta, std::si
   }
   const double x = beta * shared::squared_norm(s.k_row(0));
   const double moved = std::fabs(eigenvalue_along_key(s, stored[0], 0, middle) - eigenvalue_along_key(s, run.w, 0, middle));
-  row.push_back(one_direction(keys) ? cell(moved / storage_bound(x, middle, unit_roundoff(bf16))) : cell());
+  row.push_back(keys == key_kind::repeated ? cell(moved / storage_bound(x, middle, unit_roundoff(bf16))) : cell());
   return row;
 }
 
@@ -256,47 +178,9 @@ void add_origins(const run_options& options, results& r) {
            {{"largest_of_bound", repeated.over("of_bound", worst)}});
 }
 
-struct configuration {
-  std::string name;
-  std::string_view inverse = inverse_name;
-};
-
-void add_arithmetics(const run_options& options, results& r) {
-  const frame all = grid(
-      options, "arithmetics", {"inverse", "radius", "distance"},
-      [&](const configuration& c, key_kind keys, double beta, std::size_t draw) -> frame_row {
-        const auto s = inputs(options, keys, {beta, beta}, middle, draw);
-        const auto run = run_chunk(c.name, s, middle, c.inverse);
-        return {c.inverse, radius_of(s, keys, run.w), distance_of(s, run.w)};
-      },
-      grid_axis<configuration>{"arithmetic",
-                               {{"bf16"},
-                                {"bf16, merges tf32"},
-                                {"bf16, inverse bf16"},
-                                {"bf16, inverse fp16 native", "neumann16+block"},
-                                {"bf16 native"},
-                                {"fp16"},
-                                {"tf32"},
-                                {"fp32"}}},
-      grid_axis<key_kind>{"keys", {key_kind::fresh, key_kind::cosine_99, key_kind::cosine_999, key_kind::repeated}}, three_betas,
-      draws(some_draws(options), some_draws(options)));
-  const frame& rows =
-      r.table("arithmetics", all.by({"arithmetic", "inverse", "keys", "beta"}, shared::each({"radius", "distance"}, worst)));
-  const auto of = [&](const char* arithmetic) { return rows.where("arithmetic", arithmetic); };
-  const frame neumann = of("bf16, inverse fp16 native");
-  r.values("rounding-inside-is-milder", evidence::worst_found(all.size(), options.seed),
-           {{"inverse_bf16", of("bf16, inverse bf16").over("radius", worst)},
-            {"inverse_fp32_stored_bf16", of("bf16").where("keys", "repeated").over("radius", worst)},
-            {"bf16_native", of("bf16 native").over("radius", worst)},
-            {"fp16_neumann_not_finite", not_finite(neumann.numbers("distance"))}});
-  r.values("neumann", {{"cases", neumann.size()}});
-}
-
 results run(const run_options& options) {
   results r = in_parts(options, {{"single-chunks", &add_single_chunks},
-                                 {"drawn-steps", &add_ranges},
                                  {"stages", &add_origins},
-                                 {"arithmetics", &add_arithmetics},
                                  {"recurrence", &add_control},
                                  {"many-chunks", &add_horizon}});
   r.parameters = {{"key_dim", key_dim},

@@ -60,11 +60,6 @@ namespace deltaproof::detail::chunk_stability {
   return shared::exp64(log_radius);
 }
 
-/// sqrt(spectral_radius(M^T M)): the norm, within a relative 1e-8.
-[[nodiscard]] inline double spectral_norm_by_squaring(const matrix<double>& m, int squarings = 26) {
-  return std::sqrt(spectral_radius(matmul<plain<double>>(transpose(m), m), squarings));
-}
-
 /// The largest |eigenvalue| of a realised transition. Where rows < K it is that of the rows x rows matrix I - W K^T or 1,
 /// because I - K^T W has the eigenvalues of the former and K - rows times the eigenvalue 1.
 [[nodiscard]] inline double chunk_radius(const sequence<double>& s, const matrix<double>& w, std::size_t first, std::size_t rows,

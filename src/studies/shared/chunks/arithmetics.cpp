@@ -12,17 +12,9 @@
 namespace deltaproof::detail::chunks {
 
 std::span<const chunk_arithmetic> arithmetics() {
-  using half = half_arithmetic<bf16>;
   static const std::array all{
-      entry<half>("bf16"),
-      entry<half_arithmetic<fp16>>("fp16"),
-      entry<half_arithmetic<tf32>>("tf32"),
-      entry<single_arithmetic>("fp32"),
-      entry<plain<double>>("fp64"),
-      entry<half, single_arithmetic, half_arithmetic<tf32>>("bf16, merges tf32"),
-      entry<half, half>("bf16, inverse bf16"),
-      entry<half, plain<rounded<fp16>>>("bf16, inverse fp16 native"),
-      entry<plain<rounded<bf16>>>("bf16 native"),
+      entry<half_arithmetic<bf16>>("bf16"), entry<half_arithmetic<fp16>>("fp16"), entry<half_arithmetic<tf32>>("tf32"),
+      entry<single_arithmetic>("fp32"),     entry<plain<double>>("fp64"),         entry<plain<rounded<bf16>>>("bf16 native"),
   };
   return all;
 }

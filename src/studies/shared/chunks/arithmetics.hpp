@@ -39,8 +39,7 @@ struct chunk_arithmetic {
   trace<double> (*recurrent)(const sequence<double>&, state_format, std::size_t every, std::vector<matrix<double>>* states);
 };
 
-/// Those that differ in the format of operands and stages: bf16, fp16, tf32, with sums, state and inverse in fp32, fp32 and fp64.
-/// Then bf16 with an inverse whose merges have tf32 operands, whose operands are all bf16, or that is all fp16, sums included;
+/// Those that differ in the format of operands and stages: bf16, fp16, tf32, with sums, state and inverse in fp32, fp32 and fp64;
 /// and everything in bf16.
 [[nodiscard]] std::span<const chunk_arithmetic> arithmetics();
 /// Throws: domain_error for an unknown name.

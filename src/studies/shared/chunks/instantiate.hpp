@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Makes the table entry of one arithmetic: `entry<A, D, M>(name)` instantiates the chunkwise form (inverse: diagonal
-// blocks in D, merges in M) and the recurrence in A's accumulator.
+// Makes the table entry of one arithmetic: `entry<A>(name)` instantiates the chunkwise form and the recurrence in A's
+// accumulator.
 #pragma once
 
 #include <string>
@@ -40,9 +40,9 @@ template <class X>
   });
 }
 
-template <class A, class D, class M>
+template <class A>
 [[nodiscard]] chunk_run run_chunkwise(const sequence<double>& s, std::size_t chunk, const inverse_method& method) {
-  const auto stages = chunkwise<A, D, M>(unrounded_sequence<typename A::storage_type>(s), chunk, method);
+  const auto stages = chunkwise<A>(unrounded_sequence<typename A::storage_type>(s), chunk, method);
   chunk_run run{in_double(stages.Ai), in_double(stages.w), {}, in_double(stages.o), in_double(stages.final_state)};
   for (const auto& h : stages.h) run.h.push_back(in_double(h));
   return run;
@@ -64,9 +64,9 @@ template <class A>
   return {in_double(o), in_double(machine.state())};
 }
 
-template <class A, class D = sum_arithmetic<A>, class M = D>
+template <class A>
 [[nodiscard]] chunk_arithmetic entry(std::string_view name) {
-  return {name, format_of<typename A::storage_type>, &run_chunkwise<A, D, M>, &run_recurrent<A>};
+  return {name, format_of<typename A::storage_type>, &run_chunkwise<A>, &run_recurrent<A>};
 }
 
 }  // namespace deltaproof::detail::chunks

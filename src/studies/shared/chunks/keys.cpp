@@ -58,7 +58,7 @@ double cosine_of(key_kind kind) {
 
 std::string_view name_of(key_kind kind) {
   constexpr std::array<std::string_view, key_kinds.size()> names{"fresh",      "signs",      "cosine_90", "cosine_99",
-                                                                 "cosine_999", "vocabulary", "repeated",  "alternating"};
+                                                                 "cosine_999", "vocabulary", "repeated"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -74,8 +74,8 @@ std::vector<double> make_keys(key_kind kind, std::size_t rows, std::size_t key_d
   std::vector<double> keys(rows * key_dim);
   for (std::size_t r = 0; r < rows; ++r) {
     const std::span<double> key = std::span(keys).subspan(r * key_dim, key_dim);
-    if (kind == key_kind::repeated || kind == key_kind::alternating) {
-      for (std::size_t c = 0; c < key_dim; ++c) key[c] = kind == key_kind::alternating && r % 2 == 1 ? -mean[c] : mean[c];
+    if (kind == key_kind::repeated) {
+      std::copy(mean.begin(), mean.end(), key.begin());
     } else if (kind == key_kind::signs) {
       for (double& x : key) x = (random.below(2) == 0 ? 1 : -1) / std::sqrt(static_cast<double>(key_dim));
     } else if (kind == key_kind::vocabulary && r >= vocabulary_size) {

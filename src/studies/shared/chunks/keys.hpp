@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The inputs of the chunk studies: unit keys of eight kinds, values and steps, all of them values of bf16, of fp16 and of
+// The inputs of the chunk studies: unit keys of seven kinds, values and steps, all of them values of bf16, of fp16 and of
 // every wider format, so that each arithmetic receives the same bits. Every key obeys |k|^2 <= 1, decided exactly: with
 // beta <= 2 the exact transition has norm 1 at most, and whatever grows is the kernel's. Everything is a function of the seed.
 #pragma once
@@ -19,12 +19,12 @@ namespace deltaproof::detail::chunks {
 
 /// fresh: Gaussian directions. signs: (+-1, ..., +-1) / sqrt(K), of norm exactly 1 where K is a power of 4. cosine_*: one
 /// direction m for all, k = sqrt(c) m + sqrt(1 - c) z, z orthogonal to m. repeated: one key.
-/// alternating: k, -k in turn. vocabulary: vocabulary_size fresh keys in random order.
-enum class key_kind { fresh, signs, cosine_90, cosine_99, cosine_999, vocabulary, repeated, alternating };
+/// vocabulary: vocabulary_size fresh keys in random order.
+enum class key_kind { fresh, signs, cosine_90, cosine_99, cosine_999, vocabulary, repeated };
 
-inline constexpr std::array<key_kind, 8> key_kinds{key_kind::fresh,     key_kind::signs,      key_kind::cosine_90,
+inline constexpr std::array<key_kind, 7> key_kinds{key_kind::fresh,     key_kind::signs,      key_kind::cosine_90,
                                                    key_kind::cosine_99, key_kind::cosine_999, key_kind::vocabulary,
-                                                   key_kind::repeated,  key_kind::alternating};
+                                                   key_kind::repeated};
 [[nodiscard]] std::string_view name_of(key_kind);
 /// The mean cosine of two keys of a kind, where one direction is common to all; else 0.
 [[nodiscard]] double cosine_of(key_kind);
