@@ -45,7 +45,6 @@ namespace {
 struct study_arguments {
   std::vector<std::string> names;
   std::string output;
-  std::string recordings = "tests/recordings";
   bool full = false;
   bool quick = false;
   bool resume = false;
@@ -77,7 +76,6 @@ int run(const study_arguments& args, const common_options& common) {
   }
 
   run_files files = common.files;
-  files.reads("--recordings", args.recordings);
   if (!args.output.empty()) {
     files.writes_in("-o", args.output, [&](const std::string& name) {
       return name == "index.html" || name == "README.md" || name.starts_with("claims") ||
@@ -89,7 +87,6 @@ int run(const study_arguments& args, const common_options& common) {
   options.seed = common.seed;
   options.full = args.full;
   options.threads = common.threads == 0 ? std::max(1U, std::thread::hardware_concurrency()) : common.threads;
-  if (std::filesystem::is_directory(args.recordings)) options.recordings = args.recordings;
   options.interrupted = &stop_requested();
 
   std::string text, json = "[", markdown;
@@ -147,11 +144,6 @@ std::string long_studies() {
 }
 
 void add_shared(CLI::App* command, const std::shared_ptr<study_arguments>& args) {
-  command
-      ->add_option("--recordings", args->recordings,
-                   "Folder with recorded *.problem.safetensors, which the study eigenvalues reads (default: tests/recordings)")
-      ->type_name("DIR")
-      ->check(not_empty());
   auto* full =
       command->add_flag("--full", args->full, "Everything, in full sizes: minutes for most studies, most of an hour for report");
   command->add_flag("--quick", args->quick, "Smaller sizes: seconds to a minute for each study (the default)")->excludes(full);

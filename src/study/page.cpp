@@ -60,8 +60,7 @@ class reader {
     std::istringstream words(info);
     std::string language;
     words >> language >> kind_ >> id_;
-    if (language != "toml" || kind_.empty())
-      fail("a block begins with ```toml and its kind: table, figure, constants, words or left_out");
+    if (language != "toml" || kind_.empty()) fail("a block begins with ```toml and its kind: table, figure, constants or words");
     fence_ = true;
     fence_line_ = line_;
     block_.clear();
@@ -89,11 +88,9 @@ class reader {
       block.in_order([&](const auto& key, const toml::node& value) { page_.constants[key] = block.any_of(value, key); });
     } else if (kind_ == "words") {
       block.in_order([&](const auto& column, const toml::node& list) { page_.words[column] = block.words_of(list, column); });
-    } else if (kind_ == "left_out") {
-      block.in_order([&](const auto& part, const toml::node& said) { page_.left_out[part] = block.text_of(said, part); });
     } else {
       page_fails(page_.file, fence_line_,
-                 "there is no kind of block '" + kind_ + "'; the kinds are table, figure, constants, words, left_out");
+                 "there is no kind of block '" + kind_ + "'; the kinds are table, figure, constants, words");
     }
   }
 
@@ -227,7 +224,6 @@ std::vector<prose> page::texts() const {
   for (const auto& [column, list] : words) {
     for (const auto& [from, to] : list) all.push_back(to);
   }
-  for (const auto& [part, said] : left_out) all.push_back(said);
   std::multimap<std::size_t, prose> by_line;
   for (prose& one : all) {
     if (!one.empty()) by_line.emplace(one.line, std::move(one));

@@ -54,7 +54,6 @@ struct page {
   std::vector<prose> not_claimed;
   std::map<std::string, cell, std::less<>> constants;
   std::map<std::string, word_list, std::less<>> words;  ///< by column
-  std::map<std::string, prose, std::less<>> left_out;   ///< by the part that a run left out
 
   /// Every piece of text that a reader reads, from the first line to the last.
   [[nodiscard]] std::vector<prose> texts() const;

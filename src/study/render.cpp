@@ -11,10 +11,8 @@
 namespace deltaproof::detail {
 namespace {
 
-std::string sentence_of(const unfinished_part& part, const page& p) {
+std::string sentence_of(const unfinished_part& part) {
   if (!part.why.empty()) return part.name + ": " + part.why;
-  const auto words = p.left_out.find(part.name);
-  if (words != p.left_out.end()) return words->second.text;
   return part.all == 0 ? part.name + ": interrupted before it was begun."
                        : part.name + ": interrupted after " + count(part.done) + " of " + count(part.all) + " cases.";
 }
@@ -51,7 +49,7 @@ class renderer {
       });
     }
     for (const prose& one : page_.not_claimed) whole([&] { report_.not_claimed.push_back(top_.fill(one)); });
-    for (const unfinished_part& part : results_.unfinished) report_.unfinished.push_back(sentence_of(part, page_));
+    for (const unfinished_part& part : results_.unfinished) report_.unfinished.push_back(sentence_of(part));
     report_.parameters = results_.parameters;
     return std::move(report_);
   }

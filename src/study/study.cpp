@@ -50,10 +50,6 @@ detail::page page_for(const study& s) {
 std::string command_of(const study& s, const run_options& options) {
   std::string command = "build/release/deltaproof study " + std::string(s.name) + " --seed " + std::to_string(options.seed);
   if (options.full) command += " --full";
-  // The program's default folder needs no word; another machine's absolute path helps nobody.
-  if (!options.recordings.empty() && options.recordings != "tests/recordings") {
-    command += " --recordings " + (options.recordings.is_absolute() ? "DIR" : options.recordings.generic_string());
-  }
   return command;
 }
 

@@ -45,7 +45,6 @@ VERBS = [
     (["report", "p.safetensors", "r.safetensors", "--no-power"], ["p.safetensors", "r.safetensors"], ["-o pages --json", "-o pages --markdown"]),
     (["sweep", "campaign.toml"], ["campaign.toml"], ["-o fresh --json", "-o fresh --markdown"]),
     (["merge", "swept"], ["swept/campaign.json"], ["-o", "-o out --json"]),
-    (["study", "gates", "--recordings", "parts"], ["parts/1.problem.safetensors"], ["--json", "--junit"]),
 ]
 
 
@@ -193,7 +192,7 @@ def empty_and_senseless_options(box):
                  ["check", "suite.toml", "--baseline", ""], ["check", "", "r.safetensors"], ["check", "p.safetensors", ""],
                  ["inspect", ""], ["advise", ""], ["advise", "p.safetensors", "-o", ""], ["oracle", "p.safetensors", "-o", ""], ["gen", "-o", ""], ["gen", "--all", ""],
                  ["emulate", "p.safetensors", "--plan", "fp32", "-o", ""], ["replay", ""], ["shrink", ""], ["study", "gates", "-o", ""],
-                 ["study", "gates", "--recordings", ""], ["report", "p.safetensors", "-o", ""],
+                 ["report", "p.safetensors", "-o", ""],
                  ["invariant", "prefix", "--whole", "", "r.safetensors", "--part", "p.safetensors", "r.safetensors"],
                  ["invariant", "prefix", "--whole", "p.safetensors", "r.safetensors", "--parts-dir", ""]):
         judge(" ".join(args), run(args, box), before, box, says=["is empty"])

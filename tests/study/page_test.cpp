@@ -286,8 +286,8 @@ TEST(page, of_an_interrupted_run_says_so_once) {
   EXPECT_THAT(r.answer, HasSubstr("interrupted"));
 }
 
-// An input that is refused is no interruption: the report says why.
-TEST(page, of_a_run_without_an_input_says_why) {
+// What is refused is no interruption: the report says why.
+TEST(page, of_a_run_that_lacks_a_part_says_why) {
   results r = numbers({});
   r.unfinished.push_back({"a.safetensors", 0, 0, "cannot be read"});
   r.parameters["seed"] = 1;

@@ -111,9 +111,9 @@ struct value_group {
 /// A part of a study that did not come to its end.
 struct unfinished_part {
   std::string name;
-  std::size_t done = 0;  ///< cases, of `all`; both 0: not begun, or an input was missing
+  std::size_t done = 0;  ///< cases, of `all`; both 0: not begun
   std::size_t all = 0;
-  std::string why = {};  ///< what made it impossible (an input that is refused); empty: an interruption, or the page says it
+  std::string why = {};  ///< what made it impossible; empty: an interruption
 };
 
 struct results {

@@ -15,10 +15,9 @@
 namespace deltaproof {
 
 struct run_options {
-  std::uint64_t seed = 1;                 ///< of every generator of the study
-  bool full = false;                      ///< false: quick, seconds to a minute; true: what takes longer too
-  unsigned threads = 1;                   ///< changes the time, never a finding
-  std::filesystem::path recordings = {};  ///< folder of recorded kernels; empty: none, and the report says so
+  std::uint64_t seed = 1;  ///< of every generator of the study
+  bool full = false;       ///< false: quick, seconds to a minute; true: what takes longer too
+  unsigned threads = 1;    ///< changes the time, never a finding
   std::function<void(std::string_view stage, double fraction)> on_progress = {};  ///< called from any one thread at a time
   const std::atomic<bool>* interrupted = nullptr;  ///< set it (a signal handler may) to end early, keeping what is done
 

@@ -57,33 +57,15 @@ void round_once(std::span<const double_double> unit, std::span<double> k) {
   for (std::size_t i = 0; i < k.size(); ++i) k[i] = round_to<F>(unit[i]).value();
 }
 
-/// x / sqrt(sum x^2 + epsilon) with every operation rounded to G, sums in order.
-template <format F, format G>
-void normalise(std::span<const double> g, rounded<G> epsilon, std::span<double> k) {
-  rounded<G> sum;
-  for (const double entry : g) {
-    const auto x = round_to<G>(round_to<F>(entry).value());
-    sum += x * x;
-  }
-  const rounded<G> norm = sqrt(sum + epsilon);
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    k[i] = round_to<F>(round_to<G>(round_to<F>(g[i]).value()) / norm).value();
-  }
-}
-
-/// The keys of one format, normalisation and dimension.
+/// The keys of one format and dimension.
 struct tally {
-  std::uint64_t keys = 0, not_finite = 0, above_one = 0, leaves_below_two = 0, leaves_at_safe = 0, subnormal = 0;
+  std::uint64_t keys = 0, above_one = 0, leaves_below_two = 0, leaves_at_safe = 0, subnormal = 0;
   rational smallest = 0, largest = 0;
   double sum = 0, sum_of_squares = 0;
   std::vector<std::uint64_t> histogram = std::vector<std::uint64_t>(bin_count, 0);
 
   template <format F>
   void count(std::span<const double> k) {
-    if (!std::all_of(k.begin(), k.end(), [](double x) { return std::isfinite(x); })) {
-      ++not_finite;
-      return;
-    }
     const rational n = exact_squared_norm(k);
     // lambda = 1 - beta n < -1 where beta n > 2.
     static const rational u = exact(unit_roundoff(F));
@@ -106,7 +88,7 @@ struct tally {
     const auto all = static_cast<double>(keys);
     const double mean = sum / all;
     const auto in_units = [](const rational& n) { return to_double(n - 1) / unit_roundoff(F); };
-    frame_row row{keys, not_finite, above_one, static_cast<double>(above_one) / all, mean};
+    frame_row row{keys, above_one, static_cast<double>(above_one) / all, mean};
     row.insert(row.end(), {std::sqrt(std::max(0.0, sum_of_squares / all - mean * mean)), in_units(smallest), in_units(largest)});
     row.insert(row.end(), {largest.str(), round_to<F>(rational(2 / largest), toward_zero{}).value(), leaves_below_two});
     row.insert(row.end(), {leaves_at_safe, static_cast<double>(subnormal) / static_cast<double>(keys * dim)});
@@ -115,41 +97,20 @@ struct tally {
 };
 
 template <format F>
-constexpr bool has(normalisation how) {
-  return how != normalisation::inside_fp32 || F.precision < fp32.precision;
-}
-
-template <format F>
-void count_key(normalisation how, std::span<const double> g, std::span<double> k, tally& into) {
-  if (how == normalisation::once) round_once<F>(unit_vector(g), k);
-  if constexpr (has<F>(normalisation::inside_fp32)) {
-    if (how == normalisation::inside_fp32) normalise<F, fp32>(g, round_to<fp32>(1e-6), k);
-  }
-  if (how == normalisation::in_format) normalise<F, F>(g, rounded<F>(), k);
-  into.count<F>(k);
-}
-
-template <format F>
 std::vector<frame_row> rows_of(std::uint64_t seed, std::size_t dim, std::size_t keys) {
-  std::array<tally, normalisations.size()> all;
+  tally all;
   std::vector<double> k(dim);
   for (std::size_t index = 0; index < keys; ++index) {
-    const std::vector<double> g = direction(seed, dim, index);
-    for (std::size_t m = 0; m < all.size(); ++m) {
-      if (has<F>(normalisations[m])) count_key<F>(normalisations[m], g, k, all[m]);
-    }
+    round_once<F>(unit_vector(direction(seed, dim, index)), k);
+    all.count<F>(k);
   }
   std::vector<frame_row> rows;
-  for (std::size_t m = 0; m < all.size(); ++m) {
-    const tally& t = all[m];
-    if (t.keys == 0) continue;
-    const frame_row whole = t.row<F>(dim);
-    for (std::size_t i = 0; i < (normalisations[m] == normalisation::once ? bin_count : 1); ++i) {
-      frame_row row{name_of(normalisations[m]), i, -bin_limit + bin_width * static_cast<double>(i),
-                    static_cast<double>(t.histogram[i]) / static_cast<double>(t.keys)};
-      row.insert(row.end(), whole.begin(), whole.end());
-      rows.push_back(std::move(row));
-    }
+  for (std::size_t i = 0; i < bin_count; ++i) {
+    frame_row row{i, -bin_limit + bin_width * static_cast<double>(i),
+                  static_cast<double>(all.histogram[i]) / static_cast<double>(all.keys)};
+    const frame_row whole = all.row<F>(dim);
+    row.insert(row.end(), whole.begin(), whole.end());
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -182,16 +143,11 @@ rational exact_squared_norm(std::span<const double> k) {
   return rational(sum) * power_of_two(2 * lowest);
 }
 
-std::string_view name_of(normalisation how) {
-  constexpr std::array<std::string_view, normalisations.size()> names{"once", "inside_fp32", "in_format"};
-  return names[static_cast<std::size_t>(how)];
-}
-
 frame survey_norms(const run_options& options, std::size_t keys) {
   return grid(
       options, "unit keys",
-      {"how", "bin", "bin_from", "share", "keys", "not_finite", "above_one", "share_above_one", "mean", "deviation", "smallest",
-       "largest", "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
+      {"bin", "bin_from", "share", "keys", "above_one", "share_above_one", "mean", "deviation", "smallest", "largest",
+       "largest_norm", "safe_beta", "leaves_below_two", "leaves_at_safe", "subnormal"},
       [&](const format& wanted, std::size_t dim) {
         return visit_format(wanted, [&]<format F>() { return rows_of<F>(options.seed, dim, keys); });
       },

@@ -52,12 +52,7 @@ inline constexpr std::array<rounding_place, 3> rounding_places{rounding_place::s
 
 // ---- Unit keys ----
 
-/// once: the unit vector of a Gaussian direction, each entry rounded once. inside_fp32: the direction rounded to
-/// the format, x / sqrt(sum x^2 + 10^-6) in fp32, rounded. in_format: the same without 10^-6, all in the format.
-enum class normalisation { once, inside_fp32, in_format };
-inline constexpr std::array<normalisation, 3> normalisations{normalisation::once, normalisation::inside_fp32,
-                                                             normalisation::in_format};
-[[nodiscard]] std::string_view name_of(normalisation how);
+// The unit vector of a Gaussian direction, each entry rounded once.
 
 inline constexpr double bin_width = 0.05;  ///< of histograms, in u
 inline constexpr double bin_limit = 2.5;   ///< they span [-bin_limit, bin_limit]
@@ -70,10 +65,9 @@ inline constexpr std::size_t bin_count = 100;
   return axis;
 }
 
-/// Rows by format, dim, `how` and, where rounded once, `bin` of (|k|^2 - 1)/u; all but bin_from and share is said of all
-/// keys. Keys with an entry that is not finite are in no other number. mean, deviation, smallest, largest: of (|k|^2 - 1)/u;
-/// leaves_below_two, leaves_at_safe: lambda < -1 at beta = 2(1 - u), 2(1 - 2u); safe_beta: the largest number of the format
-/// with lambda >= -1 for every key. fp32 and fp64 lack inside_fp32.
+/// Rows by format, dim and `bin` of (|k|^2 - 1)/u; all but bin_from and share is said of all keys. mean, deviation, smallest,
+/// largest: of (|k|^2 - 1)/u; leaves_below_two, leaves_at_safe: lambda < -1 at beta = 2(1 - u), 2(1 - 2u); safe_beta: the largest
+/// number of the format with lambda >= -1 for every key.
 [[nodiscard]] frame survey_norms(const run_options& options, std::size_t keys);
 
 inline constexpr std::size_t most_high = 15;
@@ -109,11 +103,5 @@ struct norm_witness {
 /// The entries of a unit key: key number `index` of dimension `dim` of this seed, rounded once to the format.
 [[nodiscard]] std::vector<double> unit_key(std::string_view format_name, std::uint64_t seed, std::size_t dim,
                                            std::uint64_t index);
-
-// ---- Recordings ----
-
-/// lambda of every step of each recorded problem; decays are not part of it. A file that cannot be read has a `fault`.
-/// exact: decided in rationals, else with 256 bits; first: where lambda first leaves [-1, 1].
-[[nodiscard]] frame survey_recordings(const run_options& options);
 
 }  // namespace deltaproof::detail::eigenvalues

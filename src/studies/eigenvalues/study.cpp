@@ -122,8 +122,7 @@ void add_safe_beta(const run_options& options, const frame& once, results& r) {
 
 void add_keys(const run_options& options, results& r) {
   const frame& drawn = r.table("keys", survey_norms(options, keys_of(options)));
-  const frame all = drawn.where("bin", 0);
-  const frame once = all.where("how", "once");
+  const frame once = drawn.where("bin", 0);
   const std::uint64_t keys = sum_of(once, "keys");
   const frame::row most = top(once, "share_above_one"), fewest = top(once, "share_above_one", -1);
   r.values("beta-two-leaves", evidence::sampled(keys, options.seed, {}),
@@ -142,28 +141,6 @@ void add_keys(const run_options& options, results& r) {
             {"leave_below_two", sum_of(once, "leaves_below_two")}});
   r.values("largest-norm", {{"format", longest_key["format"]}, {"dim", longest_key["dim"]}, {"keys", keys}});
   add_safe_beta(options, once, r);
-
-  const frame inside = all.where("how", "in_format");
-  const frame bf16_inside = inside.where("format", "bf16");
-  const frame::row worst_inside = top(inside, "largest"), bf16_worst = top(bf16_inside, "largest");
-  const auto norm = [](const frame::row& row) { return to_double(rational(row["largest_norm"].text())); };
-  r.values("normalised-in-the-format", evidence::worst_found(sum_of(inside, "keys"), options.seed),
-           {{"bf16_largest", norm(bf16_worst)},
-            {"bf16_safe_beta", bf16_worst["safe_beta"]},
-            {"largest", norm(worst_inside)},
-            {"largest_format", worst_inside["format"]}});
-  r.values("inside", {{"bf16_dim", bf16_worst["dim"]}, {"dim", worst_inside["dim"]}});
-
-  const auto bf16_at = [&, at = all.finder({"format", "dim", "how"})](const char* how, const char* column) {
-    return at("bf16", longest, how, column);
-  };
-  const double direct = bf16_at("once", "deviation"), again = bf16_at("inside_fp32", "deviation");
-  r.values("rounded-keys-average-less",
-           evidence::sampled(static_cast<std::uint64_t>(bf16_at("inside_fp32", "keys")), options.seed, {}),
-           {{"deviation_in_u", again},
-            {"deviation_rounded_once_in_u", direct},
-            {"leave_at_safe_beta", sum_of(all.where("how", "inside_fp32"), "leaves_at_safe")}});
-  r.values("deviation", {{"ratio", again / direct}});
 }
 
 void add_sigmoid(const run_options& options, results& r) {
@@ -225,28 +202,11 @@ void add_transitions(const run_options& options, results& r) {
   r.table("exact-factor", std::move(exact_factor));
 }
 
-void add_recordings(const run_options& options, results& r) {
-  const frame all = survey_recordings(options);
-  const frame unread = all.where([](const auto& row) { return !is_missing(row["fault"]); });
-  for (std::size_t i = 0; i < unread.size(); ++i)
-    r.unfinished.push_back({unread.at(i, "name").text(), 0, 0, unread.at(i, "fault").text()});
-  if (all.size() == 0) r.unfinished.push_back({"recordings"});
-  if (all.size() == unread.size()) return;
-  const frame& read = r.table("recordings", all.where([](const auto& row) { return is_missing(row["fault"]); }));
-  const std::uint64_t leaving = read.where([](const auto& row) { return row.number("outside_unit") > 0; }).size();
-  const std::uint64_t keys = sum_of(read, "keys"), above = sum_of(read, "above_one");
-  r.values("recordings", evidence::exhaustive(sum_of(read, "steps")),
-           {{"problems", read.size()}, {"leaving", leaving}, {"keys", keys}});
-  r.values("recorded",
-           {{"share", static_cast<double>(above) / static_cast<double>(keys)}, {"exact", read.over("exact", least) == 1}});
-}
-
 results run(const run_options& options) {
   results r = in_parts(options, {{"rules", &add_rules},
                                  {"unit keys", &add_keys},
                                  {"sigmoids", &add_sigmoid},
-                                 {"materialised transitions", &add_transitions},
-                                 {"recordings of kernels", &add_recordings}});
+                                 {"materialised transitions", &add_transitions}});
   const auto dims = key_dims().quick;
   r.values("dims", {{"least", dims.front()}, {"most", longest}});
   r.values("bins", {{"width", bin_width}});
