@@ -28,11 +28,6 @@ TEST(inverse_survey, judges_as_the_verb_does) {
           EXPECT_EQ(value("safe") == 1, t.verdict.safe) << method << " " << a.name << ": " << t.verdict.reason;
           EXPECT_EQ(value("error"), t.verdict.error / t.verdict.limit);
           EXPECT_EQ(value("observed"), t.verdict.observed.largest);
-          EXPECT_EQ(value("predicted"), t.predicted.largest);
-          // Nothing is called safe whose growth is too large, nor lucky whose growth is not.
-          const bool fine = value("promised_error") <= 1 && value("observed_error") <= 1;
-          EXPECT_TRUE(value("safe") == 0 || fine);
-          EXPECT_TRUE(value("lucky") == 0 || !fine);
         }
       }
     }

@@ -13,11 +13,8 @@ using namespace detail::inverse;
 constexpr std::size_t key_dim = 128;
 constexpr std::size_t shown = 64;    // the chunk of figures and of the tables of errors
 constexpr double allowed = 8;        // u of the stored format: the limit of judge_inverse
-constexpr double alike = 0.999;      // mean cosine from which every power is nearly an integer
 constexpr double cosine = 0.9;       // of the plans, the bound and the right panel of the law
-constexpr double seen_above = 2.5;   // intermediates whose prediction is looked at
 constexpr std::size_t few_dims = 8;  // keys so short that even random ones are correlated
-constexpr double quantiles[] = {0.05, 0.95};
 
 const grid_axis<std::size_t> chunks{"chunk", {16, 32, shown, 128}};
 
@@ -142,8 +139,6 @@ void count_correlated(const frame& all, std::uint64_t seed, results& r) {
                    {"predicted_growth_d_8_chunk_64", predict_growth(inverse_named("neumann"), narrow).largest}}));
   r.values("cosines", {{"silu", correlation_of(key_law_named("silu"))},
                        {"elu1", from},
-                       {"alike", alike},
-                       {"nearly", correlation_of(key_law_named("cos=0.9999"))},
                        {"of_random", 1 / std::sqrt(static_cast<double>(key_dim))},
                        {"few_dims", few_dims}});
 }
@@ -196,55 +191,17 @@ void count_remedies(const frame& all, std::uint64_t seed, results& r) {
                   {{"own_format_largest_error_over_limit", native.largest_error}}));
 }
 
-void count_luck(const frame& all, std::uint64_t seed, results& r) {
-  const frame lucky = all.where([](const row& p) { return yes(p, "lucky"); });
-  // The longest chunk on which identical keys with beta = 1 give no error in fp64, and what nearly identical ones give.
-  const frame whole =
-      all.where([](const row& p) { return is(p, "method", "neumann") && is(p, "arithmetic", "fp64") && is(p, "steps", "1"); });
-  const frame without_error = whole.where([](const row& p) { return is(p, "keys", "identical") && p.number("error") == 0; });
-  const auto chunk = static_cast<std::size_t>(without_error.over("chunk", greatest));
-  r.values("luck-is-no-argument", evidence::worst_found(lucky.size(), seed),
-           {{"lucky", lucky.size()},
-            {"mean_cosine_above_0.999", lucky.where([](const row& p) { return p.number("cosine") > alike; }).size()},
-            {"error_exactly_0", lucky.where([](const row& p) { return p.number("error") == 0; }).size()},
-            {"chunk", chunk},
-            {"mean_cosine_0.9999_error_over_limit", whole.find({{"chunk", chunk}, {"keys", "cos=0.9999"}}, "error")}});
-
-  const auto spread = [&](const char* name, frame some, const char* above, const char* below) {
-    some.derive("ratio", [&](const row& p) { return p.number(above) / p.number(below); });
-    r.values(name, evidence::sampled(some.size(), seed, {}),
-             {{"median", some.over("ratio", median)},
-              {"quantile_5", some.over("ratio", quantile(quantiles[0]))},
-              {"quantile_95", some.over("ratio", quantile(quantiles[1]))},
-              {"number", some.size()}});
-  };
-  spread("error-follows-growth", all.where([&](const row& p) {
-    return yes(p, "powers") && p.number("promised_error") > 1 && p.number("error") > 0 && std::isfinite(p.number("error")) &&
-           std::isfinite(p.number("promised_error"));
-  }),
-         "error", "promised_error");
-  spread("growth-is-predictable", all.where([](const row& p) {
-    return yes(p, "powers") && is(p, "arithmetic", "fp64") && p.number("observed") > seen_above;
-  }),
-         "predicted", "observed");
-  r.values("quantiles",
-           {{"low", quantiles[0]}, {"high", quantiles[1]}, {"between", quantiles[1] - quantiles[0]}, {"above", seen_above}});
-}
-
 void add_grid(const run_options& options, results& r) {
   const frame all = all_places(options);
   count_correlated(all, options.seed, r);
   count_remedies(all, options.seed, r);
-  count_luck(all, options.seed, r);
   r.table("where-safe", where_safe(all, options));
   r.table("largest-intermediate", largest_intermediates(all));
-  frame points = all.where("chunk", shown);
+  const frame points = all.where("chunk", shown);
   frame errors =
       points.by({"method", "arithmetic", "keys", "moderate"}, {{"error", "error", greatest}, {"safes", "safe", least}});
   errors.derive("safe", [](const row& p) { return p.number("safes") == 1; });
   r.table("errors", std::move(errors));
-  points.derive("growth", [](const row& p) { return std::max(p.number("promised_error"), p.number("observed_error")); });
-  r.table("points", std::move(points));
   r.values("chunks", {{"short", chunks.quick.front()}, {"shown", shown}, {"longest", chunks.quick.back()}});
   std::map<std::string, cell> sizes{{"methods", sorted_methods().size()},
                                     {"arithmetics", arithmetics.size()},
@@ -317,50 +274,8 @@ void add_bound(const run_options& options, results& r) {
   r.values("absolute-values-tell-nothing-apart", evidence::certified(), values);
 }
 
-/// What the powers of L reach: predicted, and at every fourth place the largest of two draws in fp64.
-frame_row growth_at(const cell& at, const inverse_method& method, const inverse_problem& problem, bool drawn) {
-  const double predicted = predict_growth(method, problem).largest;
-  if (!drawn) return {at, predicted, {}};
-  std::vector<double> largest;
-  for (const growth& g : run_cases({method, fp64, fp64, fp64}, inverse_inputs(problem).rounded_to(fp64)).observed) {
-    largest.push_back(g.largest);
-  }
-  return {at, predicted, greatest(largest)};
-}
-
-void add_law(const run_options& options, results& r) {
-  r.table("law-of-cosine",
-          grid(
-              options, "law of the cosine", {"cosine", "predicted", "observed"},
-              [&](std::size_t rows) {
-                std::vector<frame_row> found;
-                for (int i = 0; i <= 40; ++i) {
-                  const double c = i / 40.0;
-                  found.push_back(growth_at(c, inverse_named("neumann"),
-                                            {{key_family::cosine, c}, {1, 1}, key_dim, rows, 2, options.seed}, i % 4 == 0));
-                }
-                return found;
-              },
-              grid_axis<std::size_t>{"rows", {8, 16, 32, 64}}));
-  constexpr std::size_t lengths[] = {4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128};
-  r.table("law-of-length",
-          grid(
-              options, "law of the length", {"chunk", "predicted", "observed"},
-              [&](std::string_view method) {
-                std::vector<frame_row> found;
-                for (const std::size_t chunk : lengths) {
-                  found.push_back(growth_at(chunk, inverse_named(method),
-                                            {{key_family::cosine, cosine}, {1, 1}, key_dim, chunk, 2, options.seed},
-                                            found.size() % 4 == 0));
-                }
-                return found;
-              },
-              grid_axis<std::string_view>{"method", {"neumann", "neumann16+block", "neumann8+block", "forward"}}));
-}
-
 results run(const run_options& options) {
-  results r = in_parts(
-      options, {{"powers", &add_powers}, {"plans", &add_plans}, {"grid", &add_grid}, {"bound", &add_bound}, {"law", &add_law}});
+  results r = in_parts(options, {{"powers", &add_powers}, {"plans", &add_plans}, {"grid", &add_grid}, {"bound", &add_bound}});
   r.parameters = {{"key_dim", key_dim}};
   for (const std::size_t chunk : chunks.quick) {
     r.parameters["samples_at_chunk_" + std::to_string(chunk)] = samples_of(options, chunk);

@@ -42,9 +42,7 @@ frame judge_all(const inverse_problem& problem) {
       const inverse_plan plan{inverse_named(methods[m]), now.operand, now.accumulate, now.store};
       if (!same_runs) runs[m] = run_cases(plan, cases);
       const inverse_verdict v = judge_inverse(plan, cases, runs[m], predicted[m]);
-      rows[m].push_back({methods[m], std::string(now.name), v.safe, !v.safe && v.left_format == 0 && v.beyond_limit == 0,
-                         predicted[m].largest, v.observed.largest, v.promised_error / v.smallest_limit,
-                         v.observed.largest * unit_roundoff(now.operand) / v.smallest_limit, v.error / v.limit, largest_entry});
+      rows[m].push_back({methods[m], std::string(now.name), v.safe, v.observed.largest, v.error / v.limit, largest_entry});
     }
   }
   frame result(judged_columns);

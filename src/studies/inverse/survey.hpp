@@ -37,11 +37,9 @@ inline constexpr std::array<arithmetic_plan, 11> arithmetics{{{"fp64", fp64, fp6
                                                               {"bf16-fp32", bf16, fp32, bf16},
                                                               {"bf16", bf16, bf16, bf16}}};
 
-/// A row for each method and arithmetic, the latter fastest. error, promised_error (predicted growth times u of the operand),
-/// observed_error: over the limit; largest_entry: of the true inverse of L rounded to fp64; lucky: in every draw within the
-/// limit and within its formats, but not promised.
+/// A row for each method and arithmetic, the latter fastest. error: over the limit; largest_entry: of the true inverse of L
+/// rounded to fp64.
 [[nodiscard]] frame judge_all(const inverse_problem&);
-inline const std::vector<std::string> judged_columns{"method",   "arithmetic",     "safe",           "lucky", "predicted",
-                                                     "observed", "promised_error", "observed_error", "error", "largest_entry"};
+inline const std::vector<std::string> judged_columns{"method", "arithmetic", "safe", "observed", "error", "largest_entry"};
 
 }  // namespace deltaproof::detail::inverse
