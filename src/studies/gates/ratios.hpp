@@ -35,12 +35,6 @@ inline constexpr std::array<named_factorisation, 6> factorisations{{{factorisati
                                                                     {factorisation::first_block, "first_block"},
                                                                     {factorisation::product, "product"}}};
 
-struct comparison {
-  std::size_t not_finite = 0;  ///< entries, of the whole square
-  double worst = 0;            ///< largest |r - exact| / exact over i >= j with exact >= `floor`; infinite where not finite
-  double worst_absolute = 0;   ///< largest |r - exact|
-};
-
 /// ln(1 - 2^-p / 2)... the largest g < 0 whose decay e^g rounds to less than 1: at or above the next number it is 1.
 struct rounding_to_one {
   double last_below = 0;  ///< fp32 g whose e^g rounds to 1 - u in the format
@@ -75,11 +69,6 @@ inline std::vector<double> cumulative(std::span<const double> g) {
 /// The largest fp32 x whose correctly rounded fp32 e^x is finite in the format: monotone, so found by bisection and exact.
 [[nodiscard]] inline double overflow_exponent(const format& f) {
   return last_with<fp32>(1, 128, [&](double x) { return std::isfinite(round_nearest(exp32(x), f)); });
-}
-
-/// The largest fp32 x < 0 whose e^x rounds to less than the smallest normal number of the format.
-[[nodiscard]] inline double subnormal_exponent(const format& f) {
-  return -after<fp32>(last_with<fp32>(1, 128, [&](double x) { return round_nearest(exp32(-x), f) >= smallest_normal(f); }));
 }
 
 /// Lower triangle of the ratios, as a kernel forms them; factors stored in `store` (bf16, fp16 or fp32), their product in fp32.
@@ -134,25 +123,6 @@ inline std::vector<double> cumulative(std::span<const double> g) {
     }
   }
   return result;
-}
-
-[[nodiscard]] inline comparison compare(const matrix<double>& found, const matrix<double>& exact, double floor) {
-  comparison c;
-  for (std::size_t i = 0; i < exact.rows(); ++i) {
-    for (std::size_t j = 0; j < exact.cols(); ++j) {
-      const double r = found(i, j);
-      if (!std::isfinite(r)) {
-        ++c.not_finite;
-        c.worst = c.worst_absolute = std::numeric_limits<double>::infinity();
-        continue;
-      }
-      if (j > i) continue;
-      const double error = std::fabs(r - exact(i, j));
-      c.worst_absolute = std::max(c.worst_absolute, error);
-      if (exact(i, j) >= floor) c.worst = std::max(c.worst, error / exact(i, j));
-    }
-  }
-  return c;
 }
 
 /// The largest |g| (fp32) of a constant gate for which every entry is finite, by bisection between 2^-10 and 2^10; 0 where 2^-10

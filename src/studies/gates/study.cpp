@@ -14,10 +14,8 @@ constexpr double ln2 = 0.69314718055994530942;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t block = 16;  // the smallest chunk, and the blocks inside longer ones
 constexpr std::size_t long_chunk = 64;
-constexpr double contract = 5;        // the kernel that factors at the middle of a block promises gates in [-5, 0)
-constexpr double off_by = 0.1;        // share of a head's log decay from which its memory counts as off
-constexpr double kept_above = 1e-30;  // smaller ratios are left out of the relative error
-constexpr double large_sum = 4;       // |G_C| from which the law of the sums is read off
+constexpr double contract = 5;  // the kernel that factors at the middle of a block promises gates in [-5, 0)
+constexpr double off_by = 0.1;  // share of a head's log decay from which its memory counts as off
 constexpr std::size_t reset_row = 12;
 constexpr double small_gate = 0.02;  // the gates around a reset
 constexpr double near_reset = 1e4;
@@ -27,7 +25,6 @@ constexpr double enough = 100;  // nats, of a reset that empties any state
 const grid_axis<named_factorisation> forms{"how", {factorisations.begin(), factorisations.end()}};
 const grid_axis<std::size_t> chunks{"chunk", {block, 32, long_chunk}, {block, 32, long_chunk, 128}};
 const grid_axis<format> stores{"store", {fp32, bf16, fp16}};
-const grid_axis<std::size_t> drawn = draws(4, 32);
 
 std::size_t heads_of(const run_options& options) { return options.size(64, 512); }
 std::size_t tokens_of(const run_options& options) { return options.size(256, 1024); }
@@ -88,9 +85,6 @@ void add_limits(const run_options& options, results& r) {
            {{"unbounded", limits.over("free", least) == 1},
             {"masked_16", in_fp32 / (block - 1)},
             {"masked_64", in_fp32 / (long_chunk - 1)}});
-  const double subnormal = -subnormal_exponent(fp32);
-  r.values("digits-go-first", evidence::exhaustive(2), {{"fp32", subnormal}, {"fp16", -subnormal_exponent(fp16)}});
-  r.values("flushed", {{"sixteen", subnormal / block}});
 }
 
 /// Which chunks of model-like gates overflow the factored form.
@@ -119,35 +113,6 @@ void add_models(const run_options& options, results& r) {
   const auto share = [&](std::size_t chunk) { return over.find({{"chunk", chunk}, {"store", "fp32"}}, "chunks"); };
   r.values("model-gates-overflow", evidence::sampled(heads_of(options) * tokens_of(options) / long_chunk, options.seed, {}),
            {{"sixteen", share(block)}, {"sixty_four", share(long_chunk)}});
-}
-
-/// Gates of one size: error of the ratios in units of |G_C| u.
-void add_sums(const run_options& options, results& r) {
-  const double u = unit_roundoff(fp32);
-  const frame errors = grid(
-      options, "sums", {"worst", "near", "total"},
-      [&](double s, std::size_t draw) -> frame_row {
-        philox random(options.seed, 30 + draw);
-        std::vector<double> g(long_chunk);
-        double sum = 0;
-        for (double& x : g) {
-          x = round_to<fp32>(-s * random.uniform()).value();
-          sum -= x;
-        }
-        const matrix<double> exact = exact_ratios(g);
-        const matrix<double> found = ratios(factorisation::difference, g, fp32);
-        return {compare(found, exact, kept_above).worst, compare(found, exact, 0.5).worst, sum};
-      },
-      grid_axis<double>{"size", {0.01, 0.1, 1, 5, 20}}, drawn);
-  frame law = errors.by({"size"}, {{"worst", "worst", worst}, {"near", "near", worst}, {"total", "total", greatest}});
-  law.derive("unit", [&](const auto& row) { return row.number("worst") / (row.number("total") * u); });
-  law.derive("near_unit", [&](const auto& row) { return row.number("near") / (row.number("total") * u); });
-  const frame large = law.where([](const auto& row) { return row.number("total") > large_sum; });
-  const double most = large.over("unit", greatest);
-  r.values("sums-lose-their-size", evidence::worst_found(errors.size(), options.seed),
-           {{"largest", most}, {"smallest", large.over("unit", least)}, {"inside", most <= 2.0 * long_chunk + 4}});
-  r.values("sums", {{"from", large_sum}, {"kept_above", kept_above}});
-  r.table("cumulative-sums", std::move(law));
 }
 
 /// The worst relative error of the ratios behind a reset gate -R at row 12, the others small.
@@ -242,27 +207,12 @@ void add_decays(const run_options& options, results& r) {
            {{"share", values["bf16_share"]}, {"heads", edges.find({{"store", "bf16"}}, "heads")}});
   r.values("model",
            {{"gates", gates}, {"off_by", off_by}, {"standard_error", 0.5 / std::sqrt(static_cast<double>(heads_of(options)))}});
-  const auto lives_in = [](const format& store) {
-    std::vector<frame_row> rows;
-    for (double meant = 10; meant < 1e5; meant *= 1.02) {
-      const double a = decay_in(store, -ln2 / meant);
-      rows.push_back({meant, a < 1 ? ln2 / -shared::ln(a) : infinity});
-    }
-    return rows;
-  };
-  r.table("half-life", grid(options, "half-lives", {"meant", "stored"}, lives_in, kept));
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"limits", &add_limits},
-                                 {"model-like gates", &add_models},
-                                 {"sums", &add_sums},
-                                 {"resets", &add_resets},
-                                 {"decays", &add_decays}});
-  r.parameters = {{"heads", heads_of(options)},
-                  {"tokens", tokens_of(options)},
-                  {"draws", drawn.values(options).size()},
-                  {"longest_chunk", chunks.values(options).back()}};
+  results r = in_parts(
+      options, {{"limits", &add_limits}, {"model-like gates", &add_models}, {"resets", &add_resets}, {"decays", &add_decays}});
+  r.parameters = {{"heads", heads_of(options)}, {"tokens", tokens_of(options)}, {"longest_chunk", chunks.values(options).back()}};
   return r;
 }
 
