@@ -62,14 +62,6 @@ TEST(negative_eigenvalues_half_life, is_what_one_counts) {
   EXPECT_NEAR(std::pow(0.984375, half_life(rational(63) / rational(64))), 0.5, 1e-13);
 }
 
-TEST(negative_eigenvalues_half_life, of_a_rounded_unit_key) {
-  // 181/256 is the bf16 and the fp16 number nearest to 1/sqrt 2.
-  const rational expected = rational(2 * 181 * 181) / rational(256 * 256);
-  EXPECT_EQ(unit_key_square(bf16), expected);
-  EXPECT_EQ(unit_key_square(fp16), expected);
-  EXPECT_GT(unit_key_square(fp64), rational(1));
-}
-
 TEST(negative_eigenvalues_words, medians_count_none_as_longest) {
   const auto of = [](double q, const std::vector<double>& horizons) { return as_number(horizon_at(q)(horizons)); };
   EXPECT_EQ(of(0.5, {0, 5, 3}), 5);

@@ -23,7 +23,6 @@ constexpr double last_step = 1.5;    // of those at which an exchange still leav
 constexpr double free_step = 1.875;  // of a margin that a model is free to choose
 constexpr std::size_t reference_tokens = 20000;
 constexpr std::size_t still_tokens = 64;  // of the reference at a step at which nothing decays
-constexpr std::size_t width = 16;         // d of the forced state
 
 const grid_axis<symmetric_group> groups{"group", {{"S2", 2}, {"S3", 3}, {"S5", 5}}};
 const grid_axis<execution> runs{"how", {executions.begin(), executions.end()}};
@@ -109,7 +108,7 @@ frame half_lives() {
   return table;
 }
 
-/// Half-lives, rounded unit keys, and which logits keep the margin.
+/// Half-lives, and which logits keep the margin.
 void add_margins(const run_options&, results& r) {
   const frame& lives = r.table("half-life", half_lives());
   const auto life_of = [&](const char* f) { return lives.find({{"why", f}}, "life"); };
@@ -120,20 +119,6 @@ void add_margins(const run_options&, results& r) {
                                    {"free_step", free_step},
                                    {"free_lambda", free_step - 1},
                                    {"free", lives.find({{"b", free_step}}, "life")}});
-
-  frame keys({"format", "square", "away", "life", "doubling"});
-  for (const format& f : {bf16, fp16, fp32, fp64}) {
-    const rational square = unit_key_square(f);
-    const double life = half_life(1 - 2 * square);
-    keys.add({std::string(name_of(f)), round_to<double>(rational(square - 1)), round_to<double>(rational(2 - 2 * square)),
-              life > 0 ? cell(life) : cell(), life > 0 ? cell() : cell(-life)});
-  }
-  r.values("unit-key-is-not-a-reflection", evidence::exhaustive(keys.size()),
-           {{"bf16", keys.find({{"format", "bf16"}}, "life")},
-            {"fp16", keys.find({{"format", "fp16"}}, "life")},
-            {"fp64_doubling", keys.find({{"format", "fp64"}}, "doubling")},
-            {"bf16_away", keys.find({{"format", "bf16"}}, "away")}});
-  r.table("unit-key", std::move(keys));
 
   // Logits whose sigmoid keeps beta <= 1 - 2u, and saturates.
   constexpr double from = 0.5, to = 16;
@@ -165,7 +150,8 @@ std::vector<rational> iterate(const rational& beta, std::size_t count) {
   return result;
 }
 
-void add_fixed_points(results& r) {
+/// The two conventions: fixed points.
+void add_fixed_points(const run_options&, results& r) {
   constexpr std::size_t last = 24;
   constexpr std::size_t shown = 12;  // longer fractions are left out of the table
   frame table({"form", "beta", "s1", "s2", "s3", "s4", "last", "limit", "life"});
@@ -195,72 +181,8 @@ void add_fixed_points(results& r) {
   r.table("fixed-points", std::move(table));
 }
 
-/// S' of the first convention against the delta rule with step 2 beta and value v / 2, exactly: how many of the tokens agree.
-std::size_t agreeing_states(std::size_t tokens, std::uint64_t seed) {
-  philox random(seed, 7);
-  const auto draw = [&] { return fraction(static_cast<int>(random.below(15)) - 7, 8); };
-  negative_eigenvalues_erase<rational> erase(3, 2);
-  negative_eigenvalues_both<rational> both(3, 2);
-  std::size_t agree = 0;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    const std::vector<rational> k{draw(), draw(), draw()};
-    const std::vector<rational> v{draw(), draw()};
-    const std::vector<rational> half{v[0] / 2, v[1] / 2};
-    const rational beta = fraction(static_cast<int>(random.below(9)), 8);
-    erase.step(k, v, beta);
-    both.step(k, half, beta);
-    if (erase.state() == both.state()) ++agree;
-  }
-  return agree;
-}
-
-template <template <class> class Rule>
-double forced_square(double beta, std::size_t tokens, std::uint64_t seed) {
-  philox random(seed, 8);
-  Rule<double> machine(width, 1);
-  std::vector<double> k(width), v(1), o(1);
-  double sum = 0;
-  std::size_t n = 0;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    shared::draw(random, k);
-    shared::normalise(k);
-    if (t >= tokens / 4) {
-      machine.read(k, o);
-      sum += o[0] * o[0];
-      ++n;
-    }
-    v[0] = random.normal();
-    machine.step(k, v, beta);
-  }
-  return sum / static_cast<double>(n);
-}
-
-/// The two conventions: fixed points, forced state.
-void add_conventions(const run_options& options, results& r) {
-  constexpr std::size_t tokens = 200;
-  constexpr double mild = 0.9;
-  add_fixed_points(r);
-  r.values("conventions-differ-by-half-the-value", {{"agree", agreeing_states(tokens, options.seed)}, {"tokens", tokens}});
-  const std::size_t length = options.size(40000, 400000);
-  const auto squares = [&](double beta) -> frame_row {
-    const double expected = 2 * beta / (2 - 2 * beta);
-    const double both = forced_square<negative_eigenvalues_both>(beta, length, options.seed);
-    const double erase = forced_square<negative_eigenvalues_erase>(beta, length, options.seed);
-    return {expected, both, expected / 4, erase, both / expected - 1};
-  };
-  const grid_axis<double> betas{"beta", {0.5, 0.75, mild, 0.96875, safe_step / 2}};
-  const frame& forced =
-      r.table("forced-state", grid(options, "forced state", {"expected", "both", "quarter", "erase", "off"}, squares, betas));
-  const auto expected = [&](double beta) { return forced.find({{"beta", beta}}, "expected"); };
-  r.values(
-      "forced-state",
-      {{"at_safe_margin", expected(safe_step / 2)}, {"at_half", expected(0.5)}, {"mild", mild}, {"at_mild", expected(mild)}});
-  r.values("forced-state-runs", evidence::sampled(length, options.seed, {}), {{"worst", forced.over("off", worst)}});
-  r.values("forced", {{"tokens", length}, {"width", width}, {"betas", forced.size()}});
-}
-
 results run(const run_options& options) {
-  results r = in_parts(options, {{"words", &add_words}, {"margins", &add_margins}, {"conventions", &add_conventions}});
+  results r = in_parts(options, {{"words", &add_words}, {"margins", &add_margins}, {"conventions", &add_fixed_points}});
   r.parameters = {
       {"tokens", tokens_of(options)}, {"words", words_of(options, false)}, {"reference_words", words_of(options, true)}};
   return r;

@@ -197,12 +197,6 @@ inline double rounded_root(const format& f) { return round_nearest(inverse_root(
   };
 }
 
-/// |k|^2 of the key (x, -x) with x = 1/sqrt 2 rounded to a format, exactly.
-[[nodiscard]] inline rational unit_key_square(const format& f) {
-  const rational x = exact(rounded_root(f));
-  return 2 * x * x;
-}
-
 /// ln 2 / -ln |lambda|: after how many reflections half of an eigen-direction is left. Infinite for |lambda| = 1. Error: below
 /// 1e-15 relative, computed in 256 bits.
 [[nodiscard]] inline double half_life(const rational& lambda) {
