@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Gaussian elimination over any scalar with + - * / and <, for the small systems of the studies: A x = b, A X = B and
-// A^T x = b. Rounds: as the scalar does, no refinement, no error bound.
+// Gaussian elimination over any scalar with + - * / and <, for small systems: A x = b and
+// A X = B. Rounds: as the scalar does, no refinement, no error bound.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "deltaproof/algebra/matrix.hpp"
 #include "deltaproof/support/errors.hpp"
 
-namespace deltaproof::detail::shared {
+namespace deltaproof::detail::hippo {
 
 /// P A = L U, the largest entry of the column as pivot. Throws: domain_error where a pivot is 0.
 template <class R>
@@ -68,22 +68,6 @@ class factored {
     return result;
   }
 
-  /// A^-T b.
-  [[nodiscard]] std::vector<R> solve_transposed(const std::vector<R>& b) const {
-    const std::size_t n = lu_.rows();
-    std::vector<R> y = b;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t c = 0; c < i; ++c) y[i] = y[i] - lu_(c, i) * y[c];
-      y[i] = y[i] / lu_(i, i);
-    }
-    for (std::size_t i = n; i-- > 0;) {
-      for (std::size_t c = i + 1; c < n; ++c) y[i] = y[i] - lu_(c, i) * y[c];
-    }
-    std::vector<R> x(n);
-    for (std::size_t i = 0; i < n; ++i) x[row_[i]] = y[i];
-    return x;
-  }
-
  private:
   static R size(const R& x) { return x < zero<R>() ? R(-x) : x; }
 
@@ -91,4 +75,4 @@ class factored {
   std::vector<std::size_t> row_;
 };
 
-}  // namespace deltaproof::detail::shared
+}  // namespace deltaproof::detail::hippo

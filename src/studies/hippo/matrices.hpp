@@ -6,9 +6,9 @@
 #pragma once
 
 #include "deltaproof/algebra/matrix.hpp"
+#include "studies/hippo/factored.hpp"
 #include "studies/shared/common.hpp"
 #include "studies/shared/exponential.hpp"
-#include "studies/shared/factored.hpp"
 
 namespace deltaproof::detail::hippo {
 
@@ -51,14 +51,6 @@ inline constexpr std::array<kind, 5> kinds{kind::legs, kind::rank_one, kind::nil
   return a;
 }
 
-/// B: sqrt(2i+1) for legs, 1, 2, 3, 1, ... otherwise; one column.
-[[nodiscard]] inline matrix<double> input_of(kind which, std::size_t n) {
-  matrix<double> b(n, 1);
-  for (std::size_t i = 0; i < n; ++i)
-    b(i, 0) = which == kind::legs ? std::sqrt(2 * static_cast<double>(i) + 1) : static_cast<double>(i % 3 + 1);
-  return b;
-}
-
 [[nodiscard]] inline matrix<wide> lifted(const matrix<double>& m) {
   matrix<wide> result(m.rows(), m.cols());
   for (std::size_t i = 0; i < m.size(); ++i) result.data()[i] = lift<wide>(m.data()[i]);
@@ -73,7 +65,7 @@ template <class S>
 template <class S>
 [[nodiscard]] matrix<S> bilinear_step(const matrix<S>& a, const S& t) {
   const S half = t / from_int<S>(2);
-  return shared::factored<S>(euler_step(a, S(-half))).solve(euler_step(a, half));
+  return factored<S>(euler_step(a, S(-half))).solve(euler_step(a, half));
 }
 
 }  // namespace deltaproof::detail::hippo

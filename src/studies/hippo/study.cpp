@@ -11,7 +11,6 @@ namespace {
 
 using namespace detail::hippo;
 using shared::exponentials_of;
-using shared::factored;
 using shared::norm_1;
 using shared::scaled;
 using shared::sum;
@@ -21,8 +20,6 @@ constexpr int smallest_exponent = -20;  // of the steps
 constexpr int largest_exponent = 4;
 constexpr int smallest_shown = -8;  // of the steps with norms
 constexpr std::size_t key_dim = 8;
-constexpr std::size_t early_token = 4;
-constexpr std::size_t late_token = 1024;
 
 std::size_t size_of_matrices(const run_options& options) { return options.size(16, 32); }
 std::size_t streams(const run_options& options) { return options.size(32, 400); }
@@ -49,7 +46,7 @@ double norm_2(const matrix<wide>& m) {
   return round_to<double>(spectral_norm(rounded_once));
 }
 
-/// One step t of one A: x' = e^(tA) x + t phi_1(tA) B, by the rules over the bits of the ruler, and exactly in double.
+/// The transition e^(tA) of one step by the rules over the bits of the ruler; it and phi_1(tA), which the input takes, in double.
 frame_row compare(kind which, double step, std::size_t n) {
   const matrix<double> a = make(which, n);
   const matrix<wide> exact_a = lifted(a);
@@ -57,9 +54,6 @@ frame_row compare(kind which, double step, std::size_t n) {
   const auto truth = exponentials_of(scaled(exact_a, t));
   const matrix<wide> bilinear = bilinear_step(exact_a, t);
   const matrix<wide> euler = euler_step(exact_a, t);
-  // Input: phi_1(tA) B against (I - tA/2)^-1 B; the factor t is common.
-  const matrix<wide> input = lifted(input_of(which, n));
-  const matrix<wide> solved = factored<wide>(euler_step(exact_a, wide(-t / 2))).solve(input);
 
   const auto in_double = exponentials_of(scaled(a, step));
   const double exp_error = relative(lifted(in_double.exp), truth.exp);
@@ -71,15 +65,8 @@ frame_row compare(kind which, double step, std::size_t n) {
     inverse = relative(lifted(scaled(factored<double>(a).solve(minus_one), 1 / step)), truth.phi);
   } catch (const domain_error&) {
   }
-  frame_row row{step * norm_1(a),
-                radius_of(truth),
-                relative(bilinear, truth.exp),
-                relative(solved, shared::product(truth.phi, input)),
-                relative(euler, truth.exp),
-                exp_error,
-                phi_error,
-                std::max(exp_error, phi_error),
-                inverse};
+  frame_row row{step * norm_1(a), radius_of(truth), relative(bilinear, truth.exp),  relative(euler, truth.exp),
+                exp_error,        phi_error,        std::max(exp_error, phi_error), inverse};
   // Decompositions take most of the time: only those that are shown.
   const int exponent = std::ilogb(step);
   const bool shown = exponent >= smallest_shown && (which == kind::legs || which == kind::rank_one);
@@ -108,11 +95,7 @@ void add_orders(const frame& errors, results& r) {
 }
 
 void add_norms(const frame& errors, double largest, results& r) {
-  frame legs = errors.where("kind", "legs");
-  legs.derive("left", [](const auto& row) -> cell {
-    if (is_missing(row["norm_exact"])) return {};
-    return row.number("norm_exact") / shared::exp64(-row.number("step") / 2);
-  });
+  const frame legs = errors.where("kind", "legs");
   const auto at = [&](double step, const char* column) { return legs.find({{"step", step}}, column); };
   r.values("bilinear-rings", evidence::measured(),
            {{"exact_norm_at_1", at(1, "norm_exact")},
@@ -121,7 +104,6 @@ void add_norms(const frame& errors, double largest, results& r) {
             {"bilinear_norm", at(largest, "norm_bilinear")},
             {"euler_norm_at_1", at(1, "norm_euler")},
             {"rings", at(largest, "norm_bilinear") > 0.5 && at(largest, "norm_exact") < 0.01}});
-  r.values("legs", {{"exact", legs.over("left", greatest)}, {"bilinear", legs.over("norm_bilinear", greatest)}});
 }
 
 void add_inverse(const frame& errors, double smallest, results& r) {
@@ -145,8 +127,7 @@ void add_discretisations(const run_options& options, results& r) {
   for (int i = smallest_exponent; i <= largest_exponent; ++i) steps.quick.push_back(detail::power_of_two(i));
   frame errors = grid(
       options, "matrix exponentials",
-      {"length", "radius", "bilinear", "input", "euler", "exp", "phi", "exact", "inverse", "norm_exact", "norm_bilinear",
-       "norm_euler"},
+      {"length", "radius", "bilinear", "euler", "exp", "phi", "exact", "inverse", "norm_exact", "norm_bilinear", "norm_euler"},
       [&](kind which, double step) { return compare(which, step, n); }, grid_axis<kind>{"kind", {kinds.begin(), kinds.end()}},
       steps);
   // Rounding A already moves e^(tA) by |tA| u: errors are compared with that.
@@ -173,22 +154,6 @@ void add_discretisations(const run_options& options, results& r) {
   add_orders(errors, r);
   add_norms(errors, largest, r);
   r.table("errors", std::move(errors));
-}
-
-/// HiPPO-LegS as published has A/time: the exact step from time t - 1 to t is e^(A ln(t/(t - 1))), the rules take the step 1/t.
-void add_clock(const run_options& options, results& r) {
-  const matrix<wide> a = lifted(make(kind::legs, size_of_matrices(options)));
-  const auto errors_at = [&](std::size_t token) -> frame_row {
-    const wide t(static_cast<unsigned>(token)), step = 1 / t;
-    const auto truth = exponentials_of(scaled(a, wide(log(wide(t / (t - 1))))));
-    return {relative(bilinear_step(a, step), truth.exp), relative(euler_step(a, step), truth.exp)};
-  };
-  const grid_axis<std::size_t> times{"token", {2, early_token, 8, 16, 32, 64, 128, 256, late_token}};
-  const frame& clocked = r.table("legs-clock", grid(options, "LegS by its clock", {"bilinear", "euler"}, errors_at, times));
-  r.values("legs-clock", evidence::measured(),
-           {{"bilinear_at_4", clocked.find({{"token", early_token}}, "bilinear")},
-            {"bilinear_at_1024", clocked.find({{"token", late_token}}, "bilinear")}});
-  r.values("clock", {{"early", early_token}, {"late", late_token}});
 }
 
 /// Relative 1-norm error of f(x y^T) = f(0) I + x [(f(y^T x) - f(0))/(y^T x)] y^T against the series, for exp and phi_1; y^T x =
@@ -317,28 +282,11 @@ void add_intervals(const run_options& options, results& r) {
                         {"short", ranges.quick[1].low},
                         {"long", ranges.quick[2].low}});
   r.table("readings", std::move(gaps));
-
-  frame bars({"panel", "token", "time", "low", "high"});
-  const std::array<double, 5> below_one{0.6, 0.35, 0.8, 0.5, 0.7}, above_one{1.4, 1.7, 1.2, 1.9, 1.5};
-  double clock = 0;
-  for (const char* panel : {"one", "below", "above", "end_to_end"}) {
-    const std::string which = panel;
-    for (std::size_t i = 0; i < 5; ++i) {
-      const auto t = static_cast<double>(i + 1);
-      const double length = which == "one" ? 1 : which == "above" ? above_one[i] : below_one[i];
-      const double start = which == "end_to_end" ? clock : t - length;
-      const double end = which == "end_to_end" ? clock += length : t;
-      for (const double time : {start, end}) bars.add({which, t, time, t - 0.25, t + 0.25});
-    }
-  }
-  r.table("bars", std::move(bars));
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"discretisations", &add_discretisations},
-                                 {"legs-clock", &add_clock},
-                                 {"rank-one", &add_rank_one},
-                                 {"intervals", &add_intervals}});
+  results r =
+      in_parts(options, {{"discretisations", &add_discretisations}, {"rank-one", &add_rank_one}, {"intervals", &add_intervals}});
   r.parameters = {{"size", size_of_matrices(options)},
                   {"smallest_exponent", smallest_exponent},
                   {"largest_exponent", largest_exponent},
