@@ -150,9 +150,9 @@ void conformance_text(const plan_report& plan, const check_report& report, const
   line("false alarm",
        "a kernel that conforms to this plan, with errors distributed as in the emulated runs, is refuted with probability "
        "at most " +
-           detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " + std::to_string(plan.runs) +
-           " runs of each of " + std::to_string(plan.variants.size()) + " variants on the given and on perturbed inputs; " +
-           plan.slice + ")");
+           detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " +
+           std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
+           " times on perturbed ones; " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 

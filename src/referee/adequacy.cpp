@@ -260,7 +260,8 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
     const lane& at = t.lanes[t.slice[job / alone_draws]];
     const auto in = heads.take(t.slice[job / alone_draws]);
     const std::uint64_t seed = t.seed(4, t.slice[job / alone_draws], job % alone_draws);
-    lane_errors e = job % 2 == 0 ? errors_on_given_inputs(t.p, *in, alone, seed, t.truth, at) : errors_of_draw(*in, alone, seed);
+    lane_errors e = law_of_alone(job % alone_draws) == 0 ? errors_on_given_inputs(t.p, *in, alone, seed, t.truth, at)
+                                                         : errors_of_draw(*in, alone, seed);
     if (!at.state) e.state = matrix<double>();
     samples[job / alone_draws][job % alone_draws] = norms(e, buckets(at.judged, t.unit), at.judged);
     const std::lock_guard guard(lock);
@@ -315,7 +316,7 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     // exact: a state that is kept in bf16 between chunks is handed over in bf16.
     const std::optional<format>& carried = t.variants.front().state.between_tokens;
     const format stored = place.tensor == "final_state" && carried ? *carried : stored_format(alone, place.tensor);
-    for (std::size_t i = 0; i < alone_draws; ++i) cost.alone[i % 2].push_back(samples[i].rms[b]);
+    for (std::size_t i = 0; i < alone_draws; ++i) cost.alone[law_of_alone(i)].push_back(samples[i].rms[b]);
     for (std::size_t i = 0; i < 2; ++i) {
       const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
       cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);

@@ -124,9 +124,12 @@ void require_valid(const statistic& s) {
                        "; it multiplies the limit, so give a factor in [1, 16]");
   }
   require_runs(s.samples, "thresholds", key_text(s));
-  if (s.independent == 0 || s.wide_degrees == 0) {
-    throw domain_error("thresholds: " + std::string(s.independent == 0 ? "independent" : "wide_degrees") + " is 0 for " +
-                       key_text(s) + "; give at least 1");
+  if (s.independent == 0 || s.wide_degrees == 0 || s.laws_of_variant == 0) {
+    throw domain_error("thresholds: " +
+                       std::string(s.independent == 0    ? "independent"
+                                   : s.wide_degrees == 0 ? "wide_degrees"
+                                                         : "laws_of_variant") +
+                       " is 0 for " + key_text(s) + "; give at least 1");
   }
   for (const auto& runs : s.samples) {
     for (const double x : runs) {
@@ -366,11 +369,12 @@ std::vector<threshold> thresholds(std::span<const statistic> statistics, const f
     std::vector<cell> cells;
     cells.reserve(s.samples.size());
     for (const auto& runs : s.samples) {
-      const bool counts = cells.size() < s.independent;
+      const bool repeats = s.laws_of_variant > 1 && cells.size() % s.laws_of_variant == 0;
+      const bool counts = cells.size() < s.independent && !repeats;
       cells.push_back(detail::summed(runs, s.floor, run_scale::log));
       cells.back().counts = counts;
     }
-    groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells));
+    groups[{s.tensor, s.norm}].keys.add(s.bucket, s.head, std::move(cells), s.laws_of_variant);
   }
   quantile_table table(alpha);
   std::vector<threshold> result;

@@ -89,13 +89,14 @@ struct named_pool {
 struct common_shape {
   double skewness = 0;
   double skewness_error = 0;     ///< standard error, sqrt(6 / degrees)
-  std::vector<double> variants;  ///< spread of each variant, at least 1
+  std::vector<double> variants;  ///< spread of the variant of each law, at least 1
 };
 
 class pool_set {
  public:
-  void add(std::size_t bucket, std::size_t head, std::vector<cell> cells) {
-    variants_ = cells.size();
+  void add(std::size_t bucket, std::size_t head, std::vector<cell> cells, std::size_t laws_of_variant = 1) {
+    laws_ = cells.size();
+    laws_of_variant_ = laws_of_variant;
     for (const cell& c : cells) {
       if (c.runs > 1) repeated_heads_.insert(head);
     }
@@ -141,7 +142,7 @@ class pool_set {
     if (shape_) return *shape_;
     pool all;
     double unit = 0;
-    std::vector<pool> variants(variants_);
+    std::vector<pool> laws(laws_);
     for (const auto& [bucket, heads] : buckets_) {
       for (const auto& [head, cells] : heads) {
         const double spread = near(bucket, head, wanted).residuals.spread();
@@ -154,8 +155,8 @@ class pool_set {
             all.degrees += own.degrees;
             unit += own.cube_weight * spread * spread * spread;
           }
-          variants[v].degrees += own.degrees;
-          variants[v].squares += own.squares / (spread * spread);
+          laws[v].degrees += own.degrees;
+          laws[v].squares += own.squares / (spread * spread);
         }
       }
     }
@@ -164,7 +165,13 @@ class pool_set {
       shape_->skewness = all.cubes / unit;
       shape_->skewness_error = std::sqrt(6 / static_cast<double>(all.degrees));
     }
-    for (const pool& p : variants) shape_->variants.push_back(std::max(1.0, p.spread()));
+    shape_->variants.assign(laws_, 1.0);
+    for (std::size_t first = 0; first < laws_; first += laws_of_variant_) {
+      const std::size_t last = std::min(first + laws_of_variant_, laws_);
+      double most = 1;
+      for (std::size_t law = first; law < last; ++law) most = std::max(most, laws[law].spread());
+      for (std::size_t law = first; law < last; ++law) shape_->variants[law] = most;
+    }
     return *shape_;
   }
 
@@ -201,7 +208,7 @@ class pool_set {
 
   std::map<std::size_t, head_cells> buckets_;
   std::set<std::size_t> repeated_heads_;
-  std::size_t variants_ = 0;
+  std::size_t laws_ = 0, laws_of_variant_ = 1;
   pools near_, wide_, all_;
   std::optional<common_shape> shape_;
 };

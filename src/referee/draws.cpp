@@ -83,8 +83,8 @@ void classify(const trial& t, drawn& runs) {
   }
 }
 
-/// The places of head `i` with what the result errs there, and room for `runs` errors of each law. `floors`: of o, of the state.
-void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs, const std::array<double, 2>& floors,
+/// The places of head `i` with what the result errs there, and room for the errors of each law. `floors`: of o, of the state.
+void add_head(const trial& t, std::size_t i, std::size_t laws, const runs_of_variant& runs, const std::array<double, 2>& floors,
               drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
@@ -103,7 +103,12 @@ void add_head(const trial& t, std::size_t i, std::size_t laws, std::size_t runs,
       place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
       out.places.push_back(place);
       statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
-      s.samples.assign(laws, std::vector<double>(runs, 0.0));
+      for (std::size_t law = 0; law < laws; ++law) s.samples.emplace_back(runs.of(law), 0.0);
+      s.laws_of_variant = laws_of_runs(1);
+      // A state has no neighbours to fill a pool with: the runs there are must do.
+      if (state)
+        s.wide_degrees =
+            std::clamp((t.runs.moved - 1) * t.variants.size() * t.slice.size(), near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
     }
   }
@@ -168,12 +173,12 @@ drawn draw_runs(const trial& t) {
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
     const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
-    const std::size_t runs = often ? t.runs : 1;
     first_place[i] = out.places.size();
+    const runs_of_variant runs = often ? t.runs : runs_of_variant{};
     add_head(t, i, laws, runs, floors, out);
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
-      for (std::size_t r = 0; r < runs; ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
+      for (std::size_t r = 0; r < runs.of(law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
   const std::string key = "runs " + t.lanes_key();
@@ -192,6 +197,7 @@ drawn draw_runs(const trial& t) {
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
     const auto [n, finite, range] = forward_run(t, heads, i, law, r);
+    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::lock_guard guard(lock);
     out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
@@ -201,7 +207,7 @@ drawn draw_runs(const trial& t) {
       auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;
       rms[law][r] = n.rms[b];
       max[law][r] = n.max[b];
-      if (rms[law].size() == 1) {
+      if (!often) {
         rms[law + 1] = rms[law];
         max[law + 1] = max[law];
       }
@@ -215,18 +221,24 @@ drawn draw_runs(const trial& t) {
 
 namespace {
 
-/// What runs of the plan measure on the stages of a slice: those of each law in turn, `runs` of them.
-std::vector<stage_report> draw_reports(const trial& t, const problem& p, const result& r, const stage_roundings& roundings,
-                                       std::size_t runs, const std::string& key) {
-  if (const auto kept = recall<std::vector<stage_report>>(t.options, key)) return *kept;
+/// What runs of the plan measure on the stages of a slice, [law][run].
+std::vector<std::vector<stage_report>> draw_reports(const trial& t, const problem& p, const result& r,
+                                                    const stage_roundings& roundings, std::size_t runs, const std::string& key) {
+  if (const auto kept = recall<std::vector<std::vector<stage_report>>>(t.options, key)) return *kept;
   const head_input in = take_head(p, 0, 0);
-  std::vector<stage_report> reports(laws_of_runs(t.variants.size()) * runs);
+  std::vector<std::vector<stage_report>> reports;
+  std::vector<std::pair<std::size_t, std::size_t>> jobs;
+  for (std::size_t law = 0; law < laws_of_runs(t.variants.size()); ++law) {
+    reports.emplace_back(runs_of_variant{1, runs}.of(law));
+    for (std::size_t r = 0; r < reports.back().size(); ++r) jobs.emplace_back(law, r);
+  }
   std::mutex lock;
   std::size_t done = 0;
-  parallel_for(reports.size(), t.options.threads, [&](std::size_t job) {
+  parallel_for(jobs.size(), t.options.threads, [&](std::size_t job) {
     if (t.stopped()) return;
-    const std::size_t law = job / runs, v = law / 2;
-    const std::uint64_t seed = t.seed(2, law, job % runs);
+    const auto [law, run] = jobs[job];
+    const std::size_t v = law / 2;
+    const std::uint64_t seed = t.seed(2, law, run);
     emulation_options options;
     options.stages = true;
     options.noise_ulps = 1;
@@ -234,12 +246,12 @@ std::vector<stage_report> draw_reports(const trial& t, const problem& p, const r
     if (law % 2 == 1) {
       options.natural_exponents = true;
       const problem moved = problem_of(shuffled(perturbed(in, seed, narrowest_operand(t.variants[v])), seed), p);
-      reports[job] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
+      reports[law][run] = measure_stages(moved, recorded_alike(emulate(moved, t.variants[v], options, 1), r), roundings, {{}, 1});
     } else {
-      reports[job] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
+      reports[law][run] = measure_stages(p, recorded_alike(emulate(p, t.variants[v], options, 1), r), roundings, {{}, 1});
     }
     const std::lock_guard guard(lock);
-    const double all = static_cast<double>(reports.size());
+    const double all = static_cast<double>(jobs.size());
     if (t.options.progress) t.options.progress("stages of emulated runs", static_cast<double>(++done) / all);
   });
   if (!t.stopped()) keep(t.options, key, reports);
@@ -266,15 +278,16 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
               std::to_string(tokens - 1);
   const stage_report got = measure_stages(p, r, roundings);
 
-  const std::size_t laws = laws_of_runs(t.variants.size());
-  const std::size_t runs = std::max<std::size_t>(3, runs_needed(1, laws));
+  const std::size_t runs = std::max(fewest_runs, 1 + (near_pool_degrees + t.variants.size() - 1) / t.variants.size());
   std::string key = "stages " + std::to_string(at.sequence) + "/" + std::to_string(at.value_head) + "/" + std::to_string(tokens) +
                     (r.final_state ? "s" : "");
   for (const auto& stage : r.stages) key += " " + stage.first;
-  const std::vector<stage_report> reports = draw_reports(t, p, r, roundings, runs, key);
-  for (const stage_report& own : reports) {
-    for (const stage_measurement& m : own.stages) {
-      if (m.nonfinite > 0) out.overflowing.insert(m.name);
+  const std::vector<std::vector<stage_report>> reports = draw_reports(t, p, r, roundings, runs, key);
+  for (const auto& law : reports) {
+    for (const stage_report& own : law) {
+      for (const stage_measurement& m : own.stages) {
+        if (m.nonfinite > 0) out.overflowing.insert(m.name);
+      }
     }
   }
   for (const stage_measurement& as_stored : got.stages) {
@@ -284,14 +297,16 @@ stage_draws draw_stages(const trial& t, const stage_roundings& roundings) {
     const stage_measurement m = narrower ? *measure_stages(p, *narrower, roundings).find(as_stored.name) : as_stored;
     statistic rms{m.name, 0, 0, norm_kind::rms, 0, {}};
     rms.first_order = true;
+    rms.laws_of_variant = laws_of_runs(1);
+    rms.wide_degrees = near_pool_degrees;
     rms.allowance = t.order_is_open() ? 1 + (open_order - 1) * std::min(1.0, m.open_share) : 1;
     signed_statistic bias{m.name, true, 0, {}};
     bool everywhere = true;
-    for (std::size_t law = 0; law < laws; ++law) {
+    for (const auto& law : reports) {
       rms.samples.emplace_back();
       bias.samples.emplace_back();
-      for (std::size_t i = 0; i < runs; ++i) {
-        const stage_measurement* own = reports[law * runs + i].find(m.name);
+      for (const stage_report& run : law) {
+        const stage_measurement* own = run.find(m.name);
         everywhere = everywhere && own != nullptr && own->judged > 0;
         // As it would be on the result's own stored inputs.
         rms.samples.back().push_back(

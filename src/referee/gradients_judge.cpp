@@ -68,8 +68,8 @@ samples_of_formats runs_of_formats(const gradient_trial& t, const plan_variant& 
     const gradient_lane& at = t.lanes[i];
     const auto group = groups.take(job / alone_draws, [&] { return take_group(t.p, at.sequence, at.key_head); });
     const std::uint64_t seed = t.seed(6, i, draw);
-    const part_values errors =
-        draw % 2 == 0 ? gradient_errors_on_given(t, at, *group, alone, seed) : gradient_errors_of_draw(at, *group, alone, seed);
+    const part_values errors = law_of_alone(draw) == 0 ? gradient_errors_on_given(t, at, *group, alone, seed)
+                                                       : gradient_errors_of_draw(at, *group, alone, seed);
     std::vector<lane_norms> norms;
     for (std::size_t k = 0; k < at.parts.size(); ++k) norms.push_back(norms_of(at.parts[k], errors[k]));
     out[job / alone_draws][draw] = std::move(norms);
@@ -133,7 +133,7 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     }
     cost.magnitude = over_all(part, [&](std::size_t b) { return runs.places[next + 2 * b].truth; });
     for (std::size_t d = 0; d < samples.size(); ++d)
-      cost.alone[d % 2].push_back(over_all(part, [&](std::size_t b) { return samples[d][k].rms[b]; }));
+      cost.alone[law_of_alone(d)].push_back(over_all(part, [&](std::size_t b) { return samples[d][k].rms[b]; }));
     const double unit = unit_roundoff(stored_gradient_format(alone, t.p, part.name()));
     cost.least.fill(unit / 2 * cost.magnitude);
     // One token from no state: dg is 0, and what cancels to it has been rounded.

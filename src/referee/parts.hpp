@@ -46,6 +46,14 @@ void keep(const referee_options& options, const std::string& key, T value) {
 /// errors scatter; but repeated inputs repeat their errors, and an input can be special by less than an ulp: only runs on
 /// the given ones know. The kernel is one more run of an even law.
 [[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t variants) { return 2 * variants; }
+/// Two runs of a law show no skewness.
+inline constexpr std::size_t fewest_runs = 3;
+/// Of each variant. Runs on the given inputs repeat each other's roundings: one will do, and where they cost little a few more
+/// narrow the limits.
+struct runs_of_variant {
+  std::size_t given = 1, moved = 1;
+  [[nodiscard]] constexpr std::size_t of(std::size_t law) const { return law % 2 == 0 ? given : moved; }
+};
 
 /// What one run of a whole lane leaves of its forward pass.
 struct forward_sample {
@@ -69,12 +77,12 @@ struct trial {
   std::vector<lane> lanes;
   std::size_t unit;                ///< tokens of the first bucket
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
-  std::size_t runs = 1;            ///< of each law of runs on those
+  runs_of_variant runs{};          ///< of those
   forward_samples known;           ///< runs that were made already, for their gradients
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
-    std::string key = std::to_string(runs);
+    std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.moved);
     for (const lane& at : lanes) key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
     for (const std::size_t i : slice) key += "," + std::to_string(i);
     return key;

@@ -18,8 +18,9 @@
 
 namespace deltaproof::referee_detail {
 
-/// Runs of the formats alone in each place, half of them on the given inputs.
-inline constexpr std::size_t alone_draws = 6;
+/// Runs of the formats alone in each place: the first on the given inputs, where a second would repeat it.
+inline constexpr std::size_t alone_draws = 1 + fewest_runs;
+[[nodiscard]] constexpr std::size_t law_of_alone(std::size_t draw) { return draw == 0 ? 0 : 1; }
 
 /// The same formats of operands and stores; the inverse substituted, every sum and the state in fp32 at least, what cancels left
 /// out, in the arithmetic of usual hardware.

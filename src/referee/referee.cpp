@@ -36,44 +36,40 @@ std::string slice_text(const trial& t) {
          "head that was run more often";
 }
 
-/// Heads and runs that the time allows: all heads equally often if it does, else some often and the others once.
+/// How often each variant of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
+/// runs for it cost little. `cost`: of a run of each variant of these heads.
+runs_of_variant runs_of(const trial& t, std::size_t places, std::size_t states, double cost) {
+  const std::size_t V = t.variants.size();
+  const double cheap = t.options.judge.seconds / 10;
+  runs_of_variant runs{1, std::max(fewest_runs, runs_needed(std::max<std::size_t>(1, places), V))};
+  while (runs.given < 4 && cost * static_cast<double>(runs.given + 1) <= cheap) ++runs.given;
+  while (states > 0 && runs.moved < runs_needed(states, V) && cost * static_cast<double>(runs.moved + 1) <= cheap) ++runs.moved;
+  return runs;
+}
+
+/// Every head runs on the given inputs. As many as the time allows run on moved inputs too, the longest first, as they have
+/// the most buckets; one at least.
 void plan_runs(trial& t) {
-  std::size_t all_buckets = 0, all_states = 0;
-  std::vector<double> cost;
-  double total = 0;
-  // Each tensor has its own pool of residuals: the one with the fewest places decides how often a head is run.
-  const auto enough = [&](std::size_t o_places, std::size_t states) {
-    const std::size_t places = std::max<std::size_t>(1, states > 0 ? std::min(o_places, states) : o_places);
-    return std::max<std::size_t>(4, runs_needed(places, laws_of_runs(t.variants.size())));
-  };
-  for (const lane& at : t.lanes) {
-    all_buckets += buckets(at.judged, t.unit).size();
-    all_states += at.state ? 1 : 0;
-    cost.push_back(seconds_of_run(t.p, t.variants.front(), at.range.tokens) *
-                   static_cast<double>(laws_of_runs(t.variants.size())));
-    total += cost.back();
-  }
-  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
-  const std::size_t usual = enough(all_buckets, all_states);
-  t.slice.clear();
-  if (total * static_cast<double>(usual) <= allowed) {
-    for (std::size_t i = 0; i < t.lanes.size(); ++i) t.slice.push_back(i);
-    t.runs = usual;
-    return;
-  }
-  // Each head costs its one run anyway; the longest heads first, as they have the most buckets.
   std::vector<std::size_t> order(t.lanes.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<double> cost;  // of a run of each variant
+  double once = 0;
+  for (std::size_t i = 0; i < t.lanes.size(); ++i) {
+    order[i] = i;
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), t.lanes[i].range.tokens) * static_cast<double>(t.variants.size()));
+    once += cost.back();
+  }
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
-  double spent = total;
+  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
+  double often = 0;
   std::size_t places = 0, states = 0;
+  t.slice.clear();
   for (const std::size_t i : order) {
     places += buckets(t.lanes[i].judged, t.unit).size();
     states += t.lanes[i].state ? 1 : 0;
-    const std::size_t runs = enough(places, states);
-    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs - 1) > allowed) break;
-    spent += cost[i] * static_cast<double>(runs - 1);
+    const runs_of_variant runs = runs_of(t, places, states, often + cost[i]);
+    if (!t.slice.empty() && once + (often + cost[i]) * static_cast<double>(runs.moved) > allowed) break;
+    often += cost[i];
     t.slice.push_back(i);
     t.runs = runs;
   }
@@ -201,7 +197,7 @@ drawn enough_runs(trial& t) {
         thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
     if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
       break;
-    t.runs *= 2;
+    t.runs.moved *= 2;
     runs = draw_runs(t);
   }
   return runs;
@@ -365,7 +361,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
     t.known = std::move(runs.gradients.forward);
   }
   if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t);
-  out.runs = t.runs;
+  out.runs = t.runs.moved;
   runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
   if (runs.has_stages && !t.stopped()) {
     begins(t, "stages of emulated runs");
@@ -448,7 +444,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
           {},
-          1,
+          {},
           {}};
   std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;
   plan_report out;

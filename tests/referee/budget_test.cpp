@@ -286,6 +286,21 @@ TEST(pools, of_unlike_variants_are_scaled_for_each) {
   EXPECT_NEAR(t.spread, noisy, 1e-12);
 }
 
+// A law that ran once has no residuals: it scatters as the other law of its variant does.
+TEST(pools, of_laws_of_one_variant_are_scaled_alike) {
+  const std::vector<double> quiet = spread_runs(40, 0.01), noisy = spread_runs(40, 0.05);
+  statistic s = key({{1}, quiet, {1}, noisy});
+  s.laws_of_variant = 2;
+  const threshold t = only(s);
+  EXPECT_EQ(t.variant, 2u);
+  EXPECT_EQ(t.degrees, 78u);
+  EXPECT_NEAR(t.spread, only(key({noisy})).spread, 1e-12);
+  s.laws_of_variant = 1;
+  EXPECT_LT(only(s).value, t.value);
+  s.laws_of_variant = 0;
+  EXPECT_THROW((void)only(s), domain_error);
+}
+
 TEST(skewed_runs, take_the_gamma_law) {
   std::vector<double> runs;
   for (int r = 0; r < 70; ++r) runs.push_back(std::exp(r % 10 == 0 ? 0.09 : -0.01));  // skewness 8/3

@@ -32,13 +32,10 @@ place_cost drawn_cost(double ratio, double spread, std::size_t runs, std::uint64
   c.least = {1e-3 / 64, 1e-3 / 64};
   c.plan = ratio * 1e-3;
   c.tensor = "o";
-  const std::size_t of_formats = std::max(runs, alone_draws) / 2;
-  // On the given inputs every run repeats the same roundings.
-  c.runs.emplace_back(runs, error(ratio * 1e-3));
-  c.alone[0].assign(of_formats, error(1e-3));
-  c.runs.emplace_back();
+  c.runs = {{error(ratio * 1e-3)}, {}};
+  c.alone[0] = {error(1e-3)};
   for (std::size_t r = 0; r < runs; ++r) c.runs.back().push_back(error(ratio * 1e-3));
-  for (std::size_t r = 0; r < of_formats; ++r) c.alone[1].push_back(error(1e-3));
+  for (std::size_t r = 0; r < std::max(runs, alone_draws - 1); ++r) c.alone[1].push_back(error(1e-3));
   return c;
 }
 
@@ -85,9 +82,9 @@ TEST(place_cost, of_a_head_that_would_be_refused_is_drawn_again_and_of_no_other)
   };
   const std::vector<place_cost> drawn = after(0);
   EXPECT_EQ(drawn[0].runs[1].size(), 4U);
-  EXPECT_EQ(drawn[1].runs[1].size(), 16U);      // doubled at each look, as it stays undecided
-  EXPECT_EQ(drawn[1].alone[1].size(), 48U);     // four times as many at each
-  EXPECT_EQ(drawn[1].runs[0].size(), 4U);       // roundings on the given inputs repeat
+  EXPECT_EQ(drawn[1].runs[1].size(), 16U);  // doubled at each look, as it stays undecided
+  EXPECT_EQ(drawn[1].alone[1].size(), 16U);
+  EXPECT_EQ(drawn[1].runs[0].size(), 1U);       // roundings on the given inputs repeat
   EXPECT_EQ(after(1e6)[1].runs[1].size(), 4U);  // no time
 }
 

@@ -58,6 +58,9 @@ struct statistic {
   std::size_t independent = std::numeric_limits<std::size_t>::max();
   /// Degrees that the wide pool is to have. Fewer for a key that has no neighbours: no bucket beside it.
   std::size_t wide_degrees = wide_pool_degrees;
+  /// So many neighbours among the samples are laws of one variant. What one of them exceeds the pools by stretches the limits of
+  /// all. Where there are several, runs of the first repeat each other's roundings: their residuals add nothing to a pool.
+  std::size_t laws_of_variant = 1;
 };
 
 /// What another order of summation may do to an error that the sums make, beside the roughest order that was run: sums in turn.

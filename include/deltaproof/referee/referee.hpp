@@ -161,7 +161,7 @@ struct plan_report {
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by
-  std::size_t runs = 0;   ///< of each variant on the given inputs, and as many on inputs moved by an ulp or two
+  std::size_t runs = 0;   ///< of each variant on inputs moved by an ulp or two, beside those on the given inputs
   std::string slice;      ///< of heads that were emulated more than once
   std::string argument;
   struct {
