@@ -386,6 +386,7 @@ std::vector<plan_variant> all_variants(const plan& stated, const problem& p, pat
       choice = {list[i]};
       const std::string word = word_of(k, static_cast<const typename list_type::value_type&>(list[i]));
       add(first, word);
+      out.back().is_reordered = k.name == "order" || k.name == "association";
       // A product that is in tf32 in this alternative only is in each of its directions.
       if constexpr (std::is_same_v<list_type, choices<format_choice>>) {
         if (tf32_first || !(list[i] == tf32_choice)) continue;

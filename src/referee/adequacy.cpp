@@ -375,7 +375,10 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   };
   const auto seconds = [&](std::size_t s) { return seconds_of_run(t.p, t.variants.front(), t.lanes[t.slice[s]].judged); };
   const double each = alpha_of_place(t, places.size());
-  const more_runs more{t.variants, alone, t.options, errors, seconds};
+  const auto variant = [&](std::size_t law, std::size_t run) -> const plan_variant& {
+    return t.variants[t.variant_of_run(t.slice.front(), law, run)];
+  };
+  const more_runs more{variant, alone, t.options, errors, seconds};
   if (!out.accuracy) draw_until_decided(more, each, first_place, places);
   for (const place_cost& c : places) judge_place(c, each, out);
   judge_violations(out);

@@ -84,8 +84,7 @@ void classify(const trial& t, drawn& runs) {
 }
 
 /// The places of head `i` with what the result errs there, and room for the errors of each law. `floors`: of o, of the state.
-void add_head(const trial& t, std::size_t i, std::size_t laws, const runs_of_variant& runs, const std::array<double, 2>& floors,
-              drawn& out) {
+void add_head(const trial& t, std::size_t i, const std::array<double, 2>& floors, drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
@@ -103,12 +102,11 @@ void add_head(const trial& t, std::size_t i, std::size_t laws, const runs_of_var
       place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
       out.places.push_back(place);
       statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
-      for (std::size_t law = 0; law < laws; ++law) s.samples.emplace_back(runs.of(law), 0.0);
+      for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) s.samples.emplace_back(t.runs_of(i, law), 0.0);
       s.laws_of_variant = laws_of_runs(1);
       // A state has no neighbours to fill a pool with: the runs there are must do.
       if (state)
-        s.wide_degrees =
-            std::clamp((t.runs.moved - 1) * t.variants.size() * t.slice.size(), near_pool_degrees, wide_pool_degrees);
+        s.wide_degrees = std::clamp((t.runs.moved - 1) * t.kinds.size() * t.slice.size(), near_pool_degrees, wide_pool_degrees);
       out.statistics.push_back(std::move(s));
     }
   }
@@ -134,6 +132,24 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
   return all && kept(v.inverse.between) && kept(v.A.product_store);
 }
 
+std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p) {
+  std::vector<run_kind> out;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    if (v > 0 && variants[v].is_reordered && !made_by_sums(variants[v], p)) {
+      out.front().push_back(v);
+    } else {
+      out.push_back({v});
+    }
+  }
+  return out;
+}
+
+std::size_t most_of_a_kind(const std::vector<run_kind>& kinds) {
+  std::size_t most = 1;
+  for (const run_kind& kind : kinds) most = std::max(most, kind.size());
+  return most;
+}
+
 namespace {
 
 forward_sample forward_run(const trial& t, heads_read& heads, std::size_t i, std::size_t law, std::size_t run) {
@@ -143,7 +159,7 @@ forward_sample forward_run(const trial& t, heads_read& heads, std::size_t i, std
     if (made->second.errors.rms.size() == where.size() + (at.state ? 1 : 0)) return made->second;
   }
   const auto in = heads.take(i);
-  const plan_variant& variant = t.variants[law / 2];
+  const plan_variant& variant = t.variants[t.variant_of_run(i, law, run)];
   const std::uint64_t seed = t.seed_of_run(i, law, run);
   range_seen range{};
   lane_errors e = law % 2 == 0 ? errors_on_given_inputs(t.p, *in, variant, seed, t.truth, at, &range)
@@ -163,7 +179,6 @@ drawn draw_runs(const trial& t) {
   struct job {
     std::size_t lane, law, run;
   };
-  const std::size_t laws = laws_of_runs(t.variants.size());
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size()), jobs_of_lane(t.lanes.size(), 0);
   const auto largest_radius = [](const reference_tensor& r) {
@@ -172,13 +187,11 @@ drawn draw_runs(const trial& t) {
   const std::array<double, 2> floors{largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
-    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     first_place[i] = out.places.size();
-    const runs_of_variant runs = often ? t.runs : runs_of_variant{};
-    add_head(t, i, laws, runs, floors, out);
+    add_head(t, i, floors, out);
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
-    for (std::size_t law = 0; law < laws; law += often ? 1 : 2) {
-      for (std::size_t r = 0; r < runs.of(law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
+    for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
+      for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
   const std::string key = "runs " + t.lanes_key();
@@ -197,7 +210,6 @@ drawn draw_runs(const trial& t) {
     const auto [i, law, r] = jobs[j];
     const lane& at = t.lanes[i];
     const auto [n, finite, range] = forward_run(t, heads, i, law, r);
-    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
     const std::lock_guard guard(lock);
     out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
@@ -207,7 +219,7 @@ drawn draw_runs(const trial& t) {
       auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;
       rms[law][r] = n.rms[b];
       max[law][r] = n.max[b];
-      if (!often) {
+      if (!t.runs_often(i)) {
         rms[law + 1] = rms[law];
         max[law + 1] = max[law];
       }
@@ -229,7 +241,7 @@ std::vector<std::vector<stage_report>> draw_reports(const trial& t, const proble
   std::vector<std::vector<stage_report>> reports;
   std::vector<std::pair<std::size_t, std::size_t>> jobs;
   for (std::size_t law = 0; law < laws_of_runs(t.variants.size()); ++law) {
-    reports.emplace_back(runs_of_variant{1, runs}.of(law));
+    reports.emplace_back(law % 2 == 0 ? 1 : runs);
     for (std::size_t r = 0; r < reports.back().size(); ++r) jobs.emplace_back(law, r);
   }
   std::mutex lock;

@@ -64,11 +64,21 @@ struct gradient_trial {
   std::vector<plan_variant> variants;  ///< those with runs of their own first
   /// So many have them. The others differ from the first in the order of <h, dh> alone: theirs is another dg of its runs.
   std::size_t own;
-  std::size_t unit;  ///< tokens of the bucket at the end
+  std::vector<run_kind> kinds;  ///< of those that have
+  std::size_t unit;             ///< tokens of the bucket at the end
   std::vector<gradient_lane> lanes;
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
-  std::size_t runs = 1;            ///< of each law of runs on those
+  runs_of_kind runs{};             ///< of those lanes
 
+  [[nodiscard]] bool runs_often(std::size_t lane) const { return std::find(slice.begin(), slice.end(), lane) != slice.end(); }
+  [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
+    return runs_often(lane) ? runs.of(law, kinds) : 1;
+  }
+  /// As `trial` has it.
+  [[nodiscard]] std::size_t variant_of_run(std::size_t lane, std::size_t law, std::size_t run) const {
+    const run_kind& kind = kinds[law / 2];
+    return kind[(run + (runs_often(lane) ? 0 : lane)) % kind.size()];
+  }
   [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
     return (options.judge.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;

@@ -24,7 +24,7 @@ namespace {
 /// variant scatters than its pool is known by `variant_degrees` at least.
 constexpr std::size_t variant_degrees = 12;
 void plan_runs(gradient_trial& t) {
-  const std::size_t laws = laws_of_runs(t.own);
+  const std::size_t kinds = t.kinds.size();
   const auto places_of = [](const gradient_lane& at, std::vector<std::size_t>& places) {
     for (const gradient_part& part : at.parts) {
       if (part.judged && !part.is_state()) places[part.tensor] += part.where.size();
@@ -35,24 +35,31 @@ void plan_runs(gradient_trial& t) {
     for (const std::size_t count : places) {
       if (count > 0 && (fewest == 0 || count < fewest)) fewest = count;
     }
-    const std::size_t near = 1 + (near_pool_degrees + laws - 1) / laws;
-    if (fewest == 0) return std::max(std::size_t{3}, near);
-    return std::max({std::size_t{3}, near, runs_needed(fewest, laws), 1 + (variant_degrees + fewest - 1) / fewest});
+    const std::size_t near = 1 + (near_pool_degrees + kinds - 1) / kinds;
+    if (fewest == 0) return std::max(fewest_runs, near);
+    return std::max({fewest_runs, near, runs_needed(fewest, kinds), 1 + (variant_degrees + fewest - 1) / fewest});
   };
   std::vector<double> cost;
   std::vector<std::size_t> all(gradient_names.size());
   double total = 0;
   for (const gradient_lane& at : t.lanes) {
     places_of(at, all);
-    cost.push_back(seconds_of_gradient_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(laws));
+    cost.push_back(seconds_of_gradient_run(t.p, t.variants.front(), at.range.tokens) * static_cast<double>(kinds));
     total += cost.back();
   }
-  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
+  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.2 : 0.35);
   t.slice.clear();
-  if (total * static_cast<double>(enough(all)) <= allowed) {
+  // Where they cost little, a few more runs on the given inputs narrow the limits.
+  const double cheap = t.options.judge.seconds * cheap_share;
+  const auto runs_of = [&](const std::vector<std::size_t>& places, double once) {
+    runs_of_kind runs{1, enough(places)};
+    while (runs.given < 4 && once * static_cast<double>(runs.given + 1) <= cheap) ++runs.given;
+    return runs;
+  };
+  if (total * static_cast<double>(1 + enough(all)) <= allowed) {
     t.slice.resize(t.lanes.size());
     std::iota(t.slice.begin(), t.slice.end(), std::size_t{0});
-    t.runs = enough(all);
+    t.runs = runs_of(all, total);
     return;
   }
   std::vector<std::size_t> order(t.lanes.size());
@@ -60,14 +67,15 @@ void plan_runs(gradient_trial& t) {
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(t.lanes[b].range.tokens, a) < std::pair(t.lanes[a].range.tokens, b);
   });
-  double spent = total;
+  double spent = total, often = 0;
   std::vector<std::size_t> places(gradient_names.size());
   for (const std::size_t i : order) {
     std::vector<std::size_t> with = places;
     places_of(t.lanes[i], with);
-    const std::size_t runs = enough(with);
-    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs - 1) > allowed) break;
-    spent += cost[i] * static_cast<double>(runs - 1);
+    const runs_of_kind runs = runs_of(with, often + cost[i]);
+    if (!t.slice.empty() && spent + cost[i] * static_cast<double>(runs.moved) > allowed) break;
+    spent += cost[i] * static_cast<double>(runs.moved);
+    often += cost[i];
     t.slice.push_back(i);
     t.runs = runs;
     places = std::move(with);
@@ -140,17 +148,20 @@ void classify(const gradient_trial& t, const gradient_lane& at, const std::vecto
   }
 }
 
-/// Room for `runs` errors of each law in every place of a lane.
-lane_samples room_for(const gradient_trial& t, const gradient_lane& at, std::size_t runs) {
+/// Room for the errors of each law in every place of lane `i`. Other readings of runs are those of the first two laws.
+lane_samples room_for(const gradient_trial& t, std::size_t i) {
+  const gradient_lane& at = t.lanes[i];
   lane_samples out;
   for (const gradient_part& part : at.parts) {
-    const std::size_t laws = laws_of_runs(part.name() == "dg" ? t.variants.size() : t.own);
+    const std::size_t own = laws_of_runs(t.kinds.size()),
+                      others = part.name() == "dg" ? laws_of_runs(t.variants.size() - t.own) : 0;
     auto &rms = out.rms.emplace_back(), &max = out.max.emplace_back();
     const double floor = part.judged ? floor_of(t, part) : 0;
     for (std::size_t b = 0; b < part.where.size(); ++b) {
       statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floor, {}};
-      s.samples.assign(laws, std::vector<double>(runs, 0.0));
-      s.independent = laws_of_runs(t.own);
+      for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
+      s.independent = own;
+      s.laws_of_variant = laws_of_runs(1);
       if (part.is_state()) s.wide_degrees = near_pool_degrees;
       rms.push_back(s);
       s.norm = norm_kind::max;
@@ -195,22 +206,26 @@ struct kept_runs {
   forward_samples forward;
 };
 
-/// The lane and variant of the forward pass that runs of a lane repeat: where the group is one head, the forward pass of its run
-/// is the run that a forward check makes. A variant of the backward pass alone has none.
+/// The lane and law of the forward pass that a run of a lane repeats: where the group is one head, the forward pass of its run
+/// is the run of that number that a forward check makes. A variant of the backward pass alone has none.
 struct same_forward {
-  std::size_t lane, variant;
+  std::size_t lane, law;
 };
 
-std::optional<same_forward> forward_of(const gradient_trial& t, const gradient_lane& at, const plan_variant& v) {
+std::optional<same_forward> forward_of(const gradient_trial& t, const gradient_lane& at, const plan_variant& v, std::size_t moved,
+                                       std::size_t run) {
   const trial& f = t.forward;
   if (!t.r.has_outputs() || t.p.key_heads() != t.p.value_heads()) return std::nullopt;
   const auto lane = std::find_if(f.lanes.begin(), f.lanes.end(), [&](const auto& x) {
     return x.sequence == at.sequence && x.head == at.key_head && x.judged == x.range.tokens;
   });
   const auto is_same = [&](const plan_variant& x) { return x.name == v.name && x.o.store == v.o.store; };
-  const auto variant = std::find_if(f.variants.begin(), f.variants.end(), is_same);
-  if (lane == f.lanes.end() || variant == f.variants.end()) return std::nullopt;
-  return same_forward{static_cast<std::size_t>(lane - f.lanes.begin()), static_cast<std::size_t>(variant - f.variants.begin())};
+  if (lane == f.lanes.end()) return std::nullopt;
+  const auto number = static_cast<std::size_t>(lane - f.lanes.begin());
+  for (std::size_t law = moved; law < laws_of_runs(f.kinds.size()); law += 2) {
+    if (is_same(f.variants[f.variant_of_run(number, law, run)])) return same_forward{number, law};
+  }
+  return std::nullopt;
 }
 
 /// Of one run: for each law that it is one of, the norms of each part's errors; of the laws of other orders those of dg alone.
@@ -221,7 +236,7 @@ norms_by_law norms_of_run(const gradient_trial& t, const gradient_lane& at, std:
   norms_by_law out;
   for (std::size_t k = 0; k < at.parts.size(); ++k) out[law].emplace_back(norms_of(at.parts[k], errors[k]));
   for (std::size_t o = 0; o < others.less_own.size(); ++o) {
-    auto& of_law = out[laws_of_runs(t.own + o) + law];
+    auto& of_law = out[laws_of_runs(t.kinds.size() + o) + law];
     of_law.resize(at.parts.size());
     for (std::size_t k = 0; k < at.parts.size(); ++k) {
       std::vector<double> error = others.less_own[o][k];
@@ -233,8 +248,8 @@ norms_by_law norms_of_run(const gradient_trial& t, const gradient_lane& at, std:
   return out;
 }
 
-/// A lane that runs once has no second law: what its run on the given inputs says stands for both.
-void put_samples(const norms_by_law& from, std::size_t run, lane_samples& to) {
+/// A lane that runs `once` has no second law: what its run on the given inputs says stands for both.
+void put_samples(const norms_by_law& from, std::size_t run, bool once, lane_samples& to) {
   for (const auto& [law, parts] : from) {
     for (std::size_t k = 0; k < parts.size(); ++k) {
       if (!parts[k]) continue;
@@ -242,7 +257,7 @@ void put_samples(const norms_by_law& from, std::size_t run, lane_samples& to) {
         auto &rms = to.rms[k][b].samples, &max = to.max[k][b].samples;
         rms[law][run] = parts[k]->rms[b];
         max[law][run] = parts[k]->max[b];
-        if (rms[law].size() != 1) continue;
+        if (!once) continue;
         rms[law + 1] = rms[law];
         max[law + 1] = max[law];
       }
@@ -259,12 +274,10 @@ kept_runs draw_samples(const gradient_trial& t) {
   std::vector<job> jobs;
   std::vector<std::size_t> jobs_of_lane(t.lanes.size(), 0);
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
-    const bool often = std::find(t.slice.begin(), t.slice.end(), i) != t.slice.end();
-    const std::size_t runs = often ? t.runs : 1;
-    out.samples.push_back(room_for(t, t.lanes[i], runs));
+    out.samples.push_back(room_for(t, i));
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
-    for (std::size_t law = 0; law < laws_of_runs(t.own); law += often ? 1 : 2) {
-      for (std::size_t r = 0; r < runs; ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
+    for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
+      for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});
     }
   }
   std::vector<tile_order> other_orders;
@@ -277,9 +290,9 @@ kept_runs draw_samples(const gradient_trial& t) {
     const auto [i, law, r] = jobs[j];
     const gradient_lane& at = t.lanes[i];
     const auto group = groups.take(i, [&] { return take_group(t.p, at.sequence, at.key_head); });
-    const plan_variant& variant = t.variants[law / 2];
-    const auto same = forward_of(t, at, variant);
-    const std::size_t forward_law = same ? 2 * same->variant + law % 2 : 0;
+    const plan_variant& variant = t.variants[t.variant_of_run(i, law, r)];
+    const auto same = forward_of(t, at, variant, law % 2, r);
+    const std::size_t forward_law = same ? same->law : 0;
     const std::uint64_t seed = same ? t.forward.seed_of_run(same->lane, forward_law, r) : t.seed(5, i, law * 1024 + r);
     forward_pass forward;
     forward.errs = same ? &t.forward.lanes[same->lane] : nullptr;
@@ -293,7 +306,7 @@ kept_runs draw_samples(const gradient_trial& t) {
     const std::lock_guard guard(lock);
     if (at.whole) widen(out.range, forward.range);
     if (same) out.forward.emplace(std::array{same->lane, forward_law, r}, std::move(outputs));
-    put_samples(norms, r, out.samples[i]);
+    put_samples(norms, r, !t.runs_often(i), out.samples[i]);
     if (t.options.progress)
       t.options.progress("emulation of gradients", static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
@@ -341,11 +354,11 @@ drawn_gradients draw_gradients(gradient_trial& t) {
   drawn_gradients runs = drawn_once(t);
   // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const auto limits =
-        thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};
+    const auto limits = thresholds(runs.statistics, of_each_variant(alarm, t.kinds));
     if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
       break;
-    t.runs *= 2;
+    t.runs.moved *= 2;
     runs = drawn_once(t);
   }
   return runs;
@@ -371,7 +384,8 @@ std::string gradient_slice_text(const gradient_trial& t) {
             std::to_string(t.lanes[i].key_head);
   }
   return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " key heads was run once for each variant, and its errors are assumed to scatter no more than those of the noisiest "
+         " key heads was run once for each variant that rounds otherwise, and its errors are assumed to scatter no more than "
+         "those of the noisiest "
          "key head that was run more often";
 }
 

@@ -219,7 +219,10 @@ void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& run
     return seconds_of_gradient_run(t.p, t.variants.front(), t.lanes[t.slice[s]].range.tokens);
   };
   const double each = alpha_of_place(t, places.size());
-  const more_runs more{t.variants, alone, t.options, errors, seconds};
+  const auto variant = [&](std::size_t law, std::size_t run) -> const plan_variant& {
+    return t.variants[t.variant_of_run(t.slice.front(), law, run)];
+  };
+  const more_runs more{variant, alone, t.options, errors, seconds};
   if (!out.accuracy) draw_until_decided(more, each, first_place, places);
   for (const place_cost& c : places) judge_place(c, each, out);
   out.judged = !out.adequate || out.reason.empty();

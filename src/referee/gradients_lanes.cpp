@@ -54,7 +54,7 @@ void take_mask(const std::vector<bool>* mask, std::size_t tokens, std::size_t un
 }  // namespace
 
 std::string gradient_trial::lanes_key() const {
-  std::string key = std::to_string(runs);
+  std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.moved);
   for (const gradient_lane& at : lanes) {
     for (const gradient_part& part : at.parts) {
       key += part.judged ? "/" : "/no ";
@@ -77,8 +77,10 @@ std::optional<gradient_trial> gradient_trial_of(const trial& t, const gradient_r
       variants.push_back(std::move(v));
   }
   std::vector<gradient_lane> lanes = gradient_lanes_of(t.p, t.r, exact, t.unit);
-  gradient_trial out{t,  t.p, t.r, t.declared, exact, t.options, t.path, std::move(variants), own, t.unit, std::move(lanes),
-                     {}, 1};
+  std::vector<run_kind> kinds = kinds_of(std::span(variants).first(own), t.p);
+  gradient_trial out{
+      t,  t.p, t.r, t.declared, exact, t.options, t.path, std::move(variants), own, std::move(kinds), t.unit, std::move(lanes),
+      {}, {}};
   const bool any = std::any_of(out.lanes.begin(), out.lanes.end(), [](const gradient_lane& at) {
     return std::any_of(at.parts.begin(), at.parts.end(), [](const gradient_part& part) { return part.judged; });
   });

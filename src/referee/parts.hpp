@@ -4,6 +4,7 @@
 // The parts of judge_plan: what each question is asked of (`trial`), and one function a question.
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <array>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,17 +44,32 @@ void keep(const referee_options& options, const std::string& key, T value) {
   options.memory->kept.emplace(key, std::shared_ptr<const T>(std::make_shared<T>(std::move(value))));
 }
 
-/// Each variant runs by two laws, 2v on the given inputs and 2v + 1 on inputs moved by an ulp or two. Moved inputs show how
+/// Variants, by number, whose runs are draws of one kind. Where a plan rounds to 16 bits, another order of its fp32 sums draws
+/// those roundings anew, and runs take the orders in turn; otherwise each variant is a kind of its own.
+using run_kind = std::vector<std::size_t>;
+[[nodiscard]] std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p);
+/// The most variants of one kind. A kernel has one of them: what a law of `n` variants, each drawn as often, exceeds with
+/// probability alpha / n, none of them exceeds with more than alpha.
+[[nodiscard]] std::size_t most_of_a_kind(const std::vector<run_kind>& kinds);
+[[nodiscard]] inline false_alarm of_each_variant(const false_alarm& alarm, const std::vector<run_kind>& kinds) {
+  return {alarm.family, alarm.statistics * most_of_a_kind(kinds)};
+}
+
+/// Each kind runs by two laws, 2k on the given inputs and 2k + 1 on inputs moved by an ulp or two. Moved inputs show how
 /// errors scatter; but repeated inputs repeat their errors, and an input can be special by less than an ulp: only runs on
 /// the given ones know. The kernel is one more run of an even law.
-[[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t variants) { return 2 * variants; }
+[[nodiscard]] constexpr std::size_t laws_of_runs(std::size_t kinds) { return 2 * kinds; }
 /// Two runs of a law show no skewness.
 inline constexpr std::size_t fewest_runs = 3;
-/// Of each variant. Runs on the given inputs repeat each other's roundings: one will do, and where they cost little a few more
-/// narrow the limits.
-struct runs_of_variant {
+/// More runs than needed cost little where all of them take less than this share of the time for judging.
+inline constexpr double cheap_share = 1.0 / 20;
+/// Of a head that runs often. Runs on the given inputs repeat each other's roundings: one of each variant will do, and where they
+/// cost little a few more narrow the limits.
+struct runs_of_kind {
   std::size_t given = 1, moved = 1;
-  [[nodiscard]] constexpr std::size_t of(std::size_t law) const { return law % 2 == 0 ? given : moved; }
+  [[nodiscard]] std::size_t of(std::size_t law, const std::vector<run_kind>& kinds) const {
+    return law % 2 == 1 ? moved : std::max(given, kinds[law / 2].size());
+  }
 };
 
 /// What one run of a whole lane leaves of its forward pass.
@@ -77,7 +94,8 @@ struct trial {
   std::vector<lane> lanes;
   std::size_t unit;                ///< tokens of the first bucket
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
-  runs_of_variant runs{};          ///< of those
+  std::vector<run_kind> kinds;     ///< of the variants
+  runs_of_kind runs{};             ///< of those lanes
   forward_samples known;           ///< runs that were made already, for their gradients
 
   /// What runs of the plan depend on in the result: how much of each lane is judged.
@@ -92,6 +110,15 @@ struct trial {
   [[nodiscard]] bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t seed(std::uint64_t what, std::uint64_t lane, std::uint64_t run) const {
     return (options.judge.seed << 40) ^ (what << 56) ^ (lane << 16) ^ run;
+  }
+  /// Which variant a run has. Heads that run once have those of a kind in turn.
+  [[nodiscard]] std::size_t variant_of_run(std::size_t lane, std::size_t law, std::size_t run) const {
+    const run_kind& kind = kinds[law / 2];
+    return kind[(run + (runs_often(lane) ? 0 : lane)) % kind.size()];
+  }
+  [[nodiscard]] bool runs_often(std::size_t lane) const { return std::find(slice.begin(), slice.end(), lane) != slice.end(); }
+  [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
+    return runs_often(lane) ? runs.of(law, kinds) : 1;
   }
   /// Of a run of a head.
   [[nodiscard]] std::uint64_t seed_of_run(std::size_t lane, std::size_t law, std::size_t run) const {

@@ -142,17 +142,17 @@ namespace {
 /// Twice as many runs of one head on perturbed inputs, and four times as many of the formats alone; false where there is no time.
 bool double_runs(const more_runs& from, std::size_t head, std::size_t look, std::span<place_cost> places, double& seconds) {
   struct batch {
-    const plan_variant* variant;
-    std::size_t law, count;
+    std::size_t law, count, before;  ///< so many, behind those there are
+    bool formats;                    ///< of the formats alone
     std::vector<double>& (*of)(place_cost&, std::size_t law);
   };
   std::vector<batch> batches;
   for (std::size_t law = 1; law < places.front().runs.size(); law += 2) {
-    batches.push_back({&from.variants[law / 2], law, places.front().runs[law].size(),
-                       [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.runs[l]; }});
+    const std::size_t count = places.front().runs[law].size();
+    batches.push_back({law, count, count, false, [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.runs[l]; }});
   }
   // Few against those of all laws of the plan, and all of them are compared with these.
-  batches.push_back({&from.alone, 1, 3 * places.front().alone[1].size(),
+  batches.push_back({1, 3 * places.front().alone[1].size(), 0, true,
                      [](place_cost& c, std::size_t l) -> std::vector<double>& { return c.alone[l]; }});
   for (const batch& b : batches) seconds += from.seconds(head) * static_cast<double>(b.count);
   const auto stopped = [&] { return from.options.stop != nullptr && from.options.stop->load(std::memory_order_relaxed); };
@@ -160,7 +160,9 @@ bool double_runs(const more_runs& from, std::size_t head, std::size_t look, std:
   for (const batch& b : batches) {
     std::vector<std::vector<double>> made(b.count);
     parallel_for(b.count, from.options.threads, [&](std::size_t run) {
-      if (!stopped()) made[run] = from.errors(head, *b.variant, (look << 12) + (b.law << 8) + run);
+      if (!stopped())
+        made[run] =
+            from.errors(head, b.formats ? from.alone : from.variant(b.law, b.before + run), (look << 12) + (b.law << 8) + run);
     });
     if (stopped()) return false;
     for (const std::vector<double>& errors : made) {

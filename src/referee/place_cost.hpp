@@ -55,13 +55,13 @@ inline constexpr std::size_t adequacy_looks = 3;
 /// The probability of one law of one place at one look. `t`: a trial of outputs or of gradients.
 template <class Trial>
 [[nodiscard]] double alpha_of_place(const Trial& t, std::size_t places) {
-  const std::size_t laws = places * laws_of_runs(t.variants.size());
+  const std::size_t laws = places * laws_of_runs(t.kinds.size());
   return t.options.judge.false_alarm / static_cast<double>(adequacy_looks * std::max<std::size_t>(1, laws));
 }
 
 /// Where more runs of a head come from. Heads are counted in the slice.
 struct more_runs {
-  std::span<const plan_variant> variants;
+  std::function<const plan_variant&(std::size_t law, std::size_t run)> variant;
   const plan_variant& alone;  ///< the formats alone
   const referee_options& options;
   /// The rms error in each place of a head, of one run on perturbed inputs of its own. Called from several threads.

@@ -32,18 +32,20 @@ std::string slice_text(const trial& t) {
             std::to_string(t.lanes[i].head);
   }
   return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " heads was run once for each variant, and its errors are assumed to scatter no more than those of the noisiest "
+         " heads was run once for each variant that rounds otherwise, and its errors are assumed to scatter no more than those "
+         "of the noisiest "
          "head that was run more often";
 }
 
-/// How often each variant of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
-/// runs for it cost little. `cost`: of a run of each variant of these heads.
-runs_of_variant runs_of(const trial& t, std::size_t places, std::size_t states, double cost) {
-  const std::size_t V = t.variants.size();
-  const double cheap = t.options.judge.seconds / 10;
-  runs_of_variant runs{1, std::max(fewest_runs, runs_needed(std::max<std::size_t>(1, places), V))};
+/// How often each kind of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
+/// runs for it cost little. `cost`: of a run of each kind of these heads.
+runs_of_kind runs_of(const trial& t, std::size_t places, std::size_t states, double cost) {
+  const std::size_t kinds = t.kinds.size();
+  const double cheap = t.options.judge.seconds * cheap_share;
+  runs_of_kind runs{1, std::max(fewest_runs, runs_needed(std::max<std::size_t>(1, places), kinds))};
   while (runs.given < 4 && cost * static_cast<double>(runs.given + 1) <= cheap) ++runs.given;
-  while (states > 0 && runs.moved < runs_needed(states, V) && cost * static_cast<double>(runs.moved + 1) <= cheap) ++runs.moved;
+  while (states > 0 && runs.moved < runs_needed(states, kinds) && cost * static_cast<double>(runs.moved + 1) <= cheap)
+    ++runs.moved;
   return runs;
 }
 
@@ -51,23 +53,23 @@ runs_of_variant runs_of(const trial& t, std::size_t places, std::size_t states, 
 /// the most buckets; one at least.
 void plan_runs(trial& t) {
   std::vector<std::size_t> order(t.lanes.size());
-  std::vector<double> cost;  // of a run of each variant
+  std::vector<double> cost;  // of a run of each kind
   double once = 0;
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     order[i] = i;
-    cost.push_back(seconds_of_run(t.p, t.variants.front(), t.lanes[i].range.tokens) * static_cast<double>(t.variants.size()));
+    cost.push_back(seconds_of_run(t.p, t.variants.front(), t.lanes[i].range.tokens) * static_cast<double>(t.kinds.size()));
     once += cost.back();
   }
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return std::pair(t.lanes[b].judged, a) < std::pair(t.lanes[a].judged, b); });
-  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.35 : 0.7);
+  const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.2 : 0.35);
   double often = 0;
   std::size_t places = 0, states = 0;
   t.slice.clear();
   for (const std::size_t i : order) {
     places += buckets(t.lanes[i].judged, t.unit).size();
     states += t.lanes[i].state ? 1 : 0;
-    const runs_of_variant runs = runs_of(t, places, states, often + cost[i]);
+    const runs_of_kind runs = runs_of(t, places, states, often + cost[i]);
     if (!t.slice.empty() && once + (often + cost[i]) * static_cast<double>(runs.moved) > allowed) break;
     often += cost[i];
     t.slice.push_back(i);
@@ -193,8 +195,8 @@ drawn enough_runs(trial& t) {
   drawn runs = draw_runs(t);
   if (leave_out_overflow(t, runs)) runs = draw_runs(t);
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
-    const auto limits =
-        thresholds(runs.statistics, {t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())});
+    const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};
+    const auto limits = thresholds(runs.statistics, of_each_variant(alarm, t.kinds));
     if (std::none_of(limits.begin(), limits.end(), [](const threshold& x) { return x.finite && !x.at_floor && !x.enough; }))
       break;
     t.runs.moved *= 2;
@@ -371,8 +373,9 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
   }
   if (back && !t.stopped()) {
     if (!t.r.has_outputs()) runs.outputs.range = runs.gradients.range;
-    out.gradients = {true, true, gradient_places(*back) + gradient_fault_tests(*back), back->runs, gradient_slice_text(*back)};
-    if (!t.r.has_outputs()) out.runs = back->runs, out.slice = out.gradients.slice;
+    out.gradients = {true, true, gradient_places(*back) + gradient_fault_tests(*back), back->runs.moved,
+                     gradient_slice_text(*back)};
+    if (!t.r.has_outputs()) out.runs = back->runs.moved, out.slice = out.gradients.slice;
   }
   const std::size_t of_faults = t.r.has_outputs() ? fault_tests(t) : 0;
   const std::size_t tests = runs.outputs.statistics.size() + runs.stages.rms.size() + runs.stages.bias.size() + of_faults;
@@ -383,8 +386,9 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
 }
 
 void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const emulated_runs& runs, plan_report& out) {
-  const auto limits = thresholds(runs.outputs.statistics, runs.alarm);
-  const auto of_gradients = gradient_limits(runs.gradients, runs.alarm);
+  const auto limits = thresholds(runs.outputs.statistics, of_each_variant(runs.alarm, t.kinds));
+  const auto of_gradients =
+      back ? gradient_limits(runs.gradients, of_each_variant(runs.alarm, back->kinds)) : std::vector<threshold>{};
   judge_statistics(runs.outputs, limits, out);
   const std::size_t first_gradient = out.statistics.size();
   if (back) judge_gradient_statistics(runs.gradients, of_gradients, out);
@@ -444,6 +448,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           lanes_of(p, r, skip_o, skip_state),
           path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
           {},
+          kinds_of(arithmetics, p),
           {},
           {}};
   std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;

@@ -76,7 +76,8 @@ TEST(place_cost, of_a_head_that_would_be_refused_is_drawn_again_and_of_no_other)
   options.threads = 1;
   const auto after = [&](double seconds_of_a_run) {
     std::vector<place_cost> places{drawn_cost(2, 0.1, 4, 3), drawn_cost(35, 1, 4, 2)};
-    const more_runs from{variants, alone, options, errors, [&](std::size_t) { return seconds_of_a_run; }};
+    const auto variant = [&](std::size_t law, std::size_t) -> const plan_variant& { return variants[law / 2]; };
+    const more_runs from{variant, alone, options, errors, [&](std::size_t) { return seconds_of_a_run; }};
     draw_until_decided(from, 1e-6, {0, 1, 2}, places);
     return places;
   };

@@ -232,7 +232,8 @@ struct backward_variant {
 struct plan_variant {
   std::string name;  ///< of the plan and of what was chosen where it leaves a choice: "fla-chunk-kda (tf32 rz merges)"
   path_kind path = path_kind::chunk;
-  std::size_t chunk = 64;  ///< in rows of k; 0 on the recurrent path
+  std::size_t chunk = 64;     ///< in rows of k; 0 on the recurrent path
+  bool is_reordered = false;  ///< differs from the first variant of its plan in the order of sums alone
   sum_order order = sum_order::sequential;
 
   format l2norm_compute = fp32;
