@@ -62,24 +62,18 @@ head_input shuffled(const head_input& in, std::uint64_t seed) {
   return out;
 }
 
-/// What kind of error each place has, by the runs: of first order where it is small beside the truth; made by sums where the
-/// plan rounds nowhere else, or where what is left is as small as sums make it (inputs that the plan's formats hold exactly).
+/// Which errors are made by sums: where the plan rounds nowhere else, or where what is left is as small as sums make it (inputs
+/// that the plan's formats hold exactly). Their order may be open.
 void classify(const trial& t, drawn& runs) {
   const bool sums =
       std::all_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
-  std::size_t at = 0;
-  for (const lane& here : t.lanes) {
-    const std::vector<double> truth = truth_rms(t.p, t.truth, here, buckets(here.judged, t.unit));
-    for (std::size_t b = 0; at + 1 < runs.statistics.size() && b < truth.size(); ++b, at += 2) {
-      statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
-      double typical = 0;
-      for (const auto& law : rms.samples)
-        typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
-      const bool own =
-          sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
-      rms.first_order = max.first_order = typical <= truth[b] / 64;
-      rms.allowance = max.allowance = t.order_is_open() && (own || typical <= truth[b] * 0x1p-16) ? open_order : 1;
-    }
+  for (std::size_t at = 0; at + 1 < runs.statistics.size(); at += 2) {
+    statistic &rms = runs.statistics[at], &max = runs.statistics[at + 1];
+    double typical = 0;
+    for (const auto& law : rms.samples)
+      typical = std::max(typical, std::accumulate(law.begin(), law.end(), 0.0) / static_cast<double>(law.size()));
+    const bool own = sums && (rms.tensor == "final_state" || stored_format(t.variants.front(), "o").precision >= fp32.precision);
+    rms.allowance = max.allowance = t.order_is_open() && (own || typical <= runs.places[at].truth * 0x1p-16) ? open_order : 1;
   }
 }
 
@@ -88,6 +82,7 @@ void add_head(const trial& t, std::size_t i, const std::array<double, 2>& floors
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
+  const lane_norms truth = truth_norms(t.p, t.truth, at, where);
   for (std::size_t b = 0; b < got.rms.size(); ++b) {
     const bool state = b == where.size();
     const double radius = floors[state ? 1 : 0];
@@ -100,6 +95,7 @@ void add_head(const trial& t, std::size_t i, const std::array<double, 2>& floors
       place.last_token = state ? at.judged : where[b].last;
       place.norm = norm;
       place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
+      place.truth = norm == norm_kind::rms ? truth.rms[b] : truth.max[b];
       out.places.push_back(place);
       statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
       for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) s.samples.emplace_back(t.runs_of(i, law), 0.0);
@@ -130,6 +126,24 @@ bool made_by_sums(const plan_variant& v, const problem& p) {
        {v.A.accumulate, v.A.store, v.inverse.accumulate, v.inverse.merge_accumulate, v.inverse.store, v.u.store, v.w.store})
     all = all && wide(f);
   return all && kept(v.inverse.between) && kept(v.A.product_store);
+}
+
+double share_of_truth(double error, double truth) {
+  return error <= 0 ? 0 : truth > 0 ? error / truth : std::numeric_limits<double>::infinity();
+}
+
+std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std::vector<judged_statistic>& places,
+                                           const false_alarm& alarm, const shares_of_factors& of) {
+  for (statistic& s : all) s.first_order = true;
+  std::vector<double> shares;
+  const std::vector<threshold> first = thresholds(all, alarm);
+  for (std::size_t i = 0; i < all.size(); ++i) shares.push_back(share_of_truth(first[i].value, places[i].truth));
+  if (of) of(shares);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].first_order = shares[i] <= 0.5;
+    if (all[i].first_order) all[i].second_order = 1 / (1 - shares[i]);
+  }
+  return thresholds(all, alarm);
 }
 
 std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p) {

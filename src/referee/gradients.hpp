@@ -146,8 +146,8 @@ struct drawn_gradients {
 /// Chooses the slice and how often it runs; draws.
 [[nodiscard]] drawn_gradients draw_gradients(gradient_trial& t);
 
-/// One for each place. The limit of first order, times what errors of second order and beyond add to it, where it is at most half
-/// of the truth: false-alarm.md, "Gradients".
+/// limits_beside_truth. dg and dbeta are inner products of rows that dq, dk and dv show, and cancel more than those: what these
+/// are off by in a head says what the factors are.
 [[nodiscard]] std::vector<threshold> gradient_limits(const drawn_gradients& runs, const false_alarm& alarm);
 
 /// Adds the statistics of the gradients to `out`, judged.

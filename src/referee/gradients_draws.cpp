@@ -49,11 +49,12 @@ void plan_runs(gradient_trial& t) {
   }
   const double allowed = t.options.judge.seconds * (t.options.judge.power ? 0.2 : 0.35);
   t.slice.clear();
-  // Where they cost little, a few more runs on the given inputs narrow the limits.
+  // Where they cost little, more runs narrow the limits: of dg a few roundings decide, and little known of their scatter is much.
   const double cheap = t.options.judge.seconds * cheap_share;
   const auto runs_of = [&](const std::vector<std::size_t>& places, double once) {
     runs_of_kind runs{1, enough(places)};
     while (runs.given < 4 && once * static_cast<double>(runs.given + 1) <= cheap) ++runs.given;
+    while (runs.moved < runs_needed(1, kinds) && once * static_cast<double>(runs.moved + 1) <= cheap) ++runs.moved;
     return runs;
   };
   if (total * static_cast<double>(1 + enough(all)) <= allowed) {
@@ -128,11 +129,7 @@ bool opens_state_sum(const gradient_trial& t) {
                      [](const plan_variant& v) { return v.backward->state_sum.precision < fp32.precision; });
 }
 
-double relative_error(double typical, double truth) {
-  return typical <= 0 ? 0 : truth > 0 ? typical / truth : std::numeric_limits<double>::infinity();
-}
-
-/// What is open in the order of sums; whether errors are of first order is known when there are limits.
+/// What is open in the order of sums.
 void classify(const gradient_trial& t, const gradient_lane& at, const std::vector<lane_norms>& truth, lane_samples& drawn) {
   const bool sums = std::all_of(t.variants.begin(), t.variants.end(),
                                 [&](const plan_variant& v) { return made_by_sums(v, t.p) && adds_in_fp32(*v.backward); });
@@ -141,7 +138,7 @@ void classify(const gradient_trial& t, const gradient_lane& at, const std::vecto
     const gradient_part& part = at.parts[k];
     for (std::size_t b = 0; b < part.where.size(); ++b) {
       statistic &rms = drawn.rms[k][b], &max = drawn.max[k][b];
-      const double relative = relative_error(typical_of(rms), truth[k].rms[b]);
+      const double relative = share_of_truth(typical_of(rms), truth[k].rms[b]);
       const bool open = (order_is_open && (sums || relative <= 0x1p-16)) || (state_sum_is_open && part.name() == "dg");
       rms.allowance = max.allowance = open ? open_order : 1;
     }
@@ -365,15 +362,23 @@ drawn_gradients draw_gradients(gradient_trial& t) {
 }
 
 std::vector<threshold> gradient_limits(const drawn_gradients& runs, const false_alarm& alarm) {
-  std::vector<statistic> all = runs.statistics;
-  for (statistic& s : all) s.first_order = true;
-  std::vector<threshold> limits = thresholds(all, alarm);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const double share = relative_error(limits[i].value, runs.places[i].truth);
-    all[i].first_order = share <= 0.5;
-    if (all[i].first_order) all[i].second_order = 1 / (1 - share);
-  }
-  return thresholds(all, alarm);
+  return limits_beside_truth(runs.statistics, runs.places, alarm, [&](std::vector<double>& shares) {
+    for (std::size_t lane = 0; lane < runs.first_place.size(); ++lane) {
+      const std::size_t begin = runs.first_place[lane];
+      const std::size_t end = lane + 1 < runs.first_place.size() ? runs.first_place[lane + 1] : shares.size();
+      std::map<std::string, double> of_rows{{"dq", -1}, {"dk", -1}, {"dv", -1}};
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto row = of_rows.find(runs.places[i].tensor);
+        if (row != of_rows.end() && runs.places[i].norm == norm_kind::rms) row->second = std::max(row->second, shares[i]);
+      }
+      // What a result does not hold shows nothing.
+      double of_factors = 0;
+      for (const auto& [tensor, share] : of_rows) of_factors = share < 0 ? infinity : std::max(of_factors, share);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (runs.places[i].tensor == "dg" || runs.places[i].tensor == "dbeta") shares[i] = std::min(shares[i], of_factors);
+      }
+    }
+  });
 }
 
 std::string gradient_slice_text(const gradient_trial& t) {

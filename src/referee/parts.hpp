@@ -8,6 +8,7 @@
 #include <any>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -138,6 +139,14 @@ struct drawn {
   std::vector<std::size_t> finite;  ///< by lane: tokens before which every run is finite
 };
 [[nodiscard]] drawn draw_runs(const trial& t);
+/// Both norms of one place; infinite where only the truth is 0.
+[[nodiscard]] double share_of_truth(double error, double truth);
+/// Lowers the shares of the truth that limits of first order are, where more is known of what the factors are off by.
+using shares_of_factors = std::function<void(std::vector<double>& shares)>;
+/// One for each place: the limit of first order, times what errors of second order and beyond add to it, where it is at most half
+/// of the truth; beyond that the limit of the log scale (false-alarm.md, "First order").
+[[nodiscard]] std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std::vector<judged_statistic>& places,
+                                                         const false_alarm& alarm, const shares_of_factors& of = {});
 /// Whether everything that a kernel forms before o is stored in fp32 or wider: its error is that of its sums.
 [[nodiscard]] bool made_by_sums(const plan_variant& v, const problem& p);
 

@@ -86,12 +86,9 @@ std::string judge_reach(const trial& t, plan_report& out) {
   std::size_t next = 0;
   for (const lane& at : t.lanes) {
     const auto where = buckets(at.judged, t.unit);
-    const lane_norms truth = truth_norms(t.p, t.truth, at, where);
-    for (std::size_t b = 0; b < truth.rms.size(); ++b, next += 2) {
+    for (std::size_t b = 0; b < where.size() + (at.state ? 1 : 0); ++b, next += 2) {
       const bool state = b == where.size();
       place here{all[next], all[next + 1]};
-      here.rms.truth = truth.rms[b];
-      here.max.truth = truth.max[b];
       const std::size_t elements = t.p.value_dim() * (state ? t.p.key_dim() : where[b].last - where[b].first);
       const format& stored = (state ? *t.r.final_state : t.r.o).element_format();
       tensor_reach& to = tensors[here.rms.tensor];

@@ -33,8 +33,7 @@ std::string slice_text(const trial& t) {
   }
   return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
          " heads was run once for each variant that rounds otherwise, and its errors are assumed to scatter no more than those "
-         "of the noisiest "
-         "head that was run more often";
+         "of the noisiest head that was run more often";
 }
 
 /// How often each kind of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the
@@ -386,7 +385,7 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
 }
 
 void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const emulated_runs& runs, plan_report& out) {
-  const auto limits = thresholds(runs.outputs.statistics, of_each_variant(runs.alarm, t.kinds));
+  const auto limits = limits_beside_truth(runs.outputs.statistics, runs.outputs.places, of_each_variant(runs.alarm, t.kinds));
   const auto of_gradients =
       back ? gradient_limits(runs.gradients, of_each_variant(runs.alarm, back->kinds)) : std::vector<threshold>{};
   judge_statistics(runs.outputs, limits, out);

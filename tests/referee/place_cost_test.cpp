@@ -83,8 +83,8 @@ TEST(place_cost, of_a_head_that_would_be_refused_is_drawn_again_and_of_no_other)
   };
   const std::vector<place_cost> drawn = after(0);
   EXPECT_EQ(drawn[0].runs[1].size(), 4U);
-  EXPECT_EQ(drawn[1].runs[1].size(), 16U);  // doubled at each look, as it stays undecided
-  EXPECT_EQ(drawn[1].alone[1].size(), 16U);
+  EXPECT_EQ(drawn[1].runs[1].size(), 16U);      // doubled at each look, as it stays undecided
+  EXPECT_EQ(drawn[1].alone[1].size(), 64U);     // four times as many at each
   EXPECT_EQ(drawn[1].runs[0].size(), 1U);       // roundings on the given inputs repeat
   EXPECT_EQ(after(1e6)[1].runs[1].size(), 4U);  // no time
 }
