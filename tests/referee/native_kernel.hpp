@@ -269,6 +269,7 @@ class native_head {
     const std::size_t block = v_.gate_block, start = row / block * block;
     std::optional<std::size_t> reference;
     const bool factored = v_.form == gate_form::factored;
+    const Real shift = static_cast<Real>(v_.gate_shift * (style_.natural ? 1 : std::numbers::log2e));
     if (channels && v_.form != gate_form::difference) {
       if (v_.form == gate_form::first_block && j >= start) reference = start;
       if (v_.form == gate_form::middle_block && j >= start) reference = std::min(start + block / 2, G.rows() - 1);
@@ -281,7 +282,8 @@ class native_head {
     for (std::size_t c = 0; c < a.size(); ++c) {
       const std::size_t g = channels ? c : 0;
       if ((channels || factored) && G.cols() > 0) {
-        const Real R = reference ? G(*reference, g) : Real(0);
+        // Blocks on the diagonal alone are shifted.
+        const Real R = reference ? G(*reference, g) + (j >= start ? shift : Real(0)) : Real(0);
         a[c] *= power(G(row, g) - R) * static_cast<Real>(row == j ? 1 : style_.decay_factor);
         b[c] *= power(R - G(j, g));
       }
