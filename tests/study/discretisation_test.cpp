@@ -11,35 +11,21 @@ namespace {
 
 using namespace detail::discretisation;
 
-TEST(discretisation_limits, are_the_roots_in_closed_form_to_a_hundred_digits) {
+TEST(discretisation_limits, are_the_roots_in_closed_form) {
   using wide = real<512>;
   const wide c = cbrt(wide(4 + sqrt(wide(17))));
-  const wide third = 1 + c - 1 / c;
   const wide root = 36 * sqrt(wide(29));
-  const wide fourth = (4 + cbrt(wide(172 + root)) - cbrt(wide(root - 172))) / 3;
-  const wide unit = pow(wide(10), -100);
-  for (const auto& [rule, expected] : {std::pair{"rk3", third}, std::pair{"rk4", fourth}}) {
-    const auto limit = limit_of(rule, 100);
-    ASSERT_TRUE(limit.has_value());
-    const wide lower = round_to<wide>(limit->lower);
-    EXPECT_LE(lower, expected) << rule;
-    EXPECT_GT(lower + unit, expected) << rule;
+  const wide third = 1 + c - 1 / c, fourth = (4 + cbrt(wide(172 + root)) - cbrt(wide(root - 172))) / 3;
+  for (const auto& [limit, expected] : {std::pair{rk3::limit, third}, std::pair{rk4::limit, fourth}}) {
+    EXPECT_LE(lift<wide>(limit), expected);
+    EXPECT_GT(lift<wide>(std::nextafter(limit, 4.0)), expected);
   }
-}
-
-TEST(discretisation_limits, have_the_known_digits) {
-  EXPECT_EQ(limit_of("rk3", 40)->text(), "2.5127453266183286240237345261781885152136");
-  EXPECT_EQ(limit_of("rk4", 40)->text(), "2.7852935634052816235297591897686825014075");
-  EXPECT_EQ(limit_of("euler", 10)->text(), "2.0000000000");
-  EXPECT_EQ(limit_of("rk2", 10)->lower, 2);
-  EXPECT_TRUE(limit_of("rk3", 3)->leaves_below);
-  EXPECT_FALSE(limit_of("rk4", 3)->leaves_below);
-  EXPECT_FALSE(limit_of("implicit", 5).has_value());
-  EXPECT_FALSE(limit_of("crank_nicolson", 5).has_value());
-  EXPECT_THROW((void)limit_of("exact", 5), domain_error);
-  EXPECT_THROW((void)limit_of("rk5", 5), format_error);
-  EXPECT_EQ(taylor_limit(3, 30).text(), limit_of("rk3", 30)->text());
-  EXPECT_GT(taylor_limit(6, 10).lower, taylor_limit(5, 10).lower);
+  // The Taylor polynomials of degree 3 and 4 are rk3 and rk4.
+  EXPECT_EQ(taylor_limit(3), rational("251274532661832862402") / rational("100000000000000000000"));
+  EXPECT_EQ(taylor_limit(4), rational("278529356340528162352") / rational("100000000000000000000"));
+  EXPECT_EQ(taylor_limit(1), 2);
+  EXPECT_EQ(taylor_limit(2), 2);
+  EXPECT_GT(taylor_limit(6), taylor_limit(5));
 }
 
 TEST(discretisation_forced, bound_is_met_by_the_adversary) {

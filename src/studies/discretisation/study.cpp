@@ -6,7 +6,6 @@
 #include "deltaproof/scan/recurrent.hpp"
 #include "studies/discretisation/forced.hpp"
 #include "studies/discretisation/limits.hpp"
-#include "studies/shared/exponential.hpp"
 
 namespace deltaproof {
 namespace {
@@ -15,12 +14,15 @@ constexpr int wide_bits = 256;
 using wide = real<wide_bits>;
 
 /// The exact state at time 1 under the key (cos t, sin t) and the value 1, from 0. In the frame that turns with the key,
-/// z = (S k, S k'), k' the derivative of k: z' = M z + (1, 0), M = (-1 1; -1 0), so z(1) = phi_1(M) (1, 0).
+/// z = (S k, S k'), k' the derivative of k: z' = M z + (1, 0), M = (-1 1; -1 0), so z(1) = M^-1 (e^M - I) (1, 0), and
+/// e^M = e^-1/2 (cos w I + sin w / w (M + I/2)), w = sqrt(3)/2.
 std::array<wide, 2> turned_exactly() {
-  const auto e = shared::exponentials_of(matrix<wide>(2, 2, {wide(-1), wide(1), wide(-1), wide(0)}));
+  const wide w = sqrt(wide(3)) / 2, shrinks = exp(wide(wide(-1) / 2));
+  const wide turns = sin(w) / w;
+  const wide along = shrinks * turns, across = shrinks * (cos(w) + turns / 2) - 1;
   const wide c = cos(wide(1));
   const wide s = sin(wide(1));
-  return {wide(e.phi(0, 0) * c - e.phi(1, 0) * s), wide(e.phi(0, 0) * s + e.phi(1, 0) * c)};
+  return {wide(along * c - across * s), wide(along * s + across * c)};
 }
 
 /// Of the state at time 1, the key frozen within each step at a place of it: 1 its end.
@@ -42,14 +44,12 @@ wide turning_error(std::size_t steps, const wide& place) {
 
 using namespace detail::discretisation;
 
-constexpr int taylor_digits = 20;
 constexpr double one_over_e = 0.36787944117144232160;
 constexpr std::size_t fine_steps = 256;  // x = 1/256, where orders are measured
 constexpr std::size_t many_tokens = 64;
 // 2(1 - 2u) for bf16, the largest step that is safe for every rounded unit key (study eigenvalues).
 constexpr double safe_in_bf16 = 1.984375;
 
-int digits(const run_options& options) { return options.full ? 100 : 60; }
 int largest_degree(const run_options& options) { return options.full ? 48 : 32; }
 std::size_t tokens(const run_options& options) { return options.size(2000, 20000); }
 
@@ -57,7 +57,7 @@ const grid_axis<std::string> all_rules = shared::rule_axis();
 
 cell order_of(int order) { return order == exact_order ? cell() : cell(order); }
 
-void add_limits(const run_options& options, results& r) {
+void add_limits(const run_options&, results& r) {
   frame limits({"rule", "order", "limit", "beyond", "end"});
   std::map<std::string, cell> values;
   bool constants_agree = true;
@@ -69,23 +69,15 @@ void add_limits(const run_options& options, results& r) {
     if constexpr (Rule::limit == std::numeric_limits<double>::infinity()) {
       limits.add({rule.name, order_of(Rule::order), cell(), cell(), end});
     } else {
-      const auto limit = limit_of(rule.name, digits(options));
-      if (!limit) throw domain_error("rule '" + std::string(rule.name) + "' states a limit of stability and has none");
-      constants_agree =
-          constants_agree && exact(Rule::limit) <= limit->lower && exact(std::nextafter(Rule::limit, 4.0)) > limit->lower;
-      const std::string text = denominator(limit->lower) == 1 ? numerator(limit->lower).str() : limit->text();
-      values[std::string(rule.name)] = text;
-      limits.add({rule.name, order_of(Rule::order), text, limit->leaves_below ? "below" : "above", end});
+      const rational beyond = Rule::stability(exact(std::nextafter(Rule::limit, 4.0)));
+      constants_agree = constants_agree && inside(Rule::stability(exact(Rule::limit))) && !inside(beyond);
+      values[std::string(rule.name)] = Rule::limit;
+      limits.add({rule.name, order_of(Rule::order), Rule::limit, beyond < 0 ? "below" : "above", end});
     }
   });
-  std::map<std::string, cell> shown{{"grid", limit_grid}, {"taylor_digits", taylor_digits}, {"one_over_e", one_over_e}};
-  for (const char* rule : {"rk3", "rk4"}) {
-    shown[std::string(rule) + "_start"] = values.at(rule).text().substr(0, 6);
-    shown[std::string(rule) + "_longer"] = values.at(rule).text().substr(0, 32);
-  }
   values["constants_agree"] = constants_agree;
   r.values("stability-limits", evidence::certified(), std::move(values));
-  r.values("limits", std::move(shown));
+  r.values("limits", {{"grid", limit_grid}, {"taylor_digits", limit_digits}, {"one_over_e", one_over_e}});
   r.table("limits", std::move(limits));
 
   frame curves({"rule", "x", "y"});  // R(x) until it leaves the figure
@@ -103,8 +95,8 @@ void add_taylor(const run_options& options, results& r) {
   grid_axis<int> degrees{"degree", {}};
   for (int i = 1; i <= largest_degree(options); ++i) degrees.quick.push_back(i);
   frame limits = grid(
-      options, "Taylor polynomials", {"limit"},
-      [](int degree) -> frame_row { return {round_to<double>(taylor_limit(degree, taylor_digits).lower)}; }, degrees);
+      options, "Taylor polynomials", {"limit"}, [](int degree) -> frame_row { return {round_to<double>(taylor_limit(degree))}; },
+      degrees);
   const std::vector<double> limit = limits.numbers("limit");
   const std::size_t last = limit.size() - 1;
   limits.derive("per_degree", [](const auto& row) { return row.number("limit") / row.number("degree"); });
@@ -295,7 +287,7 @@ results run(const run_options& options) {
                                  {"errors", &add_errors_at_one},
                                  {"trial", &add_trial},
                                  {"forced", &add_forced}});
-  r.parameters = {{"tokens", tokens(options)}, {"digits", digits(options)}, {"largest_degree", largest_degree(options)}};
+  r.parameters = {{"tokens", tokens(options)}, {"largest_degree", largest_degree(options)}};
   return r;
 }
 
