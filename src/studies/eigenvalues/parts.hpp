@@ -38,11 +38,10 @@ inline constexpr std::array<rounding_place, 3> rounding_places{rounding_place::s
 /// [2^e, 2^(e+1)) for |e| <= p + 2. 8-bit formats: all pairs of numbers with beta <= 2, n <= 256, beta n < 256. The
 /// others: `samples_per_octave` pairs for each e, as many at the rule's stability limit; fp16 and tf32 get the same. With
 /// `bf16_stride` > 1 only every so many-th significand of beta in bf16.
-/// Rows by rule, format, `rounded` (the place) and, in bf16, `bin` of x; all but bin, x and error (the largest |lambda - R|
-/// there, in u) is said of the whole place. Cases with |R(x)| > 1 are not counted, nor, in other numbers, steps that overflow.
-/// unit: lambda outside [-1, 1]; decay: outside (0, 1], where promised; by, worst: the largest distance, in u; beyond_bound:
-/// step_only: |lambda - R| > u (1 - R) + n h/2, h the smallest subnormal; worst_beta ... worst_lambda: the case of worst_unit,
-/// or of worst_decay if that is 0, worst_end the side of n on which the exact |k|^2 lies.
+/// Rows by rule, format and `rounded` (the place). Cases with |R(x)| > 1 are not counted, nor, in other numbers, steps that
+/// overflow. unit: lambda outside [-1, 1]; decay: outside (0, 1], where promised; by, worst: the largest distance, in u;
+/// beyond_bound: step_only: |lambda - R| > u (1 - R) + n h/2, h the smallest subnormal; worst_beta ... worst_lambda: the case of
+/// worst_unit, or of worst_decay if that is 0, worst_end the side of n on which the exact |k|^2 lies.
 [[nodiscard]] frame survey_rules(const run_options& options, std::size_t samples_per_octave, std::size_t bf16_stride = 1);
 
 /// lambda of one case, `end` as worst_end, or nothing if b is not finite. Throws: format_error for an unknown rule or
@@ -88,8 +87,8 @@ struct norm_witness {
 
 // ---- Sigmoid ----
 
-/// Where sigmoid(x), correctly rounded, is 1 and 0 for `input` to `output`, and where 1/(1 + e^-x) with every operation rounded
-/// is; last_below_one: the number before one_from. Exhaustive: every input was evaluated; else bisection.
+/// Where sigmoid(x), correctly rounded, is 1 and 0 for `input` to `output`; last_below_one: the number before one_from.
+/// Exhaustive: every input was evaluated; else bisection.
 [[nodiscard]] frame survey_sigmoid(const run_options& options);
 
 // ---- Materialised transitions ----

@@ -42,21 +42,6 @@ truth<Rule> exact_step(const rational& beta, const rational& x) {
 rational cast(const rational& x, const rational&) { return x; }
 wide cast(const rational& x, const wide&) { return round_to<wide>(x); }
 
-/// Bins of x: eight per octave, equal in the significand, over the octaves of bf16.
-constexpr int first_octave = -10;
-constexpr int last_octave = 10;
-constexpr std::size_t bins_per_octave = 8;
-constexpr std::size_t bins = static_cast<std::size_t>(last_octave - first_octave + 1) * bins_per_octave;
-
-std::size_t bin_of(double x) {
-  int exponent = 0;
-  const double significand = 2 * std::frexp(x, &exponent);
-  const int octave = exponent - 1;
-  if (octave < first_octave || octave > last_octave) return bins;
-  return static_cast<std::size_t>(octave - first_octave) * bins_per_octave +
-         static_cast<std::size_t>((significand - 1) * static_cast<double>(bins_per_octave));
-}
-
 /// The cases that leave an interval: how many, the least x and the largest distance, in u.
 struct outside {
   std::uint64_t times = 0;
@@ -80,7 +65,6 @@ struct tally {
   bool worst_is_unit = false;
   pair worst_case{0, 0};  // of the unit interval, or of the decay's if none leaves that
   rational worst_lambda = 0, worst = 0;
-  std::vector<double> envelope = std::vector<double>(bins, std::numeric_limits<double>::quiet_NaN());
 
   template <class Truth>
   void count(const pair& c, const rational& x, const rational& lambda, const Truth& stability, double u, double tiny) {
@@ -93,9 +77,6 @@ struct tally {
       const Truth bound = cast(exact(u), stability) * (1 - stability) + cast(exact(tiny / 2) * exact(c.n), stability);
       if (difference > bound || -difference > bound) ++beyond_bound;
     }
-    if (const std::size_t bin = bin_of(x_value); bin < bins)
-      envelope[bin] = std::isnan(envelope[bin]) ? error : std::max(envelope[bin], error);
-
     if (lambda > 1 || lambda < -1) {
       const rational distance = lambda > 1 ? rational(lambda - 1) : rational(-1 - lambda);
       unit.count(x_value, to_double(distance) / u);
@@ -260,13 +241,9 @@ std::vector<frame_row> rows_of(const sampling& how) {
   std::vector<frame_row> rows;
   for (const tally& t : all) {
     const frame_row whole = t.row();
-    for (std::size_t i = 0; i < (F == bf16 ? bins : 1); ++i) {
-      const double base = detail::power_of_two(first_octave + static_cast<int>(i / bins_per_octave));
-      const double part = (static_cast<double>(i % bins_per_octave) + 0.5) / static_cast<double>(bins_per_octave);
-      frame_row row{name_of(t.place), decays<Rule>, exhaustive, i, base * (1 + part), t.envelope[i]};
-      row.insert(row.end(), whole.begin(), whole.end());
-      rows.push_back(std::move(row));
-    }
+    frame_row row{name_of(t.place), decays<Rule>, exhaustive};
+    row.insert(row.end(), whole.begin(), whole.end());
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -282,9 +259,9 @@ frame survey_rules(const run_options& options, std::size_t samples_per_octave, s
   const sampling how{options.seed, samples_per_octave, bf16_stride};
   return grid(
       options, "rules",
-      {"rounded",      "promises_decay", "exhaustive",   "bin",        "x",       "error",      "cases",         "not_finite",
-       "beyond_bound", "worst_error",    "outside_unit", "first_unit", "unit_by", "worst_unit", "outside_decay", "negative",
-       "first_decay",  "decay_by",       "worst_decay",  "worst_beta", "worst_n", "worst_end",  "worst_lambda"},
+      {"rounded",      "promises_decay", "exhaustive", "cases",      "not_finite",    "beyond_bound", "worst_error",
+       "outside_unit", "first_unit",     "unit_by",    "worst_unit", "outside_decay", "negative",     "first_decay",
+       "decay_by",     "worst_decay",    "worst_beta", "worst_n",    "worst_end",     "worst_lambda"},
       [&](const std::string& rule_name, const format& wanted) {
         std::vector<frame_row> rows;
         visit_rule(rule_name,

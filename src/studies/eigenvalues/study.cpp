@@ -59,8 +59,7 @@ void add_bf16_rules(const frame& everything, results& r) {
 }
 
 void add_rules(const run_options& options, results& r) {
-  const frame& drawn = r.table("rules", survey_rules(options, samples_of(options)));
-  const frame all = drawn.where("bin", 0);
+  const frame& all = r.table("rules", survey_rules(options, samples_of(options)));
 
   const frame eulers = all.where("rule", euler::name);
   r.values("euler-adds-nothing", evidence::proved(),
@@ -151,7 +150,6 @@ void add_sigmoid(const run_options& options, results& r) {
            {{"bf16", at("bf16", "one_from")},
             {"fp16", at("fp16", "one_from")},
             {"bf16_through_fp32", at("bf16 to fp32", "one_from")},
-            {"bf16_naive", at("bf16", "naive_one_from")},
             {"monotone", exhaustive.over("monotone", least) == 1}});
   r.values("sigmoid-saturates-wide", evidence::proved(),
            {{"fp32_one", at("fp32", "one_from")},
