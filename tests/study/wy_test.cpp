@@ -48,27 +48,5 @@ TEST(wy_errors, reference_agrees_with_more_bits) {
   for (std::size_t i = 0; i < r.state.size(); ++i) EXPECT_EQ(r.state[i], round_to<double>(exact.final_state.data()[i]));
 }
 
-// Windows are (T / 2, T]: over all of them squares add up to those of the whole run.
-TEST(wy_errors, of_windows_are_of_their_tokens) {
-  const auto s = detail::chunks::make_sequence(detail::chunks::key_kind::fresh, {0, 1}, 256, 16, 2, 1, 7);
-  const std::vector<std::size_t> horizons{64, 128, 256};
-  const frame windows = window_errors(s, horizons);
-  const reference truth = run_reference(s);
-  double sum = 0;
-  for (const std::size_t t : horizons) {
-    double square = 0;
-    for (std::size_t i = t / 2 * 2; i < t * 2; ++i) square += truth.o[i] * truth.o[i];
-    const double error = windows.find({{"arithmetic", "bf16"}, {"run", "chunkwise"}, {"at", t}}, "error");
-    sum += error * error * square;
-  }
-  double whole = 0;
-  double head = 0;
-  for (std::size_t i = 0; i < truth.o.size(); ++i) (i < 64 ? head : whole) += truth.o[i] * truth.o[i];
-  const double all = squared_errors(s, std::vector<std::size_t>{64}).find({{"arithmetic", "bf16"}}, "o") * (whole + head);
-  // All but the first half window.
-  EXPECT_LT(sum, all);
-  EXPECT_GT(sum, 0.5 * all);
-}
-
 }  // namespace
 }  // namespace deltaproof

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Rounding errors of the chunkwise form and of the recurrence against a double-double run of the recurrence on the same
-// bits: over chunk length at one horizon, and over the horizon at one chunk length.
+// bits, over chunk length.
 #pragma once
 
 #include "deltaproof/number/double_double.hpp"
@@ -25,10 +25,9 @@ inline constexpr std::array<regime, 4> regimes{{{"ordinary", chunks::key_kind::f
 
 /// In the order of the tables. The last sums in bf16 too.
 inline constexpr std::array<std::string_view, 6> studied{"bf16", "fp16", "tf32", "fp32", "fp64", "bf16 native"};
-inline constexpr std::size_t horizon_chunk = 64;
+inline constexpr std::size_t usual_chunk = 64;
 inline constexpr std::string_view inverse_name = "forward16+block";
 inline const std::vector<std::string> error_columns{"arithmetic", "chunk", "o", "state", "accumulator", "storage"};
-inline const std::vector<std::string> window_columns{"arithmetic", "run", "at", "error"};
 
 /// The recurrence in double-double, rounded once to double: o and the state. Each operation is within 2^-102, and as every
 /// transition has norm 1 at most, errors of steps add: below T K 2^-100 of the largest state.
@@ -37,10 +36,10 @@ struct reference {
   std::vector<double> state;
 };
 
-/// |x - reference| / |reference| over entries first .. end - 1, squared.
-inline double squared_error(const matrix<double>& x, const std::vector<double>& reference, std::size_t first, std::size_t end) {
+/// |x - reference| / |reference| over all entries, squared.
+inline double squared_error(const matrix<double>& x, const std::vector<double>& reference) {
   double difference = 0, square = 0;
-  for (std::size_t i = first; i < end; ++i) {
+  for (std::size_t i = 0; i < reference.size(); ++i) {
     difference += (x.data()[i] - reference[i]) * (x.data()[i] - reference[i]);
     square += reference[i] * reference[i];
   }
@@ -61,9 +60,6 @@ inline double squared_error(const matrix<double>& x, const std::vector<double>& 
 /// the storage format after every token.
 [[nodiscard]] inline frame squared_errors(const sequence<double>& s, std::span<const std::size_t> chunk_lengths) {
   const reference truth = run_reference(s);
-  const auto of = [](const matrix<double>& x, const std::vector<double>& exact) {
-    return squared_error(x, exact, 0, exact.size());
-  };
   frame result(error_columns);
   for (const std::string_view name : studied) {
     const chunks::chunk_arithmetic& arithmetic = chunks::arithmetic_named(name);
@@ -71,27 +67,9 @@ inline double squared_error(const matrix<double>& x, const std::vector<double>& 
     const auto storage = arithmetic.recurrent(s, chunks::state_format::storage, 1, nullptr);
     for (const std::size_t chunk : chunk_lengths) {
       const auto run = arithmetic.chunkwise(s, chunk, inverse_named(inverse_name));
-      result.add({name, chunk, of(run.o, truth.o), of(run.final_state, truth.state), of(accumulator.o, truth.o),
-                  of(storage.o, truth.o)});
+      result.add({name, chunk, squared_error(run.o, truth.o), squared_error(run.final_state, truth.state),
+                  squared_error(accumulator.o, truth.o), squared_error(storage.o, truth.o)});
     }
-  }
-  return result;
-}
-
-/// |o' - o| / |o| over tokens (T / 2, T] for T in `horizons`, in bf16, fp16 and fp32. run: "chunkwise", chunks of horizon_chunk;
-/// "recurrence", with its state in the storage format.
-[[nodiscard]] inline frame window_errors(const sequence<double>& s, std::span<const std::size_t> horizons) {
-  const reference truth = run_reference(s);
-  frame result(window_columns);
-  for (const std::string_view name : {"bf16", "fp16", "fp32"}) {
-    const chunks::chunk_arithmetic& arithmetic = chunks::arithmetic_named(name);
-    const auto add = [&](std::string_view run, const matrix<double>& o) {
-      for (const std::size_t t : horizons) {
-        result.add({name, run, t, std::sqrt(squared_error(o, truth.o, t / 2 * o.cols(), t * o.cols()))});
-      }
-    };
-    add("chunkwise", arithmetic.chunkwise(s, horizon_chunk, inverse_named(inverse_name)).o);
-    add("recurrence", arithmetic.recurrent(s, chunks::state_format::storage, 1, nullptr).o);
   }
   return result;
 }

@@ -16,7 +16,7 @@ constexpr std::size_t key_dim = 64;  // of the runs
 constexpr std::size_t value_dim = 8;
 constexpr double stage_bytes = 2;
 
-const grid_axis<std::size_t> chunks{"chunk", {1, 2, 4, 8, 16, 32, horizon_chunk, 128}};
+const grid_axis<std::size_t> chunks{"chunk", {1, 2, 4, 8, 16, 32, usual_chunk, 128}};
 const grid_axis<regime> inputs{"regime", {regimes.begin(), regimes.end()}};
 const grid_axis<std::size_t> counted_tokens{"T", {1, 2, 7, 16, 33, 40}};
 const grid_axis<std::size_t> counted_chunks{"C", {1, 2, 3, 5, 8, 16, 33}};
@@ -24,7 +24,6 @@ const grid_axis<std::size_t> counted_keys{"K", {1, 3, 8}};
 const grid_axis<std::size_t> counted_values{"V", {1, 2, 5}};
 
 std::size_t tokens_of(const run_options& options) { return options.size(1024, 4096); }
-std::size_t horizon_of(const run_options& options) { return options.size(4096, 65536); }
 std::size_t draws_of(const run_options& options) { return options.size(2, 4); }
 
 std::string listed(const grid_axis<std::size_t>& axis) {
@@ -76,26 +75,26 @@ void add_cost(const run_options& options, results& r) {
   r.values(
       "counted",
       {{"T", listed(counted_tokens)}, {"C", listed(counted_chunks)}, {"K", listed(counted_keys)}, {"V", listed(counted_values)}});
-  const traffic t = traffic_of(horizon_chunk, head, head, stage_bytes);
-  const double of_chunk = over(chunk_operations(horizon_chunk, head, head).total(), horizon_chunk);
+  const traffic t = traffic_of(usual_chunk, head, head, stage_bytes);
+  const double of_chunk = over(chunk_operations(usual_chunk, head, head).total(), usual_chunk);
   r.values("operations-for-bytes", {{"operations_ratio", of_chunk / token_of_recurrence()},
                                     {"bytes_saved", t.recurrent_in_memory / t.chunk_stages},
                                     {"bytes_more", t.chunk_stages / t.recurrent_on_chip},
                                     {"chunk", of_chunk},
                                     {"recurrence", token_of_recurrence()}});
-  r.values("head", {{"dim", head}, {"bytes", stage_bytes}, {"chunk", horizon_chunk}, {"longest", chunks.quick.back()}});
+  r.values("head", {{"dim", head}, {"bytes", stage_bytes}, {"chunk", usual_chunk}, {"longest", chunks.quick.back()}});
   r.table("cost", costs_of_a_token());
 
   const std::uint64_t rest =
-      chunk_operations(horizon_chunk, head, head).total() - counted_inverse(horizon_chunk, inverse_named("forward")).total();
+      chunk_operations(usual_chunk, head, head).total() - counted_inverse(usual_chunk, inverse_named("forward")).total();
   r.table("inverse-operations", grid(
                                     options, "inverses", {"operations", "share"},
                                     [&](const named_inverse& one, std::size_t chunk) -> frame_row {
-                                      const std::uint64_t of_shown = counted_inverse(horizon_chunk, one.method).total();
+                                      const std::uint64_t of_shown = counted_inverse(usual_chunk, one.method).total();
                                       return {counted_inverse(chunk, one.method).total(), over(of_shown, rest + of_shown)};
                                     },
                                     grid_axis<named_inverse>{"method", {inverse_methods.begin(), inverse_methods.end()}},
-                                    grid_axis<std::size_t>{"chunk", {16, 32, horizon_chunk, 128}}));
+                                    grid_axis<std::size_t>{"chunk", {16, 32, usual_chunk, 128}}));
 }
 
 cell root_mean_square(std::span<const double> squares) { return std::sqrt(as_number(mean(squares))); }
@@ -120,7 +119,7 @@ frame errors_by_chunk(const run_options& options) {
       squares.by({"regime", "arithmetic", "chunk"}, shared::each({"o", "state", "accumulator", "storage"}, root_mean_square));
   const frame all = errors;
   errors.derive("shown_state", [&](const frame::row& r) {
-    return all.find({{"regime", r["regime"]}, {"arithmetic", r["arithmetic"]}, {"chunk", horizon_chunk}}, "state");
+    return all.find({{"regime", r["regime"]}, {"arithmetic", r["arithmetic"]}, {"chunk", usual_chunk}}, "state");
   });
   errors.derive("units", [](const frame::row& r) { return r.number("o") / roundoff(r); });
   errors.derive("storage_units", [](const frame::row& r) { return r.number("storage") / roundoff(r); });
@@ -139,8 +138,8 @@ void add_errors(const run_options& options, results& r) {
   r.values("stages-and-chunk-length", {{"longest", static_cast<double>(longest)},
                                        {"ordinary_ratio", ratio("ordinary", "bf16")},
                                        {"hard_ratio", ratio("hard", "bf16")},
-                                       {"ordinary_C64", of("ordinary", "bf16", horizon_chunk)},
-                                       {"hard_C64", of("hard", "bf16", horizon_chunk)}});
+                                       {"ordinary_C64", of("ordinary", "bf16", usual_chunk)},
+                                       {"hard_C64", of("hard", "bf16", usual_chunk)}});
   r.values("ends", {{"ordinary_1", of("ordinary", "bf16", 1)},
                     {"ordinary_longest", of("ordinary", "bf16", longest)},
                     {"hard_1", of("hard", "bf16", 1)},
@@ -159,7 +158,7 @@ void add_errors(const run_options& options, results& r) {
       proportion.add(
           {one.number("o") / errors.find({{"regime", one["regime"]}, {"arithmetic", other}, {"chunk", one["chunk"]}}, "o")});
     }
-    if (one.number("chunk") == horizon_chunk) {
+    if (one.number("chunk") == usual_chunk) {
       against.add({one.number("storage") / one.number("o"), one.number("o") / one.number("accumulator")});
     }
   }
@@ -174,39 +173,9 @@ void add_errors(const run_options& options, results& r) {
       {{"large", regimes[1].steps.low}, {"roundoffs", unit_roundoff(bf16) / unit_roundoff(fp16)}, {"inverse", inverse_name}});
 }
 
-void add_horizon(const run_options& options, results& r) {
-  std::vector<std::size_t> horizons;
-  for (std::size_t t = horizon_chunk; t <= horizon_of(options); t *= 2) horizons.push_back(t);
-  frame errors = grid(
-      options, "horizons", window_columns,
-      [&](const regime& which) { return window_errors(draw(options, which, horizon_of(options), 0), horizons); }, inputs);
-  errors.derive("state", [](const frame::row& row) { return row["arithmetic"]; });
-  errors.derive("units", [](const frame::row& row) { return row.number("error") / roundoff(row); });
-  const std::size_t last = horizons.back(), middle = horizons[(horizons.size() - 1) / 2];
-  double largest = 0, ordinary = 0;
-  std::string where;
-  for (const regime& which : regimes) {
-    const auto at = [&](std::size_t t) {
-      return errors.find({{"regime", which.name}, {"arithmetic", "bf16"}, {"run", "chunkwise"}, {"at", t}}, "error");
-    };
-    const double growth = at(last) / at(middle);
-    if (which.name == "ordinary") ordinary = growth;
-    if (growth <= largest) continue;
-    largest = growth;
-    where = which.name;
-  }
-  r.values("horizon-levels-off",
-           {{"largest_growth", largest}, {"ordinary_growth", ordinary}, {"regime", where}, {"from", middle}, {"to", last}});
-  r.table("horizon", std::move(errors));
-}
-
 results run(const run_options& options) {
-  results r = in_parts(options, {{"cost", &add_cost}, {"errors", &add_errors}, {"horizon", &add_horizon}});
-  r.parameters = {{"key_dim", key_dim},
-                  {"value_dim", value_dim},
-                  {"tokens", tokens_of(options)},
-                  {"horizon_tokens", horizon_of(options)},
-                  {"draws", draws_of(options)}};
+  results r = in_parts(options, {{"cost", &add_cost}, {"errors", &add_errors}});
+  r.parameters = {{"key_dim", key_dim}, {"value_dim", value_dim}, {"tokens", tokens_of(options)}, {"draws", draws_of(options)}};
   return r;
 }
 
