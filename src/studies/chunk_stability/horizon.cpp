@@ -17,9 +17,8 @@ struct executed {
 };
 
 /// |S| after 0, C, 2 C, ... tokens in each arithmetic, beside the radius of the first realised bf16 chunk.
-std::vector<frame_row> execute(const run_options& options, const executed& c, double value_scale) {
-  const auto s =
-      chunks::make_sequence(c.keys, c.steps, tokens(options), key_dim, value_dim, value_scale, 1000 * options.seed + c.draw);
+std::vector<frame_row> execute(const run_options& options, const executed& c) {
+  const auto s = chunks::make_sequence(c.keys, c.steps, tokens(options), key_dim, value_dim, 0, 1000 * options.seed + c.draw);
   std::vector<frame_row> rows;
   cell radius;
   const auto add = [&](const std::string& how, std::size_t chunk, const matrix<double>& state) {
@@ -89,50 +88,32 @@ void add_horizon(const run_options& options, results& r) {
   const frame of_bf16 = r.frames.at("chunks").where("keys", "repeated").where("store", "bf16");
   const std::vector<double> along = of_bf16.where("chunk", middle).where("beta", first).numbers("along");
   const auto worst_draw = static_cast<std::size_t>(std::max_element(along.begin(), along.end()) - along.begin());
-  constexpr double half_range = 1.5;
-  const grid_axis<executed> cases{"case",
-                                  {{"first", key_kind::repeated, "first", {first, first}, worst_draw},
-                                   {"drawn", key_kind::repeated, "half", {half_range, 2}},
-                                   {"close", key_kind::cosine_999, "two", {2, 2}},
-                                   {"fresh", key_kind::fresh, "two", {2, 2}}}};
-  struct scale {
-    std::string name;
-    double of = 0;
-  };
+  const grid_axis<executed> cases{
+      "case",
+      {{"first", key_kind::repeated, "first", {first, first}, worst_draw}, {"close", key_kind::cosine_999, "two", {2, 2}}}};
   const frame all = grid(
       options, "many chunks", {"keys", "steps", "radius", "how", "token", "length"},
-      [&](const scale& values, const executed& c) { return execute(options, c, values.of); },
-      grid_axis<scale>{"values", {{"zero", 0}, {"normal", 1}}}, cases);
-  const auto run_of = [&](const cell& values, const cell& name, const cell& how) {
-    return all.where("values", values).where("case", name).where("how", how).numbers("length");
+      [&](const executed& c) { return execute(options, c); }, cases);
+  const auto run_of = [&](const cell& name, const cell& how) {
+    return all.where("case", name).where("how", how).numbers("length");
   };
-  const std::vector<double> grown = run_of("zero", "first", "chunk_bf16");
+  const std::vector<double> grown = run_of("first", "chunk_bf16");
   const auto overflow = std::find_if(grown.begin(), grown.end(), [](double x) { return !std::isfinite(x); });
   const auto run = static_cast<std::size_t>(overflow - grown.begin());
   const std::size_t half = run / 2, last = run - 1;
   const double rate = (shared::ln(grown[last]) - shared::ln(grown[half])) / static_cast<double>(last - half);
   const double predicted = shared::ln(all.where("case", "first")[0].number("radius"));
-  r.values("kernel-follows-the-radius", evidence::measured(),
-           {{"rate", rate},
-            {"predicted", predicted},
-            {"ratio", grown[last] / run_of("zero", "first", "state_fp64")[last]},
-            {"beta", first}});
-  r.values("executed",
-           {{"tokens", last * middle}, {"half", half_range}, {"agreement", rate / predicted}, {"all_tokens", tokens(options)}});
+  r.values(
+      "kernel-follows-the-radius", evidence::measured(),
+      {{"rate", rate}, {"predicted", predicted}, {"ratio", grown[last] / run_of("first", "state_fp64")[last]}, {"beta", first}});
+  r.values("executed", {{"tokens", last * middle}, {"agreement", rate / predicted}, {"all_tokens", tokens(options)}});
 
   const std::vector<std::string> ways{"state_fp64", "chunk_bf16", "chunk_fp16", "chunk_fp32",
                                       "state_fp32", "state_bf16", "state_fp16"};
-  frame ends =
-      all.by({"values", "case", "keys", "steps", "radius"}, {{"start", "length", [](auto x) { return cell(x.front()); }}});
-  for (const std::string& how : ways)
-    ends.derive(how, [&](const auto& row) { return run_of(row["values"], row["case"], how).back(); });
+  frame ends = all.by({"case", "keys", "steps", "radius"}, {{"start", "length", [](auto x) { return cell(x.front()); }}});
+  for (const std::string& how : ways) ends.derive(how, [&](const auto& row) { return run_of(row["case"], how).back(); });
   r.table("many-chunks", std::move(ends));
-  frame curves(all.columns());  // the panels of a case side by side
-  for (const executed& c : cases.quick) {
-    const frame of_case = all.where("case", c.name);
-    for (const frame_row& row : of_case.rows()) curves.add(row);
-  }
-  r.table("executed", std::move(curves));
+  r.table("executed", all);
 }
 
 }  // namespace deltaproof::detail::chunk_stability
