@@ -119,7 +119,6 @@ cell total(std::span<const double> x) {
 cell mean(std::span<const double> x) { return x.empty() ? cell() : cell(as_number(total(x)) / static_cast<double>(x.size())); }
 cell median(std::span<const double> x) { return quantile(0.5)(x); }
 cell size_of(std::span<const double> x) { return x.size(); }
-cell not_finite(std::span<const double> x) { return x.size() - finite(x).size(); }
 
 aggregate_function quantile(double q) {
   return [q](std::span<const double> x) -> cell {
@@ -243,14 +242,6 @@ const frame& results::table(const std::string& name, frame rows) {
   if (!fresh)
     throw domain_error("results::table was called twice with the name '" + name + "'; give each frame a name of its own");
   return at->second;
-}
-
-double results::number(std::string_view group, const std::string& key) const {
-  const auto at = groups.find(group);
-  if (at == groups.end() || at->second.values.count(key) == 0) {
-    throw domain_error("no value '" + std::string(group) + "." + key + "' has been computed yet");
-  }
-  return as_number(at->second.values.at(key));
 }
 
 results in_parts(const run_options& options, const std::vector<study_part>& parts) {

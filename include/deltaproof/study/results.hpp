@@ -31,13 +31,12 @@ using frame_row = std::vector<cell>;
 /// What is made of the numbers of a column; empty cells are left out before.
 using aggregate_function = std::function<cell(std::span<const double>)>;
 [[nodiscard]] cell least(std::span<const double>);
-[[nodiscard]] cell greatest(std::span<const double>);    ///< of those that are not NaN; empty of none
-[[nodiscard]] cell worst(std::span<const double>);       ///< the largest magnitude; infinite where one is not finite; 0 of none
-[[nodiscard]] cell mean(std::span<const double>);        ///< first to last; empty of none
-[[nodiscard]] cell total(std::span<const double>);       ///< first to last
-[[nodiscard]] cell median(std::span<const double>);      ///< quantile 1/2 of the finite ones
-[[nodiscard]] cell size_of(std::span<const double>);     ///< how many
-[[nodiscard]] cell not_finite(std::span<const double>);  ///< how many are NaN or infinite
+[[nodiscard]] cell greatest(std::span<const double>);  ///< of those that are not NaN; empty of none
+[[nodiscard]] cell worst(std::span<const double>);     ///< the largest magnitude; infinite where one is not finite; 0 of none
+[[nodiscard]] cell mean(std::span<const double>);      ///< first to last; empty of none
+[[nodiscard]] cell total(std::span<const double>);     ///< first to last
+[[nodiscard]] cell median(std::span<const double>);    ///< quantile 1/2 of the finite ones
+[[nodiscard]] cell size_of(std::span<const double>);   ///< how many
 /// The element at q (n - 1), rounded down, of the finite numbers in ascending order; empty of none.
 [[nodiscard]] aggregate_function quantile(double q);
 
@@ -130,8 +129,6 @@ struct results {
   }
   /// A frame, by which tables and figures are drawn. Throws: domain_error for a name given before.
   const frame& table(const std::string& name, frame rows);
-  /// A value set before. Throws: domain_error where there is none.
-  [[nodiscard]] double number(std::string_view group, const std::string& key) const;
 };
 
 /// One part of a study: computed whole or, once the run is interrupted, left out.
