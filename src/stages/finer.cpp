@@ -183,7 +183,7 @@ struct everywhere {
   bool (*concerns)(const problem&, const stage_roundings&);
   void (*apply)(stage_roundings&);
 };
-constexpr std::array<everywhere, 5> at_once{
+constexpr std::array<everywhere, 6> at_once{
     {{"normalised rows not rounded",
       [](const problem& p, const stage_roundings& r) {
         const auto rounds = [](const std::optional<format>& f) { return f && f->precision < fp32.precision; };
@@ -195,7 +195,13 @@ constexpr std::array<everywhere, 5> at_once{
         r.rows.store.reset();
         for (row_rounding& other : r.other_rows) other.store.reset();
       }},
-     {"q times the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o; },
+     // It is the same as the scale on o, but where products are rounded: those with the scale, or those without it.
+     {"q times the scale not rounded",
+      [](const problem&, const stage_roundings& r) {
+        return r.rows.scale == read_scale::q && r.rows.scaled_query.to.precision < fp32.precision;
+      },
+      [](stage_roundings& r) { r.rows.scaled_query = {fp32, false}; }},
+     {"the scale on o", [](const problem&, const stage_roundings& r) { return r.rows.scale != read_scale::o; },
       [](stage_roundings& r) { r.rows.scale = read_scale::o; }},
      {"the scale not rounded", [](const problem&, const stage_roundings& r) { return r.rows.scale_format.has_value(); },
       [](stage_roundings& r) { r.rows.scale_format.reset(); }},

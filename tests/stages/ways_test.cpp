@@ -371,5 +371,26 @@ TEST(ways, in_which_k_alone_is_narrowed_show_an_update_that_is_cut_off) {
   EXPECT_GT(report.find("final_state")->bad, 0U) << to_text(report);
 }
 
+// q times a scale that is no power of two is left as computed; the products with it are rounded all the same.
+TEST(ways, that_leave_the_scaled_q_unrounded_hold_where_its_products_are_rounded) {
+  generation g;
+  g.regime = "no-decay";
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 33;
+  g.key_dim = 5;
+  g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  const problem p = generate(g);
+  const plan declared = plan_named("easydel-chunk");
+  plan_variant less = variants(declared, p, path_kind::chunk, 16).front();
+  less.o.operand = {fp32, false};
+  emulation_options options;
+  options.stages = true;
+  const stage_report report =
+      measure_stages_at_least(p, emulate(p, less, options, 1), roundings_of(declared, p, path_kind::chunk, 16));
+  EXPECT_EQ(report.find("o")->bad, 0U) << describe(*report.find("o"));
+  EXPECT_TRUE(report.find("o")->finer);
+}
+
 }  // namespace
 }  // namespace deltaproof
