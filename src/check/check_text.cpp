@@ -151,8 +151,8 @@ void conformance_text(const plan_report& plan, const check_report& report, const
        "a kernel that conforms to this plan, with errors distributed as in the emulated runs, is refuted with probability "
        "at most " +
            detail::general(plan.false_alarm, 2) + " (" + std::to_string(plan.tests) + " tests; " +
-           std::to_string(plan.variants.size()) + " variants, each run on the given inputs and " + std::to_string(plan.runs) +
-           " times on perturbed ones; " + plan.slice + ")");
+           std::to_string(plan.variants.size()) + " variants, each run on the given inputs; " + std::to_string(plan.runs) +
+           " runs on perturbed inputs for each, shared by those that differ only in the order of sums; " + plan.slice + ")");
   for (const std::string& other : report.other_plans) line("other plan", other);
 }
 

@@ -161,7 +161,7 @@ struct plan_report {
   power_report power;
   double false_alarm = 0;
   std::size_t tests = 0;  ///< thresholds the probability is shared by
-  std::size_t runs = 0;   ///< of each variant on inputs moved by an ulp or two, beside those on the given inputs
+  std::size_t runs = 0;   ///< of each variant on moved inputs, shared by those that differ only in the order of sums
   std::string slice;      ///< of heads that were emulated more than once
   std::string argument;
   struct {
