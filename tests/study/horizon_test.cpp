@@ -241,20 +241,5 @@ TEST(horizon_formats, a_step_that_expands_is_refused_by_the_reference) {
   EXPECT_THROW((void)run_executed(regimes()[0], execution::nearest, e4m3, fine, 8, 1, 1, 0), format_error);
 }
 
-TEST(horizon_dead_zone, rest_is_a_fixed_point_within_the_bound) {
-  for (const double v : {1.0, 1.3125, 1.9921875}) {
-    for (const double b : {1.0, 0.25, 0x1p-6, 0x1p-9}) {
-      const resting_point p = rest(bf16, b, v);
-      const float s = static_cast<float>(p.state);
-      const float next = s + static_cast<float>(b) * (static_cast<float>(v) - s);
-      EXPECT_EQ(round_to<bf16>(next).value(), p.state);
-      EXPECT_LE(v - p.state, p.state * unit_roundoff(bf16) / b) << "v = " << v << " b = " << b;
-      EXPECT_LE(p.state, v);
-    }
-  }
-  EXPECT_EQ(rest(bf16, 1, 1.5).state, 1.5);
-  EXPECT_EQ(rest(bf16, 1, 1.5).steps, 1U);
-}
-
 }  // namespace
 }  // namespace deltaproof

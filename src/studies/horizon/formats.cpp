@@ -207,19 +207,4 @@ executed_run run_executed(const regime& r, execution how, format state_format, c
   });
 }
 
-resting_point rest(format state_format, double b, double v) {
-  return shared::with_kept_format(state_format, [&]<format F>() {
-    recurrence<float> state(1, 1);
-    const std::array<float, 1> key{1}, value{round_to<float>(v)};
-    resting_point result;
-    for (;; ++result.steps) {
-      state.step(key, value, round_to<float>(b));
-      state.store([](float x) { return static_cast<float>(round_to<F>(x).value()); });
-      const auto now = static_cast<double>(state.state()(0, 0));
-      if (now == result.state) return result;
-      result.state = now;
-    }
-  });
-}
-
 }  // namespace deltaproof::detail::horizon

@@ -90,14 +90,6 @@ void materialise(std::span<const double> k, double b, matrix<float>& m) {
   }
 }
 
-/// One key, d = 1, S <- S + b (v - S) in fp32, state rounded to a format of at most 24 bits: where it stops.
-struct resting_point {
-  double state = 0;
-  std::size_t steps = 0;  ///< after which it never changes again
-};
-/// Nearest even, from S = 0. Needs 0 < b <= 1, so that the state rises monotonically and comes to rest.
-[[nodiscard]] resting_point rest(format state_format, double b, double v);
-
 }  // namespace deltaproof::detail::horizon
 
 // Theorems behind this file, by their names in proofs/README.md.

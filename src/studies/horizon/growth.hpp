@@ -102,8 +102,6 @@ using shared::rule_axis;
 
 /// Lyapunov exponents, closed and measured; where eigenvalues of single factors do not decide.
 void add_exponents(const run_options&, results&);
-/// One key, a rounded state: where it comes to rest.
-void add_rest(const run_options&, results&);
 
 }  // namespace deltaproof::detail::horizon
 

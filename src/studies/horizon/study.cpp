@@ -245,9 +245,7 @@ void add_formats(const run_options& options, results& r) {
 }
 
 results run(const run_options& options) {
-  results r = in_parts(
-      options,
-      {{"growth of products", &add_growth}, {"exponents", &add_exponents}, {"formats", &add_formats}, {"dead zone", &add_rest}});
+  results r = in_parts(options, {{"growth of products", &add_growth}, {"exponents", &add_exponents}, {"formats", &add_formats}});
   r.parameters = {{"key_dim", key_dim},
                   {"tokens", horizon},
                   {"format_tokens", format_tokens(options)},
