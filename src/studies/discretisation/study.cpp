@@ -46,7 +46,6 @@ using namespace detail::discretisation;
 
 constexpr double one_over_e = 0.36787944117144232160;
 constexpr std::size_t fine_steps = 256;  // x = 1/256, where orders are measured
-constexpr std::size_t many_tokens = 64;
 // 2(1 - 2u) for bf16, the largest step that is safe for every rounded unit key (study eigenvalues).
 constexpr double safe_in_bf16 = 1.984375;
 
@@ -111,80 +110,37 @@ void add_taylor(const run_options& options, results& r) {
   r.table("taylor", std::move(limits));
 }
 
-/// A sense in which a rule errs at step x = 1/steps. The ODE is dS/dt = -(S k - v) k^T; errors of a state are those of its part
-/// along the key, which is all a step changes. eigenvalue: |R - e^-x|, one step. gain: |phi / phi_exact - 1|, what one step
-/// writes and erases. horizon: |R^N - e^-tau| at N x = tau = 1. tokens: |R^T - e^-Tx|
-/// after T steps, whatever x is. turning: the state at time 1 under the key (cos t, sin t), frozen within each step at its end.
-/// turning_middle: frozen at the middle of the step.
-struct sense {
-  std::string name;
-  int above = 0;                               ///< the order it should show is p + above,
-  int most = std::numeric_limits<int>::max();  ///< at most this
-};
-const std::array<sense, 6> senses{
-    {{"eigenvalue", 1}, {"gain"}, {"horizon"}, {"tokens", 1}, {"turning", 0, 1}, {"turning_middle", 0, 2}}};
-
-wide error_of(std::string_view rule, std::string_view in, std::size_t steps) {
+/// The error at time 1 under the turning key, frozen within each step at its end, or in its middle.
+wide error_of(std::string_view rule, std::string_view frozen, std::size_t steps) {
   wide result = 0;
-  visit_rule(rule, [&](auto one) {
-    using Rule = decltype(one);
-    const wide x = wide(1) / static_cast<unsigned>(steps);
-    const wide decay = exp(wide(-x));
-    const wide stability = Rule::stability(x);
-    const wide end = pow(stability, static_cast<unsigned>(steps));
-    if (in == "eigenvalue") result = stability - decay;
-    if (in == "gain") result = Rule::gain(x) / exact_flow::gain(x) - 1;
-    if (in == "horizon") result = end - exp(wide(-1));
-    if (in == "tokens") result = pow(stability, unsigned{many_tokens}) - pow(decay, unsigned{many_tokens});
-    if (in == "turning") result = turning_error<Rule>(steps, wide(1));
-    if (in == "turning_middle") result = turning_error<Rule>(steps, wide(1) / 2);
-  });
-  return abs(result);
-}
-
-/// log2 of the ratio of the errors at two steps, the second half the first; empty where a rule has no error.
-cell measured_order(std::string_view rule, std::string_view in) {
-  // T x must be small too before T tokens show their order.
-  const std::size_t steps = in == "tokens" ? many_tokens * fine_steps : fine_steps;
-  const wide coarse = error_of(rule, in, steps);
-  const wide fine = error_of(rule, in, 2 * steps);
-  // Below this an error is that of the bits.
-  if (coarse < ldexp(wide(1), -200) || fine < ldexp(wide(1), -200)) return {};
-  return round_to<double>(wide(log2(wide(coarse / fine))));
+  visit_rule(rule, [&](auto one) { result = turning_error<decltype(one)>(steps, frozen == "turning" ? wide(1) : wide(1) / 2); });
+  return result;
 }
 
 void add_orders(const run_options& options, results& r) {
   std::map<std::string, int> orders;
   for_each_rule([&](auto rule) { orders[std::string(rule.name)] = rule.order; });
-  frame measured = grid(
-      options, "orders of accuracy", {"order", "measured", "deviation"},
-      [&](const std::string& rule, const sense& in) -> frame_row {
-        const int p = orders.at(rule);
-        const cell found = measured_order(rule, in.name);
-        // The exact rule is of any order; where it errs it shows the most there is.
-        const int expected = p == exact_order ? in.most : std::min(p + in.above, in.most);
-        const cell deviation =
-            is_missing(found) ? (p == exact_order ? cell() : cell(HUGE_VAL)) : cell(as_number(found) - expected);
-        return {order_of(p), found, deviation};
-      },
-      all_rules, grid_axis<sense>{"sense", {senses.begin(), senses.end()}});
-  const double largest = measured.over("deviation", worst);
-  const auto of_exact = [&](const char* in) { return measured.find({{"rule", "exact"}, {"sense", in}}, "measured"); };
-  r.values("which-order-is-which", evidence::measured(), {{"agree", largest < 0.1}, {"largest_deviation", largest}});
+  const frame& measured = r.table(
+      "orders", grid(
+                    options, "orders of accuracy", {"order", "measured"},
+                    [&](const std::string& rule, const std::string& frozen) -> frame_row {
+                      // log2 of the ratio of the errors at two steps, the second half the first.
+                      const wide coarse = error_of(rule, frozen, fine_steps), fine = error_of(rule, frozen, 2 * fine_steps);
+                      return {order_of(orders.at(rule)), round_to<double>(wide(log2(wide(coarse / fine))))};
+                    },
+                    all_rules, grid_axis<std::string>{"sense", {"turning", "turning_middle"}}));
+  const auto of_exact = [&](const char* frozen) { return measured.find({{"rule", "exact"}, {"sense", frozen}}, "measured"); };
   r.values("exact-for-frozen-keys", evidence::measured(),
            {{"order_frozen_at_end", of_exact("turning")}, {"order_frozen_in_middle", of_exact("turning_middle")}});
-  r.values("measured", {{"steps", fine_steps}, {"more_steps", 2 * fine_steps}, {"bits", wide_bits}, {"tokens", many_tokens}});
-  r.table("orders", std::move(measured));
+  r.values("measured", {{"steps", fine_steps}, {"more_steps", 2 * fine_steps}, {"bits", wide_bits}});
   grid_axis<std::size_t> steps{"steps", {}};
   for (std::size_t n = fine_steps; n >= 1; n /= 2) steps.quick.push_back(n);
-  frame errors = grid(
-      options, "errors", {"x", "error"},
-      [](const std::string& in, const std::string& rule, std::size_t n) -> frame_row {
-        const double error = round_to<double>(error_of(rule, in, n));
-        return {1 / static_cast<double>(n), error > 1e-14 ? error : NAN};
-      },
-      grid_axis<std::string>{"sense", {"eigenvalue", "gain", "horizon", "turning"}}, all_rules, steps);
-  r.table("errors", std::move(errors));
+  r.table("errors", grid(
+                        options, "errors", {"x", "error"},
+                        [](const std::string& rule, std::size_t n) -> frame_row {
+                          return {1 / static_cast<double>(n), round_to<double>(error_of(rule, "turning", n))};
+                        },
+                        all_rules, steps));
 }
 
 /// DeltaNet at x = 1 against the flow, correctly rounded from the bits: |R - e^-x|, |R / e^-x - 1|, phi / phi_exact - 1.
