@@ -276,13 +276,12 @@ std::string scope::placeholder(const std::string& tag, std::size_t line) const {
   const double x = as_number(value);
   if (unit.empty()) return value.text(digits);
   if (unit == "%") return number(100 * x, digits) + " %";
-  if (unit == "x100") return number(100 * x, digits);
   if (unit == "minus") return number(-x, digits);
   if (unit == "ten") return in_powers_of_ten(x, digits);
   if (unit == "plain") return number(x, 17);
   if (unit == "count") return count(static_cast<std::uint64_t>(x));
   page_fails(page_->file, line,
-             "no unit '" + unit + "' in {{" + tag + "}}; there are %, x100, minus, ten, plain, count, and a number of digits");
+             "no unit '" + unit + "' in {{" + tag + "}}; there are %, minus, ten, plain, count, and a number of digits");
 }
 
 std::string scope::filled(const prose& p, const std::function<std::string(const std::string&)>& without) const {

@@ -91,11 +91,6 @@ void add_recurrence(const run_options& options, results& r) {
                                                                    {"share", "growth", grown_share}}));
   const auto end = ends.finder({"keys", "state"});
   const auto found = evidence::worst_found(one_key.size(), options.seed);
-  r.values("lengths-round-both-ways", evidence::sampled(one_key.size(), options.seed, {}),
-           {{"longer", static_cast<double>(longer.size()) / static_cast<double>(one_key.size())},
-            {"standard_error", 0.5 / std::sqrt(static_cast<double>(one_key.size()))},
-            {"most", one_key.over("excess", greatest)},
-            {"least", one_key.over("excess", least)}});
   r.values("one-key-grows", found,
            {{"fp32", end("repeated", "fp32", "largest")},
             {"bf16", end("repeated", "bf16", "largest")},
