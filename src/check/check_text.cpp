@@ -197,7 +197,7 @@ std::string to_text(const check_report& report, const check_identity& identity) 
     if (m.elements == m.unknown) {
       out += detail::padded(t.name, names) + " " +
              printable_line("not judged: " + std::to_string(m.skipped) + " elements where the recurrence diverges, " +
-                            std::to_string(m.unknown) + " without a known radius") +
+                            std::to_string(m.unknown) + " for which the reference has no radius") +
              "\n";
       continue;
     }

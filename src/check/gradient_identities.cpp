@@ -300,8 +300,8 @@ std::vector<std::string> blind_spots(const problem& p, const result& r, const gr
   }
   if (p.qk_l2norm)
     out.push_back(
-        "l2norm in the kernel: I1 and I2 check only the parts of dq and dk along q and k, which are nearly 0; other errors of "
-        "dq and dk are detected by I5 alone");
+        "l2norm in the kernel: I1 and I2 do not detect errors of dq and dk at right angles to q and k, where nearly all of dq "
+        "and dk lies; only I5 does");
   for (const auto& [name, error] : found.visible) {
     if (error >= 1) out.push_back(name + ": an error of 100 % would not be detected");
   }

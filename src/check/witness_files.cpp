@@ -146,7 +146,7 @@ void require_plans(const recorded_verdict& v, notes_list& notes) {
     try {
       now = plan_text(source.name);
     } catch (const format_error&) {
-      notes.push_back("this version has no plan " + source.name + "; the recorded text is used");
+      notes.push_back("this version of deltaproof has no plan " + source.name + "; the plan as recorded is used");
       continue;
     }
     if (now != source.text)

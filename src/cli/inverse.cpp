@@ -180,7 +180,10 @@ int run(const inverse_arguments& args, const common_options& common) {
 
 verb add_inverse(CLI::App* command, common_options& common) {
   const auto args = std::make_shared<inverse_arguments>();
-  command->add_option("--keys", args->keys, "Kind of keys: gaussian, silu, elu1, cos=C (mean cosine C), identical or alternating")
+  command
+      ->add_option("--keys", args->keys,
+                   "Kind of keys: gaussian, silu, elu1 (elu(x) + 1), cos=C (mean cosine C), identical (one key) or alternating "
+                   "(k, -k, k, ...)")
       ->required()
       ->type_name("DISTRIBUTION");
   command->add_option("--beta", args->beta, "beta of every row: a decimal, or U(a,b), drawn uniformly from a to b")

@@ -48,7 +48,7 @@ fault_table weights_and_reads() {
                   })},
       {"ds-undecayed", "dAqk", "dAqk lacks the decay e^{G_i - G_j} of its entries", paths::chunk, gated_do & one_gate_a_head,
        before_step(ds, [](auto& s) { zero_all(s.now.G); })},
-      {"v-for-v-new", "dAqk", "v is used in place of v_new", paths::chunk, always,
+      {"v-for-v-new", "dAqk", "the backward pass uses v in place of v_new", paths::chunk, always,
        after_step(chunk, [](auto& s) { s.now.v_new = s.now.v; })},
       {"dq-read-undecayed",
        "dg_local",

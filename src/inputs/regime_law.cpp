@@ -43,10 +43,10 @@ constexpr std::array<law_parameter, parameters> parameter_table{{
     {"key_norm", 1, 0x1p-20, 0x1p10, "median of the norms of the keys"},
     {"key_spread", 0, 0, 8, "standard deviation of the logarithms of the norms of the keys"},
     {"beta_top", 1, 0, 4, "scale of beta: beta = beta_top sigmoid(beta_logit + beta_spread N(0,1))"},
-    {"beta_logit", 0, -20, 20, "see beta_top"},
-    {"beta_spread", 1, 0, 20, "see beta_top"},
+    {"beta_logit", 0, -20, 20, "mean of the logit of beta / beta_top: see beta_top"},
+    {"beta_spread", 1, 0, 20, "standard deviation of the logit of beta / beta_top: see beta_top"},
     {"gate_log", -3, -20, 5, "log decays are -exp(gate_log + gate_spread N(0,1))"},
-    {"gate_spread", 1, 0, 5, "see gate_log"},
+    {"gate_spread", 1, 0, 5, "standard deviation of ln(-g), where g is a log decay: see gate_log"},
     {"value_cosine", 0, 0, 1,
      "c in v = sqrt(c) m + sqrt(1 - c) z, with one vector m for each head and a new vector z for each v, both with entries "
      "N(0,1)"},

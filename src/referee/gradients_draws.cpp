@@ -388,10 +388,7 @@ std::string gradient_slice_text(const gradient_trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " key head " +
             std::to_string(t.lanes[i].key_head);
   }
-  return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " key heads was run once for each variant that rounds otherwise, and its errors are assumed to scatter no more than "
-         "those of the noisiest "
-         "key head that was run more often";
+  return text + of_heads_run_once(t.lanes.size() - t.slice.size(), "key head");
 }
 
 }  // namespace deltaproof::referee_detail

@@ -49,6 +49,8 @@ void keep(const referee_options& options, const std::string& key, T value) {
 /// those roundings anew, and runs take the orders in turn; otherwise each variant is a kind of its own.
 using run_kind = std::vector<std::size_t>;
 [[nodiscard]] std::vector<run_kind> kinds_of(std::span<const plan_variant> variants, const problem& p);
+/// What stands behind the limits of heads that ran once, in words. `head`: "head" or "key head".
+[[nodiscard]] std::string of_heads_run_once(std::size_t heads, const std::string& head);
 /// The most variants of one kind. A kernel has one of them: what a law of `n` variants, each drawn as often, exceeds with
 /// probability alpha / n, none of them exceeds with more than alpha.
 [[nodiscard]] std::size_t most_of_a_kind(const std::vector<run_kind>& kinds);

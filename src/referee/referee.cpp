@@ -31,9 +31,7 @@ std::string slice_text(const trial& t) {
     text += (text.empty() ? "" : ", ") + std::string("sequence ") + std::to_string(t.lanes[i].sequence) + " head " +
             std::to_string(t.lanes[i].head);
   }
-  return text + "; each of the other " + std::to_string(t.lanes.size() - t.slice.size()) +
-         " heads was run once for each variant that rounds otherwise, and its errors are assumed to scatter no more than those "
-         "of the noisiest head that was run more often";
+  return text + of_heads_run_once(t.lanes.size() - t.slice.size(), "head");
 }
 
 /// How often each kind of the heads chosen runs. A state has no neighbours to fill its wide pool with; it has one where the

@@ -184,7 +184,7 @@ set style fill solid noborder
     };
     if (p.heat && !(fits(p.heat->row_names, p.heat->rows, p.y) && fits(p.heat->column_names, p.heat->columns, p.x) &&
                     p.heat->row_names.empty() == p.heat->column_names.empty()))
-      fail(p, "heat map needs a name for each row and each column, or ranges of both axes");
+      fail(p, "heat map needs a name for each row and each column, or a minimum and a maximum of both axes");
     for (const mark& m : p.marks) (m.direction == mark_direction::horizontal ? y : x).add(m.at);
     x_.push_back(x);
     y_.push_back(y);
