@@ -83,7 +83,6 @@ class renderer {
     if (group == results_.groups.end()) return {};
     if (f.values.empty()) return group->second.values;
     std::map<std::string, cell> kept;
-    if (f.values.text == "none") return kept;
     std::istringstream names(f.values.text);
     for (std::string name; std::getline(names, name, ',');) {
       name.erase(0, name.find_first_not_of(" \n"));

@@ -60,10 +60,10 @@ template <format F>
   return i < 0 ? -magnitude : magnitude;
 }
 
-/// The `by`-th number of the format after x.
+/// The number of the format after x.
 template <format F>
-[[nodiscard]] double after(double x, std::int64_t by = 1) {
-  return from_ordinal<F>(ordinal<F>(x) + by);
+[[nodiscard]] double after(double x) {
+  return from_ordinal<F>(ordinal<F>(x) + 1);
 }
 /// The last number of the format in [low, high) with `holds`, which is true at low, false at high, and changes once.
 template <format F, class Holds>
