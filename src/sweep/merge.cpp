@@ -113,6 +113,8 @@ class merger {
         one.what.outcome = "lost";
         one.reason = "its process ended without a result " + std::to_string(tries.size()) + " times: ";
         for (std::size_t i = 0; i < tries.size(); ++i) one.reason += (i > 0 ? ", " : "") + tries[i];
+        one.reason += "; the sweep does not try it again: to have it tried, remove tries/" + t.key +
+                      ".json from the folder of results and run the sweep again";
         break;
       }
       case sweep_folder::state::failed:
