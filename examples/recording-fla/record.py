@@ -50,6 +50,7 @@ KERNELS = {
     ("gated_delta_product", "chunk"): chunk_gated_delta_product,
 }
 WITH_BACKWARD = ("chunk", "safe")  # and the recurrent delta rule
+MODULES_OF_BACKENDS = ("fla.backends", "fla.ops.backends")  # 0.6, 0.5.2
 LEAVES = {"q": "dq", "k": "dk", "v": "dv", "beta": "dbeta", "g": "dg", "initial_state": "dinitial_state"}
 
 
@@ -68,6 +69,10 @@ def run(kernel, side, p):
     if p.get("beta_activation", "none") != "none":
         words["use_beta_sigmoid_in_kernel"] = True
         words["allow_neg_eigval"] = p["beta_activation"] == "two_sigmoid"
+    if p.get("gate_activation", "none") != "none":
+        words.update(use_gate_in_kernel=True, A_log=p["A_log"], dt_bias=p.get("dt_bias"))
+        if "gate_lower_bound" in p:
+            words["lower_bound"] = p["gate_lower_bound"]
     if side == "safe":
         words["safe_gate"] = True
     return kernel(q=p["q"], k=p["k"], v=p["v"], beta=p["beta"], **words)
@@ -105,18 +110,20 @@ class Dispatched(logging.Handler):
     def __init__(self):
         super().__init__(logging.INFO)
         self.seen = set()
-        log = logging.getLogger("fla.backends")
-        log.setLevel(logging.INFO)
-        log.propagate = False
-        log.addHandler(self)
+        for name in MODULES_OF_BACKENDS:
+            log = logging.getLogger(name)
+            log.setLevel(logging.INFO)
+            log.propagate = False
+            log.addHandler(self)
 
     def fresh(self):
         """fla says each of them once in a process: from here on, once more."""
         self.seen.clear()
-        named = vars(sys.modules["fla.backends"]) if "fla.backends" in sys.modules else {}
-        for registries in ("_operation_registries", "_function_registries"):
-            for registry in named.get(registries, {}).values():
-                registry._logged.clear()
+        for module in filter(None, map(sys.modules.get, MODULES_OF_BACKENDS)):
+            of_class = getattr(getattr(module, "BackendRegistry", None), "_registries", {})
+            for registries in (module.__dict__.get("_operation_registries"), module.__dict__.get("_function_registries"), of_class):
+                for registry in (registries or {}).values():
+                    registry._logged.clear()
         return self
 
     def emit(self, record):
@@ -143,8 +150,8 @@ def one(path, side, producer, dispatched):
     p = read(path)
     kernel = KERNELS[p["op"], side]
     log = {"case": case, "side": side, "kernel": kernel.__name__}
-    recurrent = side == "recurrent"
-    backward = not given.forward_only and (side in WITH_BACKWARD or p["op"] == "delta_rule")
+    recurrent, raw = side == "recurrent", p.get("gate_activation", "none") != "none"
+    backward = not given.forward_only and not raw and (side in WITH_BACKWARD or p["op"] == "delta_rule")
     names = PROBLEM_TENSORS + COTANGENTS + PROBLEM_WORDS
     if backward and "do" not in p:
         p = with_cotangents(p)

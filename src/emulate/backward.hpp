@@ -83,7 +83,8 @@ class adjoint {
   [[nodiscard]] matrix<Real> plus_times(matrix<Real> c, matrix<Real> a, matrix<Real> b, const narrowing& operand);
   struct decayed_sum {
     const matrix<Real>* m;
-    const matrix<Real>* x;
+    const matrix<Real>* x;          ///< term by term
+    const matrix<Real>* in_blocks;  ///< the same, as a factor of products of blocks
     matrix<Real> out = {};
   };
   /// Two sums that meet the same decays: each exponential is formed once, as kernels form it.

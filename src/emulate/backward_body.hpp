@@ -130,7 +130,7 @@ void adjoint<Real>::add_products(decayed_sums& all, const matrix<Real>& G, bool 
     }
   };
   std::vector<matrix<Real>> right;
-  for (const decayed_sum& one : all) right.push_back(rows_of(*one.x, from.first, from.last - from.first));
+  for (const decayed_sum& one : all) right.push_back(rows_of(*one.in_blocks, from.first, from.last - from.first));
   for (std::size_t j = from.first; j < from.last; ++j) decay(j, !rows, {&right[0], &right[1]}, j - from.first);
   std::vector<matrix<Real>> sums;
   for (std::size_t n = 0; n < all.size(); ++n) {

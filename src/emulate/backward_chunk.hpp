@@ -216,7 +216,9 @@ void adjoint<Real>::inside_by_channels(chunk& c) {
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (Real& x : keys.row(r)) x *= c.step[r];
   }
-  decayed_sums by_rows{{{&ds, &c.k}, {&c.dA, &c.k}}}, by_columns{{{&ds, &c.q}, {&c.dA, &keys}}};
+  // b k is a row of its own where blocks are multiplied, and a product of three numbers term by term.
+  const matrix<Real> stepped = narrow_copy(keys, {wider(site_.plan.beta, site_.in.x), false});
+  decayed_sums by_rows{{{&ds, &c.k, &c.k}, {&c.dA, &c.k, &c.k}}}, by_columns{{{&ds, &c.q, &c.q}, {&c.dA, &keys, &stepped}}};
   add_decayed(by_rows, by_columns, c.G);
   c.dq = std::move(by_rows[0].out);
   c.dk_overlap = std::move(by_rows[1].out);

@@ -267,8 +267,9 @@ matrix<Real> machine<Real>::gated_inverse(const matrix<Real>& Ai, std::span<cons
 // v - e^G (k S), as it is multiplied; `read` is k S.
 template <class Real>
 matrix<Real> machine<Real>::residual(const matrix<Real>& v, matrix<Real> read, const matrix<Real>& G) {
+  for (std::size_t r = 0; r < read.rows() && G.cols() > 0; ++r) decay_row(read.row(r), G.row(r), {});
+  narrow(std::span<Real>(read.data(), read.size()), {site_.plan.w.store, false});
   for (std::size_t r = 0; r < read.rows(); ++r) {
-    if (G.cols() > 0) decay_row(read.row(r), G.row(r), {});
     for (std::size_t j = 0; j < read.cols(); ++j) read(r, j) = v(r, j) - read(r, j);
   }
   return narrow_copy(std::move(read), site_.plan.u.operand);

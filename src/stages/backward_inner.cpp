@@ -153,10 +153,14 @@ balls chunk_backward::scaled_by_step(const balls& x) const {
   return out;
 }
 
-balls chunk_backward::by_channels(const balls& m, const balls& x, bool rows) const {
+balls chunk_backward::by_channels(const balls& m, const balls& x, const balls& in_blocks, bool rows) const {
   balls out(rows_, x.cols);
   // Blocks are products of factors that are rounded on their own; term by term nothing but the product is.
-  const bool factored = b_.blocks.value_or(v_.form) != gate_form::difference;
+  const gate_form form = b_.blocks.value_or(v_.form);
+  const bool factored = form != gate_form::difference;
+  const auto term_by_term = [&](std::size_t i, std::size_t j) {
+    return !factored || (form == gate_form::reference_block && i / v_.gate_block == j / v_.gate_block);
+  };
   const double factors = factored ? 2 * gamma(2, std::max(errors_.exp2_relative, errors_.elementwise)) : 0;
   const double operands = factored ? 2.01 * unit_of(b_.intra_operand) : 0;
   for (std::size_t i = 0; i < rows_; ++i) {
@@ -164,11 +168,12 @@ balls chunk_backward::by_channels(const balls& m, const balls& x, bool rows) con
     for (std::size_t j = rows ? 0 : i; j < (rows ? i + 1 : rows_); ++j) {
       const ball weight = rows ? m.at(i, j) : m.at(j, i);
       const ball* const decay = rows ? decays_.channels_between(i, j) : decays_.channels_between(j, i);
+      const balls& factor = term_by_term(i, j) ? x : in_blocks;
       for (std::size_t c = 0; c < x.cols; ++c) {
-        const double term = weight.value * x.at(j, c).value * decay[c].value;
+        const double term = weight.value * factor.at(j, c).value * decay[c].value;
         value[c] += term;
         terms[c] += std::fabs(term);
-        upper[c] += weight.upper() * x.at(j, c).upper() * decay[c].upper();
+        upper[c] += weight.upper() * factor.at(j, c).upper() * decay[c].upper();
       }
     }
     const double more = 1 + operands + factors + 4 * errors_.elementwise;
@@ -179,12 +184,12 @@ balls chunk_backward::by_channels(const balls& m, const balls& x, bool rows) con
 }
 
 balls chunk_backward::inside(const balls& m, const balls& x, bool rows) const {
-  if (gated_ && channels_) return by_channels(m, x, rows);
+  if (gated_ && channels_) return by_channels(m, x, x, rows);
   return times(rows ? m : m.transposed(), x, b_.intra_operand);
 }
 
 balls chunk_backward::queries() const {
-  balls out = gated_ && channels_ ? by_channels(ds_, at_.k, true) : times(ds_, at_.k, b_.intra_operand, 1);
+  balls out = gated_ && channels_ ? by_channels(ds_, at_.k, at_.k, true) : times(ds_, at_.k, b_.intra_operand, 1);
   for (std::size_t i = 0; i < rows_; ++i) {
     for (std::size_t m = 0; m < out.cols; ++m) {
       ball x = sum_of({out.at(i, m), dq_read_.at(i, m)});
@@ -252,8 +257,9 @@ chunk_gradients chunk_backward::all(const balls& dA) const {
   const balls steps = scaled_by_step(at_.k);
   const format row_format = !p_.qk_l2norm ? p_.q.element_format() : v_.l2norm_store.value_or(v_.l2norm_compute);
   const format joined = v_.beta.precision > row_format.precision ? v_.beta : row_format;
-  const balls bk = gated_ && channels_ ? steps : narrow(steps, {joined, false});
-  const balls dk_gated = inside(ds_, at_.q, false), dk_overlap = inside(dA, at_.k, true), dk_overlapped = inside(dA, bk, false);
+  const balls bk = narrow(steps, {joined, false});
+  const balls dk_gated = inside(ds_, at_.q, false), dk_overlap = inside(dA, at_.k, true);
+  const balls dk_overlapped = gated_ && channels_ ? by_channels(dA, steps, bk, false) : inside(dA, bk, false);
   const balls dk_transform = times(at_.Ai.transposed(), dw_, b_.operand), dv = times(at_.Ai.transposed(), at_.dv2, b_.operand);
   const balls keys = gated_keys(), through = scaled_by_step(decayed(dk_transform, false));
   out.d_step = balls(rows_, 1);

@@ -43,7 +43,8 @@ class chunk_backward {
   [[nodiscard]] balls scaled_by_step(const balls& x) const;
   [[nodiscard]] balls gated_keys() const;
   /// Row i: the sum of m(i, j) x_j e^{G_i - G_j} over j <= i, channel by channel; or that of column i over rows j >= i.
-  [[nodiscard]] balls by_channels(const balls& m, const balls& x, bool rows) const;
+  /// in_blocks: x where it is a factor of a product of blocks.
+  [[nodiscard]] balls by_channels(const balls& m, const balls& x, const balls& in_blocks, bool rows) const;
   [[nodiscard]] balls inside(const balls& m, const balls& x, bool rows) const;
   [[nodiscard]] ball product_of(ball x, ball y) const;
   [[nodiscard]] ball sum_of(std::initializer_list<ball> terms) const;

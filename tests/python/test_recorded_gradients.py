@@ -27,7 +27,7 @@ def recorded(path):
 
 
 def test_there_are_recordings():
-    assert len(RESULTS) == 15
+    assert len(RESULTS) == 18
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.name)
@@ -38,7 +38,8 @@ def test_gradients_are_near_those_of_a_float64_loop(path):
     assert result["pass_"] == "both"
     if path.parent == FOLDER:
         assert set(result) & set(BACKWARD_STAGES) >= {"dh", "dv2", "dv_local"}
-    limit = 1e-3 if "fp16" in path.name else 2.1e-2
+    # attention-gym stores dh in bf16 where q, k and v are fp16.
+    limit = 3.2e-3 if path.name == "gdn_fp16.attention_gym.safetensors" else 1e-3 if "fp16" in path.name else 2.4e-2
     assert all(x < limit for x in found.values()), found
 
 
@@ -61,6 +62,10 @@ FAULTS = {
     "gdn_correlated.tilelang": ("fla-chunk-gdn-tilelang", {"h": lambda x: x.mT.contiguous(), "dg": lambda x: x.flip(1)}),
     "gdn_wide.flashqla": ("flashqla", {"o": lambda x: x.roll(1, 1), "dv": lambda x: x.roll(1, 1)}),
     "kda_correlated.tilelang": ("fla-chunk-kda-tilelang", {"Ai": lambda x: x * 1.02, "dbeta": lambda x: x * 1.05}),
+    "kda_one_chunk.tilelang": ("fla-chunk-kda-tilelang", {"dk": lambda x: x.roll(1, 1), "dAkk": lambda x: x * 1.02}),
+    "gdn_correlated.attention_gym": ("attention-gym-gdn", {"o": lambda x: x.roll(1, 1), "dg": lambda x: x.flip(1)}),
+    "gdn_wide.flashinfer": ("flashinfer-gdn", {"o": lambda x: x.roll(1, 1), "final_state": lambda x: x.mT.contiguous()}),
+    "gdn_decode.sglang": ("sglang-packed-decode", {"o": lambda x: x * 1.05, "final_state": lambda x: x.mT.contiguous()}),
     "gdn_correlated.llama": (None, {"o": lambda x: x.roll(1, 1), "final_state": lambda x: x.mT.contiguous()}),
 }
 
