@@ -18,33 +18,13 @@ using check_detail::judge_gradient_coverage;
 using check_detail::judged_gradients;
 using check_detail::locate;
 using check_detail::note_missing_gradients;
+using check_detail::overflow_of_plans;
 using check_detail::pairing;
 using check_detail::place;
 
 namespace {
 
 std::size_t token_along_t(const problem& p, const divergence& d) { return sequence_at(p, d.sequence).first_token + d.token; }
-
-/// Elements of o at or after a divergence (from the start of its chunk on the chunk path), all of a diverged state.
-void mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state) {
-  if (ref.divergences.empty()) return;
-  const auto sequences = p.sequences();
-  const std::size_t heads = p.value_heads(), cols = p.value_dim(), n = p.num_householder;
-  o.skip.assign(o.got.size(), false);
-  if (state) state->skip.assign(state->got.size(), false);
-  for (const divergence& d : ref.divergences) {
-    std::size_t from = d.token;
-    if (r.path == path_kind::chunk && r.chunk_size) from = from * n / *r.chunk_size * *r.chunk_size / n;
-    const auto& range = sequences[d.sequence];
-    for (std::size_t t = from; t < range.tokens; ++t) {
-      const std::size_t at = ((range.batch * p.tokens() + range.first_token + t) * heads + d.value_head) * cols;
-      std::fill_n(o.skip.begin() + static_cast<std::ptrdiff_t>(at), cols, true);
-    }
-    if (!state) continue;
-    const std::size_t entries = p.key_dim() * cols;
-    std::fill_n(state->skip.begin() + static_cast<std::ptrdiff_t>((d.sequence * heads + d.value_head) * entries), entries, true);
-  }
-}
 
 }  // namespace
 
@@ -131,6 +111,8 @@ std::string reason_for(const check_report& c) {
              ": " + std::string(name_of(b.which)) + " " + digits(b.limit.value) + " (" + b.limit.provenance.text() + ")";
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
+    if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
+      return "no element of " + t.name + " could be judged: sums of the plan may overflow in all of them";
     if (c.judged == verdict::vacuous)
       return "no element of " + t.name + " could be judged: at each the exact recurrence has left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";
@@ -178,15 +160,16 @@ namespace {
 
 /// The plan the kernel keeps, or the one that says most about why it keeps none.
 void judge_plans(const problem& p, const result& r, const reference& ref, const std::vector<pairing>& pairs,
-                 const judged_gradients& gradients, const check_options& options, check_report& out) {
+                 const judged_gradients& gradients, const overflow_of_plans& overflow, const check_options& options,
+                 check_report& out) {
   const referee_options referee{options.judge, options.threads, options.stop, options.progress, options.memory};
   const std::vector<bool> none, &skip_o = pairs.empty() ? none : pairs[0].skip,
                                 &skip_state = pairs.size() > 1 ? pairs[1].skip : none;
   std::optional<gradient_reference> exact;
   if (!gradients.tensors.empty() && !gradients.stopped) exact.emplace(gradient_reference{gradients.exact, gradients.skip});
   std::vector<plan_report> reports;
-  for (const plan& one : options.plans) {
-    reports.push_back(judge_plan(p, r, one, ref, skip_o, skip_state, referee, exact));
+  for (std::size_t i = 0; i < options.plans.size(); ++i) {
+    reports.push_back(judge_plan(p, r, options.plans[i], ref, skip_o, skip_state, referee, exact, overflow.known(i)));
     if (combined(reports.back()) == verdict::holds) break;
   }
   const auto broken = [](const plan_report& x) {
@@ -237,18 +220,20 @@ tensor_report report_of(const problem& p, const pairing& pair, const reference& 
   for (const tensor_bound& b : bounds) {
     if (b.tensor.empty() || b.tensor == t.name) t.bounds.push_back(b.limit);
   }
-  t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+  const std::vector<bool> skip = check_detail::either(pair.skip, pair.overflowed);
+  t.errors = measure(pair.got, is_state ? ref.final_state : ref.o, pair.stored->element_format(), skip);
   t.judged = judge(t.errors, t.bounds);
   if (t.judged == verdict::measured && check_detail::no_digit_known(t.errors)) t.judged = verdict::undecided;
   if (t.judged == verdict::holds && !t.bounds.empty()) {
     // A bound says something where zeros in the place of these values would not keep it.
     const std::vector<double> nothing(pair.got.size(), 0.0);
-    const measurement zeros = measure(nothing, is_state ? ref.final_state : ref.o, pair.stored->element_format(), pair.skip);
+    const measurement zeros = measure(nothing, is_state ? ref.final_state : ref.o, pair.stored->element_format(), skip);
     t.bounds_are_blind = std::none_of(t.bounds.begin(), t.bounds.end(),
                                       [&](const metric_bound& b) { return value_of(zeros, b.which).lower > b.limit.value; });
     if (t.bounds_are_blind) t.judged = verdict::vacuous;
     t.exact_is_zero = zeros.max_abs.upper == 0;
   }
+  t.coverage.overflowed_sums = static_cast<std::size_t>(std::count(pair.overflowed.begin(), pair.overflowed.end(), true));
   if (t.errors.worst) t.worst = locate(p, is_state, *t.errors.worst);
   if (t.errors.first_nonfinite) {
     t.first_nonfinite = locate(p, is_state, *t.errors.first_nonfinite);
@@ -281,15 +266,18 @@ bool is_finest(std::string_view tier, int max_bits) {
 
 /// Asks for a smaller radius until every tensor is decided or the last tier has answered.
 reference compare(const problem& p, const result& r, std::vector<pairing>& pairs, const check_options& options,
-                  check_report& out) {
+                  overflow_of_plans& overflow, check_report& out) {
   question ask = question_of(r, options);
   for (;;) {
     reference ref = options.solver ? options.solver(p, ask) : solve(p, ask);
     out.tensors.clear();
     out.tiers = ref.tiers;
     out.stopped = ref.stopped;
-    mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
-    for (const pairing& pair : pairs) out.tensors.push_back(report_of(p, pair, ref, options.judge.bounds));
+    check_detail::mark_skipped(p, r, ref, pairs[0], pairs.size() > 1 ? &pairs[1] : nullptr);
+    for (pairing& pair : pairs) {
+      if (!out.stopped) pair.overflowed = overflow.excused(pair.name, pair.got, pair.skip);
+      out.tensors.push_back(report_of(p, pair, ref, options.judge.bounds));
+    }
     out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
     const bool finest = std::all_of(ref.tiers.begin(), ref.tiers.end(), [&](const auto& tier) {
       return tier.first == "exact" || is_finest(tier.first, options.judge.max_bits);
@@ -413,14 +401,15 @@ check_report judge_gradients_alone(const problem& p, const result& r, const chec
   }
   check_report out;
   out.preconditions = inspect(p);
-  judged_gradients gradients = check_detail::judge_gradients(p, r, options);
+  overflow_of_plans overflow(p, r, options);
+  judged_gradients gradients = check_detail::judge_gradients(p, r, options, overflow);
   out.tensors = gradients.tensors;
   out.gradients_diverge = gradients.divergences;
   out.stopped = gradients.stopped;
   out.judged = out.stopped ? verdict::undecided : verdict_of(out.tensors, options.judge.bounds);
   out.reason = reason_for(out);
   if (!options.plans.empty() && !out.stopped) {
-    judge_plans(p, r, {}, {}, gradients, options, out);
+    judge_plans(p, r, {}, {}, gradients, overflow, options, out);
     join_plan(out);
     out.stopped = out.conformance->stopped;
     judge_gradient_coverage(out);
@@ -464,18 +453,20 @@ check_report check_detail::judge(const problem& p, const result& r, const check_
   std::vector<pairing> pairs;
   pairs.push_back({"o", &r.o, r.o.to_doubles(), {}});
   if (r.final_state) pairs.push_back({"final_state", &*r.final_state, r.final_state_kv()->to_doubles(), {}});
-  const reference ref = compare(p, r, pairs, options, out);
+  overflow_of_plans overflow(p, r, options);
+  const reference ref = compare(p, r, pairs, options, overflow, out);
   const auto& errors = out.tensors[0].errors;
   if (!out.stopped) refute_finite_beyond_range(p, ref, pairs, options, out);
 
-  out.diverges = first_divergence(p, ref, errors.skipped);
-  if (!out.stopped && errors.elements > 0) compare_with_eager(p, ref, pairs[0].skip, options.threads, out);
+  out.diverges = first_divergence(p, ref, static_cast<std::size_t>(std::count(pairs[0].skip.begin(), pairs[0].skip.end(), true)));
+  if (!out.stopped && errors.elements > 0)
+    compare_with_eager(p, ref, check_detail::either(pairs[0].skip, pairs[0].overflowed), options.threads, out);
   out.reason = reason_for(out);
   const bool known = std::any_of(out.tensors.begin(), out.tensors.end(),
                                  [](const tensor_report& t) { return t.errors.elements > t.errors.unknown; });
-  judged_gradients gradients = out.stopped ? judged_gradients{} : check_detail::judge_gradients(p, r, options);
+  judged_gradients gradients = out.stopped ? judged_gradients{} : check_detail::judge_gradients(p, r, options, overflow);
   if (!options.plans.empty() && !out.stopped && known) {
-    judge_plans(p, r, ref, pairs, gradients, options, out);
+    judge_plans(p, r, ref, pairs, gradients, overflow, options, out);
     join_plan(out);
     out.stopped = out.conformance->stopped;
   } else if (!options.plans.empty() && out.judged == verdict::measured) {

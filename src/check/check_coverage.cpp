@@ -46,11 +46,59 @@ void look(const problem& p, const head_elements& head, const pairing& pair, tens
 
 }  // namespace
 
+void check_detail::mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state) {
+  if (ref.divergences.empty()) return;
+  const auto sequences = p.sequences();
+  const std::size_t heads = p.value_heads(), cols = p.value_dim(), n = p.num_householder;
+  o.skip.assign(o.got.size(), false);
+  if (state) state->skip.assign(state->got.size(), false);
+  for (const divergence& d : ref.divergences) {
+    std::size_t from = d.token;
+    if (r.path == path_kind::chunk && r.chunk_size) from = from * n / *r.chunk_size * *r.chunk_size / n;
+    const auto& range = sequences[d.sequence];
+    for (std::size_t t = from; t < range.tokens; ++t) {
+      const std::size_t at = ((range.batch * p.tokens() + range.first_token + t) * heads + d.value_head) * cols;
+      std::fill_n(o.skip.begin() + static_cast<std::ptrdiff_t>(at), cols, true);
+    }
+    if (!state) continue;
+    const std::size_t entries = p.key_dim() * cols;
+    std::fill_n(state->skip.begin() + static_cast<std::ptrdiff_t>((d.sequence * heads + d.value_head) * entries), entries, true);
+  }
+}
+
 double tensor_coverage::share_not_judged() const {
   return elements == 0 ? 0 : static_cast<double>(not_judged()) / static_cast<double>(elements);
 }
 
-std::size_t tensor_coverage::telling() const { return elements - std::min(elements, out_of_range + overflowed + blind + zero); }
+std::size_t tensor_coverage::telling() const {
+  return elements - std::min(elements, out_of_range + overflowed + overflowed_sums + blind + zero);
+}
+
+std::vector<bool> check_detail::overflow_of_plans::excused(std::string_view tensor, const std::vector<double>& got,
+                                                           const std::vector<bool>& skip) {
+  std::vector<bool> out;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isfinite(got[i]) || (!skip.empty() && skip[i])) continue;
+    if (places_.empty()) {
+      for (const plan& one : options_.plans)
+        places_.push_back(sums_that_may_overflow(p_, r_, one, options_.threads, options_.stop));
+      if (places_.empty())
+        places_.push_back(sums_that_may_overflow(p_, r_, everything_wide(r_), options_.threads, options_.stop));
+    }
+    const bool may = std::any_of(places_.begin(), places_.end(),
+                                 [&](const overflow_places& places) { return places.may_overflow(tensor, i); });
+    if (!may) continue;
+    if (out.empty()) out.assign(got.size(), false);
+    out[i] = true;
+  }
+  return out;
+}
+
+std::vector<bool> check_detail::either(std::vector<bool> a, const std::vector<bool>& b) {
+  if (a.empty()) return b;
+  for (std::size_t i = 0; i < b.size(); ++i) a[i] = a[i] || b[i];
+  return a;
+}
 
 namespace {
 
@@ -70,6 +118,7 @@ std::string text_of_what_is_left(const check_report& report, bool gradients_alon
               t.name + " (" + detail::share_text(count, c.elements) + "): " + why;
     };
     add(c.out_of_range, "finite where the exact recurrence has left the range of its formats");
+    add(c.overflowed_sums, "not finite, where a sum may overflow in some order of its terms though its value is in range");
     add(c.blind, "the plan gives no limit there, or a limit that zeros would pass");
   }
   return text;
@@ -118,6 +167,7 @@ void check_detail::count_coverage(const std::vector<pairing>& pairs, check_repor
     for (std::size_t j = 0; j < pair.skip.size(); ++j) {
       if (pair.skip[j]) ++(std::isfinite(pair.got[j]) ? c.out_of_range : c.overflowed);
     }
+    c.overflowed_sums = static_cast<std::size_t>(std::count(pair.overflowed.begin(), pair.overflowed.end(), true));
     if (!out.conformance) continue;
     for (const limit_reach& reach : out.conformance->reach) {
       if (reach.tensor != pair.name) continue;

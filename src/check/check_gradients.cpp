@@ -98,8 +98,9 @@ void look_beyond_format(const problem& p, const std::vector<double>& got, const 
   }
 }
 
+/// `diverged`: elements that are out of range; those beyond their own format are added.
 tensor_report report_of(const problem& p, const std::string& name, const tensor& stored, const reference_tensor& want,
-                        const check_options& options, std::vector<bool>& skip) {
+                        const check_options& options, overflow_of_plans& overflow, std::vector<bool>& diverged) {
   tensor_report t;
   t.name = name;
   t.dtype = stored.dtype();
@@ -108,7 +109,8 @@ tensor_report report_of(const problem& p, const std::string& name, const tensor&
     if (b.tensor.empty() || b.tensor == name) t.bounds.push_back(b.limit);
   }
   const std::vector<double> got = stored.to_doubles();
-  look_beyond_format(p, got, want, stored.element_format(), skip, t);
+  look_beyond_format(p, got, want, stored.element_format(), diverged, t);
+  const std::vector<bool> overflowed = overflow.excused(name, got, diverged), skip = either(diverged, overflowed);
   t.errors = measure(got, want, stored.element_format(), skip);
   t.judged = judge(t.errors, t.bounds);
   if (t.judged == verdict::measured && no_digit_known(t.errors)) t.judged = verdict::undecided;
@@ -126,15 +128,16 @@ tensor_report report_of(const problem& p, const std::string& name, const tensor&
   }
   if (t.beyond_range > 0) t.judged = verdict::refuted;
   t.coverage.elements = got.size();
-  for (std::size_t i = 0; i < skip.size(); ++i) {
-    if (skip[i]) ++(std::isfinite(got[i]) ? t.coverage.out_of_range : t.coverage.overflowed);
+  for (std::size_t i = 0; i < diverged.size(); ++i) {
+    if (diverged[i]) ++(std::isfinite(got[i]) ? t.coverage.out_of_range : t.coverage.overflowed);
   }
+  t.coverage.overflowed_sums = static_cast<std::size_t>(std::count(overflowed.begin(), overflowed.end(), true));
   return t;
 }
 
 }  // namespace
 
-judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options) {
+judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options, overflow_of_plans& overflow) {
   judged_gradients out;
   if (r.gradients.empty() || !p.has_cotangents()) return out;
   question ask;
@@ -158,7 +161,7 @@ judged_gradients judge_gradients(const problem& p, const result& r, const check_
     const auto given = r.gradients.find(std::string(name));
     if (given == r.gradients.end()) continue;
     std::vector<bool> skip = beyond_range(p, r, given->first, given->second.size(), want.divergences);
-    out.tensors.push_back(report_of(p, given->first, given->second, want.tensors.find(name)->second, options, skip));
+    out.tensors.push_back(report_of(p, given->first, given->second, want.tensors.find(name)->second, options, overflow, skip));
     if (!skip.empty()) out.skip.emplace(given->first, std::move(skip));
   }
   return out;

@@ -17,7 +17,28 @@ struct pairing {
   const tensor* stored;
   std::vector<double> got;  ///< in the reference's order
   std::vector<bool> skip;
+  std::vector<bool> overflowed = {};  ///< not finite where a sum may overflow; empty: none
 };
+
+/// Of each plan of the options, or of everything in fp32 where there are none, the places where its sums may overflow: made when
+/// they are first asked for.
+class overflow_of_plans {
+ public:
+  overflow_of_plans(const problem& p, const result& r, const check_options& options) : p_{p}, r_{r}, options_{options} {}
+
+  /// What is not finite in `got` and not skipped, where sums of any plan may overflow; empty: nothing.
+  [[nodiscard]] std::vector<bool> excused(std::string_view tensor, const std::vector<double>& got, const std::vector<bool>& skip);
+  /// Those of plan i; null where nobody has asked yet.
+  [[nodiscard]] const overflow_places* known(std::size_t i) const { return i < places_.size() ? &places_[i] : nullptr; }
+
+ private:
+  const problem& p_;
+  const result& r_;
+  const check_options& options_;
+  std::vector<overflow_places> places_;
+};
+/// Both, as one mask.
+[[nodiscard]] std::vector<bool> either(std::vector<bool> a, const std::vector<bool>& b);
 
 [[nodiscard]] element_location locate(const problem& p, bool is_state, const element_error& e);
 /// "sequence 0, head 1, token 70, element 5".
@@ -32,6 +53,9 @@ struct pairing {
 /// check without require_valid: for callers that were asked once and share what is allowed among several calls.
 [[nodiscard]] check_report judge(const problem& p, const result& r, const check_options& options);
 
+/// Elements of o at or after a divergence (from the start of its chunk on the chunk path), all of a diverged state: marks them in
+/// `skip`.
+void mark_skipped(const problem& p, const result& r, const reference& ref, pairing& o, pairing* state);
 /// Looks for finite elements where the exact value is certainly beyond the format of the tensor, in heads that diverge, and marks
 /// their tensors refuted. `pairs` and `out.tensors`: o and, where the result has it, final_state.
 void refute_finite_beyond_range(const problem& p, const reference& ref, const std::vector<pairing>& pairs,
@@ -48,7 +72,7 @@ void judge_gradient_coverage(check_report& out);
 void note_missing_gradients(const problem& p, const result& r, check_report& out);
 
 /// A report on each gradient of the result, if the problem has cotangents. Where a head's exact state or cotangent leaves fp32,
-/// or an element its own format, infinity or NaN is due and nothing else is judged.
+/// or an element its own format, infinity or NaN is due and nothing else is judged; where a sum may overflow, neither is.
 struct judged_gradients {
   std::vector<tensor_report> tensors;
   std::vector<gradient_divergence> divergences;
@@ -56,7 +80,8 @@ struct judged_gradients {
   reference_gradients exact;
   std::map<std::string, std::vector<bool>> skip;  ///< by tensor, where some element is not judged
 };
-[[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options);
+[[nodiscard]] judged_gradients judge_gradients(const problem& p, const result& r, const check_options& options,
+                                               overflow_of_plans& overflow);
 
 /// What lies in entries of A, Ai and Aqk that nobody reads; stages that hold only zeros there are left out.
 [[nodiscard]] std::vector<unread_entries> find_unread(const problem& p, const result& r);

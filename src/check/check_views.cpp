@@ -60,9 +60,13 @@ json tensor_json(const tensor_report& t) {
   j["first_beyond_range"] = location_json(t.first_beyond_range);
   j["beyond_range"] = t.beyond_range;
   const tensor_coverage& c = t.coverage;
-  j["coverage"] = {
-      {"elements", c.elements}, {"out_of_range", c.out_of_range},          {"overflowed", c.overflowed}, {"blind", c.blind},
-      {"zero", c.zero},         {"share_not_judged", c.share_not_judged()}};
+  j["coverage"] = {{"elements", c.elements},
+                   {"out_of_range", c.out_of_range},
+                   {"overflowed", c.overflowed},
+                   {"overflowed_sums", c.overflowed_sums},
+                   {"blind", c.blind},
+                   {"zero", c.zero},
+                   {"share_not_judged", c.share_not_judged()}};
   j["fla_ratio"] = metric_json(m.fla_ratio.value);
   j["nmse"] = metric_json(m.nmse);
   j["allclose_violations"] = measured ? json(m.allclose_violations) : json(nullptr);

@@ -107,6 +107,13 @@ class adjoint {
   [[nodiscard]] matrix<Real> decayed_to_end(matrix<Real> x, const matrix<Real>& G);
   /// What these multiply by. Several stages of a chunk do so, by the same numbers.
   void take_decays(const matrix<Real>& G);
+  /// As emulation_options::in_any_order says: `sum` of so many terms is NaN where these may overflow in some order.
+  template <class Term>
+  void guard(Real& sum, std::size_t terms, const Term& term) const {
+    partial_sums partial;
+    for (std::size_t j = 0; j < terms; ++j) partial.add(static_cast<double>(term(j)));
+    sum = partial.guarded(sum, site_.declared.accumulate);
+  }
   /// The sum of each row of x times the row of y.
   [[nodiscard]] std::vector<Real> row_sums(const matrix<Real>& x, const matrix<Real>& y);
   /// v_new is made of what is left of v, not of u and w.
@@ -137,13 +144,13 @@ template <class Real>
 [[nodiscard]] std::vector<Real> state_sums(const matrix<Real>& h, const matrix<Real>& dh, const backward_variant& declared,
                                            tile_order order, bool by_row);
 
-/// dq and dk of a group: heads added up, then through the l2norm.
+/// dq and dk of a group: heads added up, then through the l2norm. `any_order`: as emulation_options::in_any_order.
 template <class Real>
-void finish_group(backward_group<Real>& g, const fault* planted);
+void finish_group(backward_group<Real>& g, const fault* planted, bool any_order);
 
 extern template class adjoint<float>;
 extern template class adjoint<double>;
-extern template void finish_group<float>(backward_group<float>&, const fault*);
-extern template void finish_group<double>(backward_group<double>&, const fault*);
+extern template void finish_group<float>(backward_group<float>&, const fault*, bool);
+extern template void finish_group<double>(backward_group<double>&, const fault*, bool);
 
 }  // namespace deltaproof::emulation_detail

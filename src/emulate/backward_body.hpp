@@ -72,6 +72,8 @@ std::vector<Real> adjoint<Real>::row_sums(const matrix<Real>& x, const matrix<Re
     }
     std::copy_n(sums.begin(), std::min(abreast, rows - first), out.data() + first);
   }
+  for (std::size_t r = 0; options_.in_any_order && r < rows; ++r)
+    guard(out[r], cols, [&](std::size_t j) { return x(r, j) * y(r, j); });
   narrow(std::span<Real>(out), kept());
   return out;
 }
@@ -207,6 +209,21 @@ void adjoint<Real>::add_decayed(decayed_sums& by_rows, decayed_sums& by_columns,
   const std::size_t block = form == gate_form::difference ? G.rows() : site_.plan.gate_block;
   for (std::size_t first = 0; first < G.rows(); first += block)
     add_terms(by_rows, by_columns, G, {first, std::min(first + block, G.rows())});
+  if (!options_.in_any_order) return;
+  const auto guard_each = [&](decayed_sums& all, bool rows) {
+    for (decayed_sum& one : all) {
+      for (std::size_t i = 0; i < G.rows(); ++i) {
+        for (std::size_t c = 0; c < G.cols(); ++c) {
+          guard(one.out(i, c), G.rows(), [&](std::size_t j) {
+            const Real weight = rows ? (*one.m)(i, j) : (*one.m)(j, i);
+            return weight == 0 ? Real(0) : weight * (*one.x)(j, c) * std::exp2(rows ? G(i, c) - G(j, c) : G(j, c) - G(i, c));
+          });
+        }
+      }
+    }
+  };
+  guard_each(by_rows, true);
+  guard_each(by_columns, false);
 }
 
 template <class Real>

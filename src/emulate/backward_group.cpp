@@ -105,7 +105,8 @@ namespace {
 
 // With y = r x, r = (|x|^2 + epsilon)^(-1/2): dx = r (dy - y <dy, y>).
 template <class Real>
-matrix<Real> through_norm(const matrix<Real>& dy, const matrix<double>& x, const matrix<Real>& stored, const plan_variant& plan) {
+matrix<Real> through_norm(const matrix<Real>& dy, const matrix<double>& x, const matrix<Real>& stored, const plan_variant& plan,
+                          bool any_order) {
   matrix<Real> out(dy.rows(), dy.cols());
   std::vector<Real> y(dy.cols());
   for (std::size_t i = 0; i < dy.rows(); ++i) {
@@ -115,6 +116,9 @@ matrix<Real> through_norm(const matrix<Real>& dy, const matrix<double>& x, const
     for (std::size_t m = 0; m < y.size(); ++m)
       y[m] = plan.backward->l2norm_from == norm_source::stored ? stored(i, m) : static_cast<Real>(x(i, m)) * r;
     for (std::size_t m = 0; m < y.size(); ++m) along += dy(i, m) * y[m];
+    partial_sums partial;
+    for (std::size_t m = 0; any_order && m < y.size(); ++m) partial.add(static_cast<double>(dy(i, m)) * y[m]);
+    if (any_order) along = partial.guarded(along, plan.backward->accumulate);
     for (std::size_t m = 0; m < y.size(); ++m) out(i, m) = r * (dy(i, m) - y[m] * along);
   }
   return out;
@@ -131,15 +135,19 @@ void run_hooks(backward_group<Real>& g, const fault* planted, backward_step at) 
 }  // namespace
 
 template <class Real>
-void finish_group(backward_group<Real>& g, const fault* planted) {
+void finish_group(backward_group<Real>& g, const fault* planted, bool any_order) {
   const narrowing sum{g.declared.group_sum, false}, store{g.declared.group_store, false}, own{g.in.x, false};
   // Only a planted fault reads again what was added up.
   const auto take = [&](matrix<Real>& x) { return planted == nullptr ? std::move(x) : x; };
   const auto joined = [&](std::vector<matrix<Real>>& heads) {
     matrix<Real> all = take(heads.front());
+    std::vector<partial_sums> partial(any_order ? all.size() : 0);
+    for (std::size_t i = 0; i < partial.size(); ++i) partial[i].add(static_cast<double>(all.data()[i]));
     for (std::size_t head = 1; head < heads.size(); ++head) {
       for (std::size_t i = 0; i < all.size(); ++i) all.data()[i] = narrowed(all.data()[i] + heads[head].data()[i], sum);
+      for (std::size_t i = 0; i < partial.size(); ++i) partial[i].add(static_cast<double>(heads[head].data()[i]));
     }
+    for (std::size_t i = 0; i < partial.size(); ++i) all.data()[i] = partial[i].guarded(all.data()[i], sum.to);
     narrow(std::span<Real>(all.data(), all.size()), store);
     return all;
   };
@@ -147,8 +155,8 @@ void finish_group(backward_group<Real>& g, const fault* planted) {
   g.dk_hat = joined(g.dk_heads);
   run_hooks(g, planted, backward_step::group);
   for (matrix<Real>* m : {&g.dq_hat, &g.dk_hat}) narrow(std::span<Real>(m->data(), m->size()), store);
-  g.dq = g.in.qk_l2norm ? through_norm(g.dq_hat, g.in.q, g.q, g.plan) : take(g.dq_hat);
-  g.dk = g.in.qk_l2norm ? through_norm(g.dk_hat, g.in.k, g.k, g.plan) : take(g.dk_hat);
+  g.dq = g.in.qk_l2norm ? through_norm(g.dq_hat, g.in.q, g.q, g.plan, any_order) : take(g.dq_hat);
+  g.dk = g.in.qk_l2norm ? through_norm(g.dk_hat, g.in.k, g.k, g.plan, any_order) : take(g.dk_hat);
   run_hooks(g, planted, backward_step::norm);
   narrow(std::span<Real>(g.dq.data(), g.dq.size()), own);
   narrow(std::span<Real>(g.dk.data(), g.dk.size()), own);
@@ -158,7 +166,7 @@ template std::vector<float> state_sums<float>(const matrix<float>&, const matrix
                                               bool);
 template std::vector<double> state_sums<double>(const matrix<double>&, const matrix<double>&, const backward_variant&, tile_order,
                                                 bool);
-template void finish_group<float>(backward_group<float>&, const fault*);
-template void finish_group<double>(backward_group<double>&, const fault*);
+template void finish_group<float>(backward_group<float>&, const fault*, bool);
+template void finish_group<double>(backward_group<double>&, const fault*, bool);
 
 }  // namespace deltaproof::emulation_detail

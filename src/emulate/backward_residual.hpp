@@ -47,6 +47,7 @@ void adjoint<Real>::inverse_gradients(chunk& c) {
   c.d_step.assign(c.rows, Real(0));
   for (std::size_t j = 0; j < c.rows; ++j) {
     for (std::size_t i = j; i < c.rows; ++i) c.d_step[j] += by_step(i, j);
+    if (options_.in_any_order) guard(c.d_step[j], c.rows - j, [&](std::size_t i) { return by_step(j + i, j); });
   }
   for (std::size_t i = 0; i < c.rows; ++i) {
     Real sum = 0;
@@ -55,6 +56,7 @@ void adjoint<Real>::inverse_gradients(chunk& c) {
       sum += c.dA(i, j) * products(i, j);
     }
     c.d_step[i] = narrowed(c.d_step[i] + sum, kept());
+    if (options_.in_any_order) guard(c.d_step[i], i, [&](std::size_t j) { return c.dA(i, j) * products(i, j); });
   }
   c.dA = narrow_copy(std::move(c.dA), {b.dA, false});
 }
@@ -97,6 +99,11 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
       down += gained(j, r);
     }
     c.dg(r, 0) += across - down;
+    if (!options_.in_any_order) continue;
+    const std::array<Real, 3> own{by_read[r], -written[r], by_query[r]};
+    guard(c.dg(r, 0), c.rows + c.rows + own.size(), [&](std::size_t j) {
+      return j < c.rows ? gained(r, j) : j < 2 * c.rows ? -gained(j - c.rows, r) : own[j - 2 * c.rows];
+    });
   }
   add_at_end(c, at_end);
 }

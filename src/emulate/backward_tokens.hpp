@@ -102,8 +102,16 @@ void adjoint<Real>::step_back_row(std::size_t row, const matrix<Real>& before) {
       site_.dk(row, i) = narrowed(site_.dk(row, i) + part, sum);
     }
   }
+  if (options_.in_any_order) {
+    guard(site_.d_step[row], V, [&](std::size_t j) { return y[j] * residual[j]; });
+    for (std::size_t i = 0; i < K; ++i) {
+      guard(site_.dk(row, i), 2 * V,
+            [&](std::size_t j) { return j < V ? dS(i, j) * (residual[j] * step) : -(reloaded[j - V] * before(i, j - V)); });
+    }
+  }
   for (std::size_t i = 0; i < K; ++i) {
     for (std::size_t j = 0; j < V; ++j) dS(i, j) -= all.k(row, i) * dv[j];
+    for (std::size_t j = 0; options_.in_any_order && j < V; ++j) guard(dS(i, j), 1, [&](std::size_t) { return dS(i, j); });
   }
   narrow(std::span<Real>(dS.data(), dS.size()), kept());
   std::copy(dv.begin(), dv.end(), site_.dv.row(row).begin());
@@ -124,6 +132,7 @@ void adjoint<Real>::step_back(std::size_t t, const replayed& from) {
       for (std::size_t j = first; j < std::min(first + tile, V); ++j) dq += after(i, j) * site_.d_o(t, j);
       site_.dq(t, i) = narrowed(site_.dq(t, i) + narrowed(dq * all.scale, {b.dq, false}), {b.group_sum, false});
     }
+    if (options_.in_any_order) guard(site_.dq(t, i), V, [&](std::size_t j) { return after(i, j) * site_.d_o(t, j); });
   }
   for (std::size_t row = (t + 1) * n; row-- > t * n;) step_back_row(row, from.before[row - from.first * n]);
   const matrix<Real>& decayed = from.before[(t - from.first) * n];

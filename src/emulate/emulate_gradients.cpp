@@ -76,7 +76,7 @@ group_gradients run_group(std::span<const gradient_head> group, const plan_varia
     }
     out.heads.push_back(std::move(one));
   }
-  finish_group(all, planted);
+  finish_group(all, planted, options.in_any_order);
   out.dq = widened(all.dq);
   out.dk = widened(all.dk);
   if (options.stages && group.front().in.qk_l2norm && plan.path == path_kind::chunk) {

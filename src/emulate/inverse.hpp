@@ -15,9 +15,17 @@ class inversion {
  public:
   /// L: strictly lower, n x n. `seen` is raised to the largest magnitude of what is formed on the way. `noise`: where each sum
   /// starts is drawn from it; null: with its first term. `cut`: the parts that a planted fault rounds to bf16; null: none.
+  /// `any_order`: as emulation_options::in_any_order.
   inversion(const matrix<Real>& lower, const plan_variant& plan, sum_rule rule, double& seen, philox* noise,
-            bool (*cut)(const inverse_part&))
-      : L_{lower}, plan_{plan}, rule_{rule}, seen_{seen}, noise_{noise}, cut_{cut}, X_(lower.rows(), lower.rows(), Real(0)) {}
+            bool (*cut)(const inverse_part&), bool any_order)
+      : L_{lower},
+        plan_{plan},
+        rule_{rule},
+        seen_{seen},
+        noise_{noise},
+        cut_{cut},
+        any_order_{any_order},
+        X_(lower.rows(), lower.rows(), Real(0)) {}
 
   matrix<Real> run() {
     const std::size_t n = L_.rows();
@@ -156,6 +164,7 @@ class inversion {
   }
   void add_product(const product<Real>& p, const format& operand, const format& accumulate) const {
     const sum_rule rule = rule_for(rule_, operand, accumulate);
+    if (any_order_) return multiply_in_any_order(p, rule);
     const std::size_t start = noise_ != nullptr ? drawn_start(p.inner, rule, *noise_) : 0;
     if (start % 2 == 1 && rule.order != sum_order::tensor_core) {
       multiply_in_two_lanes(p, rule);
@@ -201,6 +210,7 @@ class inversion {
   double& seen_;
   philox* noise_;
   bool (*cut_)(const inverse_part&);
+  bool any_order_;
   matrix<Real> X_;
 };
 
@@ -219,9 +229,10 @@ void machine<Real>::invert(chunk_state<Real>& c) {
   matrix<Real> inverse;
   philox* const noise = options_.noise_ulps > 0 ? &noise_ : nullptr;
   if (site_.plan.inverse.accumulate.precision > std::numeric_limits<Real>::digits) {
-    inverse = cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen, noise, site_.cut).run());
+    inverse =
+        cast<Real>(inversion<double>(widened(lower), site_.plan, rule_, seen, noise, site_.cut, options_.in_any_order).run());
   } else {
-    inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise, site_.cut).run();
+    inverse = inversion<Real>(lower, site_.plan, rule_, seen, noise, site_.cut, options_.in_any_order).run();
   }
   disturb({inverse.data(), inverse.size()});
   for (std::size_t r = 0; r < c.rows; ++r)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "deltaproof/number/block_format.hpp"
@@ -59,6 +60,44 @@ void multiply_in_two_lanes(product<Real> p, const sum_rule& rule) {
     p.a_stride = p.inner;
     p.b = b + first * (p.b_stride / 2);
     multiply(p, rule);
+  }
+}
+
+/// What a sum may come to on the way, in any order of its terms and however they are paired: the sum of those above zero, or of
+/// those below it.
+class partial_sums {
+ public:
+  void add(double term) { (term < 0 ? below_ : above_) += term; }
+  /// x, or NaN where a partial sum may leave `accumulate`. An eighth of its range is left to the errors of the terms.
+  template <class Real>
+  [[nodiscard]] Real guarded(Real x, const format& accumulate) const {
+    const double most = largest(accumulate) * 0.875;
+    return above_ <= most && -below_ <= most ? x : std::numeric_limits<Real>::quiet_NaN();
+  }
+
+ private:
+  double above_ = 0, below_ = 0;
+};
+
+/// c + a b, or NaN where a sum may overflow in some order.
+template <class Real>
+void multiply_in_any_order(const product<Real>& p, const sum_rule& rule) {
+  matrix<partial_sums> sums(p.rows, p.cols);
+  for (std::size_t i = 0; i < p.rows; ++i) {
+    const auto row = sums.row(i);
+    for (std::size_t j = 0; j < p.cols; ++j) row[j].add(static_cast<double>(p.c[i * p.c_stride + j]));
+    for (std::size_t k = 0; k < p.inner; ++k) {
+      const double a = static_cast<double>(p.a[i * p.a_stride + k]);
+      const Real* const b = p.b + k * p.b_stride;
+      for (std::size_t j = 0; j < p.cols; ++j) row[j].add(a * static_cast<double>(b[j]));
+    }
+  }
+  multiply(p, rule);
+  for (std::size_t i = 0; i < p.rows; ++i) {
+    for (std::size_t j = 0; j < p.cols; ++j) {
+      Real& sum = p.c[i * p.c_stride + j];
+      sum = sums(i, j).guarded(sum, rule.accumulate);
+    }
   }
 }
 
@@ -127,7 +166,7 @@ class machine {
         noise_{options.seed, 0x6e01},
         exp2_unit_{options.seed, 0x6e02, plan.exp2_ulps <= promised.exp2_ulps},
         rsqrt_unit_{options.seed, 0x6e03, plan.rsqrt_ulps <= promised.rsqrt_ulps} {
-    rule_.order = plan.order;
+    rule_.order = options.in_any_order ? sum_order::sequential : plan.order;
     rule_.fraction_bits = plan.accumulator_bits > 0 ? plan.accumulator_bits : 25;
     rule_.block = plan.core_block;
     if (options.noise_ulps > 0) {

@@ -86,6 +86,7 @@ matrix<Real> machine<Real>::times(const matrix<Real>& a, const matrix<Real>& b, 
 
 template <class Real>
 void machine<Real>::accumulate(product<Real> p, const sum_rule& rule) {
+  if (options_.in_any_order) return multiply_in_any_order(p, rule);
   multiply_from(p, options_.noise_ulps > 0 ? drawn_start(p.inner, rule, noise_) : 0, rule);
   for (std::size_t i = 0; i < p.rows; ++i) disturb({p.c + i * p.c_stride, p.cols});
 }
@@ -345,6 +346,11 @@ void machine<Real>::step_token(std::size_t t, matrix<Real>& state) {
       const Real k = all.k(row, i);
       Real* out = state.data() + i * V;
       for (std::size_t j = 0; j < V; ++j) out[j] += k * change[j];
+      for (std::size_t j = 0; options_.in_any_order && j < V; ++j) {
+        partial_sums partial;
+        partial.add(static_cast<double>(out[j]));
+        out[j] = partial.guarded(out[j], plan.state.accumulate);
+      }
     }
   }
   if (plan.state.between_tokens) narrow(std::span<Real>(state.data(), state.size()), {*plan.state.between_tokens, false});

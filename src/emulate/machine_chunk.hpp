@@ -147,6 +147,12 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
         for (std::size_t j = 0; j < width; ++j) sums[j] += rows[ch] * keys_at[ch * stride + j] * decay[ch * all + j];
       }
     });
+    for (std::size_t j = 0; options_.in_any_order && j < width; ++j) {
+      partial_sums partial;
+      for (std::size_t ch = 0; ch < channels; ++ch)
+        partial.add(static_cast<double>(x(i, ch)) * keys(ch, first + j) * decays[ch * all + j]);
+      out(i, first + j) = partial.guarded(out(i, first + j), accumulate);
+    }
   };
   const auto by_reference = [&](std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
                                 const std::vector<Real>& reference) {
@@ -332,6 +338,11 @@ void machine<Real>::read_out(chunk_state<Real>& c) {
     const Real decay = all.gated && !on_query ? exp2_of(c.span_G(c.last_row[t], 0)) : Real(1);
     for (std::size_t j = 0; j < c.o.cols(); ++j) {
       c.o(t, j) = scaled ? read(t, j) * scale + inside(t, j) : (read(t, j) * decay) * scale + inside(t, j) * scale;
+      if (!options_.in_any_order) continue;
+      // Kernels add both products in one accumulator, before or after the scale.
+      partial_sums partial;
+      for (const Real part : {read(t, j) * decay, inside(t, j)}) partial.add(static_cast<double>(part));
+      c.o(t, j) = partial.guarded(c.o(t, j), plan.o.accumulate);
     }
   }
   see(formed::output, c.o);

@@ -417,6 +417,22 @@ std::vector<plan_variant> gradient_variants(const plan& stated, const problem& p
   return all_variants(stated, p, path, chunk, true);
 }
 
+bool reaches_as_far_as_fp32(const plan& stated, const problem& p) {
+  const auto reaches = [](const format& f) { return f.emax >= fp32.emax; };
+  bool all = reaches(p.q.element_format()) && reaches(p.beta.element_format()) && (!p.g || reaches(p.g->element_format()));
+  const auto look = [&](const plan& one) {
+    for_each_key(one, [&](const key&, const auto& list) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(list)>, choices<format_choice>>) {
+        for (const format_choice& choice : list)
+          all = all && choice.which != kind::cache && (choice.which != kind::fixed || reaches(choice.value));
+      }
+    });
+  };
+  look(stated);
+  for (const plan_exception& exception : stated.when) look(exception.change);
+  return all;
+}
+
 format stored_format(const plan_variant& variant, std::string_view tensor) {
   const format sums = variant.cumsum.precision < fp32.precision ? fp32 : variant.cumsum;  // files have none that is narrower
   const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", sums},

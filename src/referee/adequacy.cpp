@@ -263,6 +263,7 @@ std::vector<std::vector<lane_norms>> runs_of_formats(const trial& t, const plan_
     lane_errors e = law_of_alone(job % alone_draws) == 0 ? errors_on_given_inputs(t.p, *in, alone, seed, t.truth, at)
                                                          : errors_of_draw(*in, alone, seed);
     if (!at.state) e.state = matrix<double>();
+    leave_out(at, e.o, e.state);
     samples[job / alone_draws][job % alone_draws] = norms(e, buckets(at.judged, t.unit), at.judged);
     const std::lock_guard guard(lock);
     if (t.options.progress) t.options.progress("adequacy", static_cast<double>(++done) / static_cast<double>(jobs));
@@ -364,7 +365,7 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
     const lane& at = t.lanes[t.slice[s]];
     first_place.push_back(places.size());
     // A diverging head is near the end of its formats' range anyway: nothing follows from its last bucket.
-    if (at.judged == at.range.tokens) add_places(t, runs, limits, alone, at, samples[s], places);
+    if (at.stays_in_range()) add_places(t, runs, limits, alone, at, samples[s], places);
   }
   first_place.push_back(places.size());
   const auto errors = [&](std::size_t s, const plan_variant& v, std::uint64_t number) {

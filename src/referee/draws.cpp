@@ -192,6 +192,7 @@ forward_sample forward_run(const trial& t, heads_read& heads, std::size_t i, std
 
 forward_sample sample_of(const trial& t, const lane& at, lane_errors errors, const range_seen& range) {
   if (!at.state) errors.state = matrix<double>();
+  leave_out(at, errors.o, errors.state);
   return {norms(errors, buckets(at.judged, t.unit), at.judged), finite_tokens(errors.o), range};
 }
 
@@ -234,7 +235,7 @@ drawn draw_runs(const trial& t) {
     const std::lock_guard guard(lock);
     out.finite[i] = std::min(out.finite[i], finite);
     // Where the exact recurrence itself leaves the range, what the plan forms there is not the plan's doing.
-    if (at.judged == at.range.tokens) widen(out.range, range);
+    if (at.stays_in_range()) widen(out.range, range);
     for (std::size_t b = 0; b < n.rms.size(); ++b) {
       auto& rms = out.statistics[first_place[i] + 2 * b].samples;
       auto& max = out.statistics[first_place[i] + 2 * b + 1].samples;

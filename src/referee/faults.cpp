@@ -179,7 +179,8 @@ lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
       out.parts[0].same[v][run] = difference(other.o.data(), plain.o.data(), o_count);
       if (state) out.parts[1].same[v][run] = difference(other.final_state.data(), plain.final_state.data(), state_count);
     } else {
-      const lane_errors e = errors_of_draw(in, t.variants[v], seed);
+      lane_errors e = errors_of_draw(in, t.variants[v], seed);
+      leave_out(at, e.o, e.state);
       out.parts[0].moved[v][run] = as_flat(e.o.data(), o_count);
       if (state) out.parts[1].moved[v][run] = as_flat(e.state.data(), state_count);
     }

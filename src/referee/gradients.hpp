@@ -58,7 +58,7 @@ struct gradient_trial {
   const problem& p;
   const result& r;
   const plan& declared;
-  const gradient_reference& exact;
+  gradient_reference exact;
   const referee_options& options;
   path_kind path;
   std::vector<plan_variant> variants;  ///< those with runs of their own first
@@ -69,6 +69,8 @@ struct gradient_trial {
   std::vector<gradient_lane> lanes;
   std::vector<std::size_t> slice;  ///< lanes emulated several times, by index
   runs_of_kind runs{};             ///< of those lanes
+  /// By tensor: finite elements of the result that are not judged, for runs of the plan may overflow there.
+  std::map<std::string, std::size_t> without_limit = {};
 
   [[nodiscard]] bool runs_often(std::size_t lane) const { return std::find(slice.begin(), slice.end(), lane) != slice.end(); }
   [[nodiscard]] std::size_t runs_of(std::size_t lane, std::size_t law) const {
@@ -143,8 +145,11 @@ struct drawn_gradients {
 };
 /// Places of a result: what the probability of a false alarm is shared by, known before any run.
 [[nodiscard]] std::size_t gradient_places(const gradient_trial& t);
-/// Chooses the slice and how often it runs; draws.
-[[nodiscard]] drawn_gradients draw_gradients(gradient_trial& t);
+/// Chooses the slice and how often it runs; draws. What overflows in the runs is left out.
+[[nodiscard]] drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow);
+/// As leave_out_overflowed and leave_out_overflowing.
+void leave_out_overflowed_gradients(gradient_trial& t, overflow_question& overflow);
+[[nodiscard]] bool leave_out_overflowing_gradients(gradient_trial& t, const drawn_gradients& runs, overflow_question& overflow);
 
 /// limits_beside_truth. dg and dbeta are inner products of rows that dq, dk and dv show, and cancel more than those: what these
 /// are off by in a head says what the factors are.

@@ -346,9 +346,13 @@ std::size_t gradient_places(const gradient_trial& t) {
   return places;
 }
 
-drawn_gradients draw_gradients(gradient_trial& t) {
+drawn_gradients draw_gradients(gradient_trial& t, overflow_question& overflow) {
   plan_runs(t);
   drawn_gradients runs = drawn_once(t);
+  if (!t.stopped() && leave_out_overflowing_gradients(t, runs, overflow)) {
+    plan_runs(t);
+    runs = drawn_once(t);
+  }
   // A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
     const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};

@@ -46,8 +46,9 @@ void count(judged_statistic& rms, judged_statistic& max, std::size_t elements, d
 
 std::string reason_of(const tensor_reach& x) {
   if (static_cast<double>(x.counts.blind) <= most_not_judged * static_cast<double>(x.counts.elements)) return {};
-  return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
-         x.counts.tensor + ": for " + place_text(*x.widest) + ", " +
+  const std::string share = detail::share_text(x.counts.blind, x.counts.elements) + " of " + x.counts.tensor;
+  if (x.widest == nullptr) return overflows_in(share);
+  return "a kernel that writes only zeros would pass for " + share + ": for " + place_text(*x.widest) + ", " +
          (x.widest->limit.finite ? "the plan's limit on the rms error is " + digits(x.widest->limit.value)
                                  : std::string("runs of the plan overflow")) +
          ", and the rms of the exact values is " + digits(x.widest->truth);
@@ -179,6 +180,14 @@ std::string judge_gradient_reach(const gradient_trial& t, std::size_t first, pla
         next += 2;
       }
     }
+  }
+  for (std::size_t tensor = 0; tensor < gradient_names.size(); ++tensor) {
+    const auto found = t.without_limit.find(std::string(gradient_names[tensor]));
+    if (found == t.without_limit.end() || found->second == 0) continue;
+    limit_reach& counts = tensors[tensor].counts;
+    counts.tensor = found->first;
+    counts.elements += found->second;
+    counts.blind += found->second;
   }
   std::string reason;
   for (const auto& [tensor, reach] : tensors) {

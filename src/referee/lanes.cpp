@@ -81,7 +81,10 @@ lane_errors errors_of_result(const problem& p, const result& r, const reference&
     r.o.read(from, row);
     subtract(row, truth.o, from);
   }
-  if (!at.state) return out;
+  if (!at.state) {
+    leave_out(at, out.o, out.state);
+    return out;
+  }
   const std::size_t K = p.key_dim(), V = p.value_dim(), from = state_of(p, at);
   std::vector<double> stored(K * V);
   r.final_state->read(from, stored);
@@ -91,7 +94,14 @@ lane_errors errors_of_result(const problem& p, const result& r, const reference&
     for (std::size_t j = 0; j < V; ++j)
       out.state(i, j) = distance(stored[vk ? j * K + i : i * V + j], truth.final_state, from + i * V + j);
   }
+  leave_out(at, out.o, out.state);
   return out;
+}
+
+void leave_out(const lane& at, matrix<double>& o, matrix<double>& state) {
+  for (std::size_t i = 0; i < std::min(o.size(), at.left_out_o.size()); ++i) o.data()[i] = at.left_out_o[i] ? 0 : o.data()[i];
+  for (std::size_t i = 0; i < std::min(state.size(), at.left_out_state.size()); ++i)
+    state.data()[i] = at.left_out_state[i] ? 0 : state.data()[i];
 }
 
 std::size_t finite_tokens(const matrix<double>& o) {
@@ -107,9 +117,11 @@ std::size_t finite_tokens(const matrix<double>& o) {
 lane_errors errors_of_run(const problem& p, head_output run, const reference& truth, const lane& at) {
   lane_errors out{std::move(run.o), matrix<double>()};
   for (std::size_t t = 0; t < out.o.rows(); ++t) subtract(out.o.row(t), truth.o, row_of(p, at, t));
-  if (!at.state || out.o.rows() < at.range.tokens) return out;
-  out.state = std::move(run.final_state);
-  subtract(out.state.entries(), truth.final_state, state_of(p, at));
+  if (at.state && out.o.rows() >= at.range.tokens) {
+    out.state = std::move(run.final_state);
+    subtract(out.state.entries(), truth.final_state, state_of(p, at));
+  }
+  leave_out(at, out.o, out.state);
   return out;
 }
 
@@ -192,6 +204,7 @@ lane_norms truth_norms(const problem& p, const reference& truth, const lane& at,
     std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(),
                 values.state.data());
   }
+  leave_out(at, values.o, values.state);
   return norms(values, where, at.judged);
 }
 

@@ -33,7 +33,16 @@ struct lane {
   bool state = false;      ///< final_state is there and judged
   std::size_t lost =
       0;  ///< tokens behind `judged` in which runs of the plan are not finite, though the exact values are in range
+  /// Elements that nothing is asked of, for a sum of the plan may overflow there (overflow.hpp): of o (T x V) and of the state
+  /// (K x V); empty: none. `without_limit`: of these, those in which the result is finite.
+  std::vector<bool> left_out_o = {}, left_out_state = {};
+  std::size_t without_limit_o = 0, without_limit_state = 0;
+
+  /// Whether neither the exact recurrence nor a sum of the plan leaves the range.
+  [[nodiscard]] bool stays_in_range() const { return judged == range.tokens && left_out_o.empty() && left_out_state.empty(); }
 };
+/// 0 in the place of what is left out.
+void leave_out(const lane& at, matrix<double>& o, matrix<double>& state);
 
 /// Tokens [first, last) of a sequence: [0, unit), [unit, 2 unit), [2 unit, 4 unit), ...
 struct bucket {
@@ -65,7 +74,7 @@ struct lane_errors {
 [[nodiscard]] lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const plan_variant& variant,
                                                  std::uint64_t seed, const reference& truth, const lane& at,
                                                  range_seen* range = nullptr);
-/// The error of one run on its own, perturbed, inputs; `range` and `truth_rms` (of o and the state) if asked for.
+/// The error of one run on its own, perturbed, inputs, with what its lane leaves out; `range` if asked for.
 [[nodiscard]] lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed,
                                          range_seen* range = nullptr);
 [[nodiscard]] lane_errors run_less_truth(head_output run, const head_output& truth);

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "deltaproof/referee/overflow.hpp"
 #include "referee/lanes.hpp"
 
 namespace deltaproof {
@@ -104,7 +105,12 @@ struct trial {
   /// What runs of the plan depend on in the result: how much of each lane is judged.
   [[nodiscard]] std::string lanes_key() const {
     std::string key = std::to_string(runs.given) + "+" + std::to_string(runs.moved);
-    for (const lane& at : lanes) key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
+    for (const lane& at : lanes) {
+      key += "/" + std::to_string(at.judged) + (at.state ? "s" : "");
+      for (const auto* mask : {&at.left_out_o, &at.left_out_state}) {
+        if (!mask->empty()) key += " without " + std::to_string(std::hash<std::vector<bool>>()(*mask));
+      }
+    }
     for (const std::size_t i : slice) key += "," + std::to_string(i);
     return key;
   }
@@ -149,6 +155,38 @@ using shares_of_factors = std::function<void(std::vector<double>& shares)>;
 /// of the truth; beyond that the limit of the log scale (false-alarm.md, "First order").
 [[nodiscard]] std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std::vector<judged_statistic>& places,
                                                          const false_alarm& alarm, const shares_of_factors& of = {});
+
+/// sums_that_may_overflow of a plan, asked for when it is needed.
+class overflow_question {
+ public:
+  overflow_question(const problem& p, const result& r, const plan& declared, const referee_options& options,
+                    const overflow_places* known)
+      : p_{p}, r_{r}, declared_{declared}, options_{options} {
+    if (known != nullptr) places_ = *known;
+  }
+  [[nodiscard]] const overflow_places& places() {
+    if (!places_) places_ = sums_that_may_overflow(p_, r_, declared_, options_.threads, options_.stop);
+    return *places_;
+  }
+
+ private:
+  const problem& p_;
+  const result& r_;
+  const plan& declared_;
+  const referee_options& options_;
+  std::optional<overflow_places> places_;
+};
+/// Why nothing is said of so much.
+[[nodiscard]] inline std::string overflows_in(const std::string& share) {
+  return "in some order of their terms, sums of the plan overflow in " + share + ": it has no limit there";
+}
+/// Leaves out what is not finite in the result where a sum of the plan may overflow.
+void leave_out_overflowed(trial& t, overflow_question& overflow);
+/// Whether each element of a stored stage that is not finite is one where a sum of the plan may overflow.
+[[nodiscard]] bool overflow_explains(const result& r, const std::string& stage, overflow_question& overflow);
+/// Leaves out every place where a sum may overflow in the heads in which runs are not finite, for no limit can be drawn there.
+/// Whether there were any.
+[[nodiscard]] bool leave_out_overflowing(trial& t, const drawn& runs, overflow_question& overflow);
 /// Whether everything that a kernel forms before o is stored in fp32 or wider: its error is that of its sums.
 [[nodiscard]] bool made_by_sums(const plan_variant& v, const problem& p);
 

@@ -68,6 +68,7 @@ std::string reason_of(const tensor_reach& x) {
            std::to_string(x.lost->sequence) + ", head " + std::to_string(x.lost->head) +
            " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
   }
+  if (much && x.widest == nullptr) return overflows_in(detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor);
   if (much) {
     return "a kernel that writes only zeros would pass for " + detail::share_text(x.counts.blind, x.counts.elements) + " of " +
            tensor + ": for " + place_text(*x.widest) + ", the plan's limit on the rms error is " + digits(x.widest->limit.value) +
@@ -97,6 +98,8 @@ std::string judge_reach(const trial& t, plan_report& out) {
     }
   }
   for (const lane& at : t.lanes) {
+    if (at.without_limit_o > 0) tensors["o"].counts.blind += at.without_limit_o;
+    if (at.without_limit_state > 0) tensors["final_state"].counts.blind += at.without_limit_state;
     if (at.lost == 0) continue;
     tensor_reach& o = tensors["o"];
     o.counts.tensor = "o";

@@ -112,7 +112,7 @@ std::string statistic_reason(const plan_report& report, const std::string& tenso
 }
 
 void judge_stage_list(const trial& t, const stage_roundings& roundings, const stage_draws& draws, const false_alarm& alarm,
-                      plan_report& out) {
+                      overflow_question& overflow, plan_report& out) {
   stage_options how;
   how.threads = t.options.threads;
   for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
@@ -135,10 +135,10 @@ void judge_stage_list(const trial& t, const stage_roundings& roundings, const st
     rounds_less = rounds_less || m.finer || draws.stored_in_more_bits.count(m.name) != 0;
     // What overflows in every kernel of the plan, and what is made of it, is the plan's doing: adequacy says so.
     overflowed = overflowed || draws.overflowing.count(m.name) != 0;
-    const bool plans_own = m.bad == m.nonfinite && overflowed;
+    const bool plans_own = m.bad > 0 && m.bad == m.nonfinite && (overflowed || overflow_explains(t.r, m.name, overflow));
     if (m.bad > 0) {
       s.judged = plans_own ? verdict::undecided : verdict::refuted;
-      s.reason = describe(m) + (plans_own ? "; emulated runs of the plan overflow there too" : "");
+      s.reason = describe(m) + (plans_own ? "; sums of the plan overflow there too, in some order of their terms" : "");
     }
     for (std::size_t i = 0; i < draws.rms.size(); ++i) {
       if (draws.rms[i].tensor != m.name) continue;
@@ -188,9 +188,13 @@ bool leave_out_overflow(trial& t, const drawn& runs) {
 }
 
 /// A place whose runs are not finite, or lie at the floor, leaves the pool: the others then need more of them.
-drawn enough_runs(trial& t) {
+drawn enough_runs(trial& t, overflow_question& overflow) {
   drawn runs = draw_runs(t);
   if (leave_out_overflow(t, runs)) runs = draw_runs(t);
+  if (!t.stopped() && leave_out_overflowing(t, runs, overflow)) {
+    t.known.clear();
+    runs = draw_runs(t);
+  }
   for (int more = 0; more < 3 && !t.stopped(); ++more) {
     const false_alarm alarm{t.options.judge.false_alarm, std::max<std::size_t>(1, runs.statistics.size())};
     const auto limits = thresholds(runs.statistics, of_each_variant(alarm, t.kinds));
@@ -352,14 +356,14 @@ void begins(const trial& t, const char* what) {
   if (t.options.progress) t.options.progress(what, 0);
 }
 
-emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_report& out) {
+emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, overflow_question& overflow, plan_report& out) {
   emulated_runs runs;
   if (back) {
     begins(t, "emulation of gradients");
-    runs.gradients = draw_gradients(*back);
+    runs.gradients = draw_gradients(*back, overflow);
     t.known = std::move(runs.gradients.forward);
   }
-  if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t);
+  if (t.r.has_outputs() && !t.stopped()) runs.outputs = enough_runs(t, overflow);
   out.runs = t.runs.moved;
   runs.has_stages = t.r.has_outputs() && t.path == path_kind::chunk && !t.r.stages.empty();
   if (runs.has_stages && !t.stopped()) {
@@ -382,7 +386,8 @@ emulated_runs emulate_runs(trial& t, std::optional<gradient_trial>& back, plan_r
   return runs;
 }
 
-void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const emulated_runs& runs, plan_report& out) {
+void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const emulated_runs& runs, overflow_question& overflow,
+                plan_report& out) {
   const auto limits = limits_beside_truth(runs.outputs.statistics, runs.outputs.places, of_each_variant(runs.alarm, t.kinds));
   const auto of_gradients =
       back ? gradient_limits(runs.gradients, of_each_variant(runs.alarm, back->kinds)) : std::vector<threshold>{};
@@ -391,7 +396,7 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   if (back) judge_gradient_statistics(runs.gradients, of_gradients, out);
   if (runs.has_stages) {
     begins(t, "stages of the result");
-    judge_stage_list(t, runs.roundings, runs.stages, runs.alarm, out);
+    judge_stage_list(t, runs.roundings, runs.stages, runs.alarm, overflow, out);
   }
   if (back && !t.stopped()) judge_backward_stages(*back, out);
   if (t.options.judge.power) {
@@ -427,7 +432,7 @@ verdict combined(const plan_report& report) {
 
 plan_report judge_plan(const problem& p, const result& r, const plan& declared, const reference& truth,
                        const std::vector<bool>& skip_o, const std::vector<bool>& skip_state, const referee_options& options,
-                       const std::optional<gradient_reference>& gradients) {
+                       const std::optional<gradient_reference>& gradients, const overflow_places* known_overflow) {
   require_valid(options.judge, options.threads);
   const path_kind path = path_of(r);
   const std::size_t chunk = path == path_kind::chunk ? r.chunk_size.value_or(0) : 0;
@@ -448,7 +453,10 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           kinds_of(arithmetics, p),
           {},
           {}};
+  overflow_question overflow(p, t.r, declared, options, known_overflow);
+  leave_out_overflowed(t, overflow);
   std::optional<gradient_trial> back = gradients ? gradient_trial_of(t, *gradients) : std::nullopt;
+  if (back) leave_out_overflowed_gradients(*back, overflow);
   plan_report out;
   out.plan = declared.name;
   out.gradients.stated = declared.backward.stated;
@@ -456,9 +464,9 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
   for (const plan_variant& v : t.variants) out.variants.push_back(v.name);
   plan_runs(t);
   out.slice = slice_text(t);
-  const emulated_runs runs = emulate_runs(t, back, out);
+  const emulated_runs runs = emulate_runs(t, back, overflow, out);
   if (!t.stopped()) {
-    judge_runs(t, back, runs, out);
+    judge_runs(t, back, runs, overflow, out);
     return out;
   }
   out.stopped = true;

@@ -51,13 +51,14 @@ struct element_location {
 
 /// What the verdict on a tensor rests on, in elements.
 struct tensor_coverage {
-  std::size_t elements = 0;      ///< of the tensor
-  std::size_t out_of_range = 0;  ///< finite where the exact recurrence has left its formats: not judged
-  std::size_t overflowed = 0;    ///< not finite there, as is due
-  std::size_t blind = 0;         ///< the limit is no smaller than the exact values: zeros would pass
-  std::size_t zero = 0;          ///< the exact values are 0, or round to it: only zeros pass, and zeros say little
+  std::size_t elements = 0;         ///< of the tensor
+  std::size_t out_of_range = 0;     ///< finite where the exact recurrence has left its formats: not judged
+  std::size_t overflowed = 0;       ///< not finite there, as is due
+  std::size_t overflowed_sums = 0;  ///< not finite where a sum may overflow (referee/overflow.hpp): not judged
+  std::size_t blind = 0;            ///< the limit is no smaller than the exact values: zeros would pass
+  std::size_t zero = 0;             ///< the exact values are 0, or round to it: only zeros pass, and zeros say little
 
-  [[nodiscard]] std::size_t not_judged() const { return out_of_range + blind; }
+  [[nodiscard]] std::size_t not_judged() const { return out_of_range + overflowed_sums + blind; }
   /// Of elements; 0 where there are none.
   [[nodiscard]] double share_not_judged() const;
   /// Elements for which something else than nothing, or zeros, was asked.

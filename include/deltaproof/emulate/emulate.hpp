@@ -109,6 +109,10 @@ struct emulation_options {
   /// Gates are summed as natural logarithms and e^x is taken of them, another way to the same decays; the stage g_cumsum_log2 is
   /// a copy in the other unit, rounded, that no later stage reads.
   bool natural_exponents = false;
+  /// A sum whose terms of one sign add up to more than 7/8 of the largest number of its accumulator is NaN, and with it what is
+  /// made of it: in some order of its terms it may overflow, though the sum itself need not be large. What is finite then is
+  /// finite in every order that the variant allows.
+  bool in_any_order = false;
   const std::atomic<bool>* stop = nullptr;          ///< once true no further head starts: the result is then incomplete
   std::function<void(double share)> progress = {};  ///< of heads, from any one thread at a time
 };

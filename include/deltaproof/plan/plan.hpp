@@ -455,6 +455,8 @@ void require_fit(const plan& plan, const problem& p, path_kind path, std::size_t
 /// Those that may give other gradients: those of `variants` and, with the rest as in the first, each other entry of a list of
 /// [backward]. Empty where the plan says nothing of gradients. Throws: as require_fit.
 [[nodiscard]] std::vector<plan_variant> gradient_variants(const plan& plan, const problem& p, path_kind path, std::size_t chunk);
+/// Whether every format of the plan on this problem, X among them, reaches as far as fp32.
+[[nodiscard]] bool reaches_as_far_as_fp32(const plan& plan, const problem& p);
 /// In which a kernel of this arithmetic stores a stage (stage_names), o or final_state; files have no tf32: fp32 then.
 /// Throws: domain_error for another name.
 [[nodiscard]] format stored_format(const plan_variant& variant, std::string_view tensor);

@@ -28,6 +28,7 @@
 #include "deltaproof/plan/plan.hpp"
 #include "deltaproof/referee/budget.hpp"
 #include "deltaproof/referee/judging.hpp"
+#include "deltaproof/referee/overflow.hpp"
 #include "deltaproof/stages/stages.hpp"
 
 namespace deltaproof {
@@ -177,11 +178,13 @@ struct plan_report {
 [[nodiscard]] verdict combined(const plan_report& report);
 
 /// `skip`: elements of o, and of final_state in (K, V) order, that are not judged (empty: none). Of a result without o, `truth`
-/// is not looked at. `gradients`: nothing where none are judged.
-/// Throws: format_error if the plan does not fit (require_fit).
+/// is not looked at. `gradients`: nothing where none are judged. What is not finite where sums_that_may_overflow has a place is
+/// not judged either; `known_overflow`: these places, where the caller has them. Throws: format_error if the plan does not fit
+/// (require_fit).
 [[nodiscard]] plan_report judge_plan(const problem& p, const result& r, const plan& plan, const reference& truth,
                                      const std::vector<bool>& skip_o, const std::vector<bool>& skip_state,
                                      const referee_options& options,
-                                     const std::optional<gradient_reference>& gradients = std::nullopt);
+                                     const std::optional<gradient_reference>& gradients = std::nullopt,
+                                     const overflow_places* known_overflow = nullptr);
 
 }  // namespace deltaproof
