@@ -83,6 +83,25 @@ TEST(recorded_gradients, have_the_errors_that_differentiation_of_a_token_loop_fi
   EXPECT_GE(expect_errors_of_the_table(testing::carried_recordings() / "h100"), 86U);
 }
 
+TEST(recorded_gradients, of_the_shifted_gate_are_judged_by_its_plan) {
+  const std::filesystem::path folder = testing::carried_recordings() / "h100";
+  notes_list notes;
+  const safetensors_file file = read_safetensors(folder / "kda_correlated.problem.safetensors");
+  const problem p = parse_problem(file, notes);
+  result r = read_result(folder / "kda_correlated.safe.safetensors", p, sha256_hex(file.bytes()), notes);
+  check_options options;
+  options.plans = {plan_named("fla-chunk-kda-shifted-gate")};
+  options.judge.power = false;
+  const check_report report = check(p, r, options);
+  EXPECT_EQ(report.judged, verdict::holds) << report.reason;
+  EXPECT_TRUE(report.conformance->gradients.judged);
+  // The first 16 rows of dk, an eighth too small.
+  std::vector<double> dk = r.gradients.at("dk").to_doubles();
+  for (std::size_t i = 0; i < 16 * p.key_dim(); ++i) dk[i] *= 0.875;
+  r.gradients.at("dk") = tensor::from_doubles(fp64, r.gradients.at("dk").shape(), dk, "dk");
+  EXPECT_EQ(check(p, r, options).judged, verdict::refuted);
+}
+
 void expect_identities(const std::filesystem::path& problem_file, const std::filesystem::path& result_file) {
   notes_list notes;
   const safetensors_file file = read_safetensors(problem_file);
