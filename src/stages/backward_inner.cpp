@@ -33,9 +33,10 @@ std::size_t additions(tile_order order, std::size_t rows, std::size_t cols) {
   return count;
 }
 
-/// `x` as stored, where the plan multiplies what was there before it was stored.
+/// `x` as stored, where the plan multiplies what was there before it was stored, or rounds it further.
 balls before_storing(balls x, const std::optional<narrowing>& itself, const format& stored) {
-  if (!itself || itself->to.precision <= stored.precision) return x;
+  if (!itself) return x;
+  if (itself->to.precision <= stored.precision) return narrow(std::move(x), *itself);
   for (std::size_t i = 0; i < x.value.size(); ++i) x.set(i / x.cols, i % x.cols, {x.value[i], half_ulp(x.value[i], stored)});
   return x;
 }
