@@ -320,7 +320,8 @@ void add_places(const trial& t, const drawn& runs, const std::vector<threshold>&
     for (std::size_t i = 0; i < alone_draws; ++i) cost.alone[law_of_alone(i)].push_back(samples[i].rms[b]);
     for (std::size_t i = 0; i < 2; ++i) {
       const bool exact = std::all_of(cost.alone[i].begin(), cost.alone[i].end(), [](double x) { return x == 0; });
-      cost.least[i] = unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude);
+      cost.least[i] = std::max(unit_roundoff(stored) / 2 * (exact ? std::max(truth[b], scale) : cost.magnitude),
+                               smallest_subnormal(stored) / 2);
       if (place.tensor == "final_state") cost.least[i] = std::max(cost.least[i], one_store);
     }
     cost.runs = runs.statistics[first_place + 2 * b].samples;

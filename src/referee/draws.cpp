@@ -206,7 +206,12 @@ drawn draw_runs(const trial& t) {
   const auto largest_radius = [](const reference_tensor& r) {
     return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end());
   };
-  const std::array<double, 2> floors{largest_radius(t.truth.o), largest_radius(t.truth.final_state)};
+  // A result that is as near as half the smallest number of its format is rounded right.
+  const auto floor_of = [&](const reference_tensor& exact, const tensor& stored) {
+    return std::max(largest_radius(exact), smallest_subnormal(stored.element_format()) / 2);
+  };
+  const std::array<double, 2> floors{floor_of(t.truth.o, t.r.o),
+                                     t.r.final_state ? floor_of(t.truth.final_state, *t.r.final_state) : 0};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
     first_place[i] = out.places.size();

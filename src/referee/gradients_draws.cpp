@@ -84,10 +84,10 @@ void plan_runs(gradient_trial& t) {
   std::sort(t.slice.begin(), t.slice.end());
 }
 
-/// The largest radius of what is judged of a part.
+/// The largest radius of what is judged of a part, or half the smallest number of the format that the plan stores it in.
 double floor_of(const gradient_trial& t, const gradient_part& part) {
   const std::vector<double>& radius = t.exact.truth.tensors.find(part.name())->second.radius;
-  double largest = 0;
+  double largest = smallest_subnormal(stored_gradient_format(t.variants.front(), t.p, part.name())) / 2;
   std::size_t i = 0;
   for (std::size_t row = 0; row < part.rows; ++row) {
     for (std::size_t j = 0; j < part.width; ++j, ++i) {

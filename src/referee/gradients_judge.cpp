@@ -135,12 +135,13 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     cost.magnitude = over_all(part, [&](std::size_t b) { return runs.places[next + 2 * b].truth; });
     for (std::size_t d = 0; d < samples.size(); ++d)
       cost.alone[law_of_alone(d)].push_back(over_all(part, [&](std::size_t b) { return samples[d][k].rms[b]; }));
-    const double unit = unit_roundoff(stored_gradient_format(alone, t.p, part.name()));
-    cost.least.fill(unit / 2 * cost.magnitude);
+    const format stored = stored_gradient_format(alone, t.p, part.name());
+    const double unit = unit_roundoff(stored);
+    cost.least.fill(std::max(unit / 2 * cost.magnitude, smallest_subnormal(stored) / 2));
     // One token from no state: dg is 0, and what cancels to it has been rounded.
     if (cost.magnitude == 0 && part.name() == "dg") {
       cost.magnitude = largest_term_of_dg(t, at, part.head, part.width);
-      cost.least.fill(unit * cost.magnitude);
+      cost.least.fill(std::max(unit * cost.magnitude, smallest_subnormal(stored) / 2));
     }
     cost.tensor = part.name();
     next += 2 * part.where.size();

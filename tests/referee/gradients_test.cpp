@@ -295,6 +295,29 @@ TEST(gradients_by_plan, of_one_token_from_no_state_are_no_reason_to_call_a_plan_
   EXPECT_FALSE(judged(p, r, declared.name).conformance->adequacy.adequate);
 }
 
+// Only the final state has a cotangent, and strong gates leave of it less than fp64 holds: the gradient of the initial state is 0
+// in every format that a kernel stores it in.
+TEST(gradients_by_plan, of_a_state_that_is_forgotten_are_known_to_half_the_smallest_number) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 65;
+  g.key_dim = g.value_dim = 8;
+  g.gate = "-12";
+  g.initial_state = "normal";
+  g.cotangents = true;
+  problem p = generate(g);
+  p.d_o.reset();
+  const plan declared = plan_named("fla-chunk-gdn");
+  const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 16).front(), {}, 1);
+  const check_report report = judged(p, r, declared.name);
+  EXPECT_NE(report.judged, verdict::undecided) << report.reason;
+  EXPECT_NE(report.judged, verdict::refuted) << report.reason;
+  const auto& all = report.conformance->statistics;
+  const auto state = std::find_if(all.begin(), all.end(), [](const judged_statistic& s) { return s.tensor == "dinitial_state"; });
+  ASSERT_NE(state, all.end());
+  EXPECT_GE(state->limit.value, smallest_subnormal(fp32) / 2);
+}
+
 // Results of one memory with and without outputs, or without one gradient: each has the limits that it has alone.
 TEST(gradients_by_plan, memory_changes_no_limit) {
   const problem p = made(op_kind::gated_delta_rule);
