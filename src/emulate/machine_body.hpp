@@ -386,6 +386,7 @@ void machine<Real>::run_tokens() {
         step_kind::token, [&](chunk& x) { step_token(t, x.state); },
         [](chunk& to, chunk& from) { to.state = std::move(from.state); });
     store_state(t + 1, t + 1);
+    if (options_.in_any_order) see(formed::state, site_.now.state);
   }
   see(formed::state, site_.now.state);
   see(formed::output, site_.o);

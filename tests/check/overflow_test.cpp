@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -279,6 +280,23 @@ TEST(overflow_of_fp16, is_not_excused) {
   const std::vector<double> o = r.o.to_doubles();
   ASSERT_FALSE(std::all_of(o.begin(), o.end(), [](double x) { return std::isfinite(x); }));
   for (const char* plan : {"fla-chunk-delta", ""}) EXPECT_EQ(judged(p, r, plan).judged, verdict::refuted);
+}
+
+// e^-G of gates far outside a plan's contract overflows in every product with it. The recurrence comes nowhere near the end.
+TEST(overflow_of_a_form, is_the_plans_doing_where_the_recurrence_stays_small) {
+  generation g;
+  g.regime = "strong-decay";
+  g.op = op_kind::kda;
+  g.tokens = 64;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  const problem p = generate(g);
+  const plan declared = plan_named("fla-chunk-kda-safe-gate");
+  const result r = emulate(p, variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+  const std::vector<double> o = r.o.to_doubles();
+  ASSERT_FALSE(std::all_of(o.begin(), o.end(), [](double x) { return std::isfinite(x); }));
+  EXPECT_TRUE(sums_that_may_overflow(p, r, declared, 1).tensors.empty());
+  EXPECT_EQ(judged(p, r, declared.name).judged, verdict::refuted);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ struct head_input {
 /// in units of their own. Zero, one and infinite gates stay what they are. A function of the seed.
 [[nodiscard]] head_input perturbed(const head_input& in, std::uint64_t seed, const format& read = fp64);
 
-/// What a kernel forms, and the largest magnitude each reached (before it was rounded to its format).
+/// What a kernel forms, and the largest magnitude each reached (before it was rounded to its format). The state of the recurrent
+/// path is looked at at its end, and at each token where emulation_options::in_any_order is set.
 enum class formed { gate_exponent, gate_factor, inverse_intermediate, inverse, state, output };
 inline constexpr detail::kind_names<formed, 6> formed_names{{
     {formed::gate_exponent, "gate exponent"},
