@@ -33,7 +33,7 @@ deltaproof_group(deltaproof_engines backward_faults emulate/backward_faults_chun
 deltaproof_group(deltaproof_engines draws_of_gradients referee/gradients_draws referee/gradients_lanes)
 deltaproof_group(deltaproof_engines faults_of_gradients referee/backward_stages referee/fault_projections referee/gradients_faults
   referee/gradients_judge referee/place_cost)
-deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/reach)
+deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/leave_out referee/overflow referee/reach)
 
 # What runs once a verdict. Files that read JSON go together, and so do those that read TOML: a unit that does costs five seconds more.
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "check/check_parts.hpp"
 #include "check/invariant_parts.hpp"
@@ -74,7 +75,7 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
       const std::size_t tokens = sequence_at(parts[d.part].given, d.sequence).tokens;
       if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
         out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
-                     std::to_string(std::max<std::size_t>(1, C / n)) +
+                     std::to_string(C / std::gcd(C, n)) +
                      " tokens to distinguish a leak of later tokens from different arithmetic in a partial chunk";
       }
     }
@@ -208,9 +209,10 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
                        "each, and state its path in the metadata");
   }
   if (!other) {
-    throw format_error(whole.result_path + ": chunk_size is " +
-                       (whole.gave.chunk_size ? std::to_string(*whole.gave.chunk_size) : "not stated") +
-                       " in every result; invariant chunk-size compares results of different chunk lengths: record them, and "
+    throw format_error(whole.result_path + ": " +
+                       (whole.gave.chunk_size ? "chunk_size is " + std::to_string(*whole.gave.chunk_size) + " in every result"
+                                              : std::string("no result states chunk_size")) +
+                       "; invariant chunk-size compares results of different chunk lengths: record them, and "
                        "state chunk_size in their metadata");
   }
   out.bits = {o, state};

@@ -55,7 +55,8 @@ std::vector<same_problem> look_before(const suite& s, const suite_options& optio
 
   const auto fail = [&](std::size_t i, const std::string& why) {
     cases[i].state = case_state::failed;
-    cases[i].reason = why + (is_missing(s.cases[i].result) ? "; --skip-missing skips cases without a result file" : "");
+    const bool can_skip = problems[s.cases[i].problem].p && is_missing(s.cases[i].result);
+    cases[i].reason = why + (can_skip ? "; --skip-missing skips cases without a result file" : "");
   };
   const std::filesystem::path* held = nullptr;
   for (const std::size_t i : order) {

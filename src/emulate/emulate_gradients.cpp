@@ -142,7 +142,9 @@ format stored_gradient_format(const plan_variant& variant, const problem& p, std
   for (const auto& [known, f] : others) {
     if (known == name) return f;
   }
-  throw domain_error("stored_gradient_format: no backward pass stores the tensor " + std::string(name));
+  throw domain_error(
+      "stored_gradient_format: there is no gradient or stage of a backward pass named " + std::string(name) +
+      "; give dq, dk, dv, dbeta, dg, dinitial_state, dv_local, dh, dv2, dw, dAqk, dAkk, dg_local, dq_hat or dk_hat");
 }
 
 namespace {

@@ -342,7 +342,7 @@ class reader {
     if (array == nullptr || array->size() != 2 || !(*array)[0].is_number() || !(*array)[1].is_number())
       fail(name, node, "must be two numbers, [first, second" + end);
     const std::pair<double, double> ends{*(*array)[0].value<double>(), *(*array)[1].value<double>()};
-    if (!(ends.first < ends.second)) fail(name, node, "whose first number must be below its second");
+    if (!(ends.first < ends.second)) fail(name, node, "must have its first number below its second");
     return ends;
   }
 

@@ -276,7 +276,8 @@ std::string command_of(const campaign& c, const sweep_task& t) {
 
 std::optional<std::string> run_task(const campaign& c, const sweep_task& t, const std::atomic<bool>* stop) {
   if (c.kind == campaign_kind::study)
-    throw format_error(c.file.string() + ": studies are run by the program, not by this library");
+    throw format_error(c.file.string() +
+                       ": campaigns of kind study are run by the program, not by this library; use deltaproof sweep");
   json j = head_of(c, t);
   const auto without_verdict = [&j, &c](const char* state, std::string why) {
     // A result says nothing of where the campaign lay.

@@ -365,7 +365,7 @@ TEST(plan_text, says_what_is_rounded_on_the_way_to_a_stage) {
   EXPECT_EQ(two[0].o.scale_store, fp16);
   EXPECT_EQ(two[1].name, "mine ([beta] into rows)");
   expect_refused(plan_lines(all).set("gate", "clip", "[20, -20]"),
-                 {"[gate] clip = a list whose first number must be below its second"});
+                 {"[gate] clip = a list must have its first number below its second"});
   expect_refused(plan_lines(all).set("gate", "clip", "-20"), {"[gate] clip", "must be two numbers"});
   expect_refused(plan_lines(all).set("beta", "into", "\"row\""), {"[beta] into = \"row\"", "product, rows"});
 }
