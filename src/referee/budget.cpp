@@ -290,7 +290,9 @@ threshold limit_of(const statistic& s, key_group& group, double alpha, quantile_
     t.typical = s.floor;
     t.at_floor = true;
     t.pooled = 0;
-    t.provenance = emulated(s.samples) + "; no error exceeds the floor, which is the limit: " + general(s.floor, 3);
+    t.provenance =
+        emulated(s.samples) +
+        "; no error exceeds what the reference and the format can tell from 0, which is the limit: " + general(s.floor, 3);
     return t;
   }
   // Never below a run that was seen: exp(log x) may be less than x.

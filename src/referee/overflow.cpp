@@ -70,19 +70,23 @@ double largest_of(const tensor& t) {
 
 /// Whether a sum of what the recurrence itself forms comes near the end of the range, by its largest numbers in fp64. Where none
 /// does, the form that the plan gives it makes the infinity, as e^-G of a strong gate does: that is the plan's doing.
-bool comes_near_the_end(const problem& p, const result& r, bool wide, unsigned threads) {
+bool comes_near_the_end(const problem& p, const result& r, bool wide, unsigned threads, const std::atomic<bool>* stop) {
   const plan exact = plan_named("fp64");
   const plan_variant variant = variants(exact, p, path_kind::recurrent, 0).front();
   emulation_options each_token;
   each_token.in_any_order = true;
+  each_token.stop = stop;
+  const auto stopped = [stop] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
   double state = std::max({1.0, largest_of(p.v), p.initial_state ? largest_of(*p.initial_state) : 0.0});
-  for (std::size_t s = 0; s < p.sequences().size(); ++s) {
-    for (std::size_t h = 0; h < p.value_heads(); ++h)
+  for (std::size_t s = 0; s < p.sequence_count(); ++s) {
+    for (std::size_t h = 0; h < p.value_heads() && !stopped(); ++h)
       state = std::max(state, emulate_head(p, s, h, variant, each_token).range[static_cast<std::size_t>(formed::state)]);
   }
   double factor = std::max({1.0, largest_of(p.q), largest_of(p.k)});
   if (!r.gradients.empty() && p.has_cotangents()) {
-    const result run = emulate_gradients(p, gradient_variants(exact, p, path_kind::recurrent, 0).front(), {}, threads);
+    emulation_options backward;
+    backward.stop = stop;
+    const result run = emulate_gradients(p, gradient_variants(exact, p, path_kind::recurrent, 0).front(), backward, threads);
     for (const auto& [name, gradient] : run.gradients) factor = std::max(factor, largest_of(gradient));
     for (const auto* cotangent : {&p.d_o, &p.d_final_state})
       factor = *cotangent ? std::max(factor, largest_of(**cotangent)) : factor;
@@ -142,7 +146,7 @@ overflow_places sums_that_may_overflow(const problem& p, const result& r, const 
                                        const std::atomic<bool>* stop) {
   overflow_places out;
   const auto otherwise = everything_wide(r);
-  if (!comes_near_the_end(p, r, otherwise.name == "fp64", threads)) return out;
+  if (!comes_near_the_end(p, r, otherwise.name == "fp64", threads, stop)) return out;
   const overflow_runs all(p, r, threads, stop);
   if (r.has_outputs()) all.run(plan, false, out);
   if (!r.gradients.empty() && p.has_cotangents()) {

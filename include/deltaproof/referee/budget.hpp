@@ -42,7 +42,7 @@ struct statistic {
   std::size_t bucket = 0;
   std::size_t head = 0;
   norm_kind norm = norm_kind::rms;
-  double floor = 0;                          ///< errors up to this mean nothing: the reference's radius
+  double floor = 0;                          ///< errors up to this mean nothing: radius, format
   std::vector<std::vector<double>> samples;  ///< [variant][run], >= 0; a head outside the emulated slice has one run of each
   /// The error is small beside the truth: a sum of what each rounding alone does, its tail no heavier than a normal law's on
   /// the linear scale. Otherwise sizes may differ by factors, and the limit is that of the log scale alone.
