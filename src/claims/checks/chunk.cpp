@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// Claims about many steps at once: the parallel form of linear attention, WY, UT and the chunkwise form.
+// Claims about many steps at once: the parallel form of linear attention, WY, UT, the chunkwise form, and inverting I + L.
 
 #include "claims/checks/parts.hpp"
+#include "deltaproof/algebra/triangular.hpp"
 #include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/chunkwise.hpp"
 #include "deltaproof/scan/recurrent.hpp"
-#include "deltaproof/scan/wy.hpp"
 
 namespace deltaproof::claim_detail {
 namespace {
@@ -73,52 +73,6 @@ claim_values parallel_form() {
   return {{"equal", printed == rows_of(outputs)}, {"gated_equal", printed == rows_of(gated_outputs)}};
 }
 
-/// P^r and H^r by their definitions, and S^r = S P^r + H^r at every r.
-claim_values chunk_state() {
-  const chunk c;
-  const auto states = c.states();
-  const fraction_matrix w = c.w();
-  const fraction_matrix u = c.u();
-  fraction_matrix p = eye(channels);
-  bool equal = true;
-  bool w_form = true;
-  bool u_form = true;
-  bool state_form = true;
-  bool output_form = true;
-  for (Eigen::Index r = 0; r < c.k.rows(); ++r) {
-    p = p * transition(c.k.row(r), c.beta[r]);
-    fraction_matrix h = zeros(width, channels);
-    for (Eigen::Index i = 0; i <= r; ++i) {
-      fraction_matrix term = c.beta[i] * c.v.row(i).transpose() * c.k.row(i);
-      for (Eigen::Index j = i + 1; j <= r; ++j) term = term * transition(c.k.row(j), c.beta[j]);
-      h += term;
-    }
-    fraction_matrix low_rank = eye(channels);
-    fraction_matrix written = zeros(width, channels);
-    fraction_matrix state = c.start;
-    const fraction_vector q = c.q.row(r);
-    fraction_vector output = c.start * q;
-    for (Eigen::Index i = 0; i <= r; ++i) {
-      const fraction_vector change = u.row(i).transpose() - c.start * w.row(i).transpose();
-      low_rank -= w.row(i).transpose() * c.k.row(i);
-      written += u.row(i).transpose() * c.k.row(i);
-      state += change * c.k.row(i);
-      output += change * c.k.row(i).dot(q);
-    }
-    const fraction_matrix& after = states[static_cast<std::size_t>(r) + 1];
-    equal = equal && after == c.start * p + h;
-    w_form = w_form && low_rank == p;
-    u_form = u_form && written == h;
-    state_form = state_form && state == after;
-    output_form = output_form && output == after * q;
-  }
-  return {{"equal", equal},
-          {"w_form_equal", w_form},
-          {"u_form_equal", u_form},
-          {"state_form_equal", state_form},
-          {"output_form_equal", output_form}};
-}
-
 /// From a state of zeros: S_t = sum u_i k_i^T, without it the start is missing.
 claim_values sum_of_writes() {
   chunk c;
@@ -126,23 +80,6 @@ claim_values sum_of_writes() {
   const bool from_elsewhere = holds(c);
   c.start.setZero();
   return {{"from_zero_equal", holds(c)}, {"from_elsewhere_equal", from_elsewhere}};
-}
-
-/// w and u by their recursions against the solutions of the triangular systems, and the library's.
-claim_values recursions() {
-  const chunk c;
-  const auto by_recursion = [&](const fraction_matrix& right) {
-    fraction_matrix x = right;
-    for (Eigen::Index r = 0; r < x.rows(); ++r) {
-      for (Eigen::Index i = 0; i < r; ++i) x.row(r) -= c.k.row(i).dot(c.k.row(r)) * x.row(i);
-      x.row(r) *= c.beta[r];
-    }
-    return x;
-  };
-  const wy_form<rational> form = wy_recursion(c.as_sequence(), 0, tokens);
-  return {{"w_equal", by_recursion(c.k) == c.w()},
-          {"u_equal", by_recursion(c.v) == c.u()},
-          {"library_equal", rows_of(form.w) == c.w() && rows_of(form.u) == c.u()}};
 }
 
 claim_values matrix_form() {
@@ -166,13 +103,6 @@ claim_values matrix_form() {
           {"library_equal", in_chunks_of(tokens)},
           {"two_chunks_equal", in_chunks_of(tokens / 2)},
           {"mask_equal", lower_part(ones) - eye(4) == strictly_lower(ones)}};
-}
-
-/// T = (I + L)⁻¹ Diag(β): W = T K, U = T V and its diagonal.
-claim_values ut_transform() {
-  const chunk c;
-  const fraction_matrix t = c.solve(eye(tokens));
-  return {{"w_equal", t * c.k == c.w()}, {"u_equal", t * c.v == c.u()}, {"diagonal_is_beta", t.diagonal() == c.beta}};
 }
 
 /// W of a chunk, and of the same keys with one β changed.
@@ -206,17 +136,40 @@ claim_values entries_of_the_inverse() {
           {"last_entry_of_long_keys", approximate(abs(inverse_of({2 * first}, 1)(tokens - 1, 0)))}};
 }
 
+/// S₂ of 8 rows by the recursion as it must be, and as it is printed.
+claim_values doubling() {
+  const fraction_matrix l = strictly_lower(sample_matrix(8, 8, 91));
+  const fraction_matrix first = eye(8) - l;
+  const fraction_matrix second = first + l * l - l * l * l;
+  const fraction_matrix factor = eye(8) + l * l;
+  return {{"recursion_equal", first * factor == second}, {"printed_equal", second * factor == second}};
+}
+
+/// Every algorithm of the library on one L, in fractions.
+claim_values all_algorithms() {
+  using plain = arithmetic<rational, rational, rational, sequential>;
+  const fraction_matrix l = strictly_lower(sample_matrix(20, 20, 93));
+  const fraction_matrix x = (eye(20) + l).inverse();
+  const auto inverts = [&](const inverse_method& method) {
+    return state_of(invert_unit_lower<plain>(method, library_state(l.transpose()))).transpose() == x;
+  };
+  std::uint64_t equal = 0;
+  for (const named_inverse& row : inverse_methods) equal += inverts(row.method) ? 1 : 0;
+  return {{"algorithms", inverse_methods.size()},
+          {"equal", equal},
+          {"doubling_in_blocks_equal", inverts(inverse_named("neumann8+block"))}};
+}
+
 }  // namespace
 
 std::span<const claim_check> chunk_checks() {
   static constexpr auto all = std::to_array<claim_check>({{"parallel_form", exactly, parallel_form},
-                                                          {"chunk_state", exactly, chunk_state},
                                                           {"sum_of_writes", exactly, sum_of_writes},
-                                                          {"recursions", exactly, recursions},
                                                           {"matrix_form", exactly, matrix_form},
-                                                          {"ut_transform", exactly, ut_transform},
                                                           {"entries_of_the_inverse", exactly, entries_of_the_inverse},
-                                                          {"w_from_the_inputs", exactly, w_from_the_inputs}});
+                                                          {"w_from_the_inputs", exactly, w_from_the_inputs},
+                                                          {"doubling", exactly, doubling},
+                                                          {"all_algorithms", exactly, all_algorithms}});
   return all;
 }
 

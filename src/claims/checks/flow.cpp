@@ -294,6 +294,21 @@ claim_values semidefinite() {
           {"squared_norm_of_the_fixed_state_key_1e-3", approximate(fixed.squaredNorm())}};
 }
 
+/// x E / (1 + (b/a) x (E − 1)) for a = b = 1: the exactly discretised map, E = e^h a free number above 1.
+rational exact_map(const rational& x, const rational& e) { return x * e / (1 + x * (e - 1)); }
+
+/// The exact map from −1, a = b = 1, around E = 2, where its denominator 2 − E is 0; and from 2, above the equilibrium.
+claim_values exact_map_elsewhere() {
+  bool falls = true;  // from 2 towards 1, never below it
+  for (long exponent = 1; exponent <= 20; ++exponent) {
+    const rational x = exact_map(2, rational(1L << exponent));
+    falls = falls && x > 1 && x < exact_map(2, fraction(1L << exponent, 2));
+  }
+  return {{"from_minus_1_just_before", approximate(exact_map(-1, fraction(1999, 1000)))},
+          {"from_minus_1_just_after", approximate(exact_map(-1, fraction(2001, 1000)))},
+          {"falls_from_above", falls}};
+}
+
 }  // namespace
 
 std::span<const claim_check> flow_checks() {
@@ -311,7 +326,8 @@ std::span<const claim_check> flow_checks() {
                                                           {"length_matters", exactly, length_matters},
                                                           {"order_or_stability", exactly, order_or_stability},
                                                           {"printed_coefficient", exactly, printed_coefficient},
-                                                          {"semidefinite", exactly, semidefinite}});
+                                                          {"semidefinite", exactly, semidefinite},
+                                                          {"exact_map_elsewhere", exactly, exact_map_elsewhere}});
   return all;
 }
 

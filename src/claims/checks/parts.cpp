@@ -27,8 +27,8 @@ void put_root(claim_values& values, const std::string& name, const enclosure& x)
 std::span<const claim_check> all_checks() {
   static const std::vector<claim_check> all = [] {
     std::vector<claim_check> joined;
-    for (const auto checks : {step_checks(), stability_checks(), flow_checks(), logistic_checks(), chunk_checks(),
-                              inverse_checks(), recall_checks(), recall_run_checks(), practice_checks()})
+    for (const auto checks : {step_checks(), stability_checks(), flow_checks(), chunk_checks(), recall_checks(),
+                              recall_run_checks(), practice_checks()})
       joined.insert(joined.end(), checks.begin(), checks.end());
     return joined;
   }();

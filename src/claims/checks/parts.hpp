@@ -30,9 +30,7 @@ namespace deltaproof::claim_detail {
 [[nodiscard]] std::span<const claim_check> step_checks();
 [[nodiscard]] std::span<const claim_check> stability_checks();
 [[nodiscard]] std::span<const claim_check> flow_checks();
-[[nodiscard]] std::span<const claim_check> logistic_checks();
 [[nodiscard]] std::span<const claim_check> chunk_checks();
-[[nodiscard]] std::span<const claim_check> inverse_checks();
 [[nodiscard]] std::span<const claim_check> recall_checks();
 [[nodiscard]] std::span<const claim_check> recall_run_checks();
 [[nodiscard]] std::span<const claim_check> practice_checks();

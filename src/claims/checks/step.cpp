@@ -4,7 +4,6 @@
 // Claims about one step: its forms, what it minimises, what it forgets, which rules extend it.
 
 #include "claims/checks/parts.hpp"
-#include "deltaproof/rule/baselines.hpp"
 #include "deltaproof/scan/recurrent.hpp"
 
 namespace deltaproof::claim_detail {
@@ -121,24 +120,6 @@ claim_values curvature_of_the_loss() {
           {"keys_times_2_over", text_of(curvature(1, 2) / curvature(1, 1))}};
 }
 
-claim_values two_conventions() {
-  const sample x;
-  negative_eigenvalues_erase<rational> erase(channels, width);
-  negative_eigenvalues_both<rational> both(channels, width);
-  fraction_matrix halved = zeros(width, channels), doubled = zeros(width, channels);
-  for (unsigned t = 0; t < 3; ++t) {
-    const fraction_vector k = sample_vector(channels, 20 + t);
-    const fraction_vector v = sample_vector(width, 30 + t);
-    erase.step(span_of(k), span_of(v), x.b);
-    both.step(span_of(k), span_of(v), x.b);
-    halved = delta_step(halved, k, v / 2, 2 * x.b);
-    doubled = delta_step(doubled, k, v, 2 * x.b);
-  }
-  return {{"as_printed_is_half_the_values", state_of(erase.state()) == halved},
-          {"both_doubled_is_step_2_beta", state_of(both.state()) == doubled},
-          {"conventions_equal", halved == doubled}};
-}
-
 /// Products of reflections I - k k^T, k = e_i - e_j, over all words of up to 5 of the three exchanges of 3 letters; and
 /// the parity of words of bits by one unit key with step 2 for a one.
 claim_values words_by_reflections() {
@@ -208,7 +189,6 @@ std::span<const claim_check> step_checks() {
                                                           {"length_is_dropped", exactly, length_is_dropped},
                                                           {"gates_extend_the_step", exactly, gates_extend_the_step},
                                                           {"curvature_of_the_loss", exactly, curvature_of_the_loss},
-                                                          {"two_conventions", exactly, two_conventions},
                                                           {"words_by_reflections", exactly, words_by_reflections},
                                                           {"online_regression", exactly, online_regression}});
   return all;
