@@ -3,9 +3,7 @@
 
 #include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/scan/recurrent.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 #include "support/study.hpp"
 
@@ -151,94 +149,6 @@ TEST(horizon_exponent, changes_sign_exactly_where_the_eigenvalue_leaves_one) {
 TEST(horizon_exponent, of_keys_that_are_not_normalised_crosses_zero_where_means_say) {
   // Up to terms of order 1/d where mean(x^2) = 2 mean(x), at 2 / (1 + 2/d).
   EXPECT_NEAR(crossing([](double n) { return gaussian_exponent(n, 128); }, 1.9, 2.1), 2 / (1 + 2.0 / 128), 3e-3);
-}
-
-TEST(horizon_formats, materialised_entries_are_those_of_the_scan) {
-  token_source source(regimes()[2], 24, 1, 5);
-  matrix<float> fast(24, 24);
-  for (int t = 0; t < 20; ++t) {
-    source.next();
-    for (const double b : {1.0, 0x1p-6, 1.96875}) {
-      const auto equal = [&](const auto& exact_one) {
-        for (std::size_t i = 0; i < fast.size(); ++i) {
-          if (static_cast<double>(fast.data()[i]) != exact_one.data()[i].value()) return false;
-        }
-        return true;
-      };
-      materialise<bf16>(source.k(), b, fast);
-      EXPECT_TRUE(equal(materialised_transition<bf16>(source.k(), b)));
-      materialise<fp16>(source.k(), b, fast);
-      EXPECT_TRUE(equal(materialised_transition<fp16>(source.k(), b)));
-      materialise<fp32>(source.k(), b, fast);
-      EXPECT_TRUE(equal(materialised_transition<fp32>(source.k(), b)));
-    }
-  }
-}
-
-TEST(horizon_formats, reference_is_within_its_radius_of_256_bits) {
-  constexpr std::size_t tokens = 300;
-  const std::vector<std::size_t> at{1, 10, tokens};
-  for (const regime& r : regimes()) {
-    const reference_run run = run_reference(r, 8, 2, 3, at);
-    token_source source(r, 8, 2, 3);
-    recurrence<real<256>> machine(8, 2);
-    std::size_t next = 0;
-    for (std::size_t t = 1; t <= tokens; ++t) {
-      source.next();
-      machine.step(reports::lifted<real<256>>(source.k()), reports::lifted<real<256>>(source.v()), lift<real<256>>(r.step));
-      if (t != at[next]) continue;
-      EXPECT_LE(reports::distance_of(machine.state(), run.states[next]), run.radius[next]) << r.name << " at " << t;
-      EXPECT_LT(run.radius[next], 1e-10) << r.name;
-      ++next;
-    }
-    EXPECT_EQ(next, at.size());
-  }
-}
-
-TEST(horizon_formats, stochastic_runs_repeat_and_differ_by_stream_alone) {
-  const std::vector<std::size_t> at{50, 200};
-  for (const format f : {bf16, fp16, fp32}) {
-    const reference_run reference = run_reference(regimes()[0], 16, 2, 1, at);
-    const auto run = [&](execution how, std::uint64_t stream) {
-      return run_executed(regimes()[0], how, f, reference, 16, 2, 1, stream).error;
-    };
-    EXPECT_EQ(run(execution::stochastic, 0), run(execution::stochastic, 0));
-    EXPECT_NE(run(execution::stochastic, 0), run(execution::stochastic, 1));
-    EXPECT_EQ(run(execution::nearest, 0), run(execution::nearest, 1));
-    EXPECT_EQ(run(execution::materialised, 0), run(execution::materialised, 1));
-  }
-}
-
-TEST(horizon_formats, an_fp32_state_is_the_plain_fp32_recurrence) {
-  const std::vector<std::size_t> at{100};
-  const reference_run reference = run_reference(regimes()[3], 8, 2, 6, at);
-  token_source source(regimes()[3], 8, 2, 6);
-  matrix<float> s(8, 2);
-  for (int t = 0; t < 100; ++t) {
-    source.next();
-    for (std::size_t j = 0; j < 2; ++j) {
-      float p = 0;
-      for (std::size_t i = 0; i < 8; ++i) p = p + static_cast<float>(source.k()[i]) * s(i, j);
-      const float w = 1.96875F * (static_cast<float>(source.v()[j]) - p);
-      for (std::size_t i = 0; i < 8; ++i) s(i, j) = s(i, j) + static_cast<float>(source.k()[i]) * w;
-    }
-  }
-  double difference = 0;
-  double square = 0;
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    const double e = reference.states[0].data()[i];
-    difference += (static_cast<double>(s.data()[i]) - e) * (static_cast<double>(s.data()[i]) - e);
-    square += e * e;
-  }
-  EXPECT_EQ(run_executed(regimes()[3], execution::nearest, fp32, reference, 8, 2, 6, 0).error[0], std::sqrt(difference / square));
-}
-
-TEST(horizon_formats, a_step_that_expands_is_refused_by_the_reference) {
-  regime r = regimes()[0];
-  r.step = 4;
-  EXPECT_THROW((void)run_reference(r, 8, 1, 1, std::vector<std::size_t>{5}), domain_error);
-  const reference_run fine = run_reference(regimes()[0], 8, 1, 1, std::vector<std::size_t>{5});
-  EXPECT_THROW((void)run_executed(regimes()[0], execution::nearest, e4m3, fine, 8, 1, 1, 0), format_error);
 }
 
 }  // namespace

@@ -160,10 +160,10 @@ class certifier {
 
 // Theorems behind this file, by their names in proofs/README.md.
 // proved: algebra.non_expansive.cauchy_schwarz, algebra.non_expansive.transposed_product_norm,
-// proved: algebra.error_accumulation.triangle_inequality, algebra.error_accumulation.error_accumulation,
-// proved: algebra.error_accumulation.errors_only_add, algebra.error_accumulation.delta_errors_only_add,
-// proved: algebra.error_accumulation.errors_add_attained, float.formats.bf16_unit_roundoff, float.vectors.cauchy_schwarz,
-// proved: float.standard_model.nearest_is_a_model, float.standard_model.gamma_bound, float.standard_model.dot_error,
-// proved: float.underflow.product_error, float.oracle_radius.read_line, float.oracle_radius.token_line,
-// proved: float.oracle_radius.radius_unrolled, float.oracle_radius.state_radius, float.oracle_radius.computed_expression_low,
-// proved: float.radius_arithmetic.floor_covers
+// proved: algebra.error_accumulation.triangle_inequality, algebra.error_accumulation.forced_state_bound,
+// proved: algebra.error_accumulation.error_accumulation, algebra.error_accumulation.errors_only_add,
+// proved: algebra.error_accumulation.delta_errors_only_add, algebra.error_accumulation.errors_add_attained,
+// proved: float.formats.bf16_unit_roundoff, float.vectors.cauchy_schwarz, float.standard_model.nearest_is_a_model,
+// proved: float.standard_model.gamma_bound, float.standard_model.dot_error, float.underflow.product_error,
+// proved: float.oracle_radius.read_line, float.oracle_radius.token_line, float.oracle_radius.radius_unrolled,
+// proved: float.oracle_radius.state_radius, float.oracle_radius.computed_expression_low, float.radius_arithmetic.floor_covers

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 
-#include "studies/horizon/formats.hpp"
 #include "studies/horizon/growth.hpp"
 
 namespace deltaproof {
@@ -10,18 +9,12 @@ namespace {
 using namespace detail::horizon;
 
 constexpr std::size_t horizon = 100000;
-constexpr std::size_t value_columns = 4;
-constexpr std::size_t early = 1000;                // tokens after which an error that stays level has its level
 constexpr double fp32_range = 38.531839444989587;  // log10 of the largest fp32
 constexpr double chosen_norm = 4;                  // |k|^2 of the figure of four kinds of keys
 constexpr double log10_e = 0.43429448190325182765;
 
 const grid_axis<key_kind> kinds{"kind", {key_kinds.begin(), key_kinds.end()}};
 const grid_axis<double> norms{"norm", {0.25, 1, chosen_norm, 16, 64}};
-const grid_axis<std::size_t> streams{"stream", {0, 1, 2}, {0, 1, 2, 3}};
-
-std::size_t format_tokens(const run_options& options) { return options.size(100000, 1000000); }
-
 /// x phi(x), in fp64 with a correctly rounded exponential.
 double strength_at(const std::string& rule, double x) {
   double result = 0;
@@ -160,98 +153,9 @@ void add_growth(const run_options& options, results& r) {
   r.table("growth", std::move(table));
 }
 
-/// Errors of every regime, format and execution against the horizon; several streams of stochastic rounding.
-frame executed_errors(const run_options& options, results& r) {
-  const std::vector<std::size_t> at = checkpoints(format_tokens(options));
-  const grid_axis<regime> all_regimes{"regime", {regimes().begin(), regimes().end()}};
-  std::map<std::string_view, reference_run> references;
-  for (const regime& one : regimes()) references[one.name];
-  const frame radii = grid(
-      options, "references", {"radius"},
-      [&](const regime& which) {
-        reference_run& run = references.at(which.name) = run_reference(which, key_dim, value_columns, options.seed, at);
-        std::vector<frame_row> rows;
-        for (std::size_t i = 0; i < run.states.size(); ++i)
-          rows.push_back({run.radius[i] / std::sqrt(shared::squared_norm(run.states[i].entries()))});
-        return rows;
-      },
-      all_regimes);
-  r.values("reference", evidence::certified(), {{"largest_relative_radius", radii.over("radius", greatest)}});
-  return grid(
-      options, "formats", {"tokens", "error", "scale"},
-      [&](const regime& which, const format& kept, execution how, std::size_t stream) {
-        std::vector<frame_row> rows;
-        if (how != execution::stochastic && stream > 0) return rows;
-        const executed_run run =
-            run_executed(which, how, kept, references.at(which.name), key_dim, value_columns, options.seed, stream);
-        for (std::size_t i = 0; i < at.size(); ++i) rows.push_back({at[i], run.error[i], run.scale[i]});
-        return rows;
-      },
-      all_regimes, grid_axis<format>{"format", {fp32, fp16, bf16}},
-      grid_axis<execution>{"how", {execution::nearest, execution::stochastic, execution::materialised}}, streams);
-}
-
-void add_formats(const run_options& options, results& r) {
-  const std::size_t end = format_tokens(options);
-  const frame runs = executed_errors(options, r);
-  frame law = runs.by({"regime", "format", "how", "tokens"},
-                      {{"error", "error", shared::root_mean_square}, {"scale", "scale", mean}, {"runs", "error", size_of}});
-  const frame last = law.where("tokens", end), first = law.where("tokens", early);
-  const auto end_of = last.finder({"regime", "format", "how"}), first_of = first.finder({"regime", "format", "how"});
-  const auto of = [&](const char* regime_name, const char* kept, const char* how, const char* column = "error") {
-    return end_of(regime_name, kept, how, column);
-  };
-  r.values("error-stays-level", evidence::measured(),
-           {{"bf16", of("overwrite", "bf16", "nearest")},
-            {"fp16", of("overwrite", "fp16", "nearest")},
-            {"fp32", of("overwrite", "fp32", "nearest")},
-            {"bf16_growth_since_1000", of("overwrite", "bf16", "nearest") / first_of("overwrite", "bf16", "nearest", "error")}});
-  r.values("error-walks", evidence::measured(),
-           {{"slope_fp16", (ln(of("vocabulary", "fp16", "nearest")) - ln(first_of("vocabulary", "fp16", "nearest", "error"))) /
-                               (ln(static_cast<double>(end)) - ln(static_cast<double>(early)))},
-            {"bf16_nearest", of("vocabulary", "bf16", "nearest")},
-            {"bf16_stochastic", of("vocabulary", "bf16", "stochastic")}});
-  const double kept = of("slow", "bf16", "stochastic", "scale");
-  r.values("nearest-stagnates", evidence::measured(),
-           {{"bf16_nearest_kept", of("slow", "bf16", "nearest", "scale")},
-            {"bf16_stochastic_kept", kept},
-            {"bf16_nearest", of("slow", "bf16", "nearest")},
-            {"bf16_stochastic", of("slow", "bf16", "stochastic")},
-            {"fp16_nearest", of("slow", "fp16", "nearest")}});
-  const frame shares = runs.where("tokens", end).where("regime", "slow").where("format", "bf16").where("how", "stochastic");
-  r.values("stochastic-unbiased", evidence::sampled(shares.size(), options.seed, {}),
-           {{"kept", kept}, {"lowest", shares.over("scale", least)}, {"highest", shares.over("scale", greatest)}});
-  r.values("formats", {{"early", early},
-                       {"end", end},
-                       {"idle", key_dim - vocabulary_size},
-                       {"regimes", regimes().size()},
-                       {"one_in", 1 / regimes()[2].step},
-                       {"reflection", regimes()[3].step},
-                       {"streams", shares.size()},
-                       {"lost", 1 - of("slow", "bf16", "nearest", "scale")},
-                       {"drift", std::fabs(kept - 1)}});
-
-  r.values("materialised-runs", evidence::measured(),
-           {{"vocabulary_bf16", of("vocabulary", "bf16", "materialised")},
-            {"overwrite_bf16", of("overwrite", "bf16", "materialised")},
-            {"slow_bf16", of("slow", "bf16", "materialised")}});
-  frame table = law.where([](const auto& row) {
-    const double t = row.number("tokens");
-    return t == 100 || t == 1000 || t == 10000 || t == 100000 || t == 1000000;
-  });
-  table.derive("kept", [&](const auto& row) { return end_of(row["regime"], row["format"], row["how"], "scale"); });
-  r.table("errors", std::move(law));
-  r.table("formats", std::move(table));
-}
-
 results run(const run_options& options) {
-  results r = in_parts(options, {{"growth of products", &add_growth}, {"exponents", &add_exponents}, {"formats", &add_formats}});
-  r.parameters = {{"key_dim", key_dim},
-                  {"tokens", horizon},
-                  {"format_tokens", format_tokens(options)},
-                  {"value_columns", value_columns},
-                  {"stochastic_streams", streams.values(options).size()},
-                  {"exponent_tokens", exponent_tokens(options)}};
+  results r = in_parts(options, {{"growth of products", &add_growth}, {"exponents", &add_exponents}});
+  r.parameters = {{"key_dim", key_dim}, {"tokens", horizon}, {"exponent_tokens", exponent_tokens(options)}};
   return r;
 }
 
