@@ -114,8 +114,10 @@ class adjoint {
     for (std::size_t j = 0; j < terms; ++j) partial.add(static_cast<double>(term(j)));
     sum = partial.guarded(sum, site_.declared.accumulate);
   }
-  /// The sum of each row of x times the row of y.
+  /// The sum of each row of x times the row of y. Another build begins each call's sums at a term of its own.
   [[nodiscard]] std::vector<Real> row_sums(const matrix<Real>& x, const matrix<Real>& y);
+  /// Another build fuses products with their additions: where two that are equal cancel, one keeps what the other is rounded by.
+  void fuse_products(chunk& c);
   /// v_new is made of what is left of v, not of u and w.
   [[nodiscard]] bool by_residual() const { return site_.plan.v_new.form == change_form::residual; }
   [[nodiscard]] narrowing kept() const { return {site_.declared.accumulate, false}; }
@@ -128,6 +130,7 @@ class adjoint {
   machine<Real>& forward_;
   std::vector<saved_chunk<Real>> saved_;
   emulation_options options_;
+  philox starts_;  // of sums of rows
   backward_site<Real> site_;
   matrix<Real> residuals_;  // on the recurrent path, a row for each row of k
   struct {

@@ -20,6 +20,7 @@ adjoint<Real>::adjoint(machine<Real>& forward, std::vector<saved_chunk<Real>> sa
     : forward_{forward},
       saved_{std::move(saved)},
       options_{options},
+      starts_{options.seed, 0x5a27},
       site_{forward.site_.in,
             d,
             forward.site_.plan,
@@ -62,12 +63,14 @@ template <class Real>
 std::vector<Real> adjoint<Real>::row_sums(const matrix<Real>& x, const matrix<Real>& y) {
   constexpr std::size_t abreast = 8;
   const std::size_t rows = x.rows(), cols = x.cols();
+  const std::size_t start = options_.noise_ulps > 0 && cols > 1 ? static_cast<std::size_t>(starts_.below(cols)) : 0;
   std::vector<Real> out(rows);
   for (std::size_t first = 0; first < rows; first += abreast) {
     std::array<Real, abreast> sums{};
     std::array<std::size_t, abreast> at{};
     for (std::size_t r = 0; r < abreast; ++r) at[r] = std::min(first + r, rows - 1) * cols;
-    for (std::size_t j = 0; j < cols; ++j) {
+    for (std::size_t term = start; term < start + cols; ++term) {
+      const std::size_t j = term < cols ? term : term - cols;
       for (std::size_t r = 0; r < abreast; ++r) sums[r] += x.data()[at[r] + j] * y.data()[at[r] + j];
     }
     std::copy_n(sums.begin(), std::min(abreast, rows - first), out.data() + first);

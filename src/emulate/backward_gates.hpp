@@ -20,6 +20,7 @@ void adjoint<Real>::gate_gradients(chunk& c) {
   } else {
     add_dg_of_rows(c);
   }
+  if (options_.noise_ulps > 0) fuse_products(c);
   c.dg = narrow_copy(std::move(c.dg), {site_.declared.dg, false});
   for (std::vector<Real>& end : other_ends_) narrow(std::span<Real>(end), {site_.declared.dg, false});
 }
@@ -51,6 +52,30 @@ void adjoint<Real>::add_at_end(chunk& c, const std::vector<std::vector<Real>>& a
   }
 }
 
+template <class Real>
+void adjoint<Real>::fuse_products(chunk& c) {
+  const auto lost = [](Real x, Real y) {
+    const Real product = x * y;
+    if (!std::isfinite(product)) return Real(0);
+    if constexpr (sizeof(Real) == sizeof(double)) return std::fma(x, y, -product);
+    return static_cast<Real>(static_cast<double>(x) * static_cast<double>(y) - static_cast<double>(product));
+  };
+  const bool channels = c.dg.cols() == c.k.cols(),
+             by_query = !by_residual() && (site_.all.channels || site_.declared.dg_form == gate_gradient::rows);
+  for (std::size_t r = 0; r < c.rows; ++r) {
+    std::vector<Real> kept(c.dg.cols(), Real(0));
+    for (std::size_t m = 0; m < c.k.cols(); ++m) {
+      Real& to = kept[channels ? m : 0];
+      to -= lost(c.k(r, m), c.dk_write(r, m));
+      if (by_query) to += lost(c.q(r, m), c.dq_gated(r, m));
+    }
+    for (std::size_t m = 0; m < kept.size(); ++m) {
+      c.dg(r, m) += kept[m];
+      for (std::vector<Real>& end : other_ends_) end[m] += r + 1 == c.rows ? kept[m] : Real(0);
+    }
+  }
+}
+
 // A gate of one number: of each product that e^G is a factor of, its gradient times itself.
 template <class Real>
 void adjoint<Real>::add_dg_of_rows(chunk& c) {
@@ -64,7 +89,7 @@ void adjoint<Real>::add_dg_of_rows(chunk& c) {
   const matrix<Real> products = rows ? matrix<Real>() : times(c.q, transpose(c.k));
   const matrix<Real> keys = gated_keys(c);
   const std::vector<Real> written = row_sums(c.dk_write, c.k), by_query = row_sums(rows ? c.dq_gated : c.dq_read, c.q),
-                          by_key = rows ? row_sums(c.dk_gated, c.k) : written, by_transform = row_sums(c.dk_transform, keys);
+                          by_key = row_sums(rows ? c.dk_gated : c.dk_write, c.k), by_transform = row_sums(c.dk_transform, keys);
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (std::vector<Real>& end : at_end) end.front() += written[r];
     c.dg(r, 0) += by_query[r] - by_key[r] + by_transform[r] * c.step[r];

@@ -88,11 +88,11 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
     for (std::size_t j = 0; j < c.rows; ++j)
       gained(i, j) = j <= i && !(apart && i == j) ? gained(i, j) * weights(i, j) + c.d_inverse(i, j) : Real(0);
   }
-  const std::vector<Real> written = row_sums(c.dk_write, c.k), by_read = row_sums(c.d_read, read),
-                          by_query = row_sums(c.dq_read, c.q);
+  const std::vector<Real> written = row_sums(c.dk_write, c.k), by_key = row_sums(c.dk_write, c.k),
+                          by_read = row_sums(c.d_read, read), by_query = row_sums(c.dq_read, c.q);
   for (std::size_t r = 0; r < c.rows; ++r) {
     for (std::vector<Real>& end : at_end) end.front() += written[r];
-    c.dg(r, 0) += by_read[r] - written[r] + by_query[r];
+    c.dg(r, 0) += by_read[r] - by_key[r] + by_query[r];
     Real across = 0, down = 0;
     for (std::size_t j = 0; j < c.rows; ++j) {
       across += gained(r, j);
@@ -100,7 +100,7 @@ void adjoint<Real>::add_dg_of_residual(chunk& c) {
     }
     c.dg(r, 0) += across - down;
     if (!options_.in_any_order) continue;
-    const std::array<Real, 3> own{by_read[r], -written[r], by_query[r]};
+    const std::array<Real, 3> own{by_read[r], -by_key[r], by_query[r]};
     guard(c.dg(r, 0), c.rows + c.rows + own.size(), [&](std::size_t j) {
       return j < c.rows ? gained(r, j) : j < 2 * c.rows ? -gained(j - c.rows, r) : own[j - 2 * c.rows];
     });

@@ -137,7 +137,10 @@ std::vector<threshold> limits_beside_truth(std::vector<statistic> all, const std
   for (statistic& s : all) s.first_order = true;
   std::vector<double> shares;
   const std::vector<threshold> first = thresholds(all, alarm);
-  for (std::size_t i = 0; i < all.size(); ++i) shares.push_back(share_of_truth(first[i].value, places[i].truth));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool zero = first[i].at_floor && places[i].truth <= all[i].floor;
+    shares.push_back(zero ? 0 : share_of_truth(first[i].value, places[i].truth));
+  }
   if (of) of(shares);
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].first_order = shares[i] <= 0.5;

@@ -138,8 +138,8 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
     const format stored = stored_gradient_format(alone, t.p, part.name());
     const double unit = unit_roundoff(stored);
     cost.least.fill(std::max(unit / 2 * cost.magnitude, smallest_subnormal(stored) / 2));
-    // One token from no state: dg is 0, and what cancels to it has been rounded.
-    if (cost.magnitude == 0 && part.name() == "dg") {
+    // With no state before it, or none that gates leave, a token has a dg of 0, and what cancels to it has been rounded.
+    if (cost.magnitude <= smallest_subnormal(stored) / 2 && part.name() == "dg") {
       cost.magnitude = largest_term_of_dg(t, at, part.head, part.width);
       cost.least.fill(std::max(unit * cost.magnitude, smallest_subnormal(stored) / 2));
     }

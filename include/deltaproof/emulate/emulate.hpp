@@ -99,10 +99,11 @@ struct emulation_options {
   const fault* planted = nullptr;
   bool stages = false;
   /// Above 0 the run is another build of the same arithmetic: each product takes its terms in turn from a place of its own on,
-  /// half of those of the inverse the terms with even numbers first, the approximate units of the variant err as it declares, and
-  /// gates are summed row after row or by a scan, scaled by 1/ln 2 before or after. Above 1 every finished sum is moved besides,
-  /// by up to this many units in the last place of fp32 (fp64 in double), which is more than an order of summation may do to a
-  /// sum of few terms. At 0 sums begin with their first terms, units are exact, and gates are summed in turn, then scaled.
+  /// half of those of the inverse the terms with even numbers first, and so does each sum of dbeta and dg, where products are
+  /// fused with their additions; the approximate units of the variant err as it declares, and gates are summed row after row or
+  /// by a scan, scaled by 1/ln 2 before or after. Above 1 every finished sum is moved besides, by up to this many units in the
+  /// last place of fp32 (fp64 in double), which is more than an order of summation may do to a sum of few terms. At 0 sums begin
+  /// with their first terms, units are exact, and gates are summed in turn, then scaled.
   double noise_ulps = 0;
   std::uint64_t seed = 1;  ///< of both
   /// Of the random numbers of a state cache that rounds stochastically, besides the plan's own seed: heads differ in it.
