@@ -299,5 +299,44 @@ TEST(overflow_of_a_form, is_the_plans_doing_where_the_recurrence_stays_small) {
   EXPECT_EQ(judged(p, r, declared.name).judged, verdict::refuted);
 }
 
+// The same, beside a sequence and a head whose states are near the end: only those may overflow.
+TEST(overflow_of_a_form, is_asked_of_each_head_of_each_sequence) {
+  for (const bool packed : {false, true}) {
+    generation g;
+    g.regime = "strong-decay";
+    g.op = op_kind::kda;
+    g.tokens = 64;
+    g.key_dim = g.value_dim = 16;
+    g.key_heads = 1;
+    g.value_heads = packed ? 1 : 2;
+    if (packed) g.cu_seqlens = {{0, 31, 64}};
+    g.initial_state = "normal";
+    g.cotangents = true;
+    problem p = generate(g);
+    const std::size_t state = 16 * 16;
+    // Of head 0, or of sequence 0: what it reads of its state is beyond the range, and no gate forgets it.
+    edit(*p.initial_state, state, [](std::size_t head, std::size_t, double x) { return head == 0 ? x * 0x1p125 : x; });
+    const auto quiet = [&](std::size_t row) { return packed ? row < 31 : row % 2 == 0; };
+    edit(*p.g, 16, [&](std::size_t row, std::size_t, double x) { return quiet(row) ? 0 : x; });
+    const plan declared = plan_named("fla-chunk-kda-safe-gate");
+    const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), {}, 1);
+    const overflow_places places = sums_that_may_overflow(p, r, declared, 1);
+    std::size_t near = 0;
+    for (const auto& [name, tensor] : places.tensors) {
+      // Of either problem two, one for each head or sequence.
+      const bool of_state = name == "final_state" || name == "dinitial_state" || name == "h" || name == "dh";
+      const bool of_keys = !packed && (name == "dq" || name == "dk");
+      const std::size_t width = tensor.size() / (of_state ? 2 : packed || of_keys ? 64 : 128);
+      for (std::size_t i = 0; i < tensor.size(); ++i) {
+        const bool own = of_state ? i / width == 0 : of_keys || quiet(i / width);
+        EXPECT_TRUE(own || !tensor[i]) << name << " " << i;
+        near += tensor[i] ? 1 : 0;
+      }
+    }
+    EXPECT_GT(near, 0U);
+    EXPECT_EQ(judged(p, r, declared.name).judged, verdict::refuted) << packed;
+  }
+}
+
 }  // namespace
 }  // namespace deltaproof
