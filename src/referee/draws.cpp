@@ -77,15 +77,16 @@ void classify(const trial& t, drawn& runs) {
   }
 }
 
-/// The places of head `i` with what the result errs there, and room for the errors of each law. `floors`: of o, of the state.
-void add_head(const trial& t, std::size_t i, const std::array<double, 2>& floors, drawn& out) {
+/// The places of head `i` with what the result errs there, and room for the errors of each law.
+void add_head(const trial& t, std::size_t i, drawn& out) {
   const lane& at = t.lanes[i];
   const auto where = buckets(at.judged, t.unit);
   const lane_norms got = norms(errors_of_result(t.p, t.r, t.truth, at), where, at.judged);
-  const lane_norms truth = truth_norms(t.p, t.truth, at, where);
+  const lane_norms truth = truth_norms(t.p, t.truth, at, where), radius = radius_norms(t.p, t.truth, at, where);
   for (std::size_t b = 0; b < got.rms.size(); ++b) {
     const bool state = b == where.size();
-    const double radius = floors[state ? 1 : 0];
+    // A result that is as near as half the smallest number of its format is rounded right.
+    const double least = smallest_subnormal((state ? *t.r.final_state : t.r.o).element_format()) / 2;
     for (const norm_kind norm : {norm_kind::rms, norm_kind::max}) {
       judged_statistic place;
       place.tensor = state ? "final_state" : "o";
@@ -97,7 +98,8 @@ void add_head(const trial& t, std::size_t i, const std::array<double, 2>& floors
       place.got = norm == norm_kind::rms ? got.rms[b] : got.max[b];
       place.truth = norm == norm_kind::rms ? truth.rms[b] : truth.max[b];
       out.places.push_back(place);
-      statistic s{place.tensor, state ? 0 : b, i, norm, std::isfinite(radius) ? radius : 0, {}};
+      const double known = norm == norm_kind::rms ? radius.rms[b] : radius.max[b];
+      statistic s{place.tensor, state ? 0 : b, i, norm, std::max(known, least), {}};
       for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); ++law) s.samples.emplace_back(t.runs_of(i, law), 0.0);
       s.laws_of_variant = laws_of_runs(1);
       // A state has no neighbours to fill a pool with: the runs there are must do.
@@ -206,19 +208,10 @@ drawn draw_runs(const trial& t) {
   };
   std::vector<job> jobs;
   std::vector<std::size_t> first_place(t.lanes.size()), jobs_of_lane(t.lanes.size(), 0);
-  const auto largest_radius = [](const reference_tensor& r) {
-    return r.radius.empty() ? 0.0 : *std::max_element(r.radius.begin(), r.radius.end());
-  };
-  // A result that is as near as half the smallest number of its format is rounded right.
-  const auto floor_of = [&](const reference_tensor& exact, const tensor& stored) {
-    return std::max(largest_radius(exact), smallest_subnormal(stored.element_format()) / 2);
-  };
-  const std::array<double, 2> floors{floor_of(t.truth.o, t.r.o),
-                                     t.r.final_state ? floor_of(t.truth.final_state, *t.r.final_state) : 0};
   for (std::size_t i = 0; i < t.lanes.size(); ++i) {
     out.finite.push_back(t.lanes[i].judged);
     first_place[i] = out.places.size();
-    add_head(t, i, floors, out);
+    add_head(t, i, out);
     // A head that runs once has no spread of its own: the run on the given inputs says where it lies.
     for (std::size_t law = 0; law < laws_of_runs(t.kinds.size()); law += t.runs_often(i) ? 1 : 2) {
       for (std::size_t r = 0; r < t.runs_of(i, law); ++r, ++jobs_of_lane[i]) jobs.push_back({i, law, r});

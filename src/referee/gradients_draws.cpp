@@ -84,18 +84,23 @@ void plan_runs(gradient_trial& t) {
   std::sort(t.slice.begin(), t.slice.end());
 }
 
-/// The largest radius of what is judged of a part, or half the smallest number of the format that the plan stores it in.
-double floor_of(const gradient_trial& t, const gradient_part& part) {
+/// By bucket, the norms of the radii of what is judged of a part, and at least half the smallest number of the format that the
+/// plan stores it in.
+lane_norms floors_of(const gradient_trial& t, const gradient_part& part) {
   const std::vector<double>& radius = t.exact.truth.tensors.find(part.name())->second.radius;
-  double largest = smallest_subnormal(stored_gradient_format(t.variants.front(), t.p, part.name())) / 2;
-  std::size_t i = 0;
+  const double least = smallest_subnormal(stored_gradient_format(t.variants.front(), t.p, part.name())) / 2;
+  std::vector<double> own;
   for (std::size_t row = 0; row < part.rows; ++row) {
-    for (std::size_t j = 0; j < part.width; ++j, ++i) {
+    for (std::size_t j = 0; j < part.width; ++j) {
       const double r = radius[part.first + row * part.stride + j];
-      if ((part.skip.empty() || !part.skip[i]) && std::isfinite(r)) largest = std::max(largest, r);
+      own.push_back(std::isfinite(r) ? r : 0);
     }
   }
-  return largest;
+  lane_norms floors = norms_of(part, own);
+  for (std::vector<double>* norm : {&floors.rms, &floors.max}) {
+    for (double& x : *norm) x = std::max(x, least);
+  }
+  return floors;
 }
 
 /// What runs leave of one lane: by part and bucket, the errors of each law.
@@ -153,15 +158,18 @@ lane_samples room_for(const gradient_trial& t, std::size_t i) {
     const std::size_t own = laws_of_runs(t.kinds.size()),
                       others = part.name() == "dg" ? laws_of_runs(t.variants.size() - t.own) : 0;
     auto &rms = out.rms.emplace_back(), &max = out.max.emplace_back();
-    const double floor = part.judged ? floor_of(t, part) : 0;
+    const lane_norms floors = part.judged
+                                  ? floors_of(t, part)
+                                  : lane_norms{std::vector<double>(part.where.size()), std::vector<double>(part.where.size())};
     for (std::size_t b = 0; b < part.where.size(); ++b) {
-      statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floor, {}};
+      statistic s{std::string(part.name()), b, part.pool, norm_kind::rms, floors.rms[b], {}};
       for (std::size_t law = 0; law < own + others; ++law) s.samples.emplace_back(t.runs_of(i, law < own ? law : law % 2), 0.0);
       s.independent = own;
       s.laws_of_variant = laws_of_runs(1);
       if (part.is_state()) s.wide_degrees = near_pool_degrees;
       rms.push_back(s);
       s.norm = norm_kind::max;
+      s.floor = floors.max[b];
       max.push_back(std::move(s));
     }
   }

@@ -144,9 +144,10 @@ void add_costs(const gradient_trial& t, const drawn_gradients& runs, const plan_
       cost.least.fill(std::max(unit * cost.magnitude, smallest_subnormal(stored) / 2));
     }
     cost.tensor = part.name();
+    const double floor = over_all(part, [&](std::size_t b) { return runs.statistics[next + 2 * b].floor; });
     next += 2 * part.where.size();
     // Of what cancels to less than the floor of the reference nothing can be said.
-    if (!(cost.plan > runs.statistics[next - 1].floor)) continue;
+    if (!(cost.plan > floor)) continue;
     out.push_back(std::move(cost));
     part_of.push_back(k);
   }

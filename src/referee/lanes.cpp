@@ -194,18 +194,34 @@ lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_
   return out;
 }
 
-lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+namespace {
+
+/// Norms of what `o` and `state`, laid out as the tensors are, say of a lane.
+lane_norms norms_of_lane(const problem& p, const lane& at, const std::vector<bucket>& where, const std::vector<double>& o,
+                         const std::vector<double>& state, bool finite_alone) {
   lane_errors values{matrix<double>(at.range.tokens, p.value_dim()), matrix<double>()};
   for (std::size_t t = 0; t < at.range.tokens; ++t) {
-    std::copy_n(truth.o.value.begin() + static_cast<std::ptrdiff_t>(row_of(p, at, t)), p.value_dim(), values.o.row(t).begin());
+    std::copy_n(o.begin() + static_cast<std::ptrdiff_t>(row_of(p, at, t)), p.value_dim(), values.o.row(t).begin());
   }
   if (at.state) {
     values.state = matrix<double>(p.key_dim(), p.value_dim());
-    std::copy_n(truth.final_state.value.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(),
-                values.state.data());
+    std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(state_of(p, at)), values.state.size(), values.state.data());
+  }
+  for (matrix<double>* m : {&values.o, &values.state}) {
+    for (std::size_t i = 0; finite_alone && i < m->size(); ++i) m->data()[i] = std::isfinite(m->data()[i]) ? m->data()[i] : 0;
   }
   leave_out(at, values.o, values.state);
   return norms(values, where, at.judged);
+}
+
+}  // namespace
+
+lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+  return norms_of_lane(p, at, where, truth.o.value, truth.final_state.value, false);
+}
+
+lane_norms radius_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where) {
+  return norms_of_lane(p, at, where, truth.o.radius, truth.final_state.radius, true);
 }
 
 std::shared_ptr<const head_input> heads_read::take(std::size_t i) {

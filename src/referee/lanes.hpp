@@ -87,6 +87,8 @@ struct lane_norms {
 [[nodiscard]] lane_norms norms(const lane_errors& e, const std::vector<bucket>& at, std::size_t judged);
 /// The truth in the same places: what the errors of zeros would be.
 [[nodiscard]] lane_norms truth_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
+/// The radii there, as far as they are finite: what the norms of errors are known to.
+[[nodiscard]] lane_norms radius_norms(const problem& p, const reference& truth, const lane& at, const std::vector<bucket>& where);
 /// Adds the pair of `count` values to `to`.
 void add_norms(const double* from, std::size_t count, lane_norms& to);
 /// Its rms alone.
