@@ -5,7 +5,6 @@
 
 #include "deltaproof/algebra/spectrum.hpp"
 #include "deltaproof/scan/transition.hpp"
-#include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
 #include "studies/shared/chunks/arithmetics.hpp"
 #include "studies/shared/chunks/keys.hpp"
@@ -162,15 +161,6 @@ TEST(chunk_stability, proved_bound_holds_and_says_where_it_stops) {
     const double x = proved_safe_x(chunk, 0x1p-8);
     EXPECT_LE(std::pow(x - 1, chunk) + storage_bound(x, chunk, 0x1p-8), 1 + 1e-12);
     EXPECT_GT(std::pow(x - 1 + 1e-5, chunk) + storage_bound(x + 1e-5, chunk, 0x1p-8), 1);
-  }
-}
-
-// What never explodes has no first beta: the study goes on, and its page says what it expected.
-TEST(chunk_stability, many_chunks_are_run_where_none_exploded) {
-  for (const auto& [first, run] : {std::pair{cell(1.75), 1.75}, std::pair{cell(), 2.0}}) {
-    results r;
-    (void)r.table("first-explosion", frame({"keys", "store", "chunk", "first"}).add({"repeated", "bf16", middle, first}));
-    EXPECT_EQ(beta_of_many_chunks(r), run);
   }
 }
 

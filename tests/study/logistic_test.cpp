@@ -11,20 +11,6 @@ namespace deltaproof {
 namespace {
 
 using namespace detail::logistic;
-TEST(logistic_orbits, exponent_of_a_stable_cycle_is_that_of_its_multiplier) {
-  // The fixed point 1 - 1/r has multiplier 2 - r.
-  EXPECT_NEAR(lyapunov(2.5, 500, 3, 1).mean, std::log(0.5), 1e-12);
-}
-
-TEST(logistic_orbits, race_is_of_its_seed_and_of_numbers_of_bf16) {
-  const frame races = decorrelation(4, 40, 400, 5);
-  ASSERT_EQ(races.size(), 6U);
-  for (std::size_t i = 0; i < races.size(); ++i) EXPECT_EQ(races[i].number("starts") + races[i].number("never"), 40);
-  EXPECT_EQ(races.rows(), decorrelation(4, 40, 400, 5).rows());
-  EXPECT_NE(races.rows(), decorrelation(4, 40, 400, 6).rows());
-  EXPECT_THROW((void)decorrelation(3.9, 1, 1, 1), domain_error);
-  EXPECT_EQ(slope_of({1, 2, 3}, {5, 7, 9}), 2);
-}
 
 TEST(logistic_cycles, census_is_what_following_each_start_finds) {
   const auto map = [](double r, double x) {

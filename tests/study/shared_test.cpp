@@ -19,7 +19,6 @@ TEST(shared_formats, are_chosen_by_name_and_by_value) {
   }
   EXPECT_EQ(seen, "bf16 fp16 fp32 fp64 ");
   EXPECT_THROW(with_studied_format(tf32, []<format F>() {}), format_error);
-  EXPECT_THROW(with_kept_format(fp64, []<format F>() {}), format_error);
 }
 
 TEST(shared_formats, ordinals_count_the_numbers) {

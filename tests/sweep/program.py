@@ -18,7 +18,7 @@ import time
 import jsonschema
 
 PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-STUDY = "discretisation"
+STUDY = "logistic"
 failures = []
 CAMPAIGN = """kind = "regimes"
 [axes]

@@ -123,6 +123,32 @@ claim_values exact_against_euler() {
   return out;
 }
 
+/// The state at time 1 under the exact rule, the key (cos t, sin t), frozen at a place of each step, and the value 1, from 0.
+std::array<double, 2> turned(int steps, double place) {
+  const double h = 1.0 / steps, b = -std::expm1(-h);
+  std::array<double, 2> s{};
+  for (int i = 0; i < steps; ++i) {
+    const double t = (i + place) * h;
+    const std::array<double, 2> k{std::cos(t), std::sin(t)};
+    const double change = b * (1 - (s[0] * k[0] + s[1] * k[1]));
+    s = {s[0] + change * k[0], s[1] + change * k[1]};
+  }
+  return s;
+}
+
+/// log2 of the ratio of the errors of 256 and 512 steps; the truth is 2^14 steps frozen in their middle.
+claim_values turning_key() {
+  const auto truth = turned(1 << 14, 0.5);
+  const auto order = [&](double place) {
+    const auto error = [&](int steps) {
+      const auto s = turned(steps, place);
+      return std::hypot(s[0] - truth[0], s[1] - truth[1]);
+    };
+    return std::log2(error(256) / error(512));
+  };
+  return {{"order_frozen_at_end", order(1)}, {"order_frozen_in_middle", order(0.5)}};
+}
+
 /// d(S + B A⁻¹)/dt = (S + B A⁻¹) A says S A + B on both sides, where A has an inverse.
 claim_values shifted_variable() {
   const fraction_matrix a = sample_matrix(3, 3, 14);
@@ -317,6 +343,7 @@ std::span<const claim_check> flow_checks() {
                                                           {"time_between_tokens", exactly, time_between_tokens},
                                                           {"printed_start", exactly, printed_start},
                                                           {"exact_against_euler", claim_method::enclosure, exact_against_euler},
+                                                          {"turning_key", claim_method::measurement, turning_key},
                                                           {"shifted_variable", exactly, shifted_variable},
                                                           {"argument_of_phi", exactly, argument_of_phi},
                                                           {"rank_one_function", exactly, rank_one_function},

@@ -90,6 +90,29 @@ claim_values driven_reflections() {
           {"one_value_for_ever_settles", read(1, false, 19) == read(1, false, 20)}};
 }
 
+/// |S| after 2000 values of length 1 and unit keys chosen against the state, in two dimensions, for a step b = 1 − R: that with
+/// S k = R b / (1 − R²) makes it longest, or where |S| is too short for that a key along S.
+double driven(double r) {
+  const double b = 1 - r;
+  double x = 0, y = 0;
+  for (int t = 0; t < 2000; ++t) {
+    const double length = std::hypot(x, y);
+    const double wanted = std::abs(r) < 1 ? r * b / (1 - r * r) : -length;
+    const double along = length > 0 ? std::clamp(wanted / length, -1.0, 1.0) : 1;
+    const double across = std::sqrt(1 - along * along);
+    const std::array<double, 2> k =
+        length > 0 ? std::array{(along * x - across * y) / length, (along * y + across * x) / length} : std::array{1.0, 0.0};
+    const double change = b * (1 - (x * k[0] + y * k[1]));
+    x += change * k[0];
+    y += change * k[1];
+  }
+  return std::hypot(x, y);
+}
+
+claim_values driven_by_keys() {
+  return {{"exact_at_1", driven(std::exp(-1.0))}, {"euler_at_1", driven(0)}, {"euler_at_2", driven(-1)}};
+}
+
 claim_values orthogonal() {
   const fraction_vector longer{{fraction(2, 7), fraction(3, 7), 1}};
   const auto is_orthogonal = [](const fraction_vector& k) { return transition(k, 2) * transition(k, 2).transpose() == eye(3); };
@@ -201,6 +224,7 @@ std::span<const claim_check> stability_checks() {
                                                           {"saturated_step", exactly, saturated_step},
                                                           {"range_at_one", exactly, range_at_one},
                                                           {"driven_reflections", exactly, driven_reflections},
+                                                          {"driven_by_keys", claim_method::measurement, driven_by_keys},
                                                           {"orthogonal", exactly, orthogonal},
                                                           {"reflections", exactly, reflections},
                                                           {"squash_is_longhorn", exactly, squash_is_longhorn},

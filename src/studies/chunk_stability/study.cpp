@@ -2,15 +2,47 @@
 // SPDX-License-Identifier: MIT
 
 #include "deltaproof/algebra/multiply.hpp"
-#include "deltaproof/scan/transition.hpp"
-#include "studies/chunk_stability/parts.hpp"
 #include "studies/chunk_stability/transition.hpp"
+#include "studies/shared/chunks/arithmetics.hpp"
+#include "studies/shared/chunks/keys.hpp"
 
 namespace deltaproof {
 namespace {
 
 using namespace detail::chunk_stability;
 namespace chunks = detail::chunks;
+using chunks::key_kind;
+
+constexpr std::size_t key_dim = 64;
+constexpr std::size_t middle = 64;  // the chunk that is looked at most closely
+constexpr std::string_view inverse_name = "forward16+block";
+constexpr double hard_beta = 1.984375;
+
+const grid_axis<format> stores{"store", {bf16, fp16, fp32}};
+
+std::size_t some_draws(const run_options& options) { return options.size(4, 16); }
+std::size_t many_draws(const run_options& options) { return options.size(8, 64); }
+std::size_t tokens(const run_options& options) { return options.size(4096, 65536); }
+
+sequence<double> inputs(const run_options& options, key_kind keys, const chunks::step_law& steps, std::size_t chunk,
+                        std::size_t draw) {
+  return chunks::make_sequence(keys, steps, chunk, key_dim, 1, 0, 1000 * options.seed + draw);
+}
+
+chunks::chunk_run run_chunk(std::string_view arithmetic, const sequence<double>& s, std::size_t chunk) {
+  return chunks::arithmetic_named(arithmetic).chunkwise(s, chunk, inverse_named(inverse_name));
+}
+
+/// Multiples of 2^-7 from 1 to 2: fine where one key repeats, coarse elsewhere, fewest in fp32.
+std::vector<double> betas_of(key_kind kind, const format& store) {
+  if (store == fp32) return {1, 1.5, 1.75, 1.9375, hard_beta, 1.9921875, 2};
+  if (kind != key_kind::repeated) return {1, 1.25, 1.5, 1.75, 1.875, 1.9375, 1.96875, 1.9765625, hard_beta, 1.9921875, 2};
+  std::vector<double> betas;
+  for (int i = 128; i <= 256; ++i) {
+    if (i <= 224 ? i % 4 == 0 : i <= 248 ? i % 2 == 0 : true) betas.push_back(i / 128.0);
+  }
+  return betas;
+}
 
 // A chunk that is met for ever explodes where its spectral radius is at least this: it doubles every 70 chunks or sooner.
 constexpr double explodes_at = 1.01;
@@ -30,18 +62,12 @@ double radius_of(const sequence<double>& s, key_kind keys, const matrix<double>&
   return along < 1 ? 1 : along;  // NaN stays
 }
 
-/// |realised - exact|_F.
-double distance_of(const sequence<double>& s, const matrix<double>& w) {
-  return distance(realised_transition(s, w, 0, s.rows()), exact_transition(s, 0, s.rows()));
-}
-
 /// One chunk with one beta.
 frame_row look_at(const sequence<double>& s, key_kind keys, const format& store) {
   const chunks::chunk_run run = run_chunk(name_of(store), s, s.rows());
   double square = 0;
   for (std::size_t r = 0; r < s.rows(); ++r) square = std::max(square, shared::squared_norm(s.k_row(r)));
-  return {square, radius_of(s, keys, run.w), keys == key_kind::repeated ? cell(along_key(s, run.w)) : cell(),
-          distance_of(s, run.w)};
+  return {square, radius_of(s, keys, run.w), keys == key_kind::repeated ? cell(along_key(s, run.w)) : cell()};
 }
 
 /// The first beta of each kind, format and length whose radius explodes, in the frame of that name.
@@ -85,7 +111,7 @@ void add_firsts(const frame& all, const frame& curves, const run_options& option
 
 void add_single_chunks(const run_options& options, results& r) {
   frame all = grid(
-      options, "single chunks", {"beta", "draws", "square", "radius", "along", "distance"},
+      options, "single chunks", {"beta", "draws", "square", "radius", "along"},
       [&](key_kind keys, const format& store, std::size_t chunk) {
         const std::size_t draws = keys == key_kind::repeated ? many_draws(options) : some_draws(options);
         std::vector<frame_row> rows;
@@ -115,7 +141,6 @@ void add_single_chunks(const run_options& options, results& r) {
   r.values("chunk", {{"middle", middle}, {"explodes_at", explodes_at}, {"inverse", inverse_name}});
   r.values("lengths", {{"a", lengths.quick[0]}, {"b", lengths.quick[1]}, {"c", lengths.quick[2]}, {"d", lengths.quick[3]}});
   r.table("curves", std::move(curves));
-  r.table("chunks", std::move(all));
 
   std::map<std::string, cell> safe, shown;
   frame marks({"chunk", "safe"});
@@ -178,13 +203,40 @@ void add_origins(const run_options& options, results& r) {
            {{"largest_of_bound", repeated.over("of_bound", worst)}});
 }
 
+/// The control: |S_T| / |S_0| of the recurrence, v = 0, for every kind and the coarse betas.
+void add_control(const run_options& options, results& r) {
+  const frame all = grid(
+      options, "the recurrence", {"fp32", "bf16", "fp16"},
+      [&](key_kind keys, std::size_t draw) {
+        auto s = inputs(options, keys, {1, 1}, tokens(options), draw);
+        const double start = frobenius(s.initial_state);
+        std::vector<frame_row> rows;
+        for (const double beta : betas_of(key_kind::fresh, bf16)) {
+          std::fill(s.step.begin(), s.step.end(), beta);
+          const auto ratio = [&](std::string_view arithmetic, chunks::state_format state) {
+            return frobenius(chunks::arithmetic_named(arithmetic).recurrent(s, state, 1, nullptr).final_state) / start;
+          };
+          rows.push_back({ratio("fp32", chunks::state_format::accumulator), ratio("bf16", chunks::state_format::storage),
+                          ratio("fp16", chunks::state_format::storage)});
+        }
+        return rows;
+      },
+      grid_axis<key_kind>{"keys", {chunks::key_kinds.begin(), chunks::key_kinds.end()}},
+      draws((some_draws(options) + 1) / 2, (some_draws(options) + 1) / 2));
+  frame beside = all.by({"keys"}, shared::each({"fp32", "bf16", "fp16"}, worst));
+  beside.derive("doubles",
+                [](const auto& row) { return std::max({row.number("fp32"), row.number("bf16"), row.number("fp16")}) >= 2; });
+  r.values("recurrence-survives", evidence::worst_found(3 * all.size(), options.seed),
+           {{"fp32", all.over("fp32", worst)},
+            {"bf16", all.over("bf16", worst)},
+            {"fp16", all.over("fp16", worst)},
+            {"tokens", tokens(options)}});
+  r.table("recurrence", std::move(beside));
+}
+
 results run(const run_options& options) {
-  results r = in_parts(options, {{"single-chunks", &add_single_chunks},
-                                 {"stages", &add_origins},
-                                 {"recurrence", &add_control},
-                                 {"many-chunks", &add_horizon}});
+  results r = in_parts(options, {{"single-chunks", &add_single_chunks}, {"stages", &add_origins}, {"recurrence", &add_control}});
   r.parameters = {{"key_dim", key_dim},
-                  {"value_columns", value_dim},
                   {"draws", some_draws(options)},
                   {"draws_of_the_repeated_key", many_draws(options)},
                   {"tokens", tokens(options)}};

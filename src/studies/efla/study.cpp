@@ -4,9 +4,7 @@
 #include <numbers>
 #include <tuple>
 
-#include "deltaproof/number/rational.hpp"
 #include "deltaproof/rule/rules.hpp"
-#include "deltaproof/scan/recurrent.hpp"
 #include "studies/efla/coefficient.hpp"
 
 namespace deltaproof {
@@ -230,23 +228,6 @@ void add_eigenvalue(const run_options& options, results& r) {
             {"lowest_in_u", -plain.over("lowest", least)},
             {"library_lowest_in_u", -as_number(of("library", "lowest"))},
             {"above_one", shared::count_of(all.numbers("above_one"))}});
-
-  // What one key of length 1 is written, and kept, for x that are numbers of bf16.
-  const auto curves = [&](double from, double to, bool kept) {
-    frame f({"form", "x", "y"});
-    double last = -1;
-    for (int i = 1; i <= 400; ++i) {
-      const double x = round_to<bf16>(from + (to - from) * i / 400).value();
-      if (x == std::exchange(last, x)) continue;  // two of the range round to it
-      const auto add = [&](const char* how, double written) { f.add({how, x, kept ? 1 - written : written}); };
-      add("naive", coefficient("bf16", form::naive, x, 1));
-      add("expm1", coefficient("bf16", form::expm1, x, 1));
-      add("exact", written(x));
-    }
-    return f;
-  };
-  r.table("written", curves(0, 0.02, false));
-  r.table("kept", curves(3, 8, true));
 }
 
 /// |k|^2 of Gaussian keys, and what steps with beta uniform in (0, 1) do in bf16. The same keys for every normalisation.
@@ -285,50 +266,12 @@ frame_row sampled_norms(std::size_t dim, const std::string& how, const run_optio
           share(dead), share(off), share(full),  written(middle)};
 }
 
-/// Cases and those of equal states: EFLA under k, v, b = (1 - E)/|k|^2 and DeltaNet under k/|k|, v/|k|, b = 1 - E, both in
-/// rationals, e^-x = E a free number.
-void add_identity(results& r) {
-  const std::vector<std::pair<std::vector<int>, int>> integers{// and the length
-                                                               {{3, 4}, 5},
-                                                               {{1, 2, 2}, 3},
-                                                               {{2, 3, 6}, 7},
-                                                               {{1, 4, 8}, 9},
-                                                               {{4, 4, 7}, 9}};
-  const std::vector<rational> v{rational(5, 3), rational(-7, 2)};
-  std::uint64_t cases = 0, equal = 0;
-  for (const auto& [entries, length] : integers) {
-    for (const rational& scale : {rational(1), rational(2, 7), rational(11, 3)}) {
-      for (const rational& decayed : {rational(0), rational(1, 3), rational(22, 25), rational(-2, 5)}) {
-        const rational norm = scale * length;
-        std::vector<rational> k, unit;
-        rational square = 0;
-        for (const int x : entries) {
-          k.push_back(scale * x);
-          unit.push_back(k.back() / norm);
-          square += k.back() * k.back();
-        }
-        matrix<rational> start(k.size(), 2);
-        for (std::size_t i = 0; i < start.size(); ++i)
-          start.data()[i] = rational(static_cast<int>(i * i) - 3, static_cast<int>(i) + 2);
-        recurrence<rational> efla(start);
-        efla.step(k, v, (1 - decayed) / square);
-        recurrence<rational> deltanet(start);
-        deltanet.step(unit, std::vector<rational>{v[0] / norm, v[1] / norm}, 1 - decayed);
-        ++cases;
-        equal += efla.state() == deltanet.state() ? 1 : 0;
-      }
-    }
-  }
-  r.values("efla-is-deltanet", evidence::exhaustive(cases), {{"cases", cases}, {"equal", equal}});
-}
-
 void add_strength(const run_options& options, results& r) {
   frame norms = grid(
       options, "normalisations", {"mean", "deviation", "least", "largest", "unstable", "dead", "off", "full", "written"},
       [&](std::size_t dim, const std::string& how) { return sampled_norms(dim, how, options); },
       grid_axis<std::size_t>{"d", {16, 64, shown_dim}}, grid_axis<std::string>{"how", {"L2", "L1", "RMS", "none"}});
   const auto at = [&](const char* how, const char* column) { return norms.find({{"d", shown_dim}, {"how", how}}, column); };
-  add_identity(r);
   r.values("l2-caps-strength", evidence::certified(), {{"below_one", written(1)}, {"below_two", written(2)}});
   const std::size_t n = keys(options);
   r.values("l1-writes-little", evidence::sampled(n, options.seed, {}),

@@ -154,33 +154,6 @@ frame survey_norms(const run_options& options, std::size_t keys) {
       all_formats(), key_dims());
 }
 
-norm_witness make_witness(std::string_view format_name, std::size_t dim) {
-  return visit_format(format_named(format_name), [&]<format F>() {
-    norm_witness best;
-    const rational u = exact(unit_roundoff(F));
-    const rational entry = (1 + u) * (1 + power_of_two(-F.precision - 40)) / 4;  // of the unit vector
-    const rational up = (1 + 2 * u) / 4;                                         // what it should round to
-    const bool rounds_up = exact(round_to<F>(entry).value()) == up;
-    for (std::size_t high = 1; high <= most_high && high < dim; ++high) {
-      const rational left = 1 - static_cast<int>(high) * entry * entry;
-      if (left <= 0) break;
-      // The other entries are sqrt(square): their rounding is confirmed by the squares of the two midpoints.
-      const auto others = static_cast<int>(dim - high);
-      const rational square = left / others;
-      const real<256> root = sqrt(round_to<real<256>>(square));
-      const double rest = round_to<F>(root).value();
-      const rational value = exact(rest);
-      const std::int64_t place = ordinal<F>(rest);
-      const rational above = (value + exact(from_ordinal<F>(place + 1))) / 2;
-      const rational below = (value + exact(from_ordinal<F>(place - 1))) / 2;
-      const bool confirmed = rest > 0 && square < above * above && square > below * below;
-      const rational norm = static_cast<int>(high) * up * up + others * value * value;
-      if (norm > best.squared_norm) best = {high, rest, norm, rounds_up && confirmed, (1 - u) * norm > 1};
-    }
-    return best;
-  });
-}
-
 bool safe_step_is_proved(const format& f, std::size_t dim) {
   const rational u = exact(unit_roundoff(f));
   const rational h = exact(smallest_subnormal(f));

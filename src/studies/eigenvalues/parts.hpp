@@ -69,18 +69,6 @@ inline constexpr std::size_t bin_count = 100;
 /// number of the format with lambda >= -1 for every key.
 [[nodiscard]] frame survey_norms(const run_options& options, std::size_t keys);
 
-inline constexpr std::size_t most_high = 15;
-/// A unit vector whose entries, rounded to the format, give |k|^2 far above 1: `high` entries just above the
-/// midpoint (1 + u)/4, the others equal. All of it is checked in rationals; `verified` says the outcome.
-struct norm_witness {
-  std::size_t high = 0;  ///< how many entries round up to (1 + 2u)/4
-  double rest = 0;       ///< the other entries, rounded
-  rational squared_norm = 0;
-  bool verified = false;          ///< the rounding of every entry of the exact unit vector was confirmed
-  bool leaves_below_two = false;  ///< 2(1 - u) |k|^2 > 2
-};
-[[nodiscard]] norm_witness make_witness(std::string_view format_name, std::size_t dim);
-
 /// Whether (1 - 2u) ((1 + u)^2 + d h (2^emin + h/4)) <= 1, h the smallest subnormal: then lambda >= -1 for every
 /// beta <= 2(1 - 2u) and every unit vector of d entries rounded elementwise to the format, subnormals included.
 [[nodiscard]] bool safe_step_is_proved(const format& f, std::size_t dim);

@@ -60,43 +60,11 @@ frame all_products(const run_options& options, const std::vector<key_set>& keys,
   return all;
 }
 
-/// Euler and the exact rule at one norm on the four kinds of keys, one repeated key in closed form, and the proved range.
-void add_kinds(const frame& all, results& r) {
-  frame beside({"rule", "kind", "tokens", "middle"});
-  frame range({"tokens", "low", "high"});
-  const double log_r = log10_of(std::fabs(shared::stability_of("euler", chosen_norm)));
-  for (const std::string rule : {"euler", "exact"}) {
-    for (const key_kind kind : key_kinds) {
-      for (const std::size_t t : checkpoints(kind == key_kind::repeated ? horizon : 0)) {
-        beside.add({rule, name_of(kind), t, rule == "euler" ? static_cast<double>(t) * log_r : 0.0});
-      }
-      if (kind == key_kind::repeated) continue;
-      const frame its = all.where("kind", name_of(kind)).where("norm", chosen_norm).where("rule", rule);
-      for (std::size_t i = 0; i < its.size(); ++i) beside.add({rule, name_of(kind), its[i]["tokens"], its[i]["middle"]});
-    }
-  }
-  for (const std::size_t t : checkpoints(horizon)) {
-    range.add({t, static_cast<double>(t) * log_r / static_cast<double>(key_dim), static_cast<double>(t) * log_r});
-  }
-  r.table("kinds", std::move(beside));
-  r.table("range", std::move(range));
-}
-
 void add_growth(const run_options& options, results& r) {
   const grid_axis<std::string> rules = rule_axis();
   std::vector<key_set> keys;
   for (const key_kind kind : key_kinds) keys.push_back(make_keys(kind, horizon, key_dim, options.seed));
   const frame all = all_products(options, keys, rules);
-  const std::vector<std::size_t> at = checkpoints(horizon);
-  frame drawn = grid(
-      options, "products of drawn keys", {"tokens", "lower", "upper", "middle"},
-      [&](const std::string& rule) {
-        std::vector<double> strength;
-        for (const double square : keys[0].relative_square)
-          strength.push_back(strength_at(rule, square * static_cast<double>(key_dim)));
-        return course(keys[0], strength, at);
-      },
-      rules);
   const frame last = all.where("tokens", horizon);
   const auto end = last.finder({"kind", "norm", "rule"});
   frame table = grid(
@@ -112,9 +80,6 @@ void add_growth(const run_options& options, results& r) {
                 end("clusters", norm, rule, "middle")};
       },
       norms, rules);
-  for (const std::string& rule : rules.quick) {
-    table.add({"drawn", rule, {}, {}, {}, drawn.find({{"rule", rule}, {"tokens", horizon}}, "middle"), {}, {}, {}});
-  }
   const frame inside = all.where([](const auto& row) { return row.number("log_r") <= 0; });
   const double above_one = std::max(0.0, inside.over("lower", greatest));
   frame repeated = all.where("kind", "repeated");
@@ -137,18 +102,13 @@ void add_growth(const run_options& options, results& r) {
             {"theory_log10_per_token", fresh_exponent(euler, key_dim) * log10_e},
             {"euler_fresh_tokens_to_fp32_overflow", leaves_fp32(rate)},
             {"euler_repeated_tokens_to_fp32_overflow", leaves_fp32(log10_of(std::fabs(euler)))},
-            {"largest_log10_of_bounded_rules",
-             std::max(all.where(bounded).over("lower", greatest), drawn.where(bounded).over("lower", greatest))}});
+            {"largest_log10_of_bounded_rules", all.where(bounded).over("lower", greatest)}});
   r.values("growth", {{"inside", all.size() - outside},
                       {"excess", above_one / log10_e},
                       {"norm", chosen_norm},
-                      {"size", std::fabs(euler)},
                       {"top", fp32_range},
                       {"bottom", -fp32_range},
-                      {"drawn_spread", std::sqrt(2.0 * static_cast<double>(key_dim))},
                       {"words", vocabulary_size}});
-  add_kinds(all, r);
-  r.table("drawn", std::move(drawn));
   r.table("products", all.where("kind", "fresh"));
   r.table("growth", std::move(table));
 }

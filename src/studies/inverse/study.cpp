@@ -258,24 +258,8 @@ void add_plans(const run_options& options, results& r) {
   r.values("plans", {{"cosine", cosine}});
 }
 
-void add_bound(const run_options& options, results& r) {
-  const inverse_problem problem{{key_family::cosine, cosine}, {1, 1}, key_dim, shown, 1, options.seed};
-  const auto cases = inverse_inputs(problem).rounded_to(fp32);
-  std::map<std::string, cell> values;
-  std::size_t refused = 0;
-  for (const std::string method : {"forward", "neumann8+block", "neumann"}) {
-    const inverse_plan plan{inverse_named(method), fp32, fp32, fp32};
-    const double bound = bound_growth(plan, cases).largest;
-    refused += bound > allowed * cases[0].largest ? 1 : 0;  // u is the same on either side
-    values[method + "_bound"] = bound;
-    values[method + "_observed"] = run_cases(plan, cases).observed[0].largest;
-  }
-  r.values("bound", {{"refused", refused}, {"of", values.size() / 2}});
-  r.values("absolute-values-tell-nothing-apart", evidence::certified(), values);
-}
-
 results run(const run_options& options) {
-  results r = in_parts(options, {{"powers", &add_powers}, {"plans", &add_plans}, {"grid", &add_grid}, {"bound", &add_bound}});
+  results r = in_parts(options, {{"powers", &add_powers}, {"plans", &add_plans}, {"grid", &add_grid}});
   r.parameters = {{"key_dim", key_dim}};
   for (const std::size_t chunk : chunks.quick) {
     r.parameters["samples_at_chunk_" + std::to_string(chunk)] = samples_of(options, chunk);

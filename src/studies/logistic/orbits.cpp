@@ -14,9 +14,6 @@ namespace {
 
 using shared::from_ordinal;
 using shared::ordinal;
-using truth = real<true_bits>;
-
-enum stream : std::uint64_t { of_exponent = 0x6c6f676900000000U, of_starts = 0x6c6f676a00000000U };
 
 template <class S>
 S mapped(const S& r, const S& x) {
@@ -25,30 +22,10 @@ S mapped(const S& r, const S& x) {
   return r * product;
 }
 
-estimate estimate_of(const std::vector<double>& all) {
-  if (all.empty()) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
-  const auto count = static_cast<double>(all.size());
-  const double mean = as_number(total(all)) / count;
-  const double variance = count > 1 ? std::max(0.0, shared::squared_norm(all) / count - mean * mean) * count / (count - 1) : 0;
-  return {mean, std::sqrt(variance), all.size()};
-}
-
 void require_parameter(double r, format f) {
   if (!(r > 0 && r <= 4 && round_nearest(r, f) == r))
     throw domain_error("r = " + std::to_string(r) + " is not a number of " + std::string(deltaproof::name_of(f)) +
                        " in (0, 4]; round it first");
-}
-
-/// The first step at which the orbit in S, from `start`, is far from the true one; 0: none.
-template <class S>
-std::size_t first_far(const std::vector<double>& true_orbit, double r, double start) {
-  const S parameter = round_to<S>(r);  // exact
-  S x = round_to<S>(start);
-  for (std::size_t t = 0; t < true_orbit.size(); ++t) {
-    x = mapped(parameter, x);
-    if (std::fabs(round_to<double>(x) - true_orbit[t]) > far) return t + 1;
-  }
-  return 0;
 }
 
 template <format F>
@@ -64,7 +41,6 @@ cycle_census census_in(double r_value) {
   std::vector<std::uint32_t> cycle_of(count, unknown), distance(count, 0), seen_in(count, unknown), path;
   cycle_census result;
   result.starts = count;
-  std::uint32_t zero_cycle = unknown;
   for (std::uint32_t start = 0; start < count; ++start) {
     path.clear();
     std::uint32_t at = start;
@@ -82,7 +58,6 @@ cycle_census census_in(double r_value) {
         cycle_of[on] = id;
         distance[on] = 0;
         result.on_cycles.push_back(from_ordinal<F>(on));
-        if (on == 0) zero_cycle = id;
         on = next[on];
         ++length;
       } while (on != at);
@@ -96,7 +71,6 @@ cycle_census census_in(double r_value) {
     }
   }
   result.longest_transient = *std::max_element(distance.begin(), distance.end());
-  result.ends_at_zero = static_cast<std::size_t>(std::count(cycle_of.begin(), cycle_of.end(), zero_cycle));
   std::sort(result.on_cycles.begin(), result.on_cycles.end());
   return result;
 }
@@ -158,86 +132,13 @@ frame_row flow_in() {
       }
     }
   }
-  bool holds_at_zero = true;
-  const scalar b = scalar::from_exact(1.5), h = scalar::from_exact(0.25);
-  for (int part = 0; part < 8; ++part) {
-    const scalar x = scalar::from_exact(1 + part / 8.0);
-    holds_at_zero = holds_at_zero && safe_flow(scalar(0), b, h, x) == x / (unit + b * h * x);
-  }
   const double u = unit_roundoff(F);
   frame_row row{cases, naive_not_finite, naive_fails_from<F>(large_x), naive_fails_from<F>(1), naive_worst / u};
-  row.insert(row.end(), {safe_not_finite, safe_worst / u, decreases, holds_at_zero});
+  row.insert(row.end(), {safe_not_finite, safe_worst / u, decreases});
   return row;
 }
 
 }  // namespace
-
-estimate lyapunov(double r, std::size_t steps, std::size_t streams, std::uint64_t seed) {
-  std::vector<double> all;
-  for (std::size_t i = 0; i < streams; ++i) {
-    philox random(seed, of_exponent + i);
-    double x = 0.1 + 0.8 * random.uniform();
-    long_product product;
-    for (std::size_t t = 0; t < 1000 + steps; ++t) {
-      if (t >= 1000) product *= r * (1 - 2 * x);
-      x = mapped(r, x);
-    }
-    all.push_back(product.log() / static_cast<double>(steps));
-  }
-  return estimate_of(all);
-}
-
-frame decorrelation(double r, std::size_t starts, std::size_t steps, std::uint64_t seed) {
-  require_parameter(r, bf16);
-  struct runner {
-    std::string name;
-    int precision;
-    std::size_t (*run)(const std::vector<double>&, double, double);
-    std::vector<double> first = {};
-  };
-  using r100 = real<100>;
-  using r160 = real<160>;
-  std::vector<runner> all{{"bf16", bf16.precision, &first_far<rounded<bf16>>},
-                          {"fp16", fp16.precision, &first_far<rounded<fp16>>},
-                          {"fp32", fp32.precision, &first_far<rounded<fp32>>},
-                          {"fp64", fp64.precision, &first_far<rounded<fp64>>},
-                          {scalar_name<r100>(), precision_bits<r100>, &first_far<r100>},
-                          {scalar_name<r160>(), precision_bits<r160>, &first_far<r160>}};
-  philox random(seed, of_starts);
-  std::vector<double> orbit(steps);
-  for (std::size_t s = 0; s < starts; ++s) {
-    const double start = round_to<bf16>(least_start + (greatest_start - least_start) * random.uniform()).value();
-    const truth parameter = lift<truth>(r);
-    truth x = lift<truth>(start);
-    for (double& value : orbit) {
-      x = mapped(parameter, x);
-      value = round_to<double>(x);
-    }
-    for (runner& one : all) {
-      if (const std::size_t t = one.run(orbit, r, start); t > 0) one.first.push_back(static_cast<double>(t));
-    }
-  }
-  frame result({"format", "precision", "starts", "mean", "deviation", "least", "most", "never"});
-  for (const runner& one : all) {
-    const estimate e = estimate_of(one.first);
-    result.add({one.name, one.precision, e.n, e.mean, e.deviation, least(one.first), greatest(one.first), starts - e.n});
-  }
-  return result;
-}
-
-double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto n = static_cast<double>(x.size());
-  double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += x[i] / n;
-    mean_y += y[i] / n;
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += (x[i] - mean_x) * (x[i] - mean_x);
-    xy += (x[i] - mean_x) * (y[i] - mean_y);
-  }
-  return xy / xx;
-}
 
 cycle_census census(std::string_view format_name, double r) {
   if (format_name != "bf16" && format_name != "fp16")
@@ -255,8 +156,7 @@ std::vector<double> bf16_parameters() {
 frame survey_flow(const run_options& options) {
   return grid(
       options, "exact map",
-      {"cases", "first_not_finite", "from", "from_one", "first_worst", "second_not_finite", "second_worst", "out_of_order",
-       "holds_at_zero"},
+      {"cases", "first_not_finite", "from", "from_one", "first_worst", "second_not_finite", "second_worst", "out_of_order"},
       [](const format& f) { return shared::with_studied_format(f, []<format F>() { return flow_in<F>(); }); },
       grid_axis<format>{"format", {bf16, fp16, fp32, fp64}});
 }

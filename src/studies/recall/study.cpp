@@ -8,227 +8,260 @@ namespace {
 
 using namespace detail::recall;
 
-constexpr double spike_ridge = 1e-4;  // the ridge that gives the printed figures of least squares
-constexpr std::size_t longest = 32000;
+constexpr std::size_t key_dim = 64;
+constexpr std::size_t tokens = 1000;  // T of the document's tables
+const grid_axis<std::size_t> many_runs = draws(6, 12), successor_runs = draws(24, 200), rule_runs = draws(2, 4);
+std::size_t rule_tokens(const run_options& o) { return o.size(3000, 8000); }
 
-/// Table "DeltaNet, RLS, Gap", values normalised: least squares; DeltaNet as `printed_error`.
-printed printed_least_squares(relation f) { return {f == relation::identity ? 0.028 : 0.029, 1e-3}; }
-/// Table "500, 4000, 32000 tokens", identity: linear attention, DeltaNet, least squares; and the text below it, e^k at the end.
-constexpr std::size_t shortest = 500;
-const grid_axis<std::size_t> counts{"tokens", {shortest, 4000, longest}};
-printed printed_scaling(std::string_view who, std::size_t n) {
-  if (who != "hebbian") return {n == shortest ? 0.030 : 0.031, 1e-3};
-  return n == shortest ? printed{0.40, 0.01} : n == longest ? printed{1306, 1} : printed{20.8, 0.1};
-}
-constexpr printed delta_exponential{2.06, 0.01};
-constexpr printed hebbian_exponential{1534, 1};
+const grid_axis<relation> formulas{"formula", {relations.begin(), relations.end()}};
 
-const grid_axis<std::string> followed{"memory", {"hebbian", "delta", "rls"}};
+/// A figure and the unit of its last printed digit.
+struct printed {
+  double value = 0;
+  double unit = 0;
+};
 
-/// Within half a unit of the last printed digit, or three standard deviations of a run, of the mean of the runs.
-cell agrees(const frame::row& row) {
-  const double off = std::fabs(row.number("error") - row.number("printed"));
-  return off <= 0.5 * row.number("unit") + 3 * row.number("error_sd") + 1e-12;
+/// Table "Normalized MSE, Unnormalized MSE", DeltaNet.
+printed printed_error(relation f, bool normalised) {
+  constexpr std::array<printed, relations.size()> raw{
+      {{0.026, 1e-3}, {0.001, 1e-3}, {0.0001, 1e-4}, {0.00001, 1e-5}, {1.92, 1e-2}, {0.96, 1e-2}}};
+  if (normalised) return {f == relation::identity ? 0.028 : 0.030, 1e-3};
+  return raw[static_cast<std::size_t>(f)];
 }
 
-cell how_many(std::span<const double> x) { return static_cast<std::size_t>(std::count(x.begin(), x.end(), 1.0)); }
-
-/// Whether linear attention's three printed errors, identity, follow under a reading, in expectation.
-bool scaling_agrees(const reading& p) {
-  const moments m = moments_of(relation::identity, key_dim);
-  return !p.own_key && std::all_of(counts.quick.begin(), counts.quick.end(), [&](std::size_t n) {
-    const expectation e = hebbian_apart(m, key_dim, n);
-    return std::fabs((p.when == reading::at_the_end || p.last ? e.last : e.prefix) / printed_scaling("hebbian", n).value - 1) <=
-           0.03;
-  });
-}
-
-/// DeltaNet's errors of every relation under every reading, means over the runs, beside what is printed and expected.
-frame survey(const run_options& options) {
+/// DeltaNet's errors of every relation at queries apart, means over the runs, beside what is printed and expected.
+void add_errors(const run_options& options, results& r) {
   const frame seen = grid(
-      options, "protocols", {"reading", "printed", "unit", "exact", "expected", "error", "cosine", "square"},
-      [&](relation f, bool normalised, std::size_t run) {
-        const observation o =
-            observe(delta_rule(key_dim, key_dim, 1), make_inputs({.f = f, .normalise_values = normalised}, options.seed, run));
+      options, "printed errors", {"printed", "unit", "exact", "expected", "error", "cosine", "square"},
+      [&](relation f, bool normalised, std::size_t run) -> frame_row {
+        const inputs in = make_inputs({.f = f, .normalise_values = normalised}, options.seed, run);
+        const score s = read_apart(delta_rule(key_dim, key_dim, 1), in);
         moments m = moments_of(f, key_dim);
         if (normalised) m.square = 1.0 / key_dim;
         const printed figure = printed_error(f, normalised);
-        std::vector<frame_row> rows;
-        for (std::size_t i = 0; i < readings.size(); ++i) {
-          rows.push_back({readings[i].name, figure.value, figure.unit, m.square, delta_apart(m, key_dim, tokens).prefix,
-                          o.scores[i].error, o.scores[i].cosine, o.value_square});
-        }
-        return rows;
+        const double square = shared::squared_norm(in.v.entries()) / static_cast<double>(in.v.size());
+        return {figure.value, figure.unit, m.square, delta_apart(m, key_dim, tokens), s.error, s.cosine, square};
       },
       formulas, grid_axis<bool>{"normalised", {true, false}}, many_runs);
-  frame law =
-      seen.by({"reading", "formula", "normalised", "printed", "unit", "exact", "expected"}, means({"error", "cosine", "square"}));
-  law.derive("met", &agrees);
-  law.derive("away", [](const auto& row) { return shared::ln(std::max(row.number("error"), 1e-20) / row.number("printed")); });
-  law.derive("relative", [](const auto& row) { return row.number("error") / row.number("square"); });
-  law.derive("unrelated", [](const auto& row) { return 2 * row.number("exact"); });
-  return law;
-}
-
-/// Which reading gives the printed errors: the first of those that meet most, linear attention's three before all.
-void judge_readings(const run_options& options, const frame& law, const frame& errors, results& r) {
-  frame verdicts = law.by({"reading"}, {{"met", "met", how_many}, {"log_error", "away", root_mean_square}});
-  verdicts.derive("scaling", [](const auto& row) { return scaling_agrees(reading_named(row["reading"].text())); });
-  const auto rank = [&](std::size_t i) { return std::pair(verdicts[i].number("scaling"), verdicts[i].number("met")); };
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < readings.size(); ++i) best = rank(i) > rank(best) ? i : best;
-  const auto [scaling, met] = rank(best);
-  bool order_matters = true;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    const reading &a = readings[i], &b = readings[best];
-    const bool other_order = a.when != b.when && a.when != reading::at_the_end && b.when != reading::at_the_end;
-    if (a.own_key == b.own_key && a.last == b.last && other_order && rank(i).first == scaling && rank(i).second + 1 >= met)
-      order_matters = false;
-  }
-  const frame unmet = errors.where("met", false);
-  r.values("protocol", evidence::sampled(many_runs.values(options).size(), options.seed, {}),
-           {{"found", scaling == 1 && met >= 9 && !readings[best].own_key},
-            {"agreeing", verdicts[best]["met"]},
-            {"protocol", readings[best].name},
-            {"log_error", verdicts[best]["log_error"]},
-            {"not_met", unmet.size()},
-            {"order_matters", order_matters}});
-  r.values(
-      "readings",
-      {{"number", readings.size()}, {"errors", errors.size()}, {"identity_not_met", unmet.where("formula", "identity").size()}});
-  r.table("protocols", std::move(verdicts));
-}
-
-void add_protocol(const run_options& options, results& r) {
-  const frame law = survey(options);
-  const frame& errors = r.table("printed-errors", law.where("reading", chosen));
-  judge_readings(options, law, errors, r);
-  const auto error_of = errors.finder({"formula", "normalised"});
+  frame errors = seen.by({"formula", "normalised", "printed", "unit", "exact", "expected"}, means({"error", "cosine", "square"}));
+  // Within half a unit of the last printed digit, or three standard deviations of a run, of the mean of the runs.
+  errors.derive("met", [](const auto& row) {
+    const double off = std::fabs(row.number("error") - row.number("printed"));
+    return off <= 0.5 * row.number("unit") + 3 * row.number("error_sd") + 1e-12;
+  });
+  errors.derive("relative", [](const auto& row) { return row.number("error") / row.number("square"); });
+  errors.derive("unrelated", [](const auto& row) { return 2 * row.number("exact"); });
+  const auto of = errors.finder({"formula", "normalised"});
   const std::size_t runs = many_runs.values(options).size();
   const double lowest = errors.over("relative", least), highest = errors.over("relative", greatest);
+  const frame unmet = errors.where("met", false);
+  r.values("printed-errors-are-met", evidence::sampled(runs * errors.size(), options.seed, {}),
+           {{"agreeing", errors.size() - unmet.size()}, {"not_met", unmet.size()}});
+  r.values("errors", {{"number", errors.size()}, {"identity_not_met", unmet.where("formula", "identity").size()}});
   r.values("error-is-chance", evidence::sampled(runs * errors.size(), options.seed, {}),
            {{"lowest", lowest}, {"highest", highest}, {"cosine", errors.over("cosine", worst)}});
   r.values("polynomials-are-not-easier", evidence::sampled(runs * errors.size(), options.seed, {}),
            {{"spread", highest / lowest}});
-  r.values("polynomials", {{"error", error_of("identity", false, "error") / error_of("quartic", false, "error")},
-                           {"square", error_of("identity", false, "exact") / error_of("quartic", false, "exact")},
+  r.values("polynomials", {{"error", of("identity", false, "error") / of("quartic", false, "error")},
+                           {"square", of("identity", false, "exact") / of("quartic", false, "exact")},
                            {"difference", highest / lowest - 1}});
-  r.values("identity", {{"normalised", error_of("identity", true, "printed")},
-                        {"raw", error_of("identity", false, "printed")},
+  r.values("identity", {{"normalised", of("identity", true, "printed")},
+                        {"raw", of("identity", false, "printed")},
                         {"elsewhere", printed_error(relation::quadratic, true).value},
-                        {"sd", error_of("identity", true, "error_sd")}});
+                        {"sd", of("identity", true, "error_sd")}});
   frame lines({"x", "independent", "zero"});
   for (const double x : {3e-6, 10.0}) lines.add({x, x, x / 2});
   r.table("chance", std::move(lines));
+  r.table("printed-errors", std::move(errors));
+}
 
-  const frame squares = grid(
-      options, "least squares", {"delta_printed", "printed", "unit", "error", "last"},
-      [&](relation f, std::size_t run) -> frame_row {
-        const observation o = observe(least_squares(key_dim, key_dim, spike_ridge),
-                                      make_inputs({.f = f, .normalise_values = true}, options.seed, run));
-        const printed figure = printed_least_squares(f);
-        return {printed_error(f, true).value, figure.value, figure.unit, o.by(chosen).error, o.by("apart final").error};
-      },
-      grid_axis<relation>{"formula", {relation::identity, relation::quadratic, relation::cubic, relation::exponential}},
-      many_runs);
-  frame beside = squares.by({"formula", "delta_printed", "printed", "unit"}, means({"error", "last"}));
-  for (const char* column : {"error", "error_sd"}) {
-    beside.derive(std::string("delta_") + column, [&](const auto& row) { return error_of(row["formula"], true, column); });
+struct learner {
+  std::string_view name;
+  double beta;  ///< 0: least squares; negative: least squares of (1, k)
+};
+const grid_axis<learner> learners{"learner", {{"one", 1}, {"eighth", 0.125}, {"rls", 0}, {"constant", -1}}};
+
+// A constant appended to the key: least squares with an intercept.
+inputs with_constant(inputs in) {
+  const matrix<double> k = in.k;
+  in.k = matrix<double>(k.rows(), k.cols() + 1);
+  for (std::size_t t = 0; t < k.rows(); ++t) {
+    std::copy(k.row(t).begin(), k.row(t).end(), in.k.row(t).begin());
+    in.k(t, k.cols()) = 1;
   }
-  beside.derive("met", &agrees);
-  const auto quadratic = [&](const char* column) { return beside.find({{"formula", "quadratic"}}, column); };
-  r.values("least-squares-spike", evidence::sampled(runs, options.seed, {}),
-           {{"spike", quadratic("error") / quadratic("last")}, {"met", how_many(beside.numbers("met"))}});
-  r.values("spike", {{"ridge", spike_ridge}, {"errors", beside.size()}});
-  r.values("gap", {{"printed", quadratic("delta_printed") / quadratic("printed")}});
-  r.table("printed-gap", std::move(beside));
+  return in;
 }
 
-double closed_form(const std::string& who, std::size_t n) {
-  const moments m = moments_of(relation::identity, key_dim);
-  if (who == "hebbian") return hebbian_apart(m, key_dim, n).prefix;
-  return (who == "delta" ? delta_apart(m, key_dim, n) : identity_least_squares_apart(key_dim, n)).prefix;
+void add_learning(const run_options& options, results& r) {
+  // Past the transients: a step of 1/8 forgets its start in 8 d / 2 tokens.
+  const std::size_t last = 3 * tokens, first = 3 * tokens / 2;
+  const frame found = grid(
+      options, "learning", {"linear", "affine", "expected", "square", "error", "cosine"},
+      [&](relation f, const learner& who, std::size_t run) -> frame_row {
+        inputs in = make_inputs({.f = f, .tokens = last}, options.seed, 200 + run);
+        const double square = shared::squared_norm(in.v.entries()) / static_cast<double>(in.v.size());
+        if (who.beta < 0) in = with_constant(std::move(in));
+        const memory m = who.beta > 0 ? delta_rule(key_dim, key_dim, who.beta) : least_squares(in.k.cols(), key_dim);
+        const score s = late_prediction(m, in, first, in.v);
+        const moments exact = moments_of(f, key_dim);
+        return {std::max(1 - exact.linear_share(key_dim), 0.0),
+                std::max(1 - exact.affine_share(key_dim), 0.0),
+                delta_own_before(exact, key_dim) / exact.square,
+                exact.square,
+                s.error / square,
+                s.cosine};
+      },
+      formulas, learners, many_runs);
+  const frame& law =
+      r.table("learning", found.by({"formula", "linear", "affine", "expected", "square", "learner"}, means({"error", "cosine"})));
+  const auto at = law.finder({"formula", "learner"});
+  std::vector<double> off, ratios;
+  for (const relation f : relations) {
+    if (f == relation::identity) continue;
+    const std::string name(name_of(f));
+    off.push_back(at(name, "one", "error") / at(name, "one", "expected") - 1);
+    ratios.push_back(at(name, "one", "error") / at(name, "rls", "error"));
+  }
+  const std::size_t cases = many_runs.values(options).size() * (last - first);
+  const auto share = [](relation f) { return moments_of(f, key_dim).linear_share(key_dim); };
+  r.values("own-key", evidence::measured(), {{"cubic", share(relation::cubic)}, {"exponential", share(relation::exponential)}});
+  r.values("own-key-runs", evidence::sampled(cases, options.seed, {}), {{"worst", worst(off)}});
+  const double lowest = as_number(least(ratios));
+  r.values("least-squares-halves", evidence::sampled(cases, options.seed, {}),
+           {{"lowest", lowest},
+            {"highest", greatest(ratios)},
+            {"expected", 2 / (1 + 2.0 * key_dim / static_cast<double>(last + first))}});
+  r.values("constant-feature", evidence::sampled(cases, options.seed, {}),
+           {{"without", at("exponential", "rls", "error")}, {"with", at("exponential", "constant", "error")}});
+  r.values("learners", {{"first", first},
+                        {"last", last},
+                        {"share", 1 / lowest},
+                        {"small_step", at("exponential", "eighth", "error") / at("exponential", "rls", "error")},
+                        {"one_in", 1 / learners.quick[1].beta},
+                        {"constant_sd", at("exponential", "constant", "error_sd")},
+                        {"left", at("exponential", "one", "affine")}});
 }
 
-void add_scaling(const run_options& options, results& r) {
-  const std::vector<std::size_t> at = shared::checkpoints(longest);
-  const double square = moments_of(relation::identity, key_dim).square;
-  frame long_runs = grid(
-      options, "long runs", {"tokens", "error", "cosine"},
-      [&](const std::string& who, relation f) {
-        const auto scores = growth(make_memory(who, key_dim), make_inputs({.f = f, .tokens = longest}, options.seed, 50), at);
-        std::vector<frame_row> rows;
-        for (std::size_t i = 0; i < at.size(); ++i) rows.push_back({at[i], scores[i].error, scores[i].cosine});
-        return rows;
+/// Five memories on keys of one norm and of spread norms.
+void add_rules(const run_options& options, results& r) {
+  struct condition {
+    std::string_view name;
+    double norm_spread;  ///< |k| = e^(this z), z standard normal
+  };
+  constexpr double spread = 0.5;
+  const grid_axis<condition> conditions{"condition", {{"unit", 0}, {"spread", spread}}};
+  const std::size_t n = rule_tokens(options);
+  const frame runs = grid(
+      options, "rules", {"error", "cosine"},
+      [&](relation f, const condition& c, const std::string& name, std::size_t run) -> frame_row {
+        inputs in = make_inputs({.f = f, .tokens = n}, options.seed, 800 + run);
+        const double square = shared::squared_norm(in.v.entries()) / static_cast<double>(in.v.size());
+        philox random(options.seed, 5000 + run);
+        for (std::size_t t = 0; t < n; ++t) {
+          const double length = portable_exp(c.norm_spread * random.normal());
+          for (double& x : in.k.row(t)) x *= length;
+        }
+        const score s = late_prediction(make_memory(name, key_dim), in, n / 2, in.v);
+        return {s.error / square, s.cosine};
       },
-      followed, grid_axis<relation>{"relation", {relation::identity, relation::exponential}});
-  long_runs.derive("relative", [&](const auto& row) { return row.number("error") / square; });
-  const double exponential_end =
-      long_runs.find({{"memory", "hebbian"}, {"relation", "exponential"}, {"tokens", longest}}, "error");
-  const frame& curves = r.table("curves", long_runs.where("relation", "identity"));
+      grid_axis<relation>{"relation", {relation::identity, relation::exponential}}, conditions,
+      grid_axis<std::string>{"memory", {memories.begin(), memories.end()}}, rule_runs);
+  frame law = runs.by({"relation", "condition", "memory"}, means({"error", "cosine"}));
+  law.derive("shown", [](const auto& row) { return row.number("error") < diverged ? row["error"] : cell(); });
+  const auto at = law.finder({"relation", "condition", "memory"});
+  const auto of = [&](const char* name, const char* column = "error") { return at("identity", "spread", name, column); };
+  const std::size_t draws_of = rule_runs.values(options).size();
+  r.values("spread-norms", evidence::sampled(draws_of * n / 2, options.seed, {}),
+           {{"raw_diverges", !(of("raw") < diverged)},
+            {"efla", of("efla")},
+            {"longhorn", of("longhorn")},
+            {"normalised", of("delta")}});
+  r.values("spread", {{"cosine", of("efla", "cosine")},
+                      {"sd", of("efla", "error_sd")},
+                      {"of_length", spread},
+                      {"runs", draws_of},
+                      {"ridge", ridge},
+                      // |k|^2 = e^(2 spread z) > 2 for z > ln 2 / (2 spread)
+                      {"expand", 0.5 * std::erfc(shared::ln(2) / (2 * spread) / std::sqrt(2.0))}});
+  r.table("rules", std::move(law));
+}
 
-  frame beside = grid(
-      options, "printed scaling", {"printed", "expected", "error", "relative", "cosine", "met", "off", "printed_relative"},
-      [&](std::size_t n, const std::string& who) -> frame_row {
-        const printed figure = printed_scaling(who, n);
-        const double expected = closed_form(who, n);
-        const auto of_run = [&](const char* column) { return curves.find({{"memory", who}, {"tokens", n}}, column); };
-        // The deviation of one run is below 1 % of the expectation at these T (see the runs of table printed-errors).
-        return {figure.value,
-                expected,
-                of_run("error"),
-                of_run("relative"),
-                of_run("cosine"),
-                std::fabs(figure.value - expected) <= 0.5 * figure.unit + 0.01 * expected,
-                std::fabs(figure.value / expected - 1),
-                figure.value / square};
-      },
-      counts, followed);
-  frame late = curves.where([](const auto& row) { return row.number("tokens") >= shortest; });
-  late.derive("off", [](const auto& row) {
-    return row.number("error") / closed_form(row["memory"].text(), static_cast<std::size_t>(row.number("tokens"))) - 1;
-  });
-  r.values("scaling-closed-form", evidence::measured(),
-           {{"met", how_many(beside.numbers("met"))},
-            {"of", beside.size()},
-            {"hebbian_worst", beside.where("memory", "hebbian").over("off", greatest)}});
-  r.values("scaling-runs", evidence::sampled(longest, options.seed, {}),
-           {{"worst", late.over("off", worst)}, {"hebbian_exponential", exponential_end}});
-  const moments exponential = moments_of(relation::exponential, key_dim);
-  const double delta = delta_apart(exponential, key_dim, longest).prefix;
-  r.values("exponential-at-the-end", evidence::measured(),
-           {{"delta", delta}, {"hebbian", hebbian_apart(exponential, key_dim, longest).prefix}});
-  // The mean over t of |W_t|^2 of a random walk in d dimensions has the relative deviation sqrt(4/(3 d)).
-  r.values("long", {{"first", shortest},
-                    {"tokens", longest},
-                    {"counts", at.size()},
-                    {"unrelated", 2.0 / key_dim},
-                    {"delta", delta_exponential.value},
-                    {"rounds", std::fabs(delta - delta_exponential.value) <= 0.5 * delta_exponential.unit * (1 + 1e-9)},
-                    {"hebbian", hebbian_exponential.value},
-                    {"growth", closed_form("hebbian", longest) / closed_form("hebbian", shortest)},
-                    {"strays", std::sqrt(4 / (3.0 * key_dim))},
-                    {"square", exponential.square}});
-  const auto direction = [&](std::size_t n) { return curves.find({{"memory", "hebbian"}, {"tokens", n}}, "cosine"); };
-  r.values("hebbian-direction", evidence::sampled(1, options.seed, {}),
-           {{"at_500", direction(shortest)}, {"at_end", direction(longest)}});
-  r.table("scaling", std::move(beside));
+struct averaged {
+  std::string_view name;
+  bool keys, values, queries;
+};
+constexpr std::size_t words = key_dim / 2;
+
+/// The share of words whose successor DeltaNet finds, and the mean cosine with it.
+frame_row successors_found(const averaged& on, std::uint64_t seed, std::uint64_t run) {
+  philox random(seed, 7000 + run);
+  matrix<double> word(words, key_dim);
+  for (std::size_t w = 0; w < words; ++w) shared::draw(random, word.row(w));
+  unit_rows(word);
+  // One cycle through all words; its order is the order of drawing. Tokens start at a random word every third time.
+  std::vector<std::size_t> text{static_cast<std::size_t>(random.below(words))};
+  while (text.size() < 20 * words)
+    text.push_back(text.size() % 3 == 0 ? static_cast<std::size_t>(random.below(words)) : (text.back() + 1) % words);
+  const auto mean_of = [&](std::size_t w, std::size_t before) {
+    std::vector<double> x(word.row(w).begin(), word.row(w).end());
+    for (std::size_t j = 0; j < key_dim && before < words; ++j) x[j] = (x[j] + word(before, j)) / 2;
+    return x;
+  };
+  const memory m = make_memory("delta", key_dim);
+  for (std::size_t t = 0; t < text.size(); ++t) {
+    const auto past = [&](bool wanted) { return wanted && t > 0 ? text[t - 1] : words; };
+    m.write(mean_of(text[t], past(on.keys)), mean_of(text[t], past(on.values)));
+  }
+  std::vector<double> o(key_dim);
+  std::size_t hits = 0;
+  double cosine = 0;
+  for (std::size_t now = 0; now < words; ++now) {
+    const std::size_t next = (now + 1) % words;
+    m.read(mean_of(now, on.queries ? (now + words - 1) % words : words), o);
+    std::size_t answer = words;
+    double best = -HUGE_VAL;
+    for (std::size_t other = 0; other < words; ++other) {
+      const double close = score_of(o, word.row(other)).cosine;
+      if (other == next) cosine += close / words;
+      if (other == now || close <= best) continue;
+      best = close;
+      answer = other;
+    }
+    if (answer == next) ++hits;
+  }
+  return {static_cast<double>(hits) / words, cosine};
+}
+
+void add_successors(const run_options& options, results& r) {
+  const frame runs = grid(
+      options, "successors", {"hit", "cosine"},
+      [&](const averaged& on, std::size_t run) { return successors_found(on, options.seed, run); },
+      grid_axis<averaged>{"over",
+                          {{"none", false, false, false},
+                           {"k", true, false, false},
+                           {"v", false, true, false},
+                           {"both", true, true, false},
+                           {"all", true, true, true}}},
+      successor_runs);
+  const frame& law = r.table("successors", runs.by({"over"}, means({"hit", "cosine"})));
+  const auto found = [&](const char* over) { return law.find({{"over", over}}, "hit"); };
+  r.values("convolution-on-keys", evidence::sampled(successor_runs.values(options).size() * words, options.seed, {}),
+           {{"keys", found("k")}, {"values", found("v")}, {"none", found("none")}, {"both", found("both")}});
+  r.values("words", {{"number", words},
+                     {"tokens", 20 * words},
+                     {"chance", 1.0 / (words - 1)},
+                     {"over_values", found("k") / found("v")},
+                     {"over_none", found("k") / found("none")}});
 }
 
 results run(const run_options& options) {
-  results r = in_parts(options, {{"protocols", &add_protocol},
-                                 {"axes", &add_axes},
-                                 {"scaling", &add_scaling},
-                                 {"learning", &add_learning},
-                                 {"retrieval", &add_retrieval},
-                                 {"short convolution", &add_convolution},
-                                 {"successors", &add_successors},
-                                 {"rules", &add_rules}});
+  results r = in_parts(
+      options,
+      {{"printed errors", &add_errors}, {"learning", &add_learning}, {"successors", &add_successors}, {"rules", &add_rules}});
   r.parameters = {{"key_dim", key_dim},
                   {"tokens", tokens},
                   {"runs", many_runs.values(options).size()},
-                  {"retrieval_runs", retrieval_runs(options)},
-                  {"longest", longest},
+                  {"successor_runs", successor_runs.values(options).size()},
                   {"rule_tokens", rule_tokens(options)}};
   return r;
 }

@@ -3,12 +3,18 @@
 
 #include "studies/recall/tasks.hpp"
 
+#include <memory>
+
 #include "deltaproof/number/real.hpp"
+#include "deltaproof/rule/baselines.hpp"
+#include "deltaproof/rule/rules.hpp"
+#include "deltaproof/scan/recurrent.hpp"
 
 namespace deltaproof::detail::recall {
 namespace {
 
 using wide = real<moment_bits>;
+using row = std::span<const double>;
 
 wide pi() {
   wide result;
@@ -44,32 +50,35 @@ matrix<double> unit_gaussian(philox random, std::size_t tokens, std::size_t key_
   return result;
 }
 
-void average(matrix<double>& x, std::size_t width) {
-  const matrix<double> before = x;
-  for (std::size_t t = 0; t < x.rows(); ++t) {
-    for (std::size_t i = 0; i < x.cols(); ++i) {
-      double sum = 0;
-      for (std::size_t back = 0; back < width && back <= t; ++back) sum += before(t - back, i);
-      x(t, i) = sum / static_cast<double>(width);
-    }
-  }
+/// A baseline of the library; `step(machine, k, v)` says how it is written.
+template <class Machine, class Step>
+memory adapt(Machine made, Step step, bool normalise = false) {
+  const auto machine = std::make_shared<Machine>(std::move(made));
+  const auto key = [normalise](row x) {
+    std::vector<double> k(x.begin(), x.end());
+    if (normalise) shared::normalise(k);
+    return k;
+  };
+  return {[=](row k, row v) { step(*machine, row(key(k)), v); },
+          [=](row q, std::span<double> o) { machine->read(row(key(q)), o); }};
 }
 
-/// r^n and (1/T) sum of r^t over t = first ... first + T - 1, r = 1 - 1/d.
-struct geometric {
-  double power = 1;
-  double mean = 0;
-};
-geometric powers(std::size_t key_dim, std::size_t first, std::size_t tokens) {
-  const double r = 1 - 1 / static_cast<double>(key_dim);
-  geometric g;
-  for (std::size_t t = 0; t < first; ++t) g.power *= r;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    if (t > 0) g.power *= r;
-    g.mean += g.power / static_cast<double>(tokens);
-  }
-  return g;
+template <class Rule>
+memory by_rule(std::size_t dim) {
+  // e^x correctly rounded, so that the bits are those of every machine.
+  return adapt(recurrence<double>(dim, dim), [](recurrence<double>& m, row k, row v) {
+    const auto one = rounded<fp64>::from_exact(1);
+    m.step(k, v, effective_step(Rule{}, one, rounded<fp64>::from_exact(shared::squared_norm(k))).value());
+  });
 }
+
+struct score_mean {
+  score sum;
+  double n = 0;
+
+  void add(const score& s) { sum = {sum.error + s.error, sum.cosine + s.cosine}, ++n; }
+  [[nodiscard]] score of() const { return {sum.error / n, sum.cosine / n}; }
+};
 
 }  // namespace
 
@@ -146,32 +155,17 @@ moments moments_of(relation f, std::size_t key_dim) {
   return result;
 }
 
-expectation hebbian_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
-  const auto d = static_cast<double>(key_dim), t = static_cast<double>(tokens);
-  const double mu = m.with_key * m.with_key / d;
-  return {m.square * (1 + t / d) + t * (t - 1) * mu, m.square * (1 + (t + 1) / (2 * d)) + (t * t - 1) / 3 * mu};
+double delta_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
+  double power = 1, mean = 0;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    power *= 1 - 1 / static_cast<double>(key_dim);
+    mean += power / static_cast<double>(tokens);
+  }
+  return m.square * (2 - mean);
 }
 
-expectation delta_apart(const moments& m, std::size_t key_dim, std::size_t tokens) {
-  const geometric g = powers(key_dim, 1, tokens);
-  return {m.square * (2 - g.power), m.square * (2 - g.mean)};
-}
-
-expectation delta_own_before(const moments& m, std::size_t key_dim, std::size_t tokens) {
-  const geometric g = powers(key_dim, 0, tokens);
-  const double linear = 2 * static_cast<double>(key_dim) * m.with_key * m.with_key;
-  return {m.square * (2 - g.power) - linear * (1 - g.power), m.square * (2 - g.mean) - linear * (1 - g.mean)};
-}
-
-expectation identity_least_squares_apart(std::size_t key_dim, std::size_t tokens) {
-  const auto d = static_cast<double>(key_dim);
-  double mean = 0;
-  for (std::size_t t = 1; t <= tokens; ++t) mean += std::min(static_cast<double>(t) / d, 1.0) / static_cast<double>(tokens);
-  return {(1 + std::min(static_cast<double>(tokens) / d, 1.0)) / d, (1 + mean) / d};
-}
-
-double delta_own_before_limit(const moments& m, std::size_t key_dim, double beta) {
-  return 2 * (m.square - static_cast<double>(key_dim) * m.with_key * m.with_key) / (2 - beta);
+double delta_own_before(const moments& m, std::size_t key_dim) {
+  return 2 * (m.square - static_cast<double>(key_dim) * m.with_key * m.with_key);
 }
 
 inputs make_inputs(const task& t, std::uint64_t seed, std::uint64_t run) {
@@ -180,13 +174,77 @@ inputs make_inputs(const task& t, std::uint64_t seed, std::uint64_t run) {
   in.q = unit_gaussian(philox(seed, 2 * run + 101), t.tokens, t.key_dim);
   in.v = matrix<double>(t.tokens, t.key_dim);
   for (std::size_t i = 0; i < in.k.size(); ++i) in.v.data()[i] = apply(t.f, in.k.data()[i]);
-  if (t.averaged > 1) {
-    average(in.k, t.averaged);
-    unit_rows(in.k);
-    average(in.v, t.averaged);
-  }
   if (t.normalise_values) unit_rows(in.v);
   return in;
+}
+
+memory delta_rule(std::size_t key_dim, std::size_t value_dim, double beta) {
+  return adapt(recurrence<double>(key_dim, value_dim), [beta](recurrence<double>& m, row k, row v) { m.step(k, v, beta); });
+}
+
+memory least_squares(std::size_t key_dim, std::size_t value_dim) {
+  return adapt(recursive_least_squares<double>(key_dim, value_dim, ridge), [](auto& m, row k, row v) { m.step(k, v); });
+}
+
+memory make_memory(std::string_view name, std::size_t d) {
+  const auto one = [](auto& m, row k, row v) { m.step(k, v, 1.0); };
+  if (name == "hebbian") return adapt(hebbian<double>(d, d), [](auto& m, row k, row v) { m.step(k, v); });
+  if (name == "delta") return adapt(recurrence<double>(d, d), one, true);
+  if (name == "raw") return delta_rule(d, d, 1);
+  if (name == "efla") return by_rule<exact_flow>(d);
+  if (name == "longhorn") return by_rule<implicit_euler>(d);
+  if (name == "rls") return least_squares(d, d);
+  throw domain_error("recall: no memory is named '" + std::string(name) + "'");
+}
+
+score score_of(row o, row v) {
+  score s;
+  for (std::size_t j = 0; j < v.size(); ++j) s.error += (o[j] - v[j]) * (o[j] - v[j]);
+  s.error /= static_cast<double>(v.size());
+  const double lengths = std::sqrt(shared::squared_norm(o) * shared::squared_norm(v));
+  if (lengths > 0) s.cosine = shared::dot(o, v) / lengths;
+  return s;
+}
+
+score read_apart(const memory& m, const inputs& in) {
+  score_mean mean;
+  std::vector<double> o(in.v.cols());
+  for (std::size_t t = 0; t < in.k.rows(); ++t) {
+    m.write(in.k.row(t), in.v.row(t));
+    m.read(in.q.row(t), o);
+    mean.add(score_of(o, in.v.row(t)));
+  }
+  return mean.of();
+}
+
+score late_prediction(const memory& m, const inputs& in, std::size_t first, const matrix<double>& truth) {
+  score_mean mean;
+  std::vector<double> o(in.v.cols());
+  for (std::size_t t = 0; t < in.k.rows(); ++t) {
+    if (t >= first) {
+      m.read(in.k.row(t), o);
+      mean.add(score_of(o, truth.row(t)));
+    }
+    m.write(in.k.row(t), in.v.row(t));
+  }
+  const score result = mean.of();
+  return result.error < diverged ? result : score{HUGE_VAL, 0};
+}
+
+std::vector<aggregate> means(const std::vector<std::string>& columns) {
+  const auto deviation = [](row x) -> cell {
+    const auto n = static_cast<double>(x.size());
+    double mean = 0, squares = 0;
+    for (const double value : x) mean += value / n;
+    for (const double value : x) squares += (value - mean) * (value - mean);
+    return x.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  };
+  std::vector<aggregate> result;
+  for (const std::string& column : columns) {
+    result.push_back({column, column, mean});
+    result.push_back({column + "_sd", column, deviation});
+  }
+  return result;
 }
 
 }  // namespace deltaproof::detail::recall

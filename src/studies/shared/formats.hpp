@@ -29,11 +29,7 @@ auto with_format(const format& wanted, Function&& f) {
     throw format_error("this study does not look at " + std::string(name_of(wanted)));
   }
 }
-/// What kernels keep states and factors in; and fp64 besides.
-template <class Function>
-auto with_kept_format(const format& wanted, Function&& f) {
-  return with_format<bf16, fp16, fp32>(wanted, f);
-}
+/// What kernels keep states and factors in, and fp64.
 template <class Function>
 auto with_studied_format(const format& wanted, Function&& f) {
   return with_format<bf16, fp16, fp32, fp64>(wanted, f);

@@ -78,7 +78,7 @@ void add_inputs(const subject& of, results& to) {
 void add_gates(const subject& of, results& to) {
   if (!of.p.g) return;
   // Exponents in bits: of e^G and e^-G over a chunk, over blocks of 16 rows, and of the difference G_i - G_j <= 0.
-  double whole = 0, blocks = 0, step = 0, largest_sum = 0;
+  double whole = 0, blocks = 0, step = 0;
   std::size_t resets = 0, rounds_to_one = 0, all = 0;
   const bool channels = of.p.gate_per_channel();
   const std::size_t K = channels ? of.p.key_dim() : 1,
@@ -104,11 +104,10 @@ void add_gates(const subject& of, results& to) {
         step = std::max(step, -g);
         whole = std::max(whole, std::fabs(sum));
         blocks = std::max(blocks, std::fabs(in_block));
-        largest_sum = std::max(largest_sum, std::fabs(sum));
       }
     }
   }
-  const double limit = fp32.emax + 1, cost = largest_sum * 0.69314718055994531 * 0x1p-24;
+  const double limit = fp32.emax + 1, cost = whole * 0.69314718055994531 * 0x1p-24;
   frame exponents({"form", "bits", "fp32_end", "fp16_end", "overflows"});
   for (const auto& [form, bits] : {std::pair{"difference", 0.0}, std::pair{"blocks", blocks}, std::pair{"chunks", whole}}) {
     exponents.add({form, bits, limit, fp16.emax + 1, bits >= limit ? "wide" : bits >= fp16.emax + 1 ? "half" : "neither"});
