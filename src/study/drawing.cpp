@@ -128,9 +128,9 @@ set style fill solid noborder
   void find_labels() {
     for (const panel& p : f_.panels) {
       for (const series& s : p.curves) {
-        if (s.x.size() != s.y.size() || (s.style == series_style::band && s.y_upper.size() != s.x.size())) {
-          fail(p, "series '" + s.label + "' has " + std::to_string(s.x.size()) + " x, " + std::to_string(s.y.size()) + " y and " +
-                      std::to_string(s.y_upper.size()) + " y_upper; give as many of each");
+        if (s.x.size() != s.y.size()) {
+          fail(p, "series '" + s.label + "' has " + std::to_string(s.x.size()) + " x and " + std::to_string(s.y.size()) +
+                      " y; give as many of each");
         }
         for (std::size_t i = 1; i < s.y.size() && is_line(s); ++i) {
           const double last = s.y[i - 1];
@@ -169,7 +169,6 @@ set style fill solid noborder
         if (!x.shows(s.x[i]) || !y.shows(s.y[i])) continue;
         x.add(s.x[i]);
         y.add(s.y[i]);
-        if (s.style == series_style::band) y.add(s.y_upper[i]);
         if (s.style == series_style::bars && !y.logarithmic) y.add(0);
       }
     }
@@ -179,12 +178,8 @@ set style fill solid noborder
       fail(p, "heat map of " + std::to_string(p.heat->rows) + " rows and " + std::to_string(p.heat->columns) + " columns has " +
                   std::to_string(p.heat->values.size()) + " values; give a value for each cell, and at least one cell");
     }
-    const auto fits = [](const std::vector<std::string>& names, std::size_t n, const axis& a) {
-      return names.empty() ? a.minimum && a.maximum : names.size() == n;
-    };
-    if (p.heat && !(fits(p.heat->row_names, p.heat->rows, p.y) && fits(p.heat->column_names, p.heat->columns, p.x) &&
-                    p.heat->row_names.empty() == p.heat->column_names.empty()))
-      fail(p, "heat map needs a name for each row and each column, or a minimum and a maximum of both axes");
+    if (p.heat && (p.heat->row_names.size() != p.heat->rows || p.heat->column_names.size() != p.heat->columns))
+      fail(p, "heat map needs a name for each row and each column");
     for (const mark& m : p.marks) (m.direction == mark_direction::horizontal ? y : x).add(m.at);
     x_.push_back(x);
     y_.push_back(y);
@@ -242,8 +237,7 @@ set style fill solid noborder
     double height = 0;
     for (std::size_t i = begin; i < std::min(begin + columns_, f_.panels.size()); ++i) {
       const panel& p = f_.panels[i];
-      const bool named = p.heat && !p.heat->row_names.empty();
-      height = std::max(height, named           ? 120 + 22 * static_cast<double>(p.heat->rows)
+      height = std::max(height, p.heat          ? 120 + 22 * static_cast<double>(p.heat->rows)
                                 : p.tall        ? 420.0
                                 : columns_ == 1 ? 300.0
                                                 : 250.0);
@@ -341,10 +335,7 @@ set style fill solid noborder
     const auto at = [&](std::size_t i) { return x.text(s.x[i]) + " " + y.text(s.y[i]) + "\n"; };
     const auto shown = [&](std::size_t i) { return i < s.x.size() && x.shows(s.x[i]) && y.shows(s.y[i]); };
     for (const std::size_t i : thinned(s)) {
-      // A spread from 0 on a logarithmic axis comes from below.
-      rows += s.style != series_style::band
-                  ? at(i)
-                  : x.text(s.x[i]) + " " + y.text(y.shows(s.y[i]) ? s.y[i] : y.low) + " " + y.text(s.y_upper[i]) + "\n";
+      rows += at(i);
       const bool follows = i > 0 && shown(i - 1);
       if (i > 0 && s.x[i] != s.x[i - 1]) step = std::min(step, s.x[i] - s.x[i - 1]);
       if (follows && std::isinf(s.y[i]) && y.contains(s.y[i - 1])) ends += at(i - 1);
@@ -354,8 +345,7 @@ set style fill solid noborder
                                                   {series_style::steps, "steps"},
                                                   {series_style::points, "points"},
                                                   {series_style::cloud, "points pt 7 ps 0.25"},
-                                                  {series_style::bars, "boxes fs transparent solid 0.3 noborder"},
-                                                  {series_style::band, "filledcurves fs transparent solid 0.2 noborder"}};
+                                                  {series_style::bars, "boxes fs transparent solid 0.3 noborder"}};
     if (s.style == series_style::bars) out_ += "set boxwidth " + shortest(step) + "\n";
     add_plot(block(rows) + " with " + how.at(s.style) + " lt " + linetype(s.label));
     if (is_line(s) && !alone.empty()) add_plot(block(alone) + " with points pt 7 ps 0.5 lt " + linetype(s.label));
@@ -389,16 +379,12 @@ set style fill solid noborder
   /// One scale for all heat maps of the figure with one label, so that a colour means one value.
   [[nodiscard]] range colours_of(const heat_map& h) const {
     range r;
-    r.logarithmic = h.scale == axis_scale::logarithmic && !h.middle;
+    r.logarithmic = h.scale == axis_scale::logarithmic;
     for (const panel& p : f_.panels) {
       if (!p.heat || p.heat->label != h.label) continue;
       for (const double v : p.heat->values) r.add(v);
     }
     if (r.low > r.high) r.low = r.high = 1;
-    if (h.middle) {
-      const double reach = std::max({r.high - *h.middle, *h.middle - r.low, 1e-300});
-      r.low = *h.middle - reach, r.high = *h.middle + reach;
-    }
     r.low = h.minimum.value_or(r.low), r.high = h.maximum.value_or(r.high);
     if (r.low >= r.high) r.high = r.logarithmic ? 10 * r.low : r.low + 1;
     return r;
@@ -407,28 +393,24 @@ set style fill solid noborder
   void add_heat(const panel& p, std::size_t letters) {
     const heat_map& h = *p.heat;
     const auto rows = static_cast<double>(h.rows), columns = static_cast<double>(h.columns);
-    const bool named = !h.row_names.empty();
     const auto names = [](const std::vector<std::string>& all) {
       std::string ticks;
       for (std::size_t i = 0; i < all.size(); ++i) ticks += (i == 0 ? "(" : ", ") + literal(all[i]) + " " + std::to_string(i);
       return ticks + ") noenhanced\n";
     };
-    if (named) {
-      std::size_t longest = 0;
-      for (const std::string& name : h.column_names) longest = std::max(longest, name.size());
-      out_ += "set xrange [-0.5:" + shortest(columns - 0.5) + "]\nset yrange [" + shortest(rows - 0.5) + ":-0.5]\nset ytics " +
-              names(h.row_names) + "set xtics " +
-              (6.5 * static_cast<double>(longest) > 500 / columns / static_cast<double>(columns_) ? "rotate by 30 right " : "") +
-              names(h.column_names) + "set title " + wrapped(p.title.empty() ? h.label : p.title + ": " + h.label, letters) +
-              " noenhanced\n";
-    }
+    std::size_t longest = 0;
+    for (const std::string& name : h.column_names) longest = std::max(longest, name.size());
+    out_ += "set xrange [-0.5:" + shortest(columns - 0.5) + "]\nset yrange [" + shortest(rows - 0.5) + ":-0.5]\nset ytics " +
+            names(h.row_names) + "set xtics " +
+            (6.5 * static_cast<double>(longest) > 500 / columns / static_cast<double>(columns_) ? "rotate by 30 right " : "") +
+            names(h.column_names) + "set title " + wrapped(p.title.empty() ? h.label : p.title + ": " + h.label, letters) +
+            " noenhanced\n";
     const range colours = colours_of(h);
     const std::string low = shortest(colours.low), high = shortest(colours.high);
     out_ += "set cblabel " + literal(h.label) + " noenhanced offset 1\nset cbrange [" + low + ":" + high + "]\n" +
             (colours.logarithmic ? "set logscale cb\n" : "unset logscale cb\n") +
             (h.digits > 0 ? "unset colorbox\n" : "set colorbox\n") + "set palette maxcolors 16 defined (" +
-            (h.middle ? low + " '#1f6fb8', " + shortest(*h.middle) + " '#f0f1f3', " + high + " '#c0661c'"
-                      : "0 '#ffffd9', 1 '#c7e9b4', 2 '#7fcdbb', 3 '#41b6c4', 4 '#1d91c0'") +
+            "0 '#ffffd9', 1 '#c7e9b4', 2 '#7fcdbb', 3 '#41b6c4', 4 '#1d91c0'" +
             ")\nset object 1 rectangle from graph 0,0 to graph 1,1 behind fc rgb '#b4bac2' fs solid noborder\n";
     std::string cells, texts;
     for (std::size_t i = 0; i < h.values.size(); ++i) {
@@ -436,9 +418,7 @@ set style fill solid noborder
       cells += (std::isfinite(v) ? shortest(v) : "NaN") + ((i + 1) % h.columns == 0 ? "\n" : " ");
       texts += std::to_string(i % h.columns) + " " + std::to_string(i / h.columns) + " " + general(v, h.digits) + "\n";
     }
-    add_plot(block(cells) + " matrix using " +
-             (named ? "1:2:3 with image pixels"
-                    : "(($1+0.5)/" + shortest(columns) + "):(($2+0.5)/" + shortest(rows) + "):3 with image axes x2y2"));
+    add_plot(block(cells) + " matrix using 1:2:3 with image pixels");
     if (h.digits > 0) add_plot(block(texts) + " with labels font ',10' tc rgb '#000001'");
   }
 

@@ -43,12 +43,12 @@ axis_scale scale_of(toml_section& from) {
 }
 
 series_style style_of(toml_section& from) {
-  constexpr std::array<std::string_view, 6> styles{"line", "steps", "points", "cloud", "bars", "band"};  // as series_style
+  constexpr std::array<std::string_view, 5> styles{"line", "steps", "points", "cloud", "bars"};  // as series_style
   const prose style = from.text("style");
   if (style.empty()) return series_style::line;
   const auto at = std::find(styles.begin(), styles.end(), style.text);
   if (at == styles.end())
-    from.fail(*from.node("style"), "a curve is line, steps, points, cloud, bars or band, not '" + style.text + "'");
+    from.fail(*from.node("style"), "a curve is line, steps, points, cloud or bars, not '" + style.text + "'");
   return static_cast<series_style>(at - styles.begin());
 }
 
@@ -65,7 +65,7 @@ axis axis_of(toml_section from, const scope& here) {
 
 void add_curves(toml_section from, const place& p, panel& to) {
   const prose data = from.text("data", true);
-  const std::string x = from.name("x", true), y = from.name("y", true), y_upper = from.name("y_upper");
+  const std::string x = from.name("x", true), y = from.name("y", true);
   const std::vector<std::string> by = from.names("by");
   const prose label = from.text("label");
   if (by.size() > 1 && label.empty()) from.fail("a curve with several columns in `by` needs a label that names these columns");
@@ -73,10 +73,10 @@ void add_curves(toml_section from, const place& p, panel& to) {
   const series_style style = style_of(from);
   const frame rows = p.rows(data, from.texts("where"));
   from.done();
-  for (const std::string& column : {x, y, y_upper}) p.demand(rows, column, from.line());
+  for (const std::string& column : {x, y}) p.demand(rows, column, from.line());
   for (const std::string& column : by) p.demand(rows, column, from.line());
   const auto add = [&](const frame& of, std::string name) {
-    series s{std::move(name), {}, {}, style, {}};
+    series s{std::move(name), {}, {}, style};
     std::vector<std::pair<double, std::size_t>> order;
     for (std::size_t i = 0; i < of.size(); ++i) {
       const double at = of[i].number(x);
@@ -87,7 +87,6 @@ void add_curves(toml_section from, const place& p, panel& to) {
     for (const auto& [at, i] : order) {
       s.x.push_back(x_scale * at);
       s.y.push_back(y_scale * of[i].number(y));
-      if (!y_upper.empty()) s.y_upper.push_back(y_scale * of[i].number(y_upper));
     }
     if (!s.x.empty()) to.curves.push_back(std::move(s));
   };
@@ -122,7 +121,6 @@ heat_map heat_of(toml_section from, const place& p) {
   const frame rows = p.rows(data, from.texts("where"));
   for (const std::string& one : {row, column, value}) p.demand(rows, one, from.line());
   const frame down = combinations(rows, {row}), along = combinations(rows, {column});
-  const bool named = !from.flag("unnamed");
   const scope here = p.here();
   heat_map made{.rows = down.size(),
                 .columns = along.size(),
@@ -131,19 +129,17 @@ heat_map heat_of(toml_section from, const place& p) {
                 .scale = scale_of(from),
                 .minimum = here.optional_quantity(from.quantity("min")),
                 .maximum = here.optional_quantity(from.quantity("max")),
-                .middle = here.optional_quantity(from.quantity("middle")),
                 .digits = static_cast<int>(from.number("digits", 0))};
   from.done();
   for (std::size_t i = 0; i < down.size(); ++i) {
-    if (named) made.row_names.push_back(p.around.shown(row, down.at(i, row)));
+    made.row_names.push_back(p.around.shown(row, down.at(i, row)));
     const frame line = rows.where(row, down.at(i, row));
     for (std::size_t j = 0; j < along.size(); ++j) {
       const frame one = line.where(column, along.at(j, column));
       made.values.push_back(one.size() == 0 ? as_number(cell()) : one[0].number(value));
     }
   }
-  for (std::size_t j = 0; named && j < along.size(); ++j)
-    made.column_names.push_back(p.around.shown(column, along.at(j, column)));
+  for (std::size_t j = 0; j < along.size(); ++j) made.column_names.push_back(p.around.shown(column, along.at(j, column)));
   return made;
 }
 

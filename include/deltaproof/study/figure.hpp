@@ -28,18 +28,17 @@ struct axis {
 };
 
 /// line, steps: x ascending. points: a marker each, for up to ~100 points. cloud: small dots, for
-/// thousands. bars: a histogram, x = bar centres equally spaced. band: the area between y and y_upper.
-enum class series_style { line, steps, points, cloud, bars, band };
+/// thousands. bars: a histogram, x = bar centres equally spaced.
+enum class series_style { line, steps, points, cloud, bars };
 
 /// One curve. Series with the same label share colour and legend entry through the whole figure, so a
-/// rule or a format looks the same in every panel. At most 8 different labels; a band beside a line of
-/// the same label is its spread. No label: drawn in the neutral colour, not in the legend.
+/// rule or a format looks the same in every panel. At most 8 different labels. No label: drawn in the
+/// neutral colour, not in the legend.
 struct series {
   std::string label;
   std::vector<double> x;
   std::vector<double> y;
   series_style style = series_style::line;
-  std::vector<double> y_upper = {};  ///< only for a band
 };
 
 enum class mark_direction { horizontal, vertical };
@@ -51,21 +50,18 @@ struct mark {
   std::string label;
 };
 
-/// A rectangle of values. Named rows and columns: a table of colours, rows from top to bottom. Without
-/// names the panel's axes need ranges, row 0 lies at the lower end of y. A non-finite value has a
-/// colour of its own that is not on the scale.
+/// A table of colours, rows from top to bottom. A non-finite value has a colour of its own that is not on the scale.
 struct heat_map {
   std::size_t rows = 0;
   std::size_t columns = 0;
-  std::vector<double> values;  ///< row-major, rows * columns
-  std::string label;           ///< what the colour means
-  std::vector<std::string> row_names = {};
-  std::vector<std::string> column_names = {};
+  std::vector<double> values;                  ///< row-major, rows * columns
+  std::string label;                           ///< what the colour means
+  std::vector<std::string> row_names = {};     ///< of each row
+  std::vector<std::string> column_names = {};  ///< of each column
   axis_scale scale = axis_scale::linear;
   std::optional<double> minimum = {};
   std::optional<double> maximum = {};
-  std::optional<double> middle = {};  ///< two-sided colours, this value in between (linear scale)
-  int digits = 0;                     ///< > 0: print each value with so many significant digits
+  int digits = 0;  ///< > 0: print each value with so many significant digits
 };
 
 /// One coordinate system. `tall` panels have twice the height of ordinary ones.
