@@ -1,19 +1,26 @@
 // SPDX-FileCopyrightText: 2026 The deltaproof authors
 // SPDX-License-Identifier: MIT
 //
-// The same question through `answer`, a suite, a replay, a matcher and the page on one problem: each gives the same verdict, and
-// a caller that loses one option on the way is seen. The program and the Python package: tests/python/test_verdicts.py.
+// The same question through `answer`, a suite, a replay and a matcher: each gives the same verdict, and a caller that loses one
+// option on the way is seen. The page on one problem: tests/study/problem_report_test.cpp. The program and the Python package:
+// tests/python/test_verdicts.py.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "check/invariant_cases.hpp"
 #include "deltaproof/check/request.hpp"
 #include "deltaproof/check/suite.hpp"
 #include "deltaproof/files/view.hpp"
-#include "deltaproof/study/problem_report.hpp"
 #include "deltaproof/support/write_file.hpp"
 #include "deltaproof/testing/trial.hpp"
-#include "support/study.hpp"
 
 namespace deltaproof {
 namespace {
@@ -97,19 +104,7 @@ TEST(doors, one_question_has_one_answer_at_every_door) {
       {"matcher",
        [&](const judging& j) { return lines(against_plan(run.given, run.gave, by, {.judge = j, .witness = ""}).text); },
        [](const answered_check& a) { return lines(to_text(a.report, a.identity)); },
-       {"accuracy", "power"}},
-      {"page",
-       [&](const judging& j) {
-         problem_report_options how;
-         how.judge = j;
-         const std::vector<named_result> results{{"one", run.gave, {plan_named(by)}, "deltaproof check one"}};
-         return reports::found(report_on(run.given, {"one", "one", "deltaproof report one"}, results, how), "result-1").statement;
-       },
-       [](const answered_check& a) {
-         return "`one` " + std::string(a.report.judged == verdict::holds ? "" : "is ") + std::string(name_of(a.report.judged)) +
-                ": " + a.report.reason + ".";
-       },
-       {"accuracy"}}};
+       {"accuracy", "power"}}};
   const answered_check first = answered(asked);
   EXPECT_EQ(first.report.judged, verdict::refuted);
   for (const door& one : doors) {
