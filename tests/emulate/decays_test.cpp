@@ -72,5 +72,31 @@ TEST(decays, of_a_token_are_the_same_numbers_in_its_backward_pass) {
   EXPECT_EQ(r.gradients.at("dinitial_state").to_doubles(), r.final_state->to_doubles());
 }
 
+// docs/plan-keys.md, exp2_ulps: of gates of 0 a unit makes no error, however large its errors are.
+TEST(decays, of_gates_of_zero_are_exactly_one) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    generation g;
+    g.op = op;
+    g.tokens = 70;
+    g.key_dim = g.value_dim = 16;
+    g.key_heads = g.value_heads = 1;
+    g.gate = "0";
+    g.cotangents = true;
+    const problem p = generate(g);
+    for (const path_kind path : {path_kind::chunk, path_kind::recurrent}) {
+      plan_variant v = gradient_variants(plan_named("fp32"), p, path, path == path_kind::chunk ? 16 : 0).front();
+      emulation_options options;
+      options.noise_ulps = 1;
+      v.exp2_ulps = 1;
+      const result one = emulate_gradients(p, v, options, 1);
+      v.exp2_ulps = 1e4;
+      const result other = emulate_gradients(p, v, options, 1);
+      EXPECT_EQ(one.o.to_doubles(), other.o.to_doubles());
+      EXPECT_EQ(one.final_state->to_doubles(), other.final_state->to_doubles());
+      for (const auto& [name, d] : one.gradients) EXPECT_EQ(d.to_doubles(), other.gradients.at(name).to_doubles()) << name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace deltaproof

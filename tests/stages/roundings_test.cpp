@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "stages/stages_pipeline.hpp"
 
 namespace deltaproof {
@@ -249,6 +250,28 @@ TEST(roundings, an_update_in_a_format_of_its_own_is_told_from_one_in_that_of_the
   };
   EXPECT_EQ(state(plan_named("fla-chunk-gdn")), 0U);
   EXPECT_GT(state(other), 0U);
+}
+
+// docs/plan-keys.md, exp2_ulps: that of 0 is exactly 1, and no bound has room for another number.
+TEST(roundings, leave_an_exponential_of_zero_no_error) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    generation g;
+    g.op = op;
+    g.tokens = 70;
+    g.key_dim = g.value_dim = 16;
+    g.key_heads = g.value_heads = 1;
+    g.gate = "0";
+    const problem p = generate(g);
+    const plan declared = plan_named(op == op_kind::kda ? "fla-chunk-kda" : "fla-chunk-gdn");
+    const result r = emulated_by(declared, p, 64);
+    stage_roundings roundings = roundings_of(declared, p, path_kind::chunk, 64);
+    const stage_report usual = measure_stages(p, r, roundings);
+    roundings.exp2_ulps = 1e4;
+    const stage_report rough = measure_stages(p, r, roundings);
+    ASSERT_FALSE(usual.stages.empty());
+    for (std::size_t i = 0; i < usual.stages.size(); ++i)
+      EXPECT_EQ(usual.stages[i].rms_ratio, rough.stages[i].rms_ratio) << usual.stages[i].name;
+  }
 }
 
 }  // namespace
