@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "check/check_parts.hpp"
 #include "check/invariant_parts.hpp"
@@ -69,13 +68,14 @@ void compare_first_tokens(invariant_kind kind, const recorded_run& whole, std::s
   }
   if (out.judged == verdict::refuted) {
     const bit_difference& d = out.bits.front().first ? *out.bits.front().first : *out.bits.back().first;
-    const std::size_t n = whole.given.num_householder, C = whole.gave.chunk_size.value_or(0);
-    // A kernel may read how long a partial chunk is; only there is that a reason.
+    const std::size_t C = whole.gave.chunk_size.value_or(0);
+    // A kernel may read how long a partial chunk is; only there is that a reason. Chunks are of C rows of k, and where a token
+    // has several rows some kernels make o of C tokens at a time: C tokens end both.
     if (path_of(whole.gave) == path_kind::chunk && C > 0) {
       const std::size_t tokens = sequence_at(parts[d.part].given, d.sequence).tokens;
-      if (tokens * n % C != 0 && (!d.token || *d.token >= tokens * n / C * C / n)) {
+      if (tokens % C != 0 && (!d.token || *d.token >= tokens / C * C)) {
         out.remedy = "the first difference lies in the part's partial last chunk: end the part at a multiple of " +
-                     std::to_string(C / std::gcd(C, n)) +
+                     std::to_string(C) +
                      " tokens to distinguish a leak of later tokens from different arithmetic in a partial chunk";
       }
     }

@@ -60,6 +60,29 @@ TEST(Invariant, PrefixNamesTheFirstElementThatAFutureTokenMoved) {
   EXPECT_THAT(mask.remedy, HasSubstr("multiple of 64 tokens"));
 }
 
+// Of six rows a token every 32nd token ends a chunk of 64 rows, but fla makes o of 64 tokens at a time.
+TEST(Invariant, PrefixNamesTheTokensAfterWhichAChunkIsWhole) {
+  generation g;
+  g.op = op_kind::gated_delta_product;
+  g.num_householder = 6;
+  g.tokens = 100;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  const problem p = generate(g);
+  const auto judged = [&](std::size_t tokens) {
+    const auto run = [&](const problem& of, const char* name) {
+      return run_of(of, "fla-chunk-gdp", 64, "o-mask-off-by-one", name);
+    };
+    return judge(invariant_kind::prefix, run(p, "whole"), {run(cut(p, 0, tokens, p.initial_state), "part")});
+  };
+  for (const std::size_t tokens : {32, 35, 96}) {
+    const invariant_report partial = judged(tokens);
+    ASSERT_EQ(partial.judged, verdict::refuted) << tokens;
+    EXPECT_THAT(partial.remedy, HasSubstr("end the part at a multiple of 64 tokens")) << tokens;
+  }
+  EXPECT_EQ(judged(64).judged, verdict::holds) << "the same chunks in both";
+}
+
 TEST(Invariant, PrefixRefusesWhatIsNoPrefix) {
   const problem p = gated_problem(80);
   const recorded_run whole = run_of(p, gdn);
