@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -258,6 +259,16 @@ TEST(overflow_of_stages, is_no_fault_of_the_kernel) {
   const check_report refuted = judged(p, r, "fla-chunk-delta");
   EXPECT_EQ(refuted.judged, verdict::refuted);
   EXPECT_EQ(refuted.conformance->first_bad_stage, "v_new");
+}
+
+TEST(overflow_of_stages, is_not_looked_for_once_the_check_is_stopped) {
+  const problem p = with_large_outputs(op_kind::delta_rule);
+  const result r = emulate(p, variant_of("fla-chunk-delta", p, path_kind::chunk), {}, 1);
+  const plan declared = plan_named("fla-chunk-delta");
+  std::atomic<bool> stop{false};
+  EXPECT_FALSE(sums_that_may_overflow(p, r, declared, 1, &stop).tensors.empty());
+  stop = true;
+  EXPECT_TRUE(sums_that_may_overflow(p, r, declared, 1, &stop).tensors.empty());
 }
 
 /// What fp16 cannot hold is no matter of the order of a sum: a state of 1e5 that the plan stores in it stays a fault.

@@ -254,7 +254,10 @@ TEST_F(suites, what_cannot_be_judged_fails_alone) {
   EXPECT_EQ(some.judged, verdict::holds);
   EXPECT_EQ(some.count(case_state::skipped), 1U);
   EXPECT_EQ(judged(a_case("a", "gone"), options).judged, verdict::vacuous);
-  EXPECT_EQ(judged(a_case("none", "gone"), options).count(case_state::failed), 1U) << "a missing problem is never skipped";
+  const suite_report none = judged(a_case("none", "gone"), options);
+  EXPECT_EQ(none.count(case_state::failed), 1U) << "a missing problem is never skipped";
+  EXPECT_EQ(judged(a_case("none", "gone")).cases[0].reason, none.cases[0].reason) << "so nobody is told that it may be";
+  EXPECT_EQ(none.cases[0].reason.find("--skip-missing"), std::string::npos) << none.cases[0].reason;
 }
 
 TEST_F(suites, a_stop_keeps_what_is_done) {

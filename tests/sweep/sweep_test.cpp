@@ -263,9 +263,11 @@ TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
   ASSERT_THAT(report.lost, SizeIs(1));
   EXPECT_THAT(report.lost[0].command, HasSubstr("deltaproof gen --regime typical"));
   EXPECT_EQ(report.exit_code(), 3);
-  // It is not begun a fourth time, until its tries are forgotten.
+  // It is not begun a fourth time, until its tries are forgotten: by what the merged report says, too.
   EXPECT_EQ(run_sweep(c, folder(), options).ran, 0U);
-  folder().forget_tries(c.task(4).key);
+  const std::string tries = "tries/" + c.task(4).key + ".json";
+  EXPECT_THAT(report.lost[0].reason, HasSubstr("remove " + tries + " from the folder of results and run the sweep again"));
+  EXPECT_TRUE(std::filesystem::remove(folder().path() / tries));
   options.worker = script(path() / "worker.sh", "none");
   EXPECT_EQ(run_sweep(c, folder(), options).ran, 1U);
   EXPECT_EQ(merge_sweep(folder(), "a").exit_code(), 0);
