@@ -36,26 +36,22 @@ class native_head {
       reserve();
       for (std::size_t first = 0; first < k_.rows(); first += v_.chunk) run_chunk(first, std::min(v_.chunk, k_.rows() - first));
     }
-    out_.final_state = widened(state_);
+    out_.final_state = cast<double>(state_);
     return std::move(out_);
   }
 
  private:
   using rows = matrix<Real>;
 
-  static matrix<double> widened(const rows& m) {
-    matrix<double> out(m.rows(), m.cols());
-    for (std::size_t i = 0; i < m.size(); ++i) out.data()[i] = static_cast<double>(m.data()[i]);
+  template <class To, class From>
+  static matrix<To> cast(const matrix<From>& m) {
+    matrix<To> out(m.rows(), m.cols());
+    for (std::size_t i = 0; i < m.size(); ++i) out.data()[i] = static_cast<To>(m.data()[i]);
     return out;
   }
   static Real narrowed(Real x, const narrowing& how) { return static_cast<Real>(native_narrow(static_cast<double>(x), how)); }
   static Real narrowed(Real x, const format& to) { return narrowed(x, narrowing{to, false}); }
   static Real narrowed(Real x, const std::optional<format>& to) { return to ? narrowed(x, *to) : x; }
-  static rows copied(const matrix<double>& m) {
-    rows out(m.rows(), m.cols());
-    for (std::size_t i = 0; i < m.size(); ++i) out.data()[i] = static_cast<Real>(m.data()[i]);
-    return out;
-  }
   static rows narrowed(rows m, const narrowing& how) {
     for (std::size_t i = 0; i < m.size(); ++i) m.data()[i] = narrowed(m.data()[i], how);
     return m;
@@ -155,10 +151,10 @@ class native_head {
   }
 
   void load() {
-    q_ = copied(in_.q);
-    k_ = copied(in_.k);
-    val_ = copied(in_.v);
-    state_ = copied(in_.state);
+    q_ = cast<Real>(in_.q);
+    k_ = cast<Real>(in_.k);
+    val_ = cast<Real>(in_.v);
+    state_ = cast<Real>(in_.state);
     scale_ = narrowed(static_cast<Real>(in_.scale), v_.o.scale_format);
     const bool with_norm = v_.o.scale == read_scale::l2norm && in_.qk_l2norm;
     for (rows* m : {&q_, &k_}) {
