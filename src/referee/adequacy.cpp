@@ -382,7 +382,8 @@ adequacy_report judge_adequacy(const trial& t, const drawn& runs, const std::vec
   };
   const more_runs more{variant, alone, t.options, errors, seconds};
   if (!out.accuracy) draw_until_decided(more, each, first_place, places);
-  for (const place_cost& c : places) judge_place(c, each, out);
+  const auto name = [&](std::size_t kind) { return t.variants[t.kinds[kind].front()].name; };
+  judge_places(places, each, t.kinds.size(), name, out);
   judge_violations(out);
   out.judged = !out.adequate || out.reason.empty();
   if (!t.stopped()) keep(t.options, key, out);

@@ -235,7 +235,12 @@ void judge_gradient_adequacy(const gradient_trial& t, const drawn_gradients& run
   };
   const more_runs more{variant, alone, t.options, errors, seconds};
   if (!out.accuracy) draw_until_decided(more, each, first_place, places);
-  for (const place_cost& c : places) judge_place(c, each, out);
+  // Behind the kinds stand those that differ in the order of <h, dh> alone.
+  const std::size_t kinds = t.kinds.size();
+  const auto name = [&](std::size_t number) {
+    return t.variants[number < kinds ? t.kinds[number].front() : t.own + number - kinds].name;
+  };
+  judge_places(places, each, kinds + t.variants.size() - t.own, name, out);
   out.judged = !out.adequate || out.reason.empty();
 }
 

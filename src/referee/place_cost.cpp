@@ -98,20 +98,33 @@ plan_variant formats_alone(plan_variant v, double l2norm_epsilon) {
 }
 
 double place_cost::ratio() const {
+  double most = 0;
+  for (std::size_t law = 0; law < runs.size(); ++law) most = std::max(most, ratio_of(law));
+  return most;
+}
+
+double place_cost::ratio_of(std::size_t law) const {
   if (plan <= 0) return 0;
   if (!std::isfinite(plan)) return infinity;
-  const double scatter = std::hypot(scatter_of(runs, least).spread, scatter_of(alone, least).spread);
-  double most = 0;
-  for (std::size_t law = 0; law < runs.size(); ++law) {
-    const bool errs = std::any_of(runs[law].begin(), runs[law].end(), [](double x) { return !(x <= 0); });
-    if (!errs) continue;
-    const auto typical = [&](const std::vector<double>& errors) {
-      return log_errors(errors, std::max(least[law % 2], median(errors) / far_below)).mean;
-    };
-    const double log_ratio = typical(runs[law]) - typical(alone[law % 2]);
-    most = std::max(most, !std::isfinite(log_ratio) ? infinity : std::exp(repeats(law) ? log_ratio - 2 * scatter : log_ratio));
+  const bool errs = std::any_of(runs[law].begin(), runs[law].end(), [](double x) { return !(x <= 0); });
+  if (!errs) return 0;
+  const auto typical = [&](const std::vector<double>& errors) {
+    return log_errors(errors, std::max(least[law % 2], median(errors) / far_below)).mean;
+  };
+  const double log_ratio = typical(runs[law]) - typical(alone[law % 2]);
+  if (!std::isfinite(log_ratio)) return infinity;
+  const double scatter = repeats(law) ? std::hypot(scatter_of(runs, least).spread, scatter_of(alone, least).spread) : 0;
+  return std::exp(log_ratio - 2 * scatter);
+}
+
+bool place_cost::allows(std::size_t number, const std::optional<double>& accuracy) const {
+  if (2 * number >= runs.size()) number = 0;
+  for (std::size_t law = 2 * number; law < std::min(runs.size(), 2 * number + 2); ++law) {
+    double mean = 0;
+    for (const double x : runs[law]) mean += x / static_cast<double>(runs[law].size());
+    if (accuracy ? !(mean <= *accuracy * magnitude) : !(ratio_of(law) <= allowed_ratio)) return false;
   }
-  return most;
+  return true;
 }
 
 bool place_cost::surely_above(double alpha) const {
@@ -211,6 +224,24 @@ void judge_place(const place_cost& c, double alpha, adequacy_report& out) {
                             : "the plan's own error in " + c.tensor + " is " + digits(ratio) +
                                   " times that of its formats alone (at most 8 times is allowed: 3 bits of precision, the "
                                   "difference between fp16 and bf16)";
+}
+
+void judge_places(std::span<const place_cost> places, double alpha, std::size_t numbers,
+                  const std::function<std::string(std::size_t)>& name, adequacy_report& out) {
+  const bool before = out.adequate;
+  for (const place_cost& c : places) judge_place(c, alpha, out);
+  if (!before || out.adequate) return;
+  std::string adequate;
+  std::size_t count = 0;
+  for (std::size_t number = 0; number < numbers; ++number) {
+    if (!std::all_of(places.begin(), places.end(), [&](const place_cost& c) { return c.allows(number, out.accuracy); })) continue;
+    if (count++ < 3) adequate += (count == 1 ? "" : ", ") + name(number);
+  }
+  if (count == 0) return;
+  if (count > 3) adequate += " and " + std::to_string(count - 3) + " more";
+  out.reason += "; the plan allows several arithmetics, and is judged by the worst: adequate by " +
+                std::string(count == 1 ? "itself is " : "themselves are ") + adequate +
+                "; if the kernel keeps one of these, give --plan a copy of the plan that allows no other";
 }
 
 }  // namespace deltaproof::referee_detail

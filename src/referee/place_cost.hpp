@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct place_cost {
   /// The largest ratio of typical errors. On the given inputs two standard errors less: there one rounding that came out small by
   /// luck is so in every run.
   [[nodiscard]] double ratio() const;
+  /// Of one law alone.
+  [[nodiscard]] double ratio_of(std::size_t law) const;
+  /// Whether laws 2 `number` and 2 `number` + 1, those of one variant, would be allowed by themselves. Who has fewer laws has one
+  /// number for all behind.
+  [[nodiscard]] bool allows(std::size_t number, const std::optional<double>& accuracy) const;
   /// The ratio is above `allowed_ratio`, and finite.
   [[nodiscard]] bool is_above() const;
   /// It is above, but not surely: more runs may bring it down.
@@ -76,5 +82,10 @@ void draw_until_decided(const more_runs& from, double alpha, const std::vector<s
 
 /// Adds what one place says to `out`: that the plan is inadequate, or, as the reason alone, that this is not known.
 void judge_place(const place_cost& c, double alpha, adequacy_report& out);
+
+/// Judges each, and says of a plan that they make inadequate which of the arithmetics that it allows do not: a plan promises what
+/// the worst of them keeps, but a kernel has one. `name`: of the variant with laws 2i and 2i + 1, of `numbers`.
+void judge_places(std::span<const place_cost> places, double alpha, std::size_t numbers,
+                  const std::function<std::string(std::size_t number)>& name, adequacy_report& out);
 
 }  // namespace deltaproof::referee_detail

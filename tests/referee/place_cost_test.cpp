@@ -109,5 +109,32 @@ TEST(place_cost, beyond_what_is_allowed_is_claimed_of_a_plan_at_the_limit_no_mor
   }
 }
 
+// A plan is as good as the worst of what it allows; its reader may have a better one of these.
+TEST(place_cost, names_the_variants_that_are_adequate_by_themselves) {
+  const auto of_variants = [](const std::vector<double>& ratios, std::uint64_t seed) {
+    place_cost all = drawn_cost(ratios.front(), 0.01, 16, seed);
+    for (std::size_t i = 1; i < ratios.size(); ++i) {
+      const place_cost one = drawn_cost(ratios[i], 0.01, 16, seed + i);
+      all.runs.insert(all.runs.end(), one.runs.begin(), one.runs.end());
+    }
+    return all;
+  };
+  const auto reason = [](const std::vector<place_cost>& places, std::optional<double> accuracy = std::nullopt) {
+    adequacy_report out;
+    out.accuracy = accuracy;
+    const std::vector<std::string> names{"first", "second", "third"};
+    judge_places(places, 1e-6, 3, [&](std::size_t number) { return names[number]; }, out);
+    return out.reason;
+  };
+  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1)}), HasSubstr("adequate by themselves are second, third; if the kernel keeps"));
+  // In every place; what a place has no runs of its own of is its first variant there.
+  EXPECT_THAT(reason({of_variants({20, 2, 2}, 1), of_variants({2, 20, 2}, 9)}), HasSubstr("adequate by itself is third; if"));
+  EXPECT_THAT(reason({of_variants({2, 20}, 1)}), HasSubstr("adequate by themselves are first, third; if"));
+  EXPECT_THAT(reason({of_variants({20, 12, 20}, 1)}), ::testing::EndsWith("between fp16 and bf16)"));
+  EXPECT_THAT(reason({of_variants({2, 2, 2}, 1)}), IsEmpty());
+  // Their errors are 1e-3 times the ratio.
+  EXPECT_THAT(reason({of_variants({20, 4, 2}, 1)}, 3e-3), HasSubstr("adequate by itself is third; if"));
+}
+
 }  // namespace
 }  // namespace deltaproof::referee_detail
