@@ -441,7 +441,9 @@ std::string budget_argument(const false_alarm& alarm) {
          "has too few, and the larger limit counts. A head that was run once scatters no more than the noisiest head that was "
          "run\n"
          "more often.\n"
-         "Assumed: biases of stages and cosines of the error with planted faults are normally distributed.\n"
+         "Assumed: biases of stages and cosines of the error with planted faults are normally distributed. The few roundings "
+         "of a\n"
+         "kernel that fall otherwise than in an emulated run point no nearer than that, or 75 degrees, to a gross fault.\n"
          "Assumed: an error that is at or below the radius of the reference in every run is so in every kernel that conforms.\n"
          "No theorem stands behind these limits: they are measured (proofs/notes/false-alarm.md).";
 }

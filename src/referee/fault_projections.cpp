@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "deltaproof/number/random.hpp"
 #include "support/widest_vectors.hpp"
 
 namespace deltaproof::referee_detail {
@@ -18,10 +19,13 @@ double cosine(double product, double x, double y) {
   return x > 0 && y > 0 ? std::clamp(product / std::sqrt(x * y), -1.0, 1.0) : 0;
 }
 
+void add(const std::vector<double>& x, std::vector<double>& to) {
+  to.resize(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) to[i] += x[i];
+}
+
 void add(const by_run& x, by_run& to) {
-  for (std::size_t v = 0; v < to.size(); ++v) {
-    for (std::size_t r = 0; r < to[v].size(); ++r) to[v][r] += x[v][r];
-  }
+  for (std::size_t v = 0; v < to.size(); ++v) add(x[v], to[v]);
 }
 
 }  // namespace
@@ -85,6 +89,33 @@ flat as_flat(const double* a, std::size_t count) {
   return out;
 }
 
+double directions_of(const flat& x, std::size_t columns) {
+  constexpr std::size_t probes = 8, most_rows = 512;
+  const std::size_t rows = x.size() / columns, stride = std::max<std::size_t>(1, rows / most_rows);
+  std::vector<double> signs(columns * probes), gram_by_probe(columns * probes, 0.0);
+  philox draw(columns, 0xd12);
+  for (double& sign : signs) sign = draw.below(2) == 0 ? -1 : 1;
+  double trace = 0;
+  detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < rows; i += stride) {
+      const float* const row = x.data() + i * columns;
+      double along[probes] = {}, squares = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        const auto value = static_cast<double>(row[c]);
+        squares += value * value;
+        for (std::size_t p = 0; p < probes; ++p) along[p] += value * signs[c * probes + p];
+      }
+      for (std::size_t c = 0; c < columns; ++c) {
+        for (std::size_t p = 0; p < probes; ++p) gram_by_probe[c * probes + p] += static_cast<double>(row[c]) * along[p];
+      }
+      trace += squares;
+    }
+  });
+  double of_squares = 0;
+  for (const double entry : gram_by_probe) of_squares += entry * entry / static_cast<double>(probes);
+  return of_squares > 0 ? trace * trace / of_squares : 0;
+}
+
 void tensor_errors::sum_up() {
   const std::size_t V = same.size(), per_variant = V == 0 ? 0 : same.front().size();
   const double of_base = inner(base, base);
@@ -106,6 +137,15 @@ void tensor_errors::sum_up() {
     }
   }
   runs.take(all);
+}
+
+void run_without::take_finer(std::vector<flat>& runs) {
+  std::vector<flat*> all;
+  for (flat& run : runs) {
+    finer_size.push_back(inner(run, run));
+    all.push_back(&run);
+  }
+  finer.take(all);
 }
 
 void error_sizes::add(const tensor_errors& x) {
@@ -132,8 +172,15 @@ std::vector<double> tensor_errors::distances(const flat& error) const {
 fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat& d) {
   fault_sums s;
   s.own = inner(d, d);
+  for (const float entry : d) {
+    const double square = static_cast<double>(entry) * static_cast<double>(entry);
+    s.fourths += square * square;
+  }
+  // Of no use for a fault that is no larger than rounding.
+  s.directions = s.own > inner(x.base, x.base) ? directions_of(d, x.columns) : 0;
   s.without = inner(plain.error, d);
   s.finer = plain.finer.inner(d);
+  s.finer_size = plain.finer_size;
   s.base = inner(x.base, d);
   const std::vector<double> products = x.runs.inner(d);
   auto next = products.begin();
@@ -147,7 +194,7 @@ fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat&
 }
 
 result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got) {
-  result_errors out{std::move(got), {}, {}};
+  result_errors out{std::move(got), {}, {}, {}, {}};
   out.deviation = out.got;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     flat& d = out.deviation[k];
@@ -158,6 +205,20 @@ result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<
   return out;
 }
 
+void result_errors::compare_with(const std::vector<run_without>& plain, std::size_t updates) {
+  // Tensor cores drop what is beyond a sum's last bits, and exponentials may lean to one side: 2^-24 at each of a few steps in a
+  // product, and again at each update of the state.
+  const double share = 0x1p-21 * (8 + static_cast<double>(updates));
+  apart.clear();
+  by_sums.clear();
+  for (std::size_t k = 0; k < plain.size(); ++k) {
+    flat d = got[k];
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= plain[k].error[i];
+    apart.push_back(inner(d, d));
+    by_sums.push_back(share * share * plain[k].size);
+  }
+}
+
 void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, const result_errors& result,
               std::vector<fault_sums>& to) {
   for (std::size_t k = 0; k < runs.size(); ++k) {
@@ -165,16 +226,20 @@ void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, cons
     const flat& d = run.difference[k];
     fault_sums& s = to[k];
     s.own += run.own[k].own;
+    s.fourths += run.own[k].fourths;
+    s.directions = std::min(s.directions, run.own[k].directions);
     s.got += inner(result.got[k], d);
     s.base += run.own[k].base;
     s.without += run.own[k].without;
     s.departs = s.departs || run.own[k].departs;
     s.deviation += inner(result.deviation[k], d);
     s.deviation_size += result.deviation_size[k];
+    s.apart += result.apart[k];
+    s.by_sums += result.by_sums[k];
     add(run.own[k].same, s.same);
     add(run.own[k].moved, s.moved);
-    s.finer.resize(run.own[k].finer.size());
-    for (std::size_t i = 0; i < s.finer.size(); ++i) s.finer[i] += run.own[k].finer[i];
+    add(run.own[k].finer, s.finer);
+    add(run.own[k].finer_size, s.finer_size);
   }
 }
 
@@ -186,7 +251,19 @@ fault_draws::projection projection_on(const fault& planted, const std::string& t
   x.of_fault = 1 + s.without / s.own;
   x.fault_size = std::sqrt(s.own);
   x.departs = s.departs;
-  for (const double finer : s.finer) x.finer = std::max(x.finer, (s.without + finer) / s.own);
+  x.finer_together = s.without / s.own;
+  double squares = 0;
+  for (std::size_t i = 0; i < s.finer.size(); ++i) {
+    x.finer = std::max(x.finer, (s.without + s.finer[i]) / s.own);
+    x.finer_together += std::max(0.0, s.finer[i] / s.own);
+    const double along = std::max(0.0, cosine(s.finer[i], s.finer_size[i], s.own));
+    squares += along * along;
+  }
+  x.finer_along = std::sqrt(squares);
+  x.entries = s.own * s.own / s.fourths;
+  x.directions = s.directions;
+  x.apart = std::sqrt(s.apart);
+  x.by_sums = std::sqrt(s.by_sums);
   x.score = cosine(s.deviation, s.deviation_size, s.own);
   x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
   x.same_inputs.two_sided = x.draws.two_sided = false;
@@ -225,19 +302,33 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
     return x.path == path_kind::chunk && !operand && x.state.store.to.precision < fp32.precision &&
            (operand = narrowing{fp32, false}, true);
   };
+  static constexpr auto widen = [](std::optional<narrowing>& n) { return n && hold(*n); };
   static constexpr leave_out all[] = {
+      [](plan_variant& x) { return keep(x.l2norm_compute); },
       [](plan_variant& x) { return drop(x.l2norm_store); },
+      [](plan_variant& x) { return keep(x.cumsum); },
+      [](plan_variant& x) { return keep(x.decay); },
       [](plan_variant& x) { return keep(x.beta); },
       [](plan_variant& x) { return hold(x.A.operand); },
+      [](plan_variant& x) { return keep(x.A.accumulate); },
       [](plan_variant& x) { return keep(x.A.store); },
+      [](plan_variant& x) { return drop(x.A.read); },
       [](plan_variant& x) { return hold(x.inverse.operand); },
+      [](plan_variant& x) { return keep(x.inverse.accumulate); },
       [](plan_variant& x) { return hold(x.inverse.merge_operand); },
+      [](plan_variant& x) { return keep(x.inverse.merge_accumulate); },
       [](plan_variant& x) { return drop(x.inverse.between); },
       [](plan_variant& x) { return keep(x.inverse.store); },
+      [](plan_variant& x) { return drop(x.inverse.read); },
       [](plan_variant& x) { return hold(x.u.operand); },
       [](plan_variant& x) { return hold(x.w.operand); },
+      [](plan_variant& x) { return keep(x.u.accumulate); },
+      [](plan_variant& x) { return keep(x.w.accumulate); },
       [](plan_variant& x) { return keep(x.u.store); },
       [](plan_variant& x) { return keep(x.w.store); },
+      [](plan_variant& x) { return drop(x.u.read); },
+      [](plan_variant& x) { return drop(x.w.read); },
+      [](plan_variant& x) { return keep(x.state.accumulate); },
       [](plan_variant& x) { return hold(x.state.store); },
       [](plan_variant& x) { return before_it_is_stored(x, x.v_new.state_operand); },
       [](plan_variant& x) { return drop(x.state.between_tokens); },
@@ -250,7 +341,12 @@ std::vector<plan_variant> one_rounding_fewer(const plan_variant& v) {
       [](plan_variant& x) { return before_it_is_stored(x, x.o.state_operand); },
       [](plan_variant& x) { return keep(x.v_new.store); },
       [](plan_variant& x) { return hold(x.v_new.update_operand); },
+      [](plan_variant& x) { return widen(x.v_new.key_operand); },
       [](plan_variant& x) { return hold(x.o.operand); },
+      [](plan_variant& x) { return widen(x.o.value_operand); },
+      [](plan_variant& x) { return keep(x.o.accumulate); },
+      [](plan_variant& x) { return drop(x.o.scale_store); },
+      [](plan_variant& x) { return drop(x.o.read_store); },
       [](plan_variant& x) { return x.o.scale != read_scale::o && (x.o.scale = read_scale::o, true); },
       [](plan_variant& x) { return drop(x.o.scale_format); },
       [](plan_variant& x) { return drop(x.o.product_store); },

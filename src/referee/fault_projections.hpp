@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,13 @@ class columns_beside {
 [[nodiscard]] flat difference(const double* a, const double* b, std::size_t count);
 [[nodiscard]] flat as_flat(const double* a, std::size_t count);
 
+/// How many directions x, `columns` wide, is spread over by its squares, (tr G)^2 / tr G^2 of its Gram matrix G: 1 where its rows
+/// are parallel. Estimated from some of its rows and a few probes.
+[[nodiscard]] double directions_of(const flat& x, std::size_t columns);
+
 /// One of the judged tensors of a lane, as runs of the plan leave it.
 struct tensor_errors {
+  std::size_t columns = 1;
   flat base;                             ///< error of the plain run
   std::vector<std::vector<flat>> same;   ///< [variant][run]: run - plain run, on the same inputs
   std::vector<std::vector<flat>> moved;  ///< [variant][run]: errors of draws
@@ -59,15 +65,19 @@ struct error_sizes {
 
 /// Sums over lanes for one (fault, tensor).
 struct fault_sums {
-  double own = 0;  ///< <d, d>
+  double own = 0;                                               ///< <d, d>
+  double fourths = 0;                                           ///< of the entries of d
+  double directions = std::numeric_limits<double>::infinity();  ///< the fewest of a lane
   double got = 0;
   double base = 0;
   double without = 0;    ///< <error of the run that the fault is planted in, d>
   bool departs = false;  ///< where nothing is rounded but sums, it changes more than another build does
   double deviation = 0;  ///< <got - base - mean(same), d>
   double deviation_size = 0;
+  double apart = 0;    ///< squared distance of the result to the run that the fault is planted in
+  double by_sums = 0;  ///< squared; see result_errors
   by_run same, moved;
-  std::vector<double> finer;  ///< by rounding left out
+  std::vector<double> finer, finer_size;  ///< by rounding left out; squared norms of what leaving it out does
 };
 
 /// One planted fault in one lane; `difference` is faulty - correct in each tensor.
@@ -81,7 +91,12 @@ struct fault_run {
 /// A run that faults are planted in.
 struct run_without {
   flat error;
+  double size = 0;       ///< sum of squares of the values
   columns_beside finer;  ///< [rounding left out]: another run without a fault - this one
+  std::vector<double> finer_size;
+
+  /// They are emptied.
+  void take_finer(std::vector<flat>& runs);
 };
 
 /// What no result enters.
@@ -91,6 +106,11 @@ struct run_without {
 struct result_errors {
   std::vector<flat> got, deviation;
   std::vector<double> deviation_size;
+  std::vector<double> apart;    ///< squared distances to the run that faults are planted in
+  std::vector<double> by_sums;  ///< squares of what sums in fp32, truncated all in one direction, may move its tensors by
+
+  /// `updates`: of the state, in the lane.
+  void compare_with(const std::vector<run_without>& plain, std::size_t updates);
 };
 [[nodiscard]] result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got);
 

@@ -164,6 +164,7 @@ lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
   out.parts.resize(2);
   out.parts[0].base = as_flat(base.o.data(), o_count);
   out.parts[1].base = as_flat(base.state.data(), state_count);
+  for (tensor_errors& x : out.parts) x.columns = t.p.value_dim();
   for (tensor_errors& x : out.parts) x.same = x.moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
   std::mutex lock;
   std::size_t done = 0;
@@ -192,6 +193,8 @@ lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
   return out;
 }
 
+double square(const flat& x) { return inner(x, x); }
+
 /// The faulty runs only where they are kept.
 lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::size_t variant,
                   const std::vector<const fault*>& planted) {
@@ -204,6 +207,8 @@ lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::s
   const lane_errors error = errors_of_run(t.p, out.without, t.truth, at);
   out.parts[0].error = as_flat(error.o.data(), counts[0]);
   out.parts[1].error = as_flat(error.state.data(), counts[1]);
+  out.parts[0].size = square(as_flat(out.without.o.data(), counts[0]));
+  out.parts[1].size = square(as_flat(out.without.final_state.data(), counts[1]));
   const std::vector<plan_variant> finer = one_rounding_fewer(t.variants[variant]);
   std::array<std::vector<flat>, 2> beside{std::vector<flat>(finer.size()), std::vector<flat>(finer.size())};
   parallel_for(finer.size(), t.options.threads, [&](std::size_t i) {
@@ -212,11 +217,7 @@ lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::s
     beside[0][i] = difference(other.o.data(), out.without.o.data(), counts[0]);
     beside[1][i] = difference(other.final_state.data(), out.without.final_state.data(), counts[1]);
   });
-  for (std::size_t k = 0; k < 2; ++k) {
-    std::vector<flat*> all;
-    for (flat& run : beside[k]) all.push_back(&run);
-    out.parts[k].finer.take(all);
-  }
+  for (std::size_t k = 0; k < 2; ++k) out.parts[k].take_finer(beside[k]);
   out.exact = run_exactly(t, in, variant);
   if (!t.options.memory) return out;
   out.faults.resize(planted.size());
@@ -295,6 +296,7 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
   std::vector<char> beyond(out.all.size(), 0);
   std::array<error_sizes, 2> sizes;
   sizes.fill({none, none});
+  out.by_sums = std::any_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
   out.variants = static_cast<std::size_t>(std::count_if(
       t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return v.order == t.variants.front().order; }));
   std::optional<std::size_t> variant;  // of the first lane: a kernel has one
@@ -311,11 +313,12 @@ fault_draws draw_faults(const trial& t, const drawn& runs, const std::vector<thr
     const std::vector<tensor_errors>& parts = lane_drawn->parts;
     for (std::size_t k = 0; k < 2; ++k) sizes[k].add(parts[k]);
     const lane_errors errors = errors_of_result(t.p, t.r, t.truth, at);
-    const result_errors result = errors_beyond(
+    result_errors result = errors_beyond(
         parts, {as_flat(errors.o.data(), c.tokens * t.p.value_dim()), as_flat(errors.state.data(), parts[1].base.size())});
     if (!variant) variant = nearest_variant(t, parts, result.got);
     const auto planted = made_once<lane_faults>(t, key + " " + std::to_string(*variant),
                                                 [&] { return plant(t, c, *lane_drawn, *variant, out.all); });
+    result.compare_with(planted->parts, c.tokens * t.p.num_householder / std::max<std::size_t>(1, t.chunk));
     const lane_limits limits_here = limits_of(at, runs, limits);
     std::mutex lock;
     std::size_t done = 0;

@@ -184,6 +184,7 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
     out.parts[k].base = base[k];
     out.parts[k].same = out.parts[k].moved = std::vector<std::vector<flat>>(V, std::vector<flat>(per_variant));
   }
+  for (const gradient_part& part : c.at.parts) out.parts[part.tensor].columns = part.width;
   std::vector<std::vector<flat>> beside(tensors, std::vector<flat>(finer.size()));
   const std::size_t draws = 2 * V * per_variant;
   std::mutex lock;
@@ -211,12 +212,12 @@ lane_runs run_lane(const gradient_trial& t, const choice& c, const std::vector<c
                          static_cast<double>(++done) / static_cast<double>(draws + finer.size()));
   });
   out.without.resize(tensors);
+  const std::vector<flat> plain = by_tensor(c.at, out.plain);
   for (std::size_t k = 0; k < tensors; ++k) {
     out.parts[k].sum_up();
     out.without[k].error = base[k];
-    std::vector<flat*> all;
-    for (flat& run : beside[k]) all.push_back(&run);
-    out.without[k].finer.take(all);
+    out.without[k].size = inner(plain[k], plain[k]);
+    out.without[k].take_finer(beside[k]);
   }
   out.faults.resize(planted.size());
   parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
@@ -260,6 +261,7 @@ fault_draws draw_gradient_faults(const gradient_trial& t, const drawn_gradients&
   const std::size_t V = t.variants.size(), per_variant = runs_beside_faults(V);
   const auto chosen = choose(t, out.all.size() + 2 * per_variant * V);
   if (chosen.empty() || out.all.empty()) return out;
+  out.by_sums = std::any_of(t.variants.begin(), t.variants.end(), [&](const plan_variant& v) { return made_by_sums(v, t.p); });
   const by_run none(V, std::vector<double>(per_variant, 0.0));
   fault_sums nothing;
   nothing.same = nothing.moved = none;
@@ -279,7 +281,8 @@ fault_draws draw_gradient_faults(const gradient_trial& t, const drawn_gradients&
     }
     if (t.stopped()) return out;
     for (std::size_t k = 0; k < tensors; ++k) sizes[k].add(drawn->parts[k]);
-    const result_errors result = errors_beyond(drawn->parts, by_tensor(c.at, errors_of_result(t, c.at)));
+    result_errors result = errors_beyond(drawn->parts, by_tensor(c.at, errors_of_result(t, c.at)));
+    result.compare_with(drawn->without, c.group.front().in.k.rows() / std::max<std::size_t>(1, t.forward.chunk));
     for (std::size_t i = 0; i < out.all.size(); ++i) {
       const fault_run& run = drawn->faults[i];
       if (run.lost_tokens) continue;  // another shape, which no kernel's file has

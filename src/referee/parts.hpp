@@ -210,8 +210,14 @@ struct fault_draws {
     double got = 0;                ///< of the kernel's error
     double of_fault = 0;           ///< of the faulty run's error
     double finer = 0;              ///< the most of kernels that leave one rounding out
+    double finer_together = 0;     ///< of one that leaves out all roundings which then add to the share
+    double finer_along = 0;        ///< the most that the cosine of what such a kernel differs by can be
     double score = 0;              ///< cosine of (error - mean error of correct runs)
+    double apart = 0;              ///< norm of (result - the run that the fault is planted in)
+    double by_sums = 0;            ///< the most of that which sums in fp32 make
     double fault_size = 0;         ///< norm of (faulty - correct)
+    double entries = 0;            ///< over which the fault is spread, <d, d>^2 / sum of d^4
+    double directions = 0;         ///< likewise
     bool departs = false;          ///< by more than the plan's sums in another order
     signed_statistic same_inputs;  ///< cosines of errors with it: of correct runs on the same inputs
     signed_statistic draws;        ///< of correct draws
@@ -223,6 +229,7 @@ struct fault_draws {
   std::string slice;
   /// Whether a large share refutes: the errors of the runs are those of the result, none of which came from before the slice.
   bool tests_shares = true;
+  bool by_sums = false;      ///< errors of some variant are made by sums
   std::size_t variants = 1;  ///< that the faults could have been planted in: the result decided in which
 };
 /// `limits` belong to `runs.statistics`.

@@ -256,9 +256,10 @@ void find_first_bad(const trial& t, plan_report& out) {
     if (!(s.share > s.limit)) continue;
     if (out.first_bad_stage.empty()) out.first_bad_stage = s.tensor;
     if (out.reason.empty()) {
-      out.reason = "the error of " + s.tensor + " contains " + digits(s.share) + " times the error that the planted fault " +
-                   std::string(s.planted->name) + (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") +
-                   " would cause" + (s.is_alike() ? "" : ", beside errors that this fault does not explain") +
+      out.reason = "the error of " + s.tensor + (s.beside_run ? ", less that of an emulated run on the same inputs," : "") +
+                   " contains " + digits(s.share) + " times the error that the planted fault " + std::string(s.planted->name) +
+                   (s.is_alike() ? " (" + std::string(s.planted->what) + ")" : "") + " would cause" +
+                   (s.is_alike() ? "" : ", beside errors that this fault does not explain") +
                    "; for a kernel that conforms to the plan this factor stays below " + digits(s.limit);
     }
   }

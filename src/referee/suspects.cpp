@@ -47,6 +47,52 @@ bool is_spread(const signed_statistic& cosines) {
   });
 }
 
+/// What emulation and kernel do differently besides roundings to 16 bits, as shares of the limit of the error's size: the most
+/// along any direction, of the whole error and of what is left of it beside a run on the same inputs.
+constexpr double unlike_runs = 1.0 / 8, unlike_one_run = 1.0 / 512;
+/// The least cosine of that rest with a fault that refutes. A few roundings that fall otherwise may point nearer to a fault that
+/// is nearly all in a few entries, or in the few directions of a row in which each of them is carried on.
+double least_alike(double entries, double directions) {
+  return std::max({0.25, 8 / std::sqrt(entries), 1 / std::sqrt(directions)});
+}
+/// How much larger than the limit of the error's size such a fault is. One that grows without bound is nearly all in a few
+/// places.
+constexpr double least_gross = 4, most_gross = 0x1p20;
+/// Whether roundings to 16 bits make the errors of a tensor. Sums do where they are too small for that, and their order may be
+/// open.
+bool made_by_roundings(const fault_draws& draws, const std::string& tensor, const threshold& size, const plan_report& report) {
+  return !draws.by_sums && size.finite && !size.at_floor &&
+         std::none_of(report.statistics.begin(), report.statistics.end(), [&](const judged_statistic& s) {
+           return s.tensor == tensor && s.norm == norm_kind::rms && s.limit.typical <= s.truth * 0x1p-16;
+         });
+}
+
+/// The share of a fault above which the whole error refutes: nearer to the faulty run than to the same run without the fault, and
+/// beyond what correct runs and correct draws project.
+double whole_error_limit(const fault_draws::projection& x, const signed_threshold& same, const signed_threshold& moved,
+                         const threshold& size, bool by_roundings) {
+  const double nearer = x.departs && is_spread(x.draws) ? std::min(0.5, x.of_fault - 0.5) : 0.5;
+  const double projects = std::max(projection_limit(same, size), projection_limit(moved, size));
+  // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice
+  // that.
+  const double like_rounding = std::max(nearer, 2 * x.finer);
+  // A fault far larger than rounding shows by a small share: beyond all roundings left out, and what is unlike the runs.
+  const double gross = by_roundings ? std::max(x.finer_together, unlike_runs * size.value / x.fault_size) : infinity;
+  return std::max(projects / x.fault_size, std::min(like_rounding, gross));
+}
+
+/// What the error has of a fault beside a run on the same inputs.
+double rest_of(const fault_draws::projection& x) { return x.got - (x.of_fault - 1); }
+
+/// The share above which that refutes. A kernel repeats most roundings of the run, so little is left of its error, and this
+/// points, as draws do, nowhere near a fault that is far larger than rounding.
+double rest_limit(const fault_draws::projection& x, double largest_cosine, const threshold& size) {
+  const bool gross = x.fault_size > least_gross * size.value && x.fault_size <= most_gross * size.value;
+  if (!gross || !is_spread(x.draws)) return infinity;
+  const double along = (x.finer_along + std::max(least_alike(x.entries, x.directions), largest_cosine)) * x.apart;
+  return std::max({along, unlike_one_run * size.value, x.by_sums}) / x.fault_size;
+}
+
 /// Whether the error is that of this fault: of the same shape and size in each tensor in which the fault is no smaller than
 /// rounding (in any where it is smaller in both), and nothing is refuted where it is.
 bool explains(const fault& planted, const fault_draws& draws, const std::vector<threshold>& sizes, const plan_report& report) {
@@ -95,22 +141,26 @@ void judge_faults(const fault_draws& draws, const false_alarm& family, plan_repo
     const auto of_tensor =
         std::find_if(draws.sizes.begin(), draws.sizes.end(), [&](const statistic& size) { return size.tensor == x.tensor; });
     const threshold& size = sizes[static_cast<std::size_t>(of_tensor - draws.sizes.begin())];
-    // Nearer to the faulty run than to the same run without the fault, and beyond what correct runs and correct draws project.
-    const double nearer = x.departs && is_spread(x.draws) ? std::min(0.5, x.of_fault - 0.5) : 0.5;
-    const double projects = std::max(projection_limit(same_limits[i], size), projection_limit(moved_limits[i], size));
-    // A kernel that rounds once less than the plan projects too; two such roundings at once, or another variant, at most twice
-    // that.
-    const double limit = std::max({nearer, projects / x.fault_size, 2 * x.finer});
+    const bool by_roundings = made_by_roundings(draws, x.tensor, size, out);
+    const double limit = whole_error_limit(x, same_limits[i], moved_limits[i], size, by_roundings);
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
     // unless the stage of that fault is refuted too.
     const bool wrong = is_refuted(out, x.tensor) || std::any_of(out.stages.begin(), out.stages.end(), [&](const judged_stage& s) {
                          return s.name == x.planted->stage && s.judged == verdict::refuted;
                        });
-    const double refutes = draws.tests_shares ? limit : std::numeric_limits<double>::infinity();
-    if (!(x.got > refutes || (x.score >= 0.5 && wrong))) continue;
+    const double of_rest = by_roundings ? rest_limit(x, std::max(same_limits[i].upper, moved_limits[i].upper), size) : infinity;
+    const bool by_whole = draws.tests_shares && x.got > limit;
+    const bool by_rest = draws.tests_shares && !by_whole && rest_of(x) > of_rest;
+    if (!by_whole && !by_rest && !(x.score >= 0.5 && wrong)) continue;
     const bool named = x.score >= least_score_named && explains(*x.planted, draws, sizes, out);
-    out.suspects.push_back({x.planted, x.got, refutes, x.score, x.tensor, false, named});
+    suspect s{x.planted, x.got, draws.tests_shares ? limit : infinity, x.score, x.tensor, false, named};
+    if (by_rest) {
+      s.share = rest_of(x);
+      s.limit = of_rest;
+      s.beside_run = true;
+    }
+    out.suspects.push_back(std::move(s));
   }
   order_suspects(out);
   out.power.ran = true;

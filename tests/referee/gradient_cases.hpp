@@ -90,7 +90,7 @@ struct gradient_alarm_count {
 inline constexpr std::size_t kernels_of_a_problem = 4;
 
 inline void judge_gradients_once(const plan& declared, std::size_t run_number, const std::shared_ptr<referee_memory>& memory,
-                                 gradient_alarm_count& out) {
+                                 faults_looked_for looked, gradient_alarm_count& out) {
   const std::size_t index = run_number / kernels_of_a_problem;
   const correct_result run = correct_gradients(declared, index, run_number % kernels_of_a_problem);
   check_options options;
@@ -98,7 +98,7 @@ inline void judge_gradients_once(const plan& declared, std::size_t run_number, c
   options.threads = 1;
   options.memory = memory;
   options.judge.seed = index;
-  options.judge.power = philox(index, 0x71).below(4) == 0;
+  options.judge.power = looks_for_faults(looked, index);
   const check_report report = check(run.p, run.r, options);
   if (!report.conformance) {
     ++out.undecided;
@@ -132,13 +132,14 @@ inline void judge_gradients_once(const plan& declared, std::size_t run_number, c
   std::printf("%s\n", text.c_str());
 }
 
-/// The runs first, first + 1, ...; one problem in four is looked at for every planted fault too.
-inline gradient_alarm_count gradient_alarms(const plan& declared, std::size_t first, std::size_t runs) {
+/// The runs first, first + 1, ...
+inline gradient_alarm_count gradient_alarms(const plan& declared, std::size_t first, std::size_t runs,
+                                            faults_looked_for looked = faults_looked_for::in_a_quarter) {
   gradient_alarm_count out;
   std::shared_ptr<referee_memory> memory;
   for (std::size_t i = first; i < first + runs; ++i) {
     if (!memory || i % kernels_of_a_problem == 0) memory = make_referee_memory();
-    judge_gradients_once(declared, i, memory, out);
+    judge_gradients_once(declared, i, memory, looked, out);
   }
   std::printf(
       "%s: %zu false alarms in %zu runs with gradients (%zu judged, %zu of them with outputs), %zu plans called inadequate for "

@@ -21,7 +21,8 @@ class false_alarm_of_gradients : public ::testing::TestWithParam<std::string> {}
 TEST_P(false_alarm_of_gradients, a_thousand_runs_of_all) {
   const char* const from = std::getenv("DELTAPROOF_FIRST_RUN");
   const std::size_t first = from != nullptr ? std::strtoull(from, nullptr, 10) : 0;
-  const testing::gradient_alarm_count found = testing::gradient_alarms(plan_named(GetParam()), first, scaled(1000));
+  const testing::gradient_alarm_count found =
+      testing::gradient_alarms(plan_named(GetParam()), first, scaled(1000), testing::faults_looked_for::always);
   EXPECT_EQ(found.alarms, 0U);
   EXPECT_EQ(found.inadequate, 0U);
   EXPECT_GT(found.with_outputs, 0U);

@@ -33,6 +33,13 @@ enum class build {
 };
 inline constexpr std::array<std::string_view, 5> build_names{"ordinary", "rough", "wide", "finer", "any"};
 
+/// Looking for each planted fault takes most of the time, and most of what is tested besides does not depend on it.
+enum class faults_looked_for { in_a_quarter, always };
+/// Not in step with what a run draws from its number.
+inline bool looks_for_faults(faults_looked_for how, std::size_t index) {
+  return how == faults_looked_for::always || philox(index, 0x70).below(4) == 0;
+}
+
 struct correct_result {
   generation made;
   problem p;

@@ -106,6 +106,7 @@ struct suspect {
   std::string tensor;
   bool comes_later = false;  ///< its stage is made after the first bad one, or beside it: it is not what went wrong first
   bool explains = false;     ///< the error is this fault's, in every tensor
+  bool beside_run = false;   ///< share and limit are of the error less that of an emulated run on the same inputs
 
   /// Whether the fault may be named.
   [[nodiscard]] bool is_alike() const { return explains; }
