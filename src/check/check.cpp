@@ -112,7 +112,11 @@ std::string reason_for(const check_report& c) {
     }
     if (c.judged == verdict::vacuous && t.errors.skipped == 0) return "no element could be judged: " + t.name + " is empty";
     if (c.judged == verdict::vacuous && t.coverage.overflowed_sums > 0)
-      return "no element of " + t.name + " could be judged: sums of the plan may overflow in all of them";
+      return "no element of " + t.name + " could be judged: " + std::to_string(t.coverage.overflowed_sums) +
+             " are not finite, where a sum may overflow in some order of its terms though its value is in range" +
+             (t.errors.skipped > t.coverage.overflowed_sums
+                  ? "; at the others the exact recurrence leaves the range of its formats"
+                  : "");
     if (c.judged == verdict::vacuous)
       return "no element of " + t.name + " could be judged: at each the exact recurrence has left the range of its formats";
     if (c.judged == verdict::measured) return "no limit was given: errors are measured, not judged";

@@ -25,37 +25,66 @@ constexpr std::size_t state_columns = 32;
 
 // Roundings to a format, as emulation::narrow has them, that a loop can hold.
 struct not_rounded {
-  [[gnu::always_inline]] double operator()(double x) const { return x; }
+  template <class Real>
+  [[gnu::always_inline]] Real operator()(Real x) const {
+    return x;
+  }
 };
-struct to_float {
-  [[gnu::always_inline]] double operator()(double x) const { return static_cast<double>(static_cast<float>(x)); }
-};
+using rounding = emulation::rounding<float>;
+template <float (rounding::*nearest)(float) const>
 struct to_nearest {
-  emulation::rounding<double> to;
-  [[gnu::always_inline]] double operator()(double x) const { return to.nearest(x); }
+  rounding to;
+  [[gnu::always_inline]] float operator()(float x) const { return (to.*nearest)(x); }
+};
+
+/// What the steps of a head read, in the type that they add in.
+template <class Real>
+struct eager_head {
+  std::size_t tokens, keys, cols, steps, decays;
+  std::vector<Real> q, k, v, decay, step, start;
+  Real scale;
+
+  eager_head(const sequence<double>& s, double read_scale)
+      : tokens(s.tokens),
+        keys(s.key_dim),
+        cols(s.value_dim),
+        steps(s.steps_per_token),
+        decays(s.decay.empty() ? 0 : s.decay.size() / s.tokens),
+        q(s.q.begin(), s.q.end()),
+        k(s.k.begin(), s.k.end()),
+        v(s.v.begin(), s.v.end()),
+        decay(s.decay.begin(), s.decay.end()),
+        step(s.step.begin(), s.step.end()),
+        start(keys * cols),
+        scale(static_cast<Real>(read_scale)) {
+    const auto first = s.start();
+    for (std::size_t i = 0; i < start.size(); ++i) start[i] = static_cast<Real>(first(i / cols, i % cols));
+  }
+  [[nodiscard]] std::size_t rows() const { return step.size(); }
 };
 
 /// One block of columns of a head. `state`: K rows of them; `values` and `out`: a row of them for each row of k, for each token.
-template <class RoundX, class RoundState>
-void run_columns(const sequence<double>& s, double scale, const RoundX& to_x, const RoundState& kept, double* state,
-                 const double* values, double* out) {
+template <class Real, class RoundX, class RoundState>
+void run_columns(const eager_head<Real>& h, const RoundX& to_x, const RoundState& kept, Real* state, const Real* values,
+                 Real* out) {
   constexpr std::size_t columns = state_columns;
-  const std::size_t n = s.steps_per_token, rows = s.rows(), keys = s.key_dim, decays = s.decay_of(0).size();
-  const double *const all_keys = s.k.data(), *const queries = s.q.data(), *const decay = s.decay.data(),
-                      *const step = s.step.data();
+  const std::size_t n = h.steps, rows = h.rows(), keys = h.keys, decays = h.decays;
+  const Real *const all_keys = h.k.data(), *const queries = h.q.data(), *const decay = h.decay.data(),
+                    *const step = h.step.data();
+  const Real scale = h.scale;
   detail::in_widest_vectors([&]() __attribute__((always_inline)) {
     // Copies that the state cannot alias.
     const RoundX x_of = to_x;
     const RoundState state_of = kept;
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t t = row / n;
-      const double *const k = all_keys + row * keys, *const q = queries + t * keys, *const a = decay + t * decays;
-      double sum[columns] = {}, write[columns];
+      const Real *const k = all_keys + row * keys, *const q = queries + t * keys, *const a = decay + t * decays;
+      Real sum[columns] = {}, write[columns];
       if (decays > 0 && row % n == 0) {
         for (std::size_t i = 0; i < keys; ++i) {
-          const double ki = k[i], ai = a[decays == 1 ? 0 : i];
+          const Real ki = k[i], ai = a[decays == 1 ? 0 : i];
           for (std::size_t j = 0; j < columns; ++j) {
-            const double x = state_of(state[i * columns + j] * ai);
+            const Real x = state_of(state[i * columns + j] * ai);
             state[i * columns + j] = x;
             sum[j] += ki * x;
           }
@@ -70,9 +99,9 @@ void run_columns(const sequence<double>& s, double scale, const RoundX& to_x, co
         sum[j] = 0;
       }
       for (std::size_t i = 0; i < keys; ++i) {
-        const double ki = k[i], qi = q[i];
+        const Real ki = k[i], qi = q[i];
         for (std::size_t j = 0; j < columns; ++j) {
-          const double x = state_of(state[i * columns + j] + x_of(ki * write[j]));
+          const Real x = state_of(state[i * columns + j] + x_of(ki * write[j]));
           state[i * columns + j] = x;
           sum[j] += qi * x;
         }
@@ -83,32 +112,44 @@ void run_columns(const sequence<double>& s, double scale, const RoundX& to_x, co
   });
 }
 
-/// o of one head, T x V: sums inside a matvec are fp64, its result is rounded once to X. `in`: rounded to X already.
-template <class RoundX, class RoundState>
-std::vector<double> run(const sequence<double>& s, double scale, const RoundX& to_x, const RoundState& kept) {
-  const std::size_t keys = s.key_dim, cols = s.value_dim, rows = s.rows();
-  const auto start = s.start();
-  std::vector<double> out(s.tokens * cols), state(keys * state_columns), values(rows * state_columns),
-      read(s.tokens * state_columns);
-  for (std::size_t first = 0; first < cols && rows > 0; first += state_columns) {
-    const std::size_t width = std::min(state_columns, cols - first);
-    for (std::size_t i = 0; i < keys; ++i) {
-      for (std::size_t j = 0; j < width; ++j) state[i * state_columns + j] = kept(start(i, first + j));
+/// o of one head, T x V: the result of a matvec is rounded once to X.
+template <class Real, class RoundX, class RoundState>
+std::vector<Real> run(const eager_head<Real>& h, const RoundX& to_x, const RoundState& kept) {
+  std::vector<Real> out(h.tokens * h.cols), state(h.keys * state_columns), values(h.rows() * state_columns),
+      read(h.tokens * state_columns);
+  for (std::size_t first = 0; first < h.cols && h.rows() > 0; first += state_columns) {
+    const std::size_t width = std::min(state_columns, h.cols - first);
+    for (std::size_t i = 0; i < h.keys; ++i) {
+      for (std::size_t j = 0; j < width; ++j) state[i * state_columns + j] = kept(h.start[i * h.cols + first + j]);
     }
-    for (std::size_t row = 0; row < rows; ++row)
-      std::copy_n(s.v.data() + row * cols + first, width, values.data() + row * state_columns);
-    run_columns(s, scale, to_x, kept, state.data(), values.data(), read.data());
-    for (std::size_t t = 0; t < s.tokens; ++t) std::copy_n(read.data() + t * state_columns, width, out.data() + t * cols + first);
+    for (std::size_t row = 0; row < h.rows(); ++row)
+      std::copy_n(h.v.data() + row * h.cols + first, width, values.data() + row * state_columns);
+    run_columns(h, to_x, kept, state.data(), values.data(), read.data());
+    for (std::size_t t = 0; t < h.tokens; ++t)
+      std::copy_n(read.data() + t * state_columns, width, out.data() + t * h.cols + first);
   }
   return out;
 }
 
-/// Of numbers that are rounded to `x`, its state in that format or in fp32.
-std::vector<double> run_in(const format& x, bool fp32_state, const sequence<double>& s, double scale) {
-  if (is_lossless(fp64, x)) return run(s, scale, not_rounded{}, not_rounded{});
-  if (x == fp32) return run(s, scale, to_float{}, to_float{});
-  const to_nearest to_x{emulation::rounding<double>(x)};
-  return fp32_state && x.precision < fp32.precision ? run(s, scale, to_x, to_float{}) : run(s, scale, to_x, to_x);
+/// The largest errors of runs on numbers that are rounded to `x`: the state in that format, and in fp32. Sums inside a matvec are
+/// fp32, or fp64 where `x` has more bits.
+template <class WorstOf>
+eager_errors run_in(const format& x, const sequence<double>& s, double scale, const WorstOf& worst_of) {
+  if (is_lossless(fp64, x)) {
+    const double worst = worst_of(run(eager_head<double>(s, scale), not_rounded{}, not_rounded{}));
+    return {worst, worst};
+  }
+  const eager_head<float> head(s, scale);
+  if (x == fp32) {
+    const double worst = worst_of(run(head, not_rounded{}, not_rounded{}));
+    return {worst, worst};
+  }
+  const auto both = [&](const auto& to_x) -> eager_errors {
+    return {worst_of(run(head, to_x, to_x)), worst_of(run(head, to_x, not_rounded{}))};
+  };
+  const rounding to(x);
+  return to.how == rounding::method::bits ? both(to_nearest<&rounding::nearest_bits>{to})
+                                          : both(to_nearest<&rounding::nearest>{to});
 }
 
 }  // namespace
@@ -127,19 +168,19 @@ eager_errors measure_eager(const problem& p, const reference_tensor& want, const
     for (std::vector<double>* rounded : {&in.scan.q, &in.scan.k, &in.scan.v, &in.scan.step, &in.scan.decay})
       emulation::narrow(std::span<double>(*rounded), {x, false});
     const double scale = emulation::narrowed(in.scale, {x, false});
-    const auto worst_of = [&](const std::vector<double>& o) {
+    const auto worst_of = [&](const auto& o) {
       double worst = 0;
       for (std::size_t t = 0; t < sequences[n].tokens; ++t) {
         const std::size_t at = ((sequences[n].batch * p.tokens() + sequences[n].first_token + t) * heads + h) * cols;
         for (std::size_t v = 0; v < cols; ++v) {
           if (!skip.empty() && skip[at + v]) continue;
-          const double e = std::fabs(o[t * cols + v] - want.value[at + v]);
+          const double e = std::fabs(static_cast<double>(o[t * cols + v]) - want.value[at + v]);
           worst = e <= worst ? worst : e;  // keeps NaN
         }
       }
       return worst;
     };
-    const double same = worst_of(run_in(x, false, in.scan, scale)), wide = worst_of(run_in(x, true, in.scan, scale));
+    const auto [same, wide] = run_in(x, in.scan, scale, worst_of);
     const std::lock_guard guard(lock);
     largest.same_format_state = same <= largest.same_format_state ? largest.same_format_state : same;
     largest.fp32_state = wide <= largest.fp32_state ? largest.fp32_state : wide;
