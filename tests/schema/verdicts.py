@@ -7,6 +7,7 @@ Every word and shape a verdict has is made once; then verdicts are spoilt, and t
 import copy
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,18 @@ def verdict(folder, name, want, problem, result, *options):
     return parsed
 
 
+# The names that the schema allows are those that files may have, in the order of the one table.
+header = (source / "include/deltaproof/files/stage_table.hpp").read_text()
+table = re.findall(r'\{"(\w+)",\s*stage_part::(\w+)', header)
+tensors = [stage for part in ("outputs", "gradients") for stage, of in table if of == part]
+kinds = schema["definitions"]
+for named, want in (("tensor", sorted(tensors)), ("stage", sorted(stage for stage, _ in table))):
+    if sorted(kinds[named]["properties"]["name"]["enum"]) != want:
+        failures.append(f"the schema's names of a {named} are not those of stage_table.hpp: {want}")
+if sorted(kinds["suspect"]["properties"]["tensor"]["enum"]) != sorted(tensors):
+    failures.append(f"the schema's tensors of a diagnosis are not those of stage_table.hpp: {tensors}")
+
+
 def made(folder, plan, fault, *generation):
     """A problem and what an emulated kernel leaves on it."""
     problem, result = folder / "p.safetensors", folder / "r.safetensors"
@@ -100,6 +113,16 @@ with tempfile.TemporaryDirectory() as name:
     slopes = verdict(folder, "gradients alone", "holds", *backward, "--max-error", "rel_fro=1e-6", "--because", "a test")
     if slopes and not slopes["gradients_diverge_at"]:
         failures.append("gradients alone: their states do not leave fp32")
+    # A backward pass with its stages; and wrong sums over the heads of a group, which only dq and dk show.
+    heads = recordings / "backward/kda_gva_varlen.problem.safetensors", recordings / "backward/kda_gva_varlen.chunk.safetensors"
+    passed = verdict(folder, "a backward pass", "holds", *heads)
+    wrong = folder / "averaged.safetensors"
+    run("emulate", heads[0], "--plan", "fla-chunk-kda", "--gradients", "--fault", "gva-averaged", "-o", wrong)
+    averaged = verdict(folder, "a planted backward fault", "refuted", heads[0], wrong, "--plan", "fla-chunk-kda")
+    if passed and not {stage for stage, of in table if of == "gradients"} <= {stage["name"] for stage in passed["stages"]}:
+        failures.append("a backward pass: its stages are not judged")
+    if averaged and {"dq", "dk"} != {suspect["tensor"] for suspect in averaged["diagnosis"]}:
+        failures.append("a planted backward fault: its diagnosis is not of dq and dk")
     if diverging and not diverging["diverges_at"]:
         failures.append("diverging: it does not diverge")
 
@@ -110,7 +133,7 @@ with tempfile.TemporaryDirectory() as name:
         if validator.is_valid(broken):
             failures.append(f"the schema accepts a verdict with {what}")
 
-    if holds and refuted and diverging:
+    if holds and refuted and diverging and averaged:
         for key in schema["required"]:
             spoilt(f"no {key}", holds, lambda v, key=key: v.pop(key))
         for key in ("name", "max_abs", "radius", "worst", "budget", "provenance", "nonfinite"):
@@ -122,6 +145,8 @@ with tempfile.TemporaryDirectory() as name:
         spoilt("holds and a bad stage", holds, lambda v: v.update(first_bad_stage="u"))
         spoilt("holds without keeping its plan", holds, lambda v: v.update(conforms=False))
         spoilt("a negative token", refuted, lambda v: v["tensors"][0]["worst"].update(token=-1))
+        spoilt("a stage of no kernel", holds, lambda v: v["stages"][0].update(name="dAi"))
+        spoilt("a diagnosis of a stage", averaged, lambda v: v["diagnosis"][0].update(tensor="dv2"))
         spoilt("a diagnosis without a fault", refuted, lambda v: v["diagnosis"][0].pop("fault"))
         spoilt("a divergence of no head", diverging, lambda v: v["diverges_at"].update(count=0))
         spoilt("no remedy where one is due", holds, lambda v: v.update(verdict="vacuous"))
