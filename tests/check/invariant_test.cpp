@@ -75,7 +75,7 @@ TEST(Invariant, PrefixNamesTheTokensAfterWhichAChunkIsWhole) {
     };
     return judge(invariant_kind::prefix, run(p, "whole"), {run(cut(p, 0, tokens, p.initial_state), "part")});
   };
-  for (const std::size_t tokens : {32, 35, 96}) {
+  for (const std::size_t tokens : {32U, 35U, 96U}) {
     const invariant_report partial = judged(tokens);
     ASSERT_EQ(partial.judged, verdict::refuted) << tokens;
     EXPECT_THAT(partial.remedy, HasSubstr("end the part at a multiple of 64 tokens")) << tokens;
