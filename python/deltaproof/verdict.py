@@ -165,7 +165,7 @@ def check(
 
     problem, result: a Problem or Result, a dict of tensors and words, or the path of a safetensors file.
     plan: a name of `plans()` or the path of a .toml file; None: the preset that lists the result's kernel; False: measure only.
-    max_error, because: limits "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps) and where they come from.
+    max_error, because: limits "[TENSOR:]METRIC=E" (METRIC: `deltaproof list metrics`) and where they come from.
     false_alarm: the largest probability that a kernel which conforms to its plan is refuted, over all tests of one verdict.
     accuracy: the largest relative error of the plan itself.
     power: search for planted faults. False is quicker, but then there is no diagnosis and no `vacuous`, and a fault as small

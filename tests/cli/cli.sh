@@ -36,7 +36,7 @@ abuse=steep_gates
 
 expect 0 "deltaproof 0" --version
 expect 0 "check" --help
-for verb in check inspect oracle gen emulate invariant advise replay shrink inverse sweep merge study report list explain completion; do
+for verb in $("$program" frobnicate 2>&1 | sed 's/.*there are//; s/,//g'); do
   expect 0 "deltaproof 0" $verb --version
   expect 0 "0: no limit" $verb --help
 done

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The deltaproof authors
 # SPDX-License-Identifier: MIT
 """readme.py PROGRAM ROOT brief|shortened: the shell lines of README.md and docs/ do what the pages say, and each transcript is what the
-program prints: whole, or where the page calls it shortened, each line shown up to its "...". `shortened` runs the one that takes half a
-minute."""
+program prints: whole, or where the page calls it shortened, each line shown up to its "...". Tables of names have those that there are.
+`shortened` runs the one that takes half a minute."""
 
 import pathlib
 import re
@@ -61,6 +61,20 @@ with tempfile.TemporaryDirectory() as folder:
         codes = [run(line) for line in blocks[-1][1].splitlines()]
         assert [code for code, _, _ in codes] == [1, 0, 0, 0], codes
         assert codes[0][1].startswith("verdict      unsafe: ") and (box / "mine/index.html").stat().st_size > 10_000
+
+        # The tables of the pages name what the program has.
+        def named(axis):
+            return [line.split()[0] for line in run(f"deltaproof list {axis}")[1].splitlines()]
+
+        verbs = run("deltaproof frobnicate")[2].strip().split("there are ")[1].split(", ")
+        shown = re.findall(r"`(\w+)[ `]", "".join(re.findall(r"^\| (.*?) \|", section("guide.md", "All commands"), re.M)))
+        assert set(shown) == set(verbs), f"All commands of guide.md and the verbs differ: {set(shown) ^ set(verbs)}"
+        for key, axis in (("op", "ops"), ("rule", "rules")):
+            row = re.search(rf"^\| `{key}` \| (.*?) \|", pages["exchange-format.md"], re.M).group(1)
+            assert re.findall(r"`(\w+)`", row) == named(axis), f"exchange-format.md: {key} is {row}"
+        stages = re.findall(r'\{"(\w+)",\s*stage_part::', (root / "include/deltaproof/files/stage_table.hpp").read_text())
+        missing = [stage for stage in stages if f"`{stage}`" not in pages["exchange-format.md"]]
+        assert len(stages) > 20 and not missing, f"exchange-format.md lacks {missing}"
 
         ran = 0
         for page, text in pages.items():

@@ -4,6 +4,7 @@
 
 import dataclasses
 import importlib.util
+import re
 import subprocess
 import sys
 from types import ModuleType
@@ -50,6 +51,14 @@ def test_strides_gradients_and_scales(recorder, tmp_path):
         )
         if scale != 1e-5:  # there are two shortest ways to write it
             assert open(ours, "rb").read() == open(theirs, "rb").read()
+
+
+def test_it_knows_the_tensors_that_files_have(recorder):
+    rows = re.findall(r'\{"(\w+)",\s*stage_part::(\w+)', (ROOT / "include/deltaproof/files/stage_table.hpp").read_text())
+    parts = {part: {name for name, of in rows if of == part} for _, part in rows}
+    assert set(recorder.STAGES) == parts["stages"]
+    assert set(recorder.BACKWARD_STAGES) == parts["backward_stages"]
+    assert set(recorder.GRADIENTS) == parts["gradients"]
 
 
 def test_what_it_does_not_know_it_refuses(recorder, tmp_path):

@@ -107,7 +107,7 @@ class verdict_matcher {
   return verdict_matcher(plan_trial(std::move(p), std::move(plan), std::move(options)));
 }
 
-/// The result is within a limit of your own, "[TENSOR:]METRIC=E" (max_abs, rel_fro, fla_ratio, ulps), and there is a reason
+/// The result is within a limit of your own, "[TENSOR:]METRIC=E" (`deltaproof list metrics`), and there is a reason
 /// for it: within(p, "o:rel_fro=0.005", because("our release criterion")). Throws: format_error for another limit.
 [[nodiscard]] inline verdict_matcher within(problem p, std::string_view limit, const because& reason,
                                             trial_options options = {}) {

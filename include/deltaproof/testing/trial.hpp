@@ -64,7 +64,7 @@ class trial {
 
 /// `plan`: a preset or a file ending in .toml; empty: the presets that list the result's kernel.
 [[nodiscard]] trial plan_trial(problem p, std::string plan, trial_options options = {});
-/// `limit`: "[TENSOR:]METRIC=E", METRIC one of max_abs, rel_fro, fla_ratio, ulps. Judged by no plan. Throws: format_error.
+/// `limit`: "[TENSOR:]METRIC=E", METRIC one of `deltaproof list metrics`. Judged by no plan. Throws: format_error.
 [[nodiscard]] trial bound_trial(problem p, std::string_view limit, const because& reason, trial_options options = {});
 /// Every element of o and final_state is the exact value rounded once to nearest even in its tensor's format; -0 counts as +0.
 [[nodiscard]] trial rounding_trial(problem p, trial_options options = {});
