@@ -39,28 +39,25 @@ deltaproof_group(deltaproof_engines draws referee/draws referee/lanes referee/le
 deltaproof_group(deltaproof_plain plan plan/plan plan/plan_variants)
 deltaproof_group(deltaproof_plain toml plan/plan_toml plan/state_cache_toml check/suite_toml sweep/campaign_toml)
 deltaproof_group(deltaproof_plain regimes inputs/regimes inputs/regime_keys inputs/regime_law inputs/regime_laws)
-deltaproof_group(deltaproof_plain files support/read_file files/safetensors)
-deltaproof_group(deltaproof_plain exchange files/exchange files/exchange_write files/slice files/state_exchange files/view)
-deltaproof_group(deltaproof_plain golden files/golden files/golden_file files/golden_gradients)
+deltaproof_group(deltaproof_plain files support/read_file files/safetensors files/exchange files/exchange_write files/slice
+  files/state_exchange files/view files/golden files/golden_file files/golden_gradients)
 deltaproof_group(deltaproof_plain check check/check check/check_coverage check/check_text check/check_unread check/check_gradients)
 deltaproof_group(deltaproof_plain views check/advise_views check/check_views check/invariant_set check/invariant_views
-  check/record_json check/suite_views check/witness check/witness_files)
+  check/record_json check/suite_views check/witness check/witness_files sweep/campaign sweep/folder sweep/merge
+  sweep/merge_views sweep/shard sweep/task sweep/workers)
 deltaproof_group(deltaproof_plain invariant check/invariant check/invariant_packing check/invariant_parts
-  check/invariant_same check/invariant_states)
-deltaproof_group(deltaproof_plain exchanges check/invariant_cp check/invariant_flush check/state_equations)
+  check/invariant_same check/invariant_states check/invariant_cp check/invariant_flush check/state_equations)
 deltaproof_group(deltaproof_plain identities check/gradient_identities check/identity_equations)
 deltaproof_group(deltaproof_plain advise check/advise check/advise_chunks check/advise_states)
-deltaproof_group(deltaproof_plain sweep sweep/campaign sweep/folder sweep/merge sweep/merge_views sweep/shard sweep/task sweep/workers)
 deltaproof_group(deltaproof_plain suite support/nearest_name check/request check/suite)
 deltaproof_group(deltaproof_plain inverses inverse/inverse_runs_16_bit inverse/inverse_runs_mixed inverse/inverse_runs_wide)
-deltaproof_group(deltaproof_plain referee referee/coarser_state referee/epsilon referee/faults referee/judging referee/referee referee/suspects)
-deltaproof_group(deltaproof_plain limits referee/adequacy referee/budget)
+deltaproof_group(deltaproof_plain referee referee/adequacy referee/budget referee/coarser_state referee/epsilon referee/faults
+  referee/judging referee/referee referee/suspects)
 deltaproof_group(deltaproof_plain testing testing/problem_case testing/trial)
 deltaproof_group(deltaproof_engines inverse_trial inverse/inverse_inputs inverse/inverse_trial)
 
-# A study, or part of a large one, is a unit; and so are the claims of a few subjects.
+# A study, or part of a large one, is a unit.
 if(DELTAPROOF_RESEARCH)
-  set(files_of_unit 4)
   # Names of this one are names of others in its folder as well.
   list(FILTER research_sources EXCLUDE REGEX "eigenvalues/rules")
   foreach(source IN LISTS research_sources)
@@ -69,7 +66,7 @@ if(DELTAPROOF_RESEARCH)
     string(REGEX REPLACE "/[a-z_0-9]*$" "" folder ${folder})
     string(MAKE_C_IDENTIFIER ${folder} folder)
     math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR part "(${count_${folder}} - 1) / ${files_of_unit}")
+    math(EXPR part "(${count_${folder}} - 1) / 15")
     deltaproof_group(deltaproof_research ${folder}_${part} ${file})
   endforeach()
 endif()

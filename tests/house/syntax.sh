@@ -39,7 +39,7 @@ case $what in
         own="deltaproof/check/check.hpp deltaproof/files/exchange.hpp deltaproof/plan/plan.hpp"  # most read these
         grep -o '"file": "[^"]*"' "$generated/../compile_commands.json" | cut -d'"' -f4 | sort -u |
           grep -e "^$root/src/" -e "^$generated/" -e '/Unity/' |
-          grep -v -e '/deltaproof_research[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/' ;;
+          grep -v -e '/deltaproof_\(checks\|research\)[.]dir/' -e '/src/stud' -e '/src/claims/' -e '/tests/' ;;
       sources) find "$root/src" "$generated" -name '*.cpp' ! -path '*/src/studies/*' ! -path '*/src/claims/*' ;;
       questions) find "$root/src/studies" "$root/src/claims" -name '*.cpp' ;;
     esac > "$before/files"
@@ -51,4 +51,4 @@ case $what in
 esac
 [ -s "$before/files" ]
 # shellcheck disable=SC2086
-xargs -P 2 -L 1 "$compiler" -fsyntax-only $flags < "$before/files"
+xargs -L 1 "$compiler" -fsyntax-only $flags < "$before/files"

@@ -13,8 +13,6 @@ namespace deltaproof::claim_detail {
 namespace {
 
 constexpr std::size_t tokens = 6;
-constexpr std::size_t channels = 3;
-constexpr std::size_t width = 2;
 
 fraction_matrix lower_part(const fraction_matrix& m) { return m.triangularView<Eigen::Lower>(); }
 /// The library keeps a token in a row: its matrices are the transposes of states.

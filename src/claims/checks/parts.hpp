@@ -53,6 +53,8 @@ void put_root(claim_values&, const std::string& name, const enclosure&);
 
 using fraction_matrix = Eigen::Matrix<rational, Eigen::Dynamic, Eigen::Dynamic>;
 using fraction_vector = Eigen::Matrix<rational, Eigen::Dynamic, 1>;
+/// Of samples: K and V.
+inline constexpr std::size_t channels = 3, width = 2;
 
 [[nodiscard]] rational fraction(long numerator, long denominator);
 [[nodiscard]] std::string text_of(const rational&);

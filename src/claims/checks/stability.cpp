@@ -56,13 +56,13 @@ claim_values saturated_step() {
 }
 
 /// Three directions of length 1.
-const fraction_vector unit{{fraction(2, 7), fraction(3, 7), fraction(6, 7)}};
+const fraction_vector first{{fraction(2, 7), fraction(3, 7), fraction(6, 7)}};
 const fraction_vector second{{fraction(3, 5), fraction(4, 5), 0}};
 const fraction_vector third{{0, fraction(5, 13), fraction(12, 13)}};
 
 /// 1 - 2 η of a unit key: inside (-1, 1] for η < 1, and what η = 1 gives.
 claim_values range_at_one() {
-  const auto eigenvalue = [](const rational& eta) -> rational { return unit.dot(transition(unit, 2 * eta) * unit); };
+  const auto eigenvalue = [](const rational& eta) -> rational { return first.dot(transition(first, 2 * eta) * first); };
   bool inside = true;
   for (long i = 0; i < 100; ++i) inside = inside && eigenvalue(fraction(i, 100)) > -1 && eigenvalue(fraction(i, 100)) <= 1;
   return {{"inside_below_one", inside}, {"at_one", text_of(eigenvalue(1))}, {"one_is_inside", eigenvalue(1) > -1}};
@@ -71,7 +71,7 @@ claim_values range_at_one() {
 /// At 2η = 2, keys of length 1: fifty reflections of one state; values v, −v, v, ... on one key and v for ever, in both
 /// conventions, read at the key in units of v.
 claim_values driven_reflections() {
-  const std::array keys{unit, second, third};
+  const std::array keys{first, second, third};
   const fraction_matrix start = sample_matrix(2, 3, 7);
   fraction_matrix s = start;
   for (std::size_t t = 0; t < 50; ++t) s = s * transition(keys[t % 3], 2);
@@ -80,9 +80,9 @@ claim_values driven_reflections() {
     fraction_matrix state = zeros(1, 3);
     for (int t = 0; t < tokens; ++t) {
       const rational v = alternating && t % 2 != 0 ? -written / 2 : written / 2;  // the step 2 writes twice its value
-      state = delta_step(state, unit, fraction_vector{{v}}, 2);
+      state = delta_step(state, first, fraction_vector{{v}}, 2);
     }
-    return (state * unit).value();
+    return (state * first).value();
   };
   return {{"reflections_keep_the_size", s.squaredNorm() == start.squaredNorm()},
           {"as_printed_after_20_alternating", text_of(abs(read(1, true, 20)))},
@@ -116,12 +116,12 @@ claim_values driven_by_keys() {
 claim_values orthogonal() {
   const fraction_vector longer{{fraction(2, 7), fraction(3, 7), 1}};
   const auto is_orthogonal = [](const fraction_vector& k) { return transition(k, 2) * transition(k, 2).transpose() == eye(3); };
-  return {{"unit_key", is_orthogonal(unit)}, {"longer_key", is_orthogonal(longer)}};
+  return {{"unit_key", is_orthogonal(first)}, {"longer_key", is_orthogonal(longer)}};
 }
 
 /// I - β k k^T is its own inverse only for x = β ‖k‖² in {0, 2}.
 claim_values reflections() {
-  const auto is_own_inverse = [](const rational& x) { return transition(unit, x) * transition(unit, x) == eye(3); };
+  const auto is_own_inverse = [](const rational& x) { return transition(first, x) * transition(first, x) == eye(3); };
   return {{"x_2", is_own_inverse(2)}, {"x_1", is_own_inverse(1)}, {"x_half", is_own_inverse(fraction(1, 2))}};
 }
 

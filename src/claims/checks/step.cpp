@@ -9,9 +9,6 @@
 namespace deltaproof::claim_detail {
 namespace {
 
-constexpr std::size_t channels = 3;
-constexpr std::size_t width = 2;
-
 struct sample {
   fraction_matrix s = sample_matrix(width, channels, 1);
   fraction_vector k = sample_vector(channels, 2);
