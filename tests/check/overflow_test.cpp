@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t T = 640, K = 16, V = 16, at = 150;
 constexpr std::array<double, 4> terms{2.5e38, 2.5e38, -2.5e38, -2.4e38};
 
@@ -123,11 +123,11 @@ TEST_P(overflow, of_o_is_not_judged_where_its_terms_leave_the_range) {
 
   for (const auto& [t, j] : {std::pair<std::size_t, std::size_t>{at, 1}, {at - 64, 0}, {10, 0}}) {
     result wrong = r;
-    edit(wrong.o, V, [&, t = t, j = j](std::size_t row, std::size_t c, double x) { return row == t && c == j ? inf : x; });
+    edit(wrong.o, V, [&, t = t, j = j](std::size_t row, std::size_t c, double x) { return row == t && c == j ? infinite : x; });
     for (const char* plan : {k.plan, ""}) {
       const check_report refuted = judged(p, wrong, plan);
       EXPECT_EQ(refuted.judged, verdict::refuted) << t << ", " << j << ": " << refuted.reason;
-      EXPECT_THAT(refuted.reason, HasSubstr("o is inf"));
+      EXPECT_THAT(refuted.reason, HasSubstr("o is infinite"));
     }
   }
 }
@@ -146,11 +146,11 @@ TEST(overflow_of_a_state, is_excused_in_a_chunk_and_not_token_by_token) {
        {std::pair{"fla-chunk-delta", path_kind::chunk}, {"fla-recurrent-delta", path_kind::recurrent}}) {
     result r = emulate(p, variant_of(plan, p, path), {}, 1);
     EXPECT_EQ(judged(p, r, plan).judged, verdict::holds) << judged(p, r, plan).reason;
-    edit(*r.final_state, V, [](std::size_t i, std::size_t j, double x) { return i == 4 && j == 0 ? inf : x; });
+    edit(*r.final_state, V, [](std::size_t i, std::size_t j, double x) { return i == 4 && j == 0 ? infinite : x; });
     const check_report report = judged(p, r, plan);
     EXPECT_EQ(report.judged, path == path_kind::chunk ? verdict::holds : verdict::refuted) << plan << ": " << report.reason;
     EXPECT_EQ(tensor_of(report, "final_state").coverage.overflowed_sums, path == path_kind::chunk ? 1U : 0U);
-    edit(*r.final_state, V, [](std::size_t i, std::size_t j, double x) { return i == 4 && j == 1 ? inf : x; });
+    edit(*r.final_state, V, [](std::size_t i, std::size_t j, double x) { return i == 4 && j == 1 ? infinite : x; });
     EXPECT_EQ(judged(p, r, plan).judged, verdict::refuted);
   }
 }
@@ -184,12 +184,12 @@ TEST_P(overflow, of_a_gradient_is_not_judged_where_its_terms_leave_the_range) {
     std::size_t i = 0;
     while (i < values.size() && (places.may_overflow(name, i) || !std::isfinite(values[i]))) ++i;
     ASSERT_LT(i, values.size()) << name;
-    values[i] = inf;
+    values[i] = infinite;
     wrong.gradients.at(name) = tensor::from_doubles(gradient.element_format(), gradient.shape(), values, name);
     for (const char* plan : {k.plan, ""}) {
       const check_report refuted = judged(p, wrong, plan);
       EXPECT_EQ(refuted.judged, verdict::refuted) << name << " " << i << ": " << refuted.reason;
-      EXPECT_THAT(refuted.reason, HasSubstr(name + " is inf"));
+      EXPECT_THAT(refuted.reason, HasSubstr(name + " is infinite"));
     }
   }
 }
@@ -231,13 +231,13 @@ TEST(overflow_of_gradients, is_found_in_each_tensor_and_nowhere_else) {
         EXPECT_FALSE(places.may_overflow(name, beside)) << name;
         result other = r;
         std::vector<double> values = r.gradients.at(name).to_doubles();
-        values[element] = inf;
+        values[element] = infinite;
         other.gradients.at(name) =
             tensor::from_doubles(r.gradients.at(name).element_format(), r.gradients.at(name).shape(), values, name);
         const check_report excused = judged(p, other, "fp32");
         EXPECT_NE(excused.judged, verdict::refuted) << name << ": " << excused.reason;
         EXPECT_GE(tensor_of(excused, name).coverage.overflowed_sums, 1U) << name;
-        values[beside] = inf;
+        values[beside] = infinite;
         other.gradients.at(name) =
             tensor::from_doubles(r.gradients.at(name).element_format(), r.gradients.at(name).shape(), values, name);
         EXPECT_EQ(judged(p, other, "fp32").judged, verdict::refuted) << name;
@@ -255,7 +255,7 @@ TEST(overflow_of_stages, is_no_fault_of_the_kernel) {
   const check_report report = judged(p, r, "fla-chunk-delta");
   EXPECT_EQ(report.judged, verdict::holds) << report.reason;
   tensor& v_new = r.stages.at("v_new");
-  edit(v_new, V, [](std::size_t t, std::size_t j, double x) { return t == 3 && j == 1 ? inf : x; });
+  edit(v_new, V, [](std::size_t t, std::size_t j, double x) { return t == 3 && j == 1 ? infinite : x; });
   const check_report refuted = judged(p, r, "fla-chunk-delta");
   EXPECT_EQ(refuted.judged, verdict::refuted);
   EXPECT_EQ(refuted.conformance->first_bad_stage, "v_new");

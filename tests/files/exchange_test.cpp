@@ -7,26 +7,21 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <numeric>
 
 #include "deltaproof/support/errors.hpp"
 #include "files/corpus.hpp"
+#include "files/parse.hpp"
 
 namespace deltaproof {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::packed_problem;
+using testing::parse;
 using testing::plain_problem;
-
-safetensors_file parse(const std::string& bytes) {
-  std::shared_ptr<std::byte[]> buffer(new std::byte[bytes.size()]);
-  std::memcpy(buffer.get(), bytes.data(), bytes.size());
-  return safetensors_file(buffer, bytes.size(), "bytes");
-}
 
 bool same(const std::optional<tensor>& a, const std::optional<tensor>& b) {
   return a.has_value() == b.has_value() && (!a || same_bits(*a, *b));

@@ -8,28 +8,23 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <set>
 #include <sstream>
 
 #include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/support/errors.hpp"
+#include "files/parse.hpp"
 #include "oracle/slow_reference.hpp"
 
 namespace deltaproof {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::parse;
 using testing::slow_real;
 using testing::slow_solve;
 
 const double nan = std::numeric_limits<double>::quiet_NaN();
-
-safetensors_file parse(const std::string& bytes) {
-  std::shared_ptr<std::byte[]> buffer(new std::byte[bytes.size()]);
-  std::memcpy(buffer.get(), bytes.data(), bytes.size());
-  return safetensors_file(buffer, bytes.size(), "bytes");
-}
 
 problem gated(std::size_t T, std::size_t K, std::size_t V) {
   generation g;

@@ -6,22 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 
 #include "deltaproof/support/errors.hpp"
+#include "files/parse.hpp"
 
 namespace deltaproof {
 namespace {
 
-safetensors_file parse(const std::string& bytes) {
-  std::shared_ptr<std::byte[]> buffer(new std::byte[bytes.size()]);
-  std::memcpy(buffer.get(), bytes.data(), bytes.size());
-  return safetensors_file(buffer, bytes.size(), "bytes");
-}
+using testing::parse;
 
 std::string contents(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -114,7 +114,7 @@ void expect_same(const problem& p, question q, bool in_pieces = false) {
   }
 }
 
-question rounded_to(const format& to) {
+question rounded_for_certain(const format& to) {
   question q;
   q.round_output = q.round_state = to;
   q.always_exact = true;
@@ -140,11 +140,11 @@ TEST(solve_by_block, hands_over_what_a_whole_answer_has) {
       if (std::string_view(regime) == "no-decay" && op != op_kind::delta_rule) continue;
       SCOPED_TRACE(std::string(regime) + " " + std::string(name_of(op)));
       problem p = of(regime, op, 450);
-      expect_same(p, rounded_to(bf16));
+      expect_same(p, rounded_for_certain(bf16));
       p.qk_l2norm = true;
       p.beta_activation = activation_kind::sigmoid;
-      expect_same(p, rounded_to(fp64));
-      question sums = rounded_to(fp64);
+      expect_same(p, rounded_for_certain(fp64));
+      question sums = rounded_for_certain(fp64);
       sums.parts = 2;
       expect_same(p, sums);
     }
@@ -155,7 +155,7 @@ TEST(solve_by_block, hands_over_what_other_rules_ask_for) {
   problem p = of("typical", op_kind::gated_delta_rule, 300);
   for (const rule_kind rule : {rule_kind::exact, rule_kind::rk4}) {
     p.rule = rule;
-    expect_same(p, rounded_to(fp32));
+    expect_same(p, rounded_for_certain(fp32));
   }
 }
 
@@ -176,16 +176,16 @@ problem reader(std::size_t T, const std::vector<double>& start) {
 /// Ties that exact numbers decide, until a gate after 300 tokens leaves them open; fixed point decides what is before it.
 TEST(solve_by_block, hands_over_what_each_tier_decides) {
   problem p = reader(500, {1 + 0x1p-8, 1 + 0x3p-8, 0.1, 1, 0.5, 0.5, 0.5, 0.5});
-  expect_same(p, rounded_to(bf16), true);
+  expect_same(p, rounded_for_certain(bf16), true);
   p.op = op_kind::kda;
   std::vector<double> g(1000, 0.0);
   for (std::size_t t = 300; t < 500; ++t) g[2 * t + 1] = -0.5;
   p.g = tensor::from_doubles(fp64, {1, 500, 1, 2}, g, "g");
-  expect_same(p, rounded_to(bf16), true);
-  question few = rounded_to(bf16);
+  expect_same(p, rounded_for_certain(bf16), true);
+  question few = rounded_for_certain(bf16);
   few.max_bits = 53;
   expect_same(p, few, true);
-  question sums = rounded_to(fp64);
+  question sums = rounded_for_certain(fp64);
   sums.parts = 4;
   expect_same(p, sums);
   sums.max_bits = 160;
@@ -199,8 +199,8 @@ TEST(solve_by_block, hands_over_heads_that_leave_a_tier) {
   v[(310 * 2 + 1) * 11 + 4] = 0x1p500;
   for (tensor* t : {&p.q, &p.k}) *t = tensor::from_doubles(fp64, t->shape(), t->to_doubles(), t->name());
   p.v = tensor::from_doubles(fp64, p.v.shape(), v, "v");
-  expect_same(p, rounded_to(fp32), true);
-  question few = rounded_to(fp32);
+  expect_same(p, rounded_for_certain(fp32), true);
+  question few = rounded_for_certain(fp32);
   few.max_bits = 53;
   expect_same(p, few);
   few.max_bits = 106;
@@ -226,7 +226,7 @@ TEST(solve_by_block, passes_that_end_within_a_chunk_stay_within_it) {
     p.beta = filled({1, T, 1}, 0.5, "beta");
     p.g = tensor::from_doubles(fp64, {1, T, 1, K}, g, "g");
     p.initial_state = tensor::from_doubles(fp64, {1, 1, K, 1}, std::vector<double>{1 + 0x1p-8, 0.3}, "initial_state");
-    question ask = rounded_to(bf16);
+    question ask = rounded_for_certain(bf16);
     ask.round_state = fp32;
     expect_same(p, ask);
   }
@@ -234,7 +234,7 @@ TEST(solve_by_block, passes_that_end_within_a_chunk_stay_within_it) {
 
 TEST(solve_by_block, tells_how_far_it_is) {
   const problem p = of("typical", op_kind::gated_delta_rule, 1000);
-  question q = rounded_to(fp32);
+  question q = rounded_for_certain(fp32);
   q.threads = 1;
   std::vector<std::size_t> seen;
   std::size_t whole = 0;
@@ -257,7 +257,7 @@ TEST(solve_by_block, refuses_what_it_cannot_answer) {
   const problem p = reader(3, {1, 1});
   stream_sinks sinks;
   EXPECT_THROW((void)solve_by_block(p, {}, sinks), domain_error);
-  question q = rounded_to(bf16);
+  question q = rounded_for_certain(bf16);
   EXPECT_THROW((void)solve_by_block(p, q, sinks, 100), domain_error);
   q.range.output = 1;
   EXPECT_THROW((void)solve_by_block(p, q, sinks), domain_error);

@@ -19,11 +19,11 @@ namespace {
 
 using vec = std::vector<rational>;
 
-rational fraction(int numerator, int denominator) { return rational(numerator) / rational(denominator); }
+rational over(int numerator, int denominator) { return rational(numerator) / rational(denominator); }
 
 vec draw(philox& random, std::size_t n) {
   vec result;
-  for (std::size_t i = 0; i < n; ++i) result.push_back(fraction(static_cast<int>(random.below(13)) - 6, 4));
+  for (std::size_t i = 0; i < n; ++i) result.push_back(over(static_cast<int>(random.below(13)) - 6, 4));
   return result;
 }
 
@@ -91,8 +91,8 @@ TEST(hebbian, two_steps_by_hand) {
 
 TEST(gated_hebbian, decays_before_it_writes) {
   gated_hebbian<rational> memory(2, 1);
-  memory.step(vec{fraction(1, 2)}, vec{1, 2}, vec{4});
-  memory.step(vec{fraction(1, 2)}, vec{0, 1}, vec{1});
+  memory.step(vec{over(1, 2)}, vec{1, 2}, vec{4});
+  memory.step(vec{over(1, 2)}, vec{0, 1}, vec{1});
   EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{2, 5}));
   memory.step(vec{0, 1}, vec{1, 0}, vec{7});
   EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{7, 5}));
@@ -115,7 +115,7 @@ TEST(recursive_least_squares, one_step_by_hand) {
   recursive_least_squares<rational> memory(2, 1, rational(2));
   memory.step(vec{1, 1}, vec{8});  // C k = (1/2, 1/2), 1 + k^T C k = 2, g = (1/4, 1/4)
   EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{2, 2}));
-  EXPECT_EQ(memory.inverse(), matrix<rational>(2, 2, vec{fraction(3, 8), fraction(-1, 8), fraction(-1, 8), fraction(3, 8)}));
+  EXPECT_EQ(memory.inverse(), matrix<rational>(2, 2, vec{over(3, 8), over(-1, 8), over(-1, 8), over(3, 8)}));
 }
 
 TEST(recursive_least_squares, equals_the_batch_solution_in_rationals) {
@@ -124,7 +124,7 @@ TEST(recursive_least_squares, equals_the_batch_solution_in_rationals) {
     const std::size_t key_dim = 1 + random.below(4);
     const std::size_t value_dim = 1 + random.below(3);
     const std::size_t tokens = random.below(9);  // fewer and more than key_dim
-    const rational lambda = fraction(1 + static_cast<int>(random.below(5)), 3);
+    const rational lambda = over(1 + static_cast<int>(random.below(5)), 3);
     recursive_least_squares<rational> memory(key_dim, value_dim, lambda);
     matrix<rational> keys(tokens, key_dim);
     matrix<rational> values(tokens, value_dim);
@@ -156,7 +156,7 @@ TEST(negative_eigenvalues, each_convention_is_what_its_formula_says_and_they_dif
   for (int t = 0; t < 6; ++t) {
     const vec k = draw(random, 3);
     const vec v = draw(random, 2);
-    const rational beta = fraction(static_cast<int>(random.below(5)), 4);
+    const rational beta = over(static_cast<int>(random.below(5)), 4);
     erase.step(k, v, beta);
     both.step(k, v, beta);
     erase_expected = written_out(erase_expected, k, v, 2 * beta, beta);
@@ -172,7 +172,7 @@ TEST(diagonal_longhorn, one_step_by_hand) {
   memory.step(vec{1, 2}, vec{6}, vec{1});  // delta = 1 / (1 + 5)
   EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{1, 2}));
   memory.step(vec{1, 0}, vec{0}, vec{1});  // delta = 1/2: the first row is halved, the second untouched
-  EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{fraction(1, 2), 2}));
+  EXPECT_EQ(memory.state(), matrix<rational>(2, 1, vec{over(1, 2), 2}));
 }
 
 TEST(diagonal_longhorn, takes_one_strength_for_each_value_channel) {
@@ -182,9 +182,9 @@ TEST(diagonal_longhorn, takes_one_strength_for_each_value_channel) {
 }
 
 TEST(diagonal_longhorn, is_the_implicit_step_for_one_channel_and_not_for_two) {
-  const vec k{fraction(3, 2), 1};
+  const vec k{over(3, 2), 1};
   const vec v{2};
-  const vec beta{fraction(3, 4)};
+  const vec beta{over(3, 4)};
   diagonal_longhorn<rational> one_channel(1, 1);
   diagonal_longhorn<rational> two_channels(2, 1);
   matrix<rational> one_expected(1, 1);

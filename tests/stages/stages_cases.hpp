@@ -123,6 +123,11 @@ inline stage_roundings public_roundings(const problem& p, std::size_t chunk, boo
   declared.chunk.clear();
   return roundings_of(declared, p, path_kind::chunk, chunk);
 }
+inline stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
+  stage_roundings roundings = public_roundings(p, *r.chunk_size, safe_gate);
+  roundings.output_span = span;
+  return measure_stages(p, r, roundings);
+}
 
 /// One wrong line each; the stage in which it is.
 struct planted {

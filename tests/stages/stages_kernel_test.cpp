@@ -20,14 +20,9 @@
 namespace deltaproof {
 namespace {
 
+using testing::measure;
 using testing::pipeline;
 using testing::pipeline_case;
-
-stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
-  stage_roundings roundings = testing::public_roundings(p, *r.chunk_size, safe_gate);
-  roundings.output_span = span;
-  return measure_stages(p, r, roundings);
-}
 
 void expect_all_within(const pipeline_case& c) {
   pipeline kernel(c);

@@ -15,6 +15,7 @@ namespace deltaproof {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::measure;
 using testing::pipeline;
 using testing::pipeline_case;
 using ::testing::ThrowsMessage;
@@ -58,12 +59,6 @@ void replace(result& r, const std::string& stage, std::size_t flat, double x) {
   std::vector<double> all = t.to_doubles();
   all[flat] = x;
   t = tensor::from_doubles(t.element_format(), t.shape(), all, t.name());
-}
-
-stage_report measure(const problem& p, const result& r, std::size_t span = 1, bool safe_gate = false) {
-  stage_roundings roundings = testing::public_roundings(p, *r.chunk_size, safe_gate);
-  roundings.output_span = span;
-  return measure_stages(p, r, roundings);
 }
 
 TEST(stages, of_a_tiny_delta_rule_are_exact) {

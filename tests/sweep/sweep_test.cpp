@@ -51,7 +51,7 @@ class sweep_tests : public testing::Test {
   std::filesystem::path folder_;
 };
 
-campaign parsed(std::string_view text, const std::string& build = "a") { return parse_campaign(text, "c.toml", build); }
+campaign campaign_of(std::string_view text, const std::string& build = "a") { return parse_campaign(text, "c.toml", build); }
 
 /// Every task that `shard` has, run here.
 void run_here(const campaign& c, const sweep_folder& to, sweep_shard shard = {}) {
@@ -62,9 +62,9 @@ void run_here(const campaign& c, const sweep_folder& to, sweep_shard shard = {})
   }
 }
 
-std::string refusal(std::string_view text) {
+std::string refused(std::string_view text) {
   try {
-    (void)parsed(text);
+    (void)campaign_of(text);
   } catch (const error& e) {
     return e.what();
   }
@@ -72,7 +72,7 @@ std::string refusal(std::string_view text) {
 }
 
 TEST_F(sweep_tests, tasks_are_all_combinations_each_once) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   ASSERT_EQ(c.count(), 20U);
   std::set<std::string> keys, lines;
   for (std::uint64_t i = 0; i < c.count(); ++i) {
@@ -87,13 +87,13 @@ TEST_F(sweep_tests, tasks_are_all_combinations_each_once) {
 }
 
 TEST_F(sweep_tests, a_key_is_of_build_line_plan_text_and_nothing_else) {
-  const std::string key = parsed(small).task(3).key;
-  EXPECT_EQ(parsed("# another text\n" + std::string(small)).task(3).key, key);
-  EXPECT_NE(parsed(small, "b").task(3).key, key);
-  EXPECT_NE(parsed(small).task(4).key, key);
+  const std::string key = campaign_of(small).task(3).key;
+  EXPECT_EQ(campaign_of("# another text\n" + std::string(small)).task(3).key, key);
+  EXPECT_NE(campaign_of(small, "b").task(3).key, key);
+  EXPECT_NE(campaign_of(small).task(4).key, key);
   std::string strict(small);
   strict += "max_bits = 256\n";
-  EXPECT_NE(parsed(strict).task(3).key, key);
+  EXPECT_NE(campaign_of(strict).task(3).key, key);
   std::string own(small);
   own.replace(own.find("\"fp32\""), 6, "\"my.toml\"");
   std::string text(plan_text("fp32"));
@@ -103,22 +103,22 @@ TEST_F(sweep_tests, a_key_is_of_build_line_plan_text_and_nothing_else) {
 }
 
 TEST_F(sweep_tests, what_is_wrong_in_a_campaign_is_said_with_its_line) {
-  EXPECT_THAT(refusal("[axes]\nplan = \"fp32\"\n"), HasSubstr("it states no kind"));
-  EXPECT_THAT(refusal("kind = \"regime\"\n"), HasSubstr("did you mean \"regimes\""));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp33\"\nregime = \"typical\"\n"),
+  EXPECT_THAT(refused("[axes]\nplan = \"fp32\"\n"), HasSubstr("it states no kind"));
+  EXPECT_THAT(refused("kind = \"regime\"\n"), HasSubstr("did you mean \"regimes\""));
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp33\"\nregime = \"typical\"\n"),
               HasSubstr("line 3: plan = \"fp33\" is not a valid value"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\n"), HasSubstr("[axes] states no regime"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nfault = \"all\"\n"),
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\n"), HasSubstr("[axes] states no regime"));
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nfault = \"all\"\n"),
               HasSubstr("line 5: there is no key \"fault\""));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nseed = { from = 3, to = 2 }\n"),
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nseed = { from = 3, to = 2 }\n"),
               HasSubstr("line 5: seed must be"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = [\"tails\", \"tails\"]\n"), HasSubstr("twice"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nT = [-1]\n"),
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = [\"tails\", \"tails\"]\n"), HasSubstr("twice"));
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\nT = [-1]\n"),
               HasSubstr("line 5: T must be integers"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n[judging]\nfalse_alarm = 2\n"),
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes]\nplan = \"fp32\"\nregime = \"all\"\n[judging]\nfalse_alarm = 2\n"),
               HasSubstr("false-alarm"));
-  EXPECT_THAT(refusal("kind = \"recordings\"\n"), HasSubstr("[[case]]"));
-  EXPECT_THAT(refusal("kind = \"regimes\"\n[axes\n"), HasSubstr("c.toml: line 2: not valid TOML"));
+  EXPECT_THAT(refused("kind = \"recordings\"\n"), HasSubstr("[[case]]"));
+  EXPECT_THAT(refused("kind = \"regimes\"\n[axes\n"), HasSubstr("c.toml: line 2: not valid TOML"));
 }
 
 TEST_F(sweep_tests, a_seal_breaks_with_any_byte) {
@@ -169,7 +169,7 @@ TEST_F(sweep_tests, shards_cover_everything_once) {
 }
 
 TEST_F(sweep_tests, shards_in_any_order_merge_to_the_same_bytes) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   run_here(c, folder("whole"));
   const std::string whole = to_json(merge_sweep(folder("whole"), "a"));
   for (const std::uint64_t part : {6U, 0U, 3U, 3U, 1U, 2U, 5U, 4U}) run_here(c, folder("parts"), {part, 7});
@@ -180,7 +180,7 @@ TEST_F(sweep_tests, shards_in_any_order_merge_to_the_same_bytes) {
 }
 
 TEST_F(sweep_tests, missing_damaged_and_foreign_results_are_named) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   run_here(c, folder());
   const std::string key = c.task(7).key, whole = read_file(folder().file_of(key), verdict_limit);
   std::filesystem::remove(folder().file_of(key));
@@ -197,7 +197,7 @@ TEST_F(sweep_tests, missing_damaged_and_foreign_results_are_named) {
   write_file(folder().file_of(key), read_file(folder().file_of(c.task(8).key), verdict_limit));
   EXPECT_EQ(folder().look(c, key), sweep_folder::state::damaged);
 
-  const campaign other = parsed(small, "b");
+  const campaign other = campaign_of(small, "b");
   const std::string foreign = other.task(0).key;
   folder().keep(foreign, run_task(other, other.task(0)).value());
   try {
@@ -211,7 +211,7 @@ TEST_F(sweep_tests, missing_damaged_and_foreign_results_are_named) {
 }
 
 TEST_F(sweep_tests, planted_faults_that_are_seen_are_as_expected) {
-  const campaign c = parsed(R"(
+  const campaign c = campaign_of(R"(
 kind = "mutants"
 [axes]
 plan = "fp32"
@@ -249,7 +249,7 @@ void make_results(const campaign& c, const std::filesystem::path& made, const sw
 }
 
 TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   make_results(c, path() / "made", folder());
   sweep_options options;
   options.threads = 2;
@@ -274,7 +274,7 @@ TEST_F(sweep_tests, a_task_that_ends_its_process_is_lost_and_no_other) {
 }
 
 TEST_F(sweep_tests, a_worker_that_is_killed_while_it_starts_is_started_again) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   make_results(c, path() / "made", folder());
   // The first two workers are killed before they say that they are ready.
   const std::vector<std::string> works = script(path() / "worker.sh", "none");
@@ -289,7 +289,7 @@ TEST_F(sweep_tests, a_worker_that_is_killed_while_it_starts_is_started_again) {
 }
 
 TEST_F(sweep_tests, workers_that_do_not_start_lose_nothing) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   sweep_options options;
   options.worker = {"false"};
   EXPECT_THROW((void)run_sweep(c, folder(), options), format_error);
@@ -301,7 +301,7 @@ TEST_F(sweep_tests, workers_that_do_not_start_lose_nothing) {
 }
 
 TEST_F(sweep_tests, drift_names_what_changed) {
-  const campaign c = parsed(small);
+  const campaign c = campaign_of(small);
   run_here(c, folder());
   sweep_report report = merge_sweep(folder(), "a");
   std::string then = to_json(report);
