@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
     build = box / "build"
     run(cmake, "-S", box, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}", f"-DROOT={root}", f"-DLIBRARY={library}",
         f"-DEIGEN={eigen}", "-DCHANGED=" + ";".join(sorted(changed)), f"-DMETRIC={boxes['metric']}")
-    run(cmake, "--build", build)
+    run(cmake, "--build", build, "-j", "1")
 
     run(build / "uses", folder)
     printed = run(build / "metric")

@@ -1,9 +1,9 @@
 #!/bin/sh
-# reproduced.sh PROGRAM STUDY: the committed findings of a study, made again, from the project's root.
+# reproduced.sh PROGRAM STUDY THREADS: the committed findings of a study, made again, from the project's root.
 set -eu
 box=$(mktemp -d)
 trap 'rm -rf "$box"' EXIT
-"$1" study "$2" -o "$box" > /dev/null
+"$1" study "$2" --threads "$3" -o "$box" > /dev/null
 for kind in json md; do
   cmp "$box/$2.$kind" "reports/$2.$kind" || {
     diff "reports/$2.$kind" "$box/$2.$kind" | head -20
