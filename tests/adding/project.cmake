@@ -28,3 +28,4 @@ target_link_libraries(metric PRIVATE built)
 # A rule is tested for being there.
 add_executable(rules ${ROOT}/tests/rule/rules_test.cpp src/rule/rules.cpp)
 target_link_libraries(rules PRIVATE built gtest_main gmock gtest)
+set_target_properties(uses metric PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)  # they read the same headers
