@@ -24,24 +24,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct recording {
+struct gradient_recording {
   std::string name;
   problem p;
   result r;
 };
 
 /// Those beside the checkout where they are there and asked for, else those the project carries.
-std::vector<recording> recordings(bool carried = false) {
+std::vector<gradient_recording> recordings(bool carried = false) {
   const fs::path external = testing::external_recordings();
   fs::path folder = external.empty() ? fs::path() : external.parent_path() / "backward";
   if (carried || !fs::exists(folder)) folder = testing::carried_recordings() / "backward";
-  std::vector<recording> out;
+  std::vector<gradient_recording> out;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string file_name = entry.path().filename().string(), name = file_name.substr(0, file_name.find('.'));
     if (file_name.find(".chunk.") == std::string::npos && file_name.find(".recurrent.") == std::string::npos) continue;
     notes_list notes;
     const safetensors_file file = read_safetensors(folder / (name + ".problem.safetensors"));
-    recording one{name, parse_problem(file, notes), {}};
+    gradient_recording one{name, parse_problem(file, notes), {}};
     one.r = read_result(entry.path(), one.p, sha256_hex(file.bytes()), notes);
     out.push_back(std::move(one));
   }
@@ -72,7 +72,7 @@ std::set<std::string> refuted_tensors(const check_report& report) {
 }
 
 /// With one gradient changed in place.
-result with(const recording& x, const std::string& name, const std::function<void(std::vector<double>&)>& change) {
+result with(const gradient_recording& x, const std::string& name, const std::function<void(std::vector<double>&)>& change) {
   result r = x.r;
   tensor& gradient = r.gradients.at(name);
   std::vector<double> values = gradient.to_doubles();
@@ -84,7 +84,7 @@ result with(const recording& x, const std::string& name, const std::function<voi
 TEST(recorded_gradients_by_plan, of_correct_kernels_hold) {
   const auto all = recordings();
   ASSERT_FALSE(all.empty());
-  for (const recording& x : all) {
+  for (const gradient_recording& x : all) {
     const check_report report = judged(x.p, x.r, true);
     ASSERT_TRUE(report.conformance) << x.name;
     EXPECT_TRUE(report.conformance->gradients.judged) << x.name;
@@ -102,7 +102,7 @@ TEST(recorded_gradients_by_plan, of_correct_kernels_hold) {
 // The rows of one stored stage in the wrong order: what was made of them is right, so no limit on a gradient can tell.
 TEST(recorded_gradients_by_plan, with_a_wrong_stage_are_refuted_by_it) {
   std::size_t named = 0, judged_stages_of_all = 0;
-  for (const recording& x : recordings()) {
+  for (const gradient_recording& x : recordings()) {
     const auto memory = make_referee_memory();
     for (const auto& [name, stage] : x.r.backward_stages) {
       if (std::find(judged_backward_stages.begin(), judged_backward_stages.end(), name) == judged_backward_stages.end()) continue;
@@ -126,7 +126,7 @@ TEST(recorded_gradients_by_plan, with_a_wrong_stage_are_refuted_by_it) {
 TEST(recorded_gradients_by_plan, alone_in_a_file_hold) {
   const auto all = recordings();
   ASSERT_FALSE(all.empty());
-  for (const recording& x : all) {
+  for (const gradient_recording& x : all) {
     result alone = x.r;
     alone.o = tensor();
     alone.final_state.reset();
@@ -143,7 +143,7 @@ TEST(recorded_gradients_by_plan, that_were_spoilt_by_hand_are_refuted_where_they
   const auto all = recordings(true);
   ASSERT_FALSE(all.empty());
   std::size_t spoilt = 0, refuted = 0;
-  for (const recording& x : all) {
+  for (const gradient_recording& x : all) {
     const auto memory = make_referee_memory();
     for (const auto& [name, gradient] : x.r.gradients) {
       const auto given = gradient.to_doubles();
