@@ -89,15 +89,11 @@ std::vector<entry> list_inverses() {
     const std::string block = m.diagonal == diagonal_kind::split ? "1"
                               : m.block == 0                     ? "the whole chunk"
                                                                  : std::to_string(m.block);
-    const std::string reach = m.diagonal == diagonal_kind::neumann
-                                  ? "powers L^p of a diagonal block of b rows, p = 1, 2, 4, ...: entries up to c^p binomial(b-2, "
-                                    "p-1) where every |L_ij| is c"
-                                  : "sums of products of L with entries of the inverse itself";
     out.push_back(
         {std::string(row.name),
          std::string(row.what),
          {{"rows of a diagonal block", block},
-          {"intermediates", reach},
+          {"intermediates", std::string(row_of(m.diagonal).forms)},
           {"formats",
            m.block > 1
                ? "set by options of deltaproof inverse: --format inside the diagonal blocks, --merge-format in the products that "

@@ -122,29 +122,41 @@ group_gradients emulate_group_gradients(const problem& p, std::size_t sequence, 
   return emulate_group_gradients(group, variant, run);
 }
 
+namespace {
+
+using gradient_format = format (*)(const backward_variant&, const problem&);
+constexpr gradient_format of_rows = [](const backward_variant&, const problem& p) { return p.q.element_format(); };
+constexpr gradient_format of_groups = [](const backward_variant& b, const problem&) { return b.group_store; };
+constexpr auto formats_of_gradients = std::to_array<std::pair<std::string_view, gradient_format>>({
+    {"dq", of_rows},
+    {"dk", of_rows},
+    {"dv", of_rows},
+    {"dbeta", [](const backward_variant&, const problem& p) { return p.beta.element_format(); }},
+    {"dg", [](const backward_variant& b, const problem& p) { return p.g ? p.g->element_format() : b.dg; }},
+    {"dinitial_state", [](const backward_variant& b, const problem&) { return b.accumulate; }},
+    {"dv_local", [](const backward_variant& b, const problem&) { return b.dv_local; }},
+    {"dh", [](const backward_variant& b, const problem&) { return b.dh; }},
+    {"dv2", [](const backward_variant& b, const problem&) { return b.dv2; }},
+    {"dw", [](const backward_variant& b, const problem&) { return b.dw; }},
+    {"dAqk", [](const backward_variant& b, const problem&) { return b.ds; }},
+    {"dAkk", [](const backward_variant& b, const problem&) { return b.dA; }},
+    {"dg_local", [](const backward_variant& b, const problem&) { return b.dg; }},
+    {"dq_hat", of_groups},
+    {"dk_hat", of_groups},
+});
+static_assert(has_each(formats_of_gradients, judged_backward_stages));
+
+}  // namespace
+
 format stored_gradient_format(const plan_variant& variant, const problem& p, std::string_view name) {
   require_backward(variant);
-  const backward_variant& b = *variant.backward;
-  const format x = p.q.element_format();
-  if (name == "dq" || name == "dk" || name == "dv") return x;
-  if (name == "dbeta") return p.beta.element_format();
-  if (name == "dg") return p.g ? p.g->element_format() : b.dg;
-  const std::array<std::pair<std::string_view, format>, 10> others{{{"dinitial_state", b.accumulate},
-                                                                    {"dv_local", b.dv_local},
-                                                                    {"dh", b.dh},
-                                                                    {"dv2", b.dv2},
-                                                                    {"dw", b.dw},
-                                                                    {"dAqk", b.ds},
-                                                                    {"dAkk", b.dA},
-                                                                    {"dg_local", b.dg},
-                                                                    {"dq_hat", b.group_store},
-                                                                    {"dk_hat", b.group_store}}};
-  for (const auto& [known, f] : others) {
-    if (known == name) return f;
+  std::string known;
+  for (const auto& [gradient, of] : formats_of_gradients) {
+    if (gradient == name) return of(*variant.backward, p);
+    known += (known.empty() ? "" : ", ") + std::string(gradient);
   }
-  throw domain_error(
-      "stored_gradient_format: there is no gradient or stage of a backward pass named " + std::string(name) +
-      "; give dq, dk, dv, dbeta, dg, dinitial_state, dv_local, dh, dv2, dw, dAqk, dAkk, dg_local, dq_hat or dk_hat");
+  throw domain_error("stored_gradient_format: there is no gradient or stage of a backward pass named " + std::string(name) +
+                     "; name one of " + known);
 }
 
 namespace {

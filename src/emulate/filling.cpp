@@ -9,6 +9,13 @@
 
 namespace deltaproof::emulation_detail {
 
+const matrix<double>& tensor_of(const head_output& out, std::string_view name) {
+  for (const auto& [known, member] : head_tensors) {
+    if (known == name) return out.*member;
+  }
+  throw domain_error("a head has no tensor named " + std::string(name));
+}
+
 filling::filling(const format& f, std::vector<std::size_t> s) : of{f}, shape{std::move(s)}, values(element_count(shape), 0.0) {}
 
 void filling::put(const matrix<double>& from, std::size_t batch, std::size_t first, std::size_t head) {
@@ -52,14 +59,7 @@ void forward_tensors::put(const head_output& out, std::size_t sequence, const se
         to.put_block({out.h.data() + c * size, size}, (range.batch * chunks_ + first_chunk + c) * heads + head);
       continue;
     }
-    to.put(name == "g_cumsum_log2" ? out.g_cumsum_log2
-           : name == "A"           ? out.A
-           : name == "Ai"          ? out.Ai
-           : name == "w"           ? out.w
-           : name == "u"           ? out.u
-           : name == "v_new"       ? out.v_new
-                                   : out.Aqk,
-           range.batch, range.first_token * p_.num_householder, head);
+    to.put(tensor_of(out, name), range.batch, range.first_token * p_.num_householder, head);
   }
 }
 

@@ -4,15 +4,36 @@
 // Tensors of a result in the making, filled head by head as heads finish.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "deltaproof/emulate/emulate.hpp"
+#include "deltaproof/files/stage_table.hpp"
 
 namespace deltaproof::emulation_detail {
+
+/// The tensors of a head by their names.
+inline constexpr auto head_tensors = std::to_array<std::pair<std::string_view, matrix<double> head_output::*>>({
+    {"g_cumsum_log2", &head_output::g_cumsum_log2},
+    {"A", &head_output::A},
+    {"Ai", &head_output::Ai},
+    {"w", &head_output::w},
+    {"u", &head_output::u},
+    {"h", &head_output::h},
+    {"v_new", &head_output::v_new},
+    {"Aqk", &head_output::Aqk},
+    {"o", &head_output::o},
+    {"final_state", &head_output::final_state},
+});
+static_assert(has_each(head_tensors, judged_stages));
+/// Throws: domain_error where there is no tensor of that name.
+[[nodiscard]] const matrix<double>& tensor_of(const head_output& out, std::string_view name);
 
 /// [batch, rows, heads, width], or any shape of blocks side by side.
 struct filling {

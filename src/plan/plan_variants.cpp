@@ -5,6 +5,7 @@
 // choice each.
 #include <algorithm>
 
+#include "deltaproof/files/stage_table.hpp"
 #include "deltaproof/plan/plan.hpp"
 #include "plan/plan_keys.hpp"
 #include "support/text.hpp"
@@ -433,23 +434,32 @@ bool reaches_as_far_as_fp32(const plan& stated, const problem& p) {
   return all;
 }
 
+namespace {
+
+// Files have no sums of gates that are narrower than fp32.
+constexpr auto formats_of_stages = std::to_array<std::pair<std::string_view, format (*)(const plan_variant&)>>({
+    {"g_cumsum_log2", [](const plan_variant& v) { return v.cumsum.precision < fp32.precision ? fp32 : v.cumsum; }},
+    {"A", [](const plan_variant& v) { return v.A.store; }},
+    {"Ai", [](const plan_variant& v) { return v.inverse.store; }},
+    {"w", [](const plan_variant& v) { return v.w.store; }},
+    {"u", [](const plan_variant& v) { return v.u.store; }},
+    {"h", [](const plan_variant& v) { return v.state.store.to; }},
+    {"v_new", [](const plan_variant& v) { return v.v_new.store; }},
+    {"Aqk", [](const plan_variant& v) { return v.o.operand.to; }},
+    {"o", [](const plan_variant& v) { return v.o.store; }},
+    {"final_state", [](const plan_variant& v) { return v.state.accumulate; }},
+});
+static_assert(has_each(formats_of_stages, judged_stages));
+
+}  // namespace
+
 format stored_format(const plan_variant& variant, std::string_view tensor) {
-  const format sums = variant.cumsum.precision < fp32.precision ? fp32 : variant.cumsum;  // files have none that is narrower
-  const std::array<std::pair<std::string_view, format>, 10> formats{{{"g_cumsum_log2", sums},
-                                                                     {"A", variant.A.store},
-                                                                     {"Ai", variant.inverse.store},
-                                                                     {"w", variant.w.store},
-                                                                     {"u", variant.u.store},
-                                                                     {"v_new", variant.v_new.store},
-                                                                     {"h", variant.state.store.to},
-                                                                     {"Aqk", variant.o.operand.to},
-                                                                     {"o", variant.o.store},
-                                                                     {"final_state", variant.state.accumulate}}};
-  for (const auto& [name, f] : formats) {
-    if (name == tensor) return stored_as(f);
+  std::string known;
+  for (const auto& [name, of] : formats_of_stages) {
+    if (name == tensor) return stored_as(of(variant));
+    known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  throw domain_error("stored_format: tensor " + std::string(tensor) +
-                     " is not one of g_cumsum_log2, A, Ai, w, u, v_new, h, Aqk, o and final_state; name one of these");
+  throw domain_error("stored_format: there is no tensor named " + std::string(tensor) + "; name one of " + known);
 }
 
 }  // namespace deltaproof

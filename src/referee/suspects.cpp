@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 15> backward_order{"dv_local", "dAqk",   
                                                           "dw",       "dq_hat", "dq",    "dAkk",     "dv",
                                                           "dk_hat",   "dk",     "dbeta", "dg_local", "dg"};
 
+static_assert(has_each(backward_order, judged_backward_stages));
+
 /// Whether what is wrong in one stage can be in another. v_new and h take turns, as do dh and dv2; Aqk reaches o alone, and o
 /// nothing else.
 bool reaches(std::string_view stage, std::string_view other) {

@@ -18,13 +18,12 @@
 
 #include "deltaproof/emulate/emulate.hpp"
 #include "deltaproof/inputs/regimes.hpp"
+#include "emulate/filling.hpp"
 
 namespace deltaproof {
 namespace {
 
 constexpr std::size_t C = 32;
-constexpr std::array<std::string_view, 10> stage_order{"g_cumsum_log2", "A",   "Ai", "w",          "u", "h",
-                                                       "v_new",         "Aqk", "o",  "final_state"};
 
 struct trial {
   std::string name;
@@ -165,17 +164,7 @@ const runs& correct(const trial& t, path_kind path) {
 
 /// What a kernel leaves under the name of a stage, without entries that mean nothing.
 matrix<double> left(const head_output& out, std::string_view stage) {
-  const std::map<std::string_view, const matrix<double>*> all{{"g_cumsum_log2", &out.g_cumsum_log2},
-                                                              {"A", &out.A},
-                                                              {"Ai", &out.Ai},
-                                                              {"w", &out.w},
-                                                              {"u", &out.u},
-                                                              {"h", &out.h},
-                                                              {"v_new", &out.v_new},
-                                                              {"Aqk", &out.Aqk},
-                                                              {"o", &out.o},
-                                                              {"final_state", &out.final_state}};
-  matrix<double> m = *all.at(stage);
+  matrix<double> m = emulation_detail::tensor_of(out, stage);
   const std::size_t kept = stage == "A" ? 0 : stage == "Ai" || stage == "Aqk" ? 1 : m.cols();
   for (std::size_t i = 0; i < m.rows(); ++i) {
     for (std::size_t j = stage.starts_with("A") ? i % C + kept : m.cols(); j < m.cols(); ++j) m(i, j) = 0;
@@ -195,7 +184,7 @@ bool same_stage(const head_output& a, const head_output& b, std::string_view sta
 
 bool same_everywhere(const runs& a, const runs& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    for (const auto stage : stage_order) {
+    for (const auto stage : judged_stages) {
       if (!same_stage(a[i], b[i], stage)) return false;
     }
   }
@@ -219,7 +208,7 @@ std::string where(const fault& f, const trial& t, path_kind path) {
 constexpr std::array both{path_kind::chunk, path_kind::recurrent};
 
 TEST(faults, have_unique_names_known_stages_and_a_sentence) {
-  std::set<std::string_view> names, stages(stage_order.begin(), stage_order.end());
+  std::set<std::string_view> names, stages(judged_stages.begin(), judged_stages.end());
   stages.insert("inputs");
   std::size_t chunk = 0, recurrent = 0;
   for (const fault& f : faults(pass_kind::forward)) {
@@ -338,7 +327,7 @@ TEST(faults, begin_at_the_stage_they_name) {
         const runs& right = correct(t, path);
         const runs wrong = run(t.p, plan_for(t.p, path), &f);
         for (std::size_t i = 0; i < right.size(); ++i) {
-          for (const auto stage : stage_order) {
+          for (const auto stage : judged_stages) {
             if (stage == f.stage || f.stage == "inputs") break;
             // A wrong v_new is in the state before the next chunk.
             const std::size_t rows = f.stage == "v_new" && stage == "h" ? t.p.key_dim() : static_cast<std::size_t>(-1);
@@ -346,7 +335,7 @@ TEST(faults, begin_at_the_stage_they_name) {
           }
           // The recurrent path has no stages, and only a gate per channel leaves the scale in Aqk.
           if (f.stage == "inputs" || path == path_kind::recurrent || f.stage == "Aqk") {
-            for (const auto stage : stage_order) reached = reached || !same_stage(right[i], wrong[i], stage);
+            for (const auto stage : judged_stages) reached = reached || !same_stage(right[i], wrong[i], stage);
           } else {
             reached = reached || !same_stage(right[i], wrong[i], f.stage);
           }

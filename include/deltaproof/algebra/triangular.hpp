@@ -49,6 +49,24 @@ struct inverse_method {
   friend constexpr bool operator==(const inverse_method&, const inverse_method&) = default;
 };
 
+/// A way to invert diagonal blocks: its word in the names of methods, and what it forms.
+struct diagonal_row {
+  diagonal_kind kind;
+  std::string_view word;  ///< empty: no block is longer than a row
+  std::string_view forms;
+};
+inline constexpr auto diagonal_table = std::to_array<diagonal_row>({
+    {diagonal_kind::split, "", "sums of products of L with entries of the inverse itself"},
+    {diagonal_kind::forward, "forward", "sums of products of L with entries of the inverse itself"},
+    {diagonal_kind::neumann, "neumann",
+     "powers L^p of a diagonal block of b rows, p = 1, 2, 4, ...: entries up to c^p binomial(b-2, p-1) where every |L_ij| is c"},
+});
+/// The row of that kind.
+[[nodiscard]] constexpr const diagonal_row& row_of(diagonal_kind kind) {
+  return *std::find_if(diagonal_table.begin(), diagonal_table.end(),
+                       [kind](const diagonal_row& row) { return row.kind == kind; });
+}
+
 struct named_inverse {
   std::string_view name;
   inverse_method method;
@@ -88,8 +106,10 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     valid += (valid.empty() ? "" : ", ") + std::string(row.name);
   }
   const std::size_t plus = name.find('+');
-  for (const auto& [word, diagonal] : {std::pair{std::string_view("forward"), diagonal_kind::forward},
-                                       std::pair{std::string_view("neumann"), diagonal_kind::neumann}}) {
+  std::string words;
+  for (const auto& [diagonal, word, forms] : diagonal_table) {
+    if (word.empty()) continue;
+    words += (words.empty() ? "" : "|") + std::string(word);
     if (plus == std::string_view::npos || !name.starts_with(word)) continue;
     inverse_method method{diagonal, 0, merge_kind::block};
     const std::string_view length = name.substr(word.size(), plus - word.size());
@@ -98,15 +118,15 @@ inline constexpr auto inverse_methods = std::to_array<named_inverse>({
     if (number && name.substr(plus) == "+block") return method;
     if (number && name.substr(plus) == "+block2") return {diagonal, method.block, merge_kind::block2};
   }
-  throw format_error("unknown inverse '" + std::string(name) + "'; the inverses are " + valid +
-                     ", and (forward|neumann)N+(block|block2) for any block length N");
+  throw format_error("unknown inverse '" + std::string(name) + "'; the inverses are " + valid + ", and (" + words +
+                     ")N+(block|block2) for any block length N");
 }
 
 /// "forward16+block", the name that inverse_named reads; where nothing is merged, or everything, the name of that alone.
 [[nodiscard]] inline std::string name_of(const inverse_method& method) {
   const std::string merge = method.merge == merge_kind::block2 ? "block2" : "block";
   if (method.diagonal == diagonal_kind::split) return merge;
-  const std::string diagonal = method.diagonal == diagonal_kind::neumann ? "neumann" : "forward";
+  const std::string diagonal{row_of(method.diagonal).word};
   return method.block == 0 ? diagonal : diagonal + std::to_string(method.block) + "+" + merge;
 }
 

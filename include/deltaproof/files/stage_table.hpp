@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace deltaproof {
 
@@ -91,7 +92,24 @@ consteval auto names_of_parts() {
   return names;
 }
 
+constexpr std::string_view key_of(std::string_view name) { return name; }
+template <class T>
+constexpr std::string_view key_of(const std::pair<std::string_view, T>& row) {
+  return row.first;
+}
+
 }  // namespace detail
+
+/// Whether a table, of names or of pairs that begin with one, has each of these stages.
+template <class Table, class Stages>
+[[nodiscard]] constexpr bool has_each(const Table& table, const Stages& stages) {
+  for (const std::string_view stage : stages) {
+    bool found = false;
+    for (const auto& row : table) found = found || detail::key_of(row) == stage;
+    if (!found) return false;
+  }
+  return true;
+}
 
 /// The optional stages of a result, in the order a chunk kernel computes them.
 inline constexpr auto stage_names = detail::names_of_parts<stage_part::stages>();
