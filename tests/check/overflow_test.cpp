@@ -127,7 +127,7 @@ TEST_P(overflow, of_o_is_not_judged_where_its_terms_leave_the_range) {
     for (const char* plan : {k.plan, ""}) {
       const check_report refuted = judged(p, wrong, plan);
       EXPECT_EQ(refuted.judged, verdict::refuted) << t << ", " << j << ": " << refuted.reason;
-      EXPECT_THAT(refuted.reason, HasSubstr("o is infinite"));
+      EXPECT_THAT(refuted.reason, HasSubstr("o is inf "));
     }
   }
 }
@@ -189,7 +189,7 @@ TEST_P(overflow, of_a_gradient_is_not_judged_where_its_terms_leave_the_range) {
     for (const char* plan : {k.plan, ""}) {
       const check_report refuted = judged(p, wrong, plan);
       EXPECT_EQ(refuted.judged, verdict::refuted) << name << " " << i << ": " << refuted.reason;
-      EXPECT_THAT(refuted.reason, HasSubstr(name + " is infinite"));
+      EXPECT_THAT(refuted.reason, HasSubstr(name + " is inf "));
     }
   }
 }
