@@ -309,8 +309,9 @@ std::string scope::filled(const prose& p, const std::function<std::string(const 
 
 std::string scope::fill(const prose& p) const {
   return filled(p, [&](const std::string& tag) -> std::string {
-    const std::string what =
-        page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag + "}} stands in a sentence, but its cell is empty";
+    const std::string what = page_->file + ":" + std::to_string(line_of_tag(p, tag)) + ": {{" + tag +
+                             "}} stands in a sentence, but the study computed no value for it (an empty cell), so the sentence "
+                             "would say \"nothing\"; give it a value in study.cpp, or reword the sentence without it";
     if (failed_ == nullptr || !results_->unfinished.empty()) throw missing_value(what);
     failed_->push_back(what);
     return "nothing";
