@@ -194,7 +194,7 @@ fault_sums sums_of(const tensor_errors& x, const run_without& plain, const flat&
 }
 
 result_errors errors_beyond(const std::vector<tensor_errors>& runs, std::vector<flat> got) {
-  result_errors out{std::move(got), {}, {}, {}, {}};
+  result_errors out{std::move(got), {}, {}, {}, {}, {}};
   out.deviation = out.got;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     flat& d = out.deviation[k];
@@ -211,11 +211,13 @@ void result_errors::compare_with(const std::vector<run_without>& plain, std::siz
   const double share = 0x1p-21 * (8 + static_cast<double>(updates));
   apart.clear();
   by_sums.clear();
+  values.clear();
   for (std::size_t k = 0; k < plain.size(); ++k) {
     flat d = got[k];
     for (std::size_t i = 0; i < d.size(); ++i) d[i] -= plain[k].error[i];
     apart.push_back(inner(d, d));
     by_sums.push_back(share * share * plain[k].size);
+    values.push_back(plain[k].size);
   }
 }
 
@@ -236,6 +238,7 @@ void add_lane(const fault_run& run, const std::vector<tensor_errors>& runs, cons
     s.deviation_size += result.deviation_size[k];
     s.apart += result.apart[k];
     s.by_sums += result.by_sums[k];
+    s.values += result.values[k];
     add(run.own[k].same, s.same);
     add(run.own[k].moved, s.moved);
     add(run.own[k].finer, s.finer);
@@ -264,6 +267,7 @@ fault_draws::projection projection_on(const fault& planted, const std::string& t
   x.directions = s.directions;
   x.apart = std::sqrt(s.apart);
   x.by_sums = std::sqrt(s.by_sums);
+  x.values = std::sqrt(s.values);
   x.score = cosine(s.deviation, s.deviation_size, s.own);
   x.same_inputs.name = x.draws.name = std::string(planted.name) + " in " + tensor;
   x.same_inputs.two_sided = x.draws.two_sided = false;

@@ -76,6 +76,7 @@ struct fault_sums {
   double deviation_size = 0;
   double apart = 0;    ///< squared distance of the result to the run that the fault is planted in
   double by_sums = 0;  ///< squared; see result_errors
+  double values = 0;   ///< likewise
   by_run same, moved;
   std::vector<double> finer, finer_size;  ///< by rounding left out; squared norms of what leaving it out does
 };
@@ -108,6 +109,7 @@ struct result_errors {
   std::vector<double> deviation_size;
   std::vector<double> apart;    ///< squared distances to the run that faults are planted in
   std::vector<double> by_sums;  ///< squares of what sums in fp32, truncated all in one direction, may move its tensors by
+  std::vector<double> values;   ///< sums of their squares
 
   /// `updates`: of the state, in the lane.
   void compare_with(const std::vector<run_without>& plain, std::size_t updates);

@@ -215,6 +215,7 @@ struct fault_draws {
     double score = 0;              ///< cosine of (error - mean error of correct runs)
     double apart = 0;              ///< norm of (result - the run that the fault is planted in)
     double by_sums = 0;            ///< the most of that which sums in fp32 make
+    double values = 0;             ///< norm of the tensor itself
     double fault_size = 0;         ///< norm of (faulty - correct)
     double entries = 0;            ///< over which the fault is spread, <d, d>^2 / sum of d^4
     double directions = 0;         ///< likewise

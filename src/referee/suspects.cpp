@@ -60,13 +60,10 @@ double least_alike(double entries, double directions) {
 /// How much larger than the limit of the error's size such a fault is. One that grows without bound is nearly all in a few
 /// places.
 constexpr double least_gross = 4, most_gross = 0x1p20;
-/// Whether roundings to 16 bits make the errors of a tensor. Sums do where they are too small for that, and their order may be
+/// Whether roundings to 16 bits make the errors of the tensor. Sums do where they are too small for that, and their order may be
 /// open.
-bool made_by_roundings(const fault_draws& draws, const std::string& tensor, const threshold& size, const plan_report& report) {
-  return !draws.by_sums && size.finite && !size.at_floor &&
-         std::none_of(report.statistics.begin(), report.statistics.end(), [&](const judged_statistic& s) {
-           return s.tensor == tensor && s.norm == norm_kind::rms && s.limit.typical <= s.truth * 0x1p-16;
-         });
+bool made_by_roundings(const fault_draws& draws, const fault_draws::projection& x, const threshold& size) {
+  return !draws.by_sums && size.finite && !size.at_floor && size.typical > x.values * 0x1p-16;
 }
 
 /// The share of a fault above which the whole error refutes: nearer to the faulty run than to the same run without the fault, and
@@ -143,7 +140,7 @@ void judge_faults(const fault_draws& draws, const false_alarm& family, plan_repo
     const auto of_tensor =
         std::find_if(draws.sizes.begin(), draws.sizes.end(), [&](const statistic& size) { return size.tensor == x.tensor; });
     const threshold& size = sizes[static_cast<std::size_t>(of_tensor - draws.sizes.begin())];
-    const bool by_roundings = made_by_roundings(draws, x.tensor, size, out);
+    const bool by_roundings = made_by_roundings(draws, x, size);
     const double limit = whole_error_limit(x, same_limits[i], moved_limits[i], size, by_roundings);
     if (x.of_fault > limit) seen.insert(x.planted);
     // Within its limits a tensor's error is rounding: what that is like, another variant of the plan say, is no diagnosis
