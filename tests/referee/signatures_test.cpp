@@ -68,6 +68,26 @@ TEST(signatures, of_gross_faults_refute_a_part_that_no_norm_shows) {
   }
 }
 
+// A kernel repeats most roundings of a run on the same inputs: beside that run a five-hundredth of a fault shows, and no other
+// limit is reached by it.
+TEST(signatures, of_gross_faults_refute_a_part_beside_a_run_on_the_same_inputs) {
+  const plan declared = plan_named("fla-chunk-gdn");
+  const problem p = with_model_gates(op_kind::gated_delta_rule);
+  const plan_variant v = variants(declared, p, path_kind::chunk, 64).front();
+  emulation_options how;
+  how.noise_ulps = 1;
+  how.seed = 12;
+  result r = emulate(p, v, how, 1);
+  how.planted = &fault_named("gate-missing-in-A");
+  const std::vector<double> faulty = emulate(p, v, how, 1).final_state->to_doubles();
+  std::vector<double> state = r.final_state->to_doubles();
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(state[i] + 0.002 * (faulty[i] - state[i]));
+  r.final_state = tensor::from_doubles(r.final_state->element_format(), r.final_state->shape(), state, "final_state");
+  const check_report report = check(p, r, options_of(declared, true));
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_NE(report.reason.find("less that of an emulated run on the same inputs"), std::string::npos) << report.reason;
+}
+
 // An error beside an emulated run is no fault by its size: this one is a fifth of rounding and points nowhere.
 TEST(signatures, of_gross_faults_do_not_refute_roundings_that_fall_otherwise) {
   const plan declared = plan_named("fla-chunk-gdn");
