@@ -14,6 +14,7 @@
 #include "deltaproof/number/rounded.hpp"
 #include "deltaproof/number/visit_format.hpp"
 #include "support/mapped_bytes.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof {
 namespace {
@@ -29,7 +30,7 @@ std::string hex(double x) {
 }
 
 template <class T>
-T load(const std::byte* from) {
+[[gnu::always_inline]] inline T load(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
@@ -48,7 +49,7 @@ struct codec {
                                   std::conditional_t<F.storage_bits == 16, std::uint16_t,
                                                      std::conditional_t<F.storage_bits == 32, std::uint32_t, std::uint64_t>>>;
 
-  static double decode(bits b) {
+  [[gnu::always_inline]] static double decode(bits b) {
     if constexpr (F == fp64) {
       return std::bit_cast<double>(b);
     } else if constexpr (F == fp32) {
@@ -56,12 +57,14 @@ struct codec {
     } else if constexpr (F == bf16) {
       return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(b) << 16));
     } else {
-      return lift<double>(rounded<F>::from_bits(b));
+      return detail::encoding<F>::decode(b);
     }
   }
 
   static void decode_all(const std::byte* from, std::span<double> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = decode(load<bits>(from + i * sizeof(bits)));
+    detail::in_widest_vectors([=, to = out.data(), count = out.size()]() __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < count; ++i) to[i] = decode(load<bits>(from + i * sizeof(bits)));
+    });
   }
 
   /// False if x is not a value of F; NaN of any payload is F's own.

@@ -203,21 +203,22 @@ constexpr std::size_t block_columns = 32;
 constexpr std::size_t batch_steps = 64;
 
 /// One step of the recurrence as its columns see it: all but v.
+template <class S>
 struct token_step {
-  const double* k = nullptr;
-  const double* q = nullptr;     ///< zeros where nothing is read
-  const double* next = nullptr;  ///< k of the step after it, or zeros
-  const double* decay = nullptr;
-  double beta = 0;
+  const S* k = nullptr;
+  const S* q = nullptr;     ///< zeros where nothing is read
+  const S* next = nullptr;  ///< k of the step after it, or zeros
+  const S* decay = nullptr;
+  S beta = S(0);
 };
 
 /// S <- S + k change^T, row by row, while read <- q^T S and predicted <- next^T (decay S) are summed over the rows in their
 /// order: one pass over the state does the work of a write, a read and the next prediction.
 template <class S>
-[[gnu::always_inline]] inline void one_pass(const token_step& at, std::size_t keys, std::size_t decay_stride, std::size_t used,
+[[gnu::always_inline]] inline void one_pass(const token_step<S>& at, std::size_t keys, std::size_t decay_stride, std::size_t used,
                                             S* state, const S* change, S* read, S* predicted) {
   // Vectors are whole: a number that the compiler knows.
-  const std::size_t columns = std::is_same_v<S, double> ? block_columns : used;
+  const std::size_t columns = std::is_floating_point_v<S> ? block_columns : used;
   S sum_read[block_columns], sum_predicted[block_columns], write[block_columns];
   for (std::size_t j = 0; j < columns; ++j) {
     sum_read[j] = sum_predicted[j] = S(0);
@@ -225,7 +226,7 @@ template <class S>
   }
   for (std::size_t i = 0; i < keys; ++i) {
     S* const row = state + i * block_columns;
-    const S ki(at.k[i]), qi(at.q[i]), ni(at.next[i]), a(at.decay[i * decay_stride]);
+    const S ki = at.k[i], qi = at.q[i], ni = at.next[i], a = at.decay[i * decay_stride];
     for (std::size_t j = 0; j < columns; ++j) {
       const S x = row[j] + ki * write[j];
       sum_read[j] = sum_read[j] + qi * x;
@@ -243,17 +244,17 @@ template <class S>
 /// A batch of steps on one block of columns, of which so many are used. `values` and `read`: a row of block_columns for each
 /// step.
 template <class S>
-void run_block(std::span<const token_step> steps, std::size_t keys, std::size_t decay_stride, std::size_t used, S* state,
+void run_block(std::span<const token_step<S>> steps, std::size_t keys, std::size_t decay_stride, std::size_t used, S* state,
                const double* values, S* read, S* predicted) {
   const auto passes = [&]() __attribute__((always_inline)) {
     S change[block_columns];
     for (std::size_t r = 0; r < steps.size(); ++r) {
-      const S beta(steps[r].beta);
+      const S beta = steps[r].beta;
       for (std::size_t j = 0; j < block_columns; ++j) change[j] = beta * (S(values[r * block_columns + j]) - predicted[j]);
       one_pass(steps[r], keys, decay_stride, used, state, change, read + r * block_columns, predicted);
     }
   };
-  if constexpr (std::is_same_v<S, double>) {
+  if constexpr (std::is_floating_point_v<S>) {
     detail::in_widest_vectors(passes);
   } else {
     passes();
@@ -267,6 +268,18 @@ double step_of(const head_input& in, const matrix<double>& k, std::size_t row) {
     for (const double x : k.row(row)) squared_norm += x * x;
   }
   return emulation_detail::reference_step(in, in.beta[row], squared_norm);
+}
+
+/// The numbers as an S each.
+template <class S>
+decltype(auto) numbers_in(const matrix<double>& m) {
+  if constexpr (std::is_same_v<S, double>) {
+    return (m);
+  } else {
+    matrix<S> out(m.rows(), m.cols());
+    std::transform(m.entries().begin(), m.entries().end(), out.data(), [](double x) { return S(x); });
+    return out;
+  }
 }
 
 // The order of docs/exchange-format.md: activation, norm, effective step; then decay, predict, write, read.
@@ -284,7 +297,8 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
       }
     }
   }
-  const matrix<double>&q = in.qk_l2norm ? normalised[0] : in.q, &k = in.qk_l2norm ? normalised[1] : in.k;
+  const matrix<double>& rows_of_k = in.qk_l2norm ? normalised[1] : in.k;
+  const matrix<S>&q = numbers_in<S>(in.qk_l2norm ? normalised[0] : in.q), &k = numbers_in<S>(rows_of_k);
   matrix<S> o(in.tokens(), V, S(0)), state(K, V, S(0));
   for (std::size_t i = 0; i < state.size(); ++i) state.data()[i] = S(in.state.data()[i]);
   if (rows == 0) return {std::move(o), std::move(state)};
@@ -296,20 +310,21 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
     for (std::size_t i = 0; i < K; ++i)
       std::copy_n(state.row(i).data() + b * block_columns, width(b), columns.data() + b * of_block + i * block_columns);
   }
-  const std::vector<double> nothing(K, 0.0);
+  const std::vector<S> nothing(K, S(0));
   const std::size_t stride = in.gated() && in.channels() ? 1 : 0, decays = stride == 1 ? K : 1;
   // The decay of a token acts before the first of its steps, so at the end of the pass before: that of step r is at r.
-  std::vector<double> decay((batch_steps + 1) * decays, 1.0), values(batch_steps * block_columns, 0.0);
+  std::vector<S> decay((batch_steps + 1) * decays, S(1));
+  std::vector<double> values(batch_steps * block_columns, 0.0);
   const auto set_decay = [&](std::size_t place, std::size_t row) {
     for (std::size_t i = 0; i < decays; ++i)
-      decay[place * decays + i] = in.gated() && row < rows && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0;
+      decay[place * decays + i] = S(in.gated() && row < rows && row % n == 0 ? std::exp(in.g(row / n, i)) : 1.0);
   };
   set_decay(0, 0);
-  const token_step before{nothing.data(), nothing.data(), k.row(0).data(), decay.data(), 0};
+  const token_step<S> before{nothing.data(), nothing.data(), k.row(0).data(), decay.data(), S(0)};
   for (std::size_t b = 0; b < blocks; ++b)
     run_block<S>({&before, 1}, K, stride, width(b), columns.data() + b * of_block, values.data(), read.data(),
                  predicted.data() + b * block_columns);
-  std::vector<token_step> steps;
+  std::vector<token_step<S>> steps;
   for (std::size_t first = 0; first < rows; first += batch_steps) {
     const std::size_t last = std::min(first + batch_steps, rows);
     steps.clear();
@@ -317,7 +332,7 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
       set_decay(row - first, row + 1);
       steps.push_back({k.row(row).data(), row % n == n - 1 ? q.row(row / n).data() : nothing.data(),
                        row + 1 < rows ? k.row(row + 1).data() : nothing.data(), decay.data() + (row - first) * decays,
-                       step_of(in, k, row)});
+                       S(step_of(in, rows_of_k, row))});
     }
     for (std::size_t b = 0; b < blocks; ++b) {
       for (std::size_t row = first; row < last; ++row)
@@ -349,6 +364,14 @@ matrix<double> difference(const matrix<double>& run, const matrix<double_double>
 head_output reference_run(const head_input& in) {
   head_output out;
   std::tie(out.o, out.final_state) = token_loop<double>(in);
+  return out;
+}
+
+head_output reference_run_in_fp32(const head_input& in) {
+  const auto [o, state] = token_loop<float>(in);
+  head_output out;
+  out.o = emulation_detail::widened(o);
+  out.final_state = emulation_detail::widened(state);
   return out;
 }
 

@@ -148,6 +148,28 @@ lane_errors errors_on_given_inputs(const problem& p, const head_input& in, const
   return errors_of_run(p, std::move(run), truth, at);
 }
 
+namespace {
+
+/// Whether a truth that is some 2^-24 of its values off may stand for the exact one: in each stretch of tokens, and in the state,
+/// the errors are at least 2^-14 of the values. Of what is not finite: no.
+bool dwarfs_fp32(const head_output& run, const head_output& truth) {
+  const auto large = [](const double* got, const double* value, std::size_t count) {
+    double errors = 0, values = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      errors += (got[i] - value[i]) * (got[i] - value[i]);
+      values += value[i] * value[i];
+    }
+    return errors >= 0x1p-28 * values && errors < infinity;
+  };
+  const std::size_t stretch = 64 * run.o.cols();
+  bool all = large(run.final_state.data(), truth.final_state.data(), run.final_state.size());
+  for (std::size_t i = 0; i < run.o.size() && all; i += stretch)
+    all = large(run.o.data() + i, truth.o.data() + i, std::min(stretch, run.o.size() - i));
+  return all;
+}
+
+}  // namespace
+
 lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, std::uint64_t seed, range_seen* range) {
   const head_input moved = perturbed(in, seed, narrowest_operand(variant));
   emulation_options options;
@@ -155,6 +177,10 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   options.seed = seed;
   head_output run = emulate_head(moved, variant, options);
   if (range != nullptr) *range = run.range;
+  if (measured_by_fp64(variant) && narrowest_operand(variant).precision < fp32.precision) {
+    const head_output truth = reference_run_in_fp32(moved);
+    if (dwarfs_fp32(run, truth)) return run_less_truth(std::move(run), truth);
+  }
   if (measured_by_fp64(variant)) return run_less_truth(std::move(run), reference_run(moved));
   head_output e = error_of_wide_run(moved, run);
   return {std::move(e.o), std::move(e.final_state)};

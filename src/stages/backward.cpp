@@ -119,13 +119,9 @@ class backward_head {
 
   /// a b as it is accumulated, n roundings more.
   [[nodiscard]] balls times(const balls& a, const balls& b, const narrowing& operand, std::size_t more = 0) const {
-    const product m = multiply(narrow(a, operand), narrow(b, operand));
-    balls out(a.rows, b.cols);
-    for (std::size_t i = 0; i < out.value.size(); ++i) {
-      const double radius = errors_.bound(m.terms[i], m.upper[i], 1, 1, a.cols + more, u_);
-      out.set(i / b.cols, i % b.cols, {m.value[i], radius});
-    }
-    return out;
+    product m = multiply(narrow(a, operand), narrow(b, operand));
+    std::vector<double> radius = sum_bound(errors_, a.cols + more, u_).of_all(m);
+    return {a.rows, b.cols, std::move(m.value), std::move(radius)};
   }
   /// x y, rounded once.
   [[nodiscard]] ball scaled(ball x, ball y) const {

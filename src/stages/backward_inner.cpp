@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <initializer_list>
 
 namespace deltaproof::stages_detail {
@@ -88,8 +89,7 @@ chunk_backward::chunk_backward(const problem& p, const plan_variant& v, const ar
 
 balls chunk_backward::times(const balls& a, const balls& b, const narrowing& operand, std::size_t more) const {
   product m = multiply(narrow(a, operand), narrow(b, operand));
-  std::vector<double> radius(m.value.size());
-  for (std::size_t i = 0; i < radius.size(); ++i) radius[i] = errors_.bound(m.terms[i], m.upper[i], 1, 1, a.cols + more, u_);
+  std::vector<double> radius = sum_bound(errors_, a.cols + more, u_).of_all(m);
   return {a.rows, b.cols, std::move(m.value), std::move(radius)};
 }
 
@@ -97,11 +97,13 @@ balls chunk_backward::times(const balls& a, const balls& b, const narrowing& ope
 balls chunk_backward::times_two(const balls& a, const balls& b, const balls& c, const balls& d, const narrowing& operand) const {
   product m = multiply(narrow(a, operand), narrow(b, operand));
   const product n = multiply(narrow(c, operand), narrow(d, operand));
-  std::vector<double> radius(m.value.size());
-  for (std::size_t i = 0; i < radius.size(); ++i) {
-    m.value[i] += n.value[i];
-    radius[i] = errors_.bound(m.terms[i] + n.terms[i], m.upper[i] + n.upper[i], 1, 1, a.cols + c.cols + 1, u_);
-  }
+  const auto add = [](std::vector<double>& to, const std::vector<double>& from) {
+    std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus());
+  };
+  add(m.value, n.value);
+  add(m.terms, n.terms);
+  add(m.upper, n.upper);
+  std::vector<double> radius = sum_bound(errors_, a.cols + c.cols + 1, u_).of_all(m);
   return {a.rows, b.cols, std::move(m.value), std::move(radius)};
 }
 
@@ -168,7 +170,7 @@ balls chunk_backward::by_channels(const balls& m, const balls& x, const balls& i
     std::vector<double> value(x.cols, 0.0), terms(x.cols, 0.0), upper(x.cols, 0.0);
     for (std::size_t j = rows ? 0 : i; j < (rows ? i + 1 : rows_); ++j) {
       const ball weight = rows ? m.at(i, j) : m.at(j, i);
-      const ball* const decay = rows ? decays_.channels_between(i, j) : decays_.channels_between(j, i);
+      const std::span<const ball> decay = rows ? decays_.channels_between(i, j) : decays_.channels_between(j, i);
       const balls& factor = term_by_term(i, j) ? x : in_blocks;
       for (std::size_t c = 0; c < x.cols; ++c) {
         const double term = weight.value * factor.at(j, c).value * decay[c].value;

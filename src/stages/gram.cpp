@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "stages/parts.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::stages_detail {
 
@@ -60,21 +61,43 @@ ball multiplied(const gram_call& call, ball sum, ball m) {
                                                  call.errors.elementwise)};
 }
 
+struct three_sums {
+  double value, terms, upper;
+};
+
+/// Of row i of x times row j of k times the decays: each sum in eight side by side. Both have radii.
+three_sums decayed_sums(const balls& x, std::size_t i, const balls& k, std::size_t j, std::span<const ball> decays) {
+  constexpr std::size_t lanes = 8;
+  const std::size_t count = x.cols, whole = count / lanes * lanes;
+  const double *const xs = x.value.data() + i * count, *const ks = k.value.data() + j * count,
+                      *const x_radius = x.radius.data() + i * count, *const k_radius = k.radius.data() + j * count;
+  double value[lanes] = {}, terms[lanes] = {}, upper[lanes] = {};
+  deltaproof::detail::in_widest_vectors([&]() __attribute__((always_inline)) {
+    const auto add = [&](std::size_t c, std::size_t lane) __attribute__((always_inline)) {
+      const ball& e = decays[c];
+      const double product = xs[c] * ks[c] * e.value;
+      value[lane] += product;
+      terms[lane] += std::fabs(product);
+      upper[lane] += (std::fabs(xs[c]) + x_radius[c]) * (std::fabs(ks[c]) + k_radius[c]) * (std::fabs(e.value) + e.radius);
+    };
+    for (std::size_t c = 0; c < whole; c += lanes) {
+      for (std::size_t lane = 0; lane < lanes; ++lane) add(c + lane, lane);
+    }
+    for (std::size_t c = whole; c < count; ++c) add(c, 0);
+  });
+  three_sums out{0, 0, 0};
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    out.value += value[lane];
+    out.terms += terms[lane];
+    out.upper += upper[lane];
+  }
+  return out;
+}
+
 // In each term the decay, the multiplier (before or after the sum), the product; K - 1 additions: K + 3 at most.
 void term_by_term(const gram_call& call, std::size_t i, std::size_t j, balls& out) {
   const ball m = call.multiplier.at(i, 0);
-  double value = 0;
-  double terms = 0;
-  double upper = 0;
-  const ball* const decays = call.decays.channels_between(call.row_of[i], j);
-  for (std::size_t c = 0; c < call.x.cols; ++c) {
-    const ball x = call.x.at(i, c);
-    const ball k = call.k.at(j, c);
-    const ball e = decays[c];
-    value += x.value * k.value * e.value;
-    terms += std::fabs(x.value * k.value) * e.value;
-    upper += x.upper() * k.upper() * e.upper();
-  }
+  const auto [value, terms, upper] = decayed_sums(call.x, i, call.k, j, call.decays.channels_between(call.row_of[i], j));
   const double u = call.errors.elementwise;
   if (call.how.product_store) {
     out.set(i, j, multiplied(call, rounded_sum(call, value, terms, upper, call.x.cols + 3, u), m));
@@ -82,13 +105,6 @@ void term_by_term(const gram_call& call, std::size_t i, std::size_t j, balls& ou
   }
   const double error = call.errors.bound(terms, upper, std::fabs(m.value), m.upper(), call.x.cols + 3 + call.extra, u);
   out.set(i, j, {m.value * value, error});
-}
-
-/// x times the decay, with one elementwise rounding.
-ball gated(ball x, ball e, const gram_call& call) {
-  const double value = x.value * e.value;
-  const double above = x.upper() * e.upper() * (1 + call.errors.elementwise);
-  return {value, (above - std::fabs(value)) + 4 * own_roundoff * above};
 }
 
 struct block_range {
@@ -104,24 +120,24 @@ std::vector<bool> by_reference(const gram_call& call, const block_range& at, bal
   const std::size_t columns = at.last - at.first;
   const std::size_t channels = call.x.cols;
   std::vector<bool> left_out(columns, false);
-  for (std::size_t c = 0; columns > 0 && c < channels; ++c) {
-    ball e;
-    if (!call.decays.signed_between(at.reference, at.reference, c, e)) return std::vector<bool>(columns, true);
-  }
-  balls left(at.end - at.begin, channels);
-  balls right(columns, channels);
-  ball e;
+  std::vector<ball> e(channels);
+  if (columns > 0 && !call.decays.signed_between(at.reference, at.reference, e)) return std::vector<bool>(columns, true);
+  balls left = call.x.slice(at.begin, at.end - at.begin), right = call.k.slice(at.first, columns);
   for (std::size_t i = at.begin; i < at.end; ++i) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(call.row_of[i], at.reference, c, e, -at.shift)) e = call.decays.emptied();
-      left.set(i - at.begin, c, gated(call.x.at(i, c), e, call));
+    if (!call.decays.signed_between(call.row_of[i], at.reference, e, -at.shift)) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        if (!call.decays.signed_between(call.row_of[i], at.reference, c, e[c], -at.shift)) e[c] = call.decays.emptied();
+      }
     }
+    decay_row(left, i - at.begin, e, call.errors);
   }
   for (std::size_t j = at.first; j < at.last; ++j) {
-    for (std::size_t c = 0; c < channels; ++c) {
-      if (!call.decays.signed_between(at.reference, j, c, e, at.shift)) e = {0, 0}, left_out[j - at.first] = true;
-      right.set(j - at.first, c, gated(call.k.at(j, c), e, call));
+    if (!call.decays.signed_between(at.reference, j, e, at.shift)) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        if (!call.decays.signed_between(at.reference, j, c, e[c], at.shift)) e[c] = {0, 0}, left_out[j - at.first] = true;
+      }
     }
+    decay_row(right, j - at.first, e, call.errors);
   }
   const product dot = multiply(narrow(std::move(left), call.how.operand), narrow(right.transposed(), call.how.operand));
   for (std::size_t i = at.begin; i < at.end; ++i) {
@@ -171,7 +187,9 @@ void by_blocks(const gram_call& call, balls& out) {
 balls decayed_gram(const balls& x, std::span<const std::size_t> row_of, const balls& k, chunk_decays& decays, bool in_sum,
                    const balls& multiplier, std::size_t extra, bool strict, const gram_rounding& how,
                    const arithmetic_errors& errors) {
-  const gram_call call{x, row_of, k, decays, multiplier, extra, strict, how, errors};
+  balls rows = x, keys = k;
+  if (in_sum) rows.radii(), keys.radii();
+  const gram_call call{rows, row_of, keys, decays, multiplier, extra, strict, how, errors};
   balls out(x.rows, k.rows);
   out.radius.assign(out.value.size(), 0);
   if (!(how.accumulate < std::numeric_limits<double>::infinity())) {
@@ -207,14 +225,10 @@ balls scaled_rows(const balls& x, const balls& step, const chunk_decays* decays,
                   const arithmetic_errors& errors) {
   balls out = stepped_rows(x, step, how.beta_product);
   const std::size_t channels = decays != nullptr ? decays->channels() : 0;
+  std::vector<ball> e(channels);
   for (std::size_t i = 0; i < x.rows && channels > 0; ++i) {
-    for (std::size_t c = 0; c < x.cols; ++c) {
-      const ball e = decays->since_start(i, channels == 1 ? 0 : c), scaled = out.at(i, c);
-      if (e.radius == 0 && e.value == 1) continue;
-      const double product = scaled.value * e.value;
-      const double above = scaled.upper() * e.upper() * (1 + errors.elementwise);
-      out.set(i, c, {product, (above - std::fabs(product)) + 4 * own_roundoff * above + (product == 0 ? 0 : errors.underflow)});
-    }
+    decays->since_start(i, std::span(e));
+    decay_row(out, i, e, errors);
   }
   return narrow(std::move(out), how.operand);
 }

@@ -22,11 +22,13 @@ void head_measurement::run() {
   }
 }
 
-void head_measurement::run_other_inverses() {
-  for (begin_ = 0; begin_ < in_.rows; begin_ += c_, ++chunk_) {
-    rows_ = std::min(c_, in_.rows - begin_);
-    if (begin_ + rows_ > limit()) return;
-    judge_inverses(lower_of(*stored_.ai, false), lower_of(*stored_.a, true), std::nullopt, 1, r_.inverse.size());
+void head_measurement::run_alternatives(std::size_t chunks) {
+  for (std::size_t begin = 0; begin < in_.rows && chunk_ < chunks; begin += c_, ++chunk_) {
+    const std::size_t rows = std::min(c_, in_.rows - begin);
+    if (begin + rows > limit()) return;
+    chunk_decays decays = begin_chunk(begin, rows);
+    judge_gram(decays);
+    if (!tried_.inverse.empty()) judge_inverse(decays);
   }
 }
 
@@ -78,7 +80,7 @@ void head_measurement::judge_row(std::string_view stage, std::size_t alternative
                                             want.exact() ? cut(zeros_, 0) : cut(want.radius, want_row * want.cols));
 }
 
-void head_measurement::run_chunk(std::size_t begin, std::size_t rows) {
+chunk_decays head_measurement::begin_chunk(std::size_t begin, std::size_t rows) {
   begin_ = begin;
   rows_ = rows;
   k_ = in_.k.slice(begin, rows);
@@ -87,10 +89,15 @@ void head_measurement::run_chunk(std::size_t begin, std::size_t rows) {
   limits_.clear();
   for (std::size_t i = 0; i < rows; ++i) limits_.push_back(i + 1);
   const balls gates = in_.log_gates.slice(begin, rows);
-  std::optional<balls> stored;
-  if (stored_.cumsum != nullptr && gates.cols > 0) stored = rows_of(*stored_.cumsum, gates.cols, gates.cols);
-  chunk_decays decays(gates, stored ? &*stored : nullptr, errors_);
-  if (stored) judge_cumsum(decays, *stored);
+  if (stored_.cumsum == nullptr || gates.cols == 0) return {gates, nullptr, errors_};
+  const balls stored = rows_of(*stored_.cumsum, gates.cols, gates.cols);
+  return {gates, &stored, errors_};
+}
+
+void head_measurement::run_chunk(std::size_t begin, std::size_t rows) {
+  chunk_decays decays = begin_chunk(begin, rows);
+  if (stored_.cumsum != nullptr && decays.channels() > 0)
+    judge_cumsum(decays, rows_of(*stored_.cumsum, decays.channels(), decays.channels()));
   judge_gram(decays);
   judge_inverse(decays);
   judge_scaled(decays);
@@ -148,7 +155,7 @@ balls head_measurement::query_gram(const reading& at, chunk_decays& decays, cons
 void head_measurement::judge_gram(chunk_decays& decays) {
   if (stored_.a != nullptr) {
     const balls got = lower_of(*stored_.a, true);
-    for (std::size_t a = 0; a < r_.gram.size(); ++a) {
+    for (const std::size_t a : tried_.gram) {
       const balls want = key_gram(decays, r_.gram[a]);
       for (std::size_t i = 1; i < rows_; ++i) judge_row("A", a, at(i), got, i, want, i, i);
     }
@@ -156,7 +163,7 @@ void head_measurement::judge_gram(chunk_decays& decays) {
   if (stored_.aqk == nullptr) return;
   const balls got = lower_of(*stored_.aqk, false);
   const reading here = read(begin_, rows_);
-  for (std::size_t a = 0; a < r_.gram.size(); ++a) {
+  for (const std::size_t a : tried_.gram) {
     const balls want = query_gram(here, decays, r_.gram[a], true);
     for (std::size_t i = 0; i < here.row_of.size(); ++i) {
       judge_row("Aqk", a, at(here.row_of[i]), got, here.row_of[i], want, i, here.limits[i]);
@@ -168,27 +175,26 @@ void head_measurement::judge_inverse(chunk_decays& decays) {
   if (stored_.ai == nullptr) return;
   const balls got = lower_of(*stored_.ai, false);
   if (stored_.a != nullptr) {
-    judge_inverses(got, lower_of(*stored_.a, true), std::nullopt, 0, 1);
+    const balls a = lower_of(*stored_.a, true);
+    for (const std::size_t i : tried_.inverse) judge_inverse_by(r_.inverse[i], i, got, a, std::nullopt);
     return;
   }
   for (std::size_t g = 0; g < r_.gram.size(); ++g) {
-    judge_inverses(got, key_gram(decays, r_.gram[g]), r_.gram[g].store, g * r_.inverse.size(), (g + 1) * r_.inverse.size());
+    const balls a = key_gram(decays, r_.gram[g]);
+    for (std::size_t i = 0; i < r_.inverse.size(); ++i)
+      judge_inverse_by(r_.inverse[i], g * r_.inverse.size() + i, got, a, r_.gram[g].store);
   }
 }
 
-void head_measurement::judge_inverses(const balls& got, const balls& overlaps, const std::optional<format>& kept,
-                                      std::size_t first, std::size_t last) {
-  for (std::size_t alternative = first; alternative < last; ++alternative) {
-    const inverse_rounding& how = r_.inverse[alternative % r_.inverse.size()];
-    balls l = overlaps;
-    if (stored_.a != nullptr) {
-      l = as_read(overlaps, stored_.a->element_format(), how.reads);
-    } else if (const std::optional<format> to = how.reads ? how.reads : kept) {
-      l = narrow(std::move(l), narrowing{*to, false});
-    }
-    const balls want = inverse_of(l, how, errors_);
-    for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", alternative, at(i), got, i, want, i, i + 1);
+void head_measurement::judge_inverse_by(const inverse_rounding& how, std::size_t number, const balls& got, balls overlaps,
+                                        const std::optional<format>& kept) {
+  if (stored_.a != nullptr) {
+    overlaps = as_read(overlaps, stored_.a->element_format(), how.reads);
+  } else if (const std::optional<format> to = how.reads ? how.reads : kept) {
+    overlaps = narrow(std::move(overlaps), narrowing{*to, false});
   }
+  const balls want = inverse_of(overlaps, how, errors_);
+  for (std::size_t i = 0; i < rows_; ++i) judge_row("Ai", number, at(i), got, i, want, i, i + 1);
 }
 
 void head_measurement::judge_scaled(const chunk_decays& decays) {
@@ -206,15 +212,13 @@ void head_measurement::judge_scaled(const chunk_decays& decays) {
       balls read = as_read(ai, stored_.ai->element_format(), list[a].reads);
       for (std::size_t i = 0; i < rows_ && !read.exact(); ++i) read.set(i, i, ai.at(i, i));  // 1, which every format holds
       const balls operand = narrow(std::move(read), list[a].inverse_operand.value_or(list[a].operand));
-      const product sum = multiply(operand, scaled_rows(x, rounded_step(list[a].step), gate, list[a], errors_), limits_);
+      product sum = multiply(operand, scaled_rows(x, rounded_step(list[a].step), gate, list[a], errors_), limits_);
       balls want(rows_, x.cols);
       want.radius.assign(want.value.size(), 0);
-      want.value = sum.value;
+      want.value = std::move(sum.value);
       for (std::size_t i = 0; i < rows_; ++i) {
-        // i + 1 products and their additions.
-        for (std::size_t j = i * x.cols; j < (i + 1) * x.cols; ++j) {
-          want.radius[j] = errors_.bound(sum.terms[j], sum.upper[j], 1, 1, i + 1, list[a].accumulate);
-        }
+        const sum_bound of_row(errors_, i + 1, list[a].accumulate);  // i + 1 products and their additions
+        for (std::size_t j = i * x.cols; j < (i + 1) * x.cols; ++j) want.radius[j] = of_row.of(sum.terms[j], sum.upper[j]);
         judge_row(stage, a, at(i), got, i, want, i, x.cols);
       }
     }

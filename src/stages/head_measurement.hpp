@@ -24,12 +24,13 @@ struct reading {
 class head_measurement {
  public:
   head_measurement(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
-                   const head_place& place, tallies& out)
+                   const head_place& place, const alternatives& tried, tallies& out)
       : p_(p),
         stored_(stored),
         c_(chunk_size),
         r_(roundings),
         place_(place),
+        tried_(tried),
         out_(out),
         errors_(roundings),
         in_(load_head(p, place.sequence, place.head, roundings)),
@@ -46,7 +47,8 @@ class head_measurement {
   }
 
   void run();
-  void run_other_inverses();
+  /// A, Aqk and Ai of the first chunks.
+  void run_alternatives(std::size_t chunks);
 
  private:
   [[nodiscard]] std::size_t keys() const { return p_.key_dim(); }
@@ -75,6 +77,7 @@ class head_measurement {
   void judge_row(std::string_view stage, std::size_t alternative, const stage_place& where, const balls& got, std::size_t got_row,
                  const balls& want, std::size_t want_row, std::size_t count);
 
+  [[nodiscard]] chunk_decays begin_chunk(std::size_t begin, std::size_t rows);
   void run_chunk(std::size_t begin, std::size_t rows);
 
   /// Queries read after the last step of their token.
@@ -91,9 +94,9 @@ class head_measurement {
   void judge_gram(chunk_decays& decays);
 
   void judge_inverse(chunk_decays& decays);
-  /// Under the alternatives from `first` on, before `last`. `kept`: the format of overlaps that are not stored.
-  void judge_inverses(const balls& got, const balls& overlaps, const std::optional<format>& kept, std::size_t first,
-                      std::size_t last);
+  /// As alternative `number`. `kept`: the format of overlaps that are not stored.
+  void judge_inverse_by(const inverse_rounding& how, std::size_t number, const balls& got, balls overlaps,
+                        const std::optional<format>& kept);
   /// Tokens that are judged, in rows.
   [[nodiscard]] std::size_t limit() const {
     return place_.judged_tokens >= in_.tokens ? in_.rows : place_.judged_tokens * p_.num_householder;
@@ -114,9 +117,6 @@ class head_measurement {
 
   /// v_new as it is stored, where the file has none.
   [[nodiscard]] static balls copy_of_values(const balls& fresh, const state_rounding& how);
-
-  /// x times a decay, with one elementwise rounding unless the decay is 1.
-  [[nodiscard]] ball decayed(ball x, ball e) const;
 
   void update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new, const state_rounding& how) const;
 
@@ -156,6 +156,7 @@ class head_measurement {
   std::size_t c_;
   const stage_roundings& r_;
   const head_place& place_;
+  const alternatives& tried_;
   tallies& out_;
   arithmetic_errors errors_;
   head_inputs in_;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "stages/head_stages.hpp"
 
+#include <algorithm>
+
 #include "stages/head_measurement.hpp"
 
 namespace deltaproof::stages_detail {
@@ -68,13 +70,16 @@ std::vector<std::string> alternative_names(std::string_view stage, const stage_i
 }
 
 void measure_head(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
-                  const head_place& place, tallies& out) {
-  head_measurement(p, stored, chunk_size, roundings, place, out).run();
+                  const head_place& place, const alternatives& tried, tallies& out) {
+  head_measurement(p, stored, chunk_size, roundings, place, tried, out).run();
 }
 
-void measure_other_inverses(const problem& p, const stage_inputs& stored, std::size_t chunk_size,
-                            const stage_roundings& roundings, const head_place& place, tallies& out) {
-  head_measurement(p, stored, chunk_size, roundings, place, out).run_other_inverses();
+void measure_alternatives(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
+                          const head_place& place, const alternatives& tried, std::size_t chunks, tallies& out) {
+  head_place beginning = place;
+  const std::size_t n = p.num_householder, tokens = place.sequence.tokens, rows = tokens * n;
+  if (chunks < rows / chunk_size) beginning.sequence.tokens = std::min(tokens, (chunks * chunk_size + n - 1) / n);
+  head_measurement(p, stored, chunk_size, roundings, beginning, tried, out).run_alternatives(chunks);
 }
 
 }  // namespace deltaproof::stages_detail

@@ -50,12 +50,16 @@ struct head_place {
 /// The alternatives of a stage, in the order of its tallies.
 std::vector<std::string> alternative_names(std::string_view stage, const stage_inputs& stored, const stage_roundings& roundings);
 
-/// `out` has the tallies of every stage that can be judged, and one for each whose inputs are not stored. Where A is stored,
-/// Ai is measured under the first inverse alone: `measure_other_inverses` is for an Ai that it does not fit.
+/// Under which alternatives of the grams A and Aqk are measured, and under which of the inverses Ai, where A is stored.
+struct alternatives {
+  std::vector<std::size_t> gram, inverse;
+};
+
+/// `out` has the tallies of every stage that can be judged, and one for each whose inputs are not stored.
 void measure_head(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
-                  const head_place& place, tallies& out);
-/// Ai under the other inverses; A is stored.
-void measure_other_inverses(const problem& p, const stage_inputs& stored, std::size_t chunk_size,
-                            const stage_roundings& roundings, const head_place& place, tallies& out);
+                  const head_place& place, const alternatives& tried, tallies& out);
+/// A, Aqk and Ai alone, in so many chunks from the beginning.
+void measure_alternatives(const problem& p, const stage_inputs& stored, std::size_t chunk_size, const stage_roundings& roundings,
+                          const head_place& place, const alternatives& tried, std::size_t chunks, tallies& out);
 
 }  // namespace deltaproof::stages_detail

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "stages/head_measurement.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::stages_detail {
 
@@ -20,23 +21,24 @@ void head_measurement::judge_states(std::string_view stage, const tensor& t, std
 }
 
 void head_measurement::settle(balls& state, const balls& stored, const format& f) {
-  if (state.exact()) state.radius.assign(state.value.size(), 0);
-  for (std::size_t i = 0; i < state.value.size(); ++i) {
-    const double copy = stored.value[i];
-    if (!std::isfinite(copy)) continue;
-    const double ulp = 2 * half_ulp(copy, f);
-    const double low = state.value[i] - state.radius[i];
-    const double high = state.value[i] + state.radius[i];
-    if (low >= copy - ulp && high <= copy + ulp) continue;
-    double from = std::max(low, copy - ulp);
-    double to = std::min(high, copy + ulp);
-    if (!(from <= to)) {
-      from = copy - ulp;
-      to = copy + ulp;
+  const half_ulps half(f);
+  deltaproof::detail::in_widest_vectors([=, value = state.value.data(), radius = state.radii(), copies = stored.value.data(),
+                                         count = state.value.size()]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const double copy = copies[i], ulp = 2 * half.at(copy), least = copy - ulp, most = copy + ulp;
+      const double low = value[i] - radius[i], high = value[i] + radius[i];
+      const bool is_finite = std::fabs(copy) < std::numeric_limits<double>::infinity();
+      const bool moves = is_finite & !((low >= least) & (high <= most));
+      double from = low < least ? least : low, to = most < high ? most : high;
+      const bool apart = !(from <= to);
+      from = apart ? least : from;
+      to = apart ? most : to;
+      const double centre = from + (to - from) / 2, size = std::fabs(from) < std::fabs(to) ? std::fabs(to) : std::fabs(from);
+      const double around = (to - from) / 2 + 4 * own_roundoff * size;
+      value[i] = moves ? centre : value[i];
+      radius[i] = moves ? around : radius[i];
     }
-    state.value[i] = from + (to - from) / 2;
-    state.radius[i] = (to - from) / 2 + 4 * own_roundoff * std::max(std::fabs(from), std::fabs(to));
-  }
+  });
 }
 
 bool head_measurement::holds_state(double accumulate) const {
@@ -125,23 +127,18 @@ balls head_measurement::copy_of_values(const balls& fresh, const state_rounding&
 
 balls head_measurement::new_values(const balls& u, const balls& w, const balls& state, const state_rounding& how) const {
   const product sum = multiply(narrow(w, how.operand), state);
-  balls fresh(rows_, values());
-  fresh.radius.assign(fresh.value.size(), 0);
-  for (std::size_t i = 0; i < fresh.value.size(); ++i) {
-    const double size = std::fabs(u.value[i]);
-    fresh.value[i] = u.value[i] - sum.value[i];
-    const double upper = u.at(i / values(), i % values()).upper();
-    fresh.radius[i] =
-        errors_.bound(size + sum.terms[i], upper + sum.upper[i], 1, 1, keys() + 1, std::max(how.accumulate, errors_.elementwise));
-  }
+  balls fresh = u;
+  const sum_bound of_sum(errors_, keys() + 1, std::max(how.accumulate, errors_.elementwise));
+  deltaproof::detail::in_widest_vectors([=, value = fresh.value.data(), radius = fresh.radii(), read = sum.value.data(),
+                                         terms = sum.terms.data(), upper = sum.upper.data(), count = fresh.value.size()]()
+                                            __attribute__((always_inline)) {
+                                              for (std::size_t i = 0; i < count; ++i) {
+                                                const double size = std::fabs(value[i]);
+                                                radius[i] = of_sum.of(size + terms[i], (size + radius[i]) + upper[i]);
+                                                value[i] -= read[i];
+                                              }
+                                            });
   return fresh;
-}
-
-ball head_measurement::decayed(ball x, ball e) const {
-  if (e.value == 1 && e.radius == 0) return x;
-  const double value = x.value * e.value;
-  const double above = x.upper() * e.upper() * (1 + errors_.elementwise);
-  return {value, (above - std::fabs(value)) + 4 * own_roundoff * above + (value == 0 ? 0 : errors_.underflow)};
 }
 
 void head_measurement::update(balls& state, const chunk_decays& decays, const balls& fresh, const balls* v_new,
@@ -155,17 +152,13 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
   if (from_stored && v_new == nullptr) rebuilt = copy_of_values(fresh, how);
   const balls& values_written = !from_stored ? fresh : v_new != nullptr ? *v_new : *rebuilt;
   const bool same_rounding = v_new != nullptr && stored_.v_new->element_format() == to.to && !to.toward_zero;
-  balls right(rows_, values());
-  balls left(rows_, keys());
-  std::vector<bool> plain(rows_);
-  for (std::size_t i = 0; i < rows_; ++i) {
-    const ball e = channels == 1 && !on_keys ? decays.between(last, i, 0) : ball{1, 0};
-    plain[i] = e.value == 1 && e.radius == 0;
-    for (std::size_t j = 0; j < values(); ++j) right.set(i, j, decayed(values_written.at(i, j), e));
-    for (std::size_t c = 0; c < keys(); ++c) {
-      const ball e_key = on_keys && channels > 0 ? decays.between(last, i, channels == 1 ? 0 : c) : ball{1, 0};
-      left.set(i, c, decayed(k_.at(i, c), e_key));
-    }
+  balls right = values_written, left = k_;
+  std::vector<bool> plain(rows_, true);
+  std::vector<ball> e(channels);
+  for (std::size_t i = 0; i < rows_ && channels > 0; ++i) {
+    decays.between(last, i, std::span(e));
+    decay_row(on_keys ? left : right, i, e, errors_);
+    plain[i] = on_keys || (e[0].value == 1 && e[0].radius == 0);
   }
   right = narrow(std::move(right), to);
   left = narrow(std::move(left), of_key);
@@ -177,21 +170,23 @@ void head_measurement::update(balls& state, const chunk_decays& decays, const ba
     }
   }
   const product sum = multiply(left.transposed(), right);
-  balls next(keys(), values());
-  next.radius.assign(next.value.size(), 0);
+  // The decay of the state, one rounding a row and one for joining the two parts.
+  const sum_bound of_sum(errors_, rows_ + 2, std::max(how.accumulate, errors_.elementwise));
+  double* const radii = state.radii();
   for (std::size_t c = 0; c < keys(); ++c) {
-    const ball e = channels == 0 ? ball{1, 0} : decays.since_start(last, channels == 1 ? 0 : c);
-    for (std::size_t j = 0; j < values(); ++j) {
-      // The decay of the state, one rounding a row and one for joining the two parts.
-      const std::size_t i = c * values() + j;
-      const ball s = state.at(c, j);
-      const double kept = std::fabs(s.value) * e.value;
-      next.value[i] = s.value * e.value + sum.value[i];
-      next.radius[i] = errors_.bound(kept + sum.terms[i], s.upper() * e.upper() + sum.upper[i], 1, 1, rows_ + 2,
-                                     std::max(how.accumulate, errors_.elementwise));
-    }
+    const ball of_state = channels == 0 ? ball{1, 0} : decays.since_start(last, channels == 1 ? 0 : c);
+    const std::size_t at = c * values();
+    deltaproof::detail::in_widest_vectors([=, value = &state.value[at], radius = radii + at, written = &sum.value[at],
+                                           terms = &sum.terms[at], upper = &sum.upper[at],
+                                           count = values()]() __attribute__((always_inline)) {
+      for (std::size_t j = 0; j < count; ++j) {
+        const double size = std::fabs(value[j]);
+        radius[j] = of_sum.of(size * of_state.value + terms[j], (size + radius[j]) * of_state.upper() + upper[j]);
+        value[j] = value[j] * of_state.value + written[j];
+      }
+    });
   }
-  state = how.between_chunks ? narrow(next, narrowing{*how.between_chunks, false}) : next;
+  if (how.between_chunks) state = narrow(std::move(state), narrowing{*how.between_chunks, false});
 }
 
 void head_measurement::add_output(std::size_t state, const balls& h, const balls* computed, const balls& v_new) {
@@ -258,10 +253,10 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   const narrowing of_query = how.query_operand.value_or(how.operand);
   balls q = span.q;
   if (how.query_gated && channels > 0) {
+    std::vector<ball> e(channels);
     for (std::size_t i = 0; i < q.rows; ++i) {
-      for (std::size_t c = 0; c < keys(); ++c) {
-        q.set(i, c, decayed(span.q.at(i, c), decays.since_start(span.row_of[i], channels == 1 ? 0 : c)));
-      }
+      decays.since_start(span.row_of[i], std::span(e));
+      decay_row(q, i, e, errors_);
     }
   }
   const balls& of_state = how.reads == state_source::computed ? span_state_[state] : span_h_[state];
@@ -281,15 +276,15 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
       past.upper[k] = x.upper();
     }
   }
+  const sum_bound of_sum(errors_, keys() + span.rows + 4, u);
   balls want(q.rows, values());
   want.radius.assign(want.value.size(), 0);
   for (std::size_t i = 0; i < q.rows; ++i) {
     const ball e = !how.query_gated && channels == 1 ? decays.since_start(span.row_of[i], 0) : ball{1, 0};
     for (std::size_t k = i * values(); k < (i + 1) * values(); ++k) {
       want.value[k] = scale * e.value * past.value[k] + sign * inside_scale * inside.value[k];
-      want.radius[k] = errors_.bound(outside_scale * e.value * past.terms[k] + inside_scale * inside.terms[k],
-                                     outside_scale * e.upper() * past.upper[k] + inside_scale * inside.upper[k], 1, 1,
-                                     keys() + span.rows + 4, u);
+      want.radius[k] = of_sum.of(outside_scale * e.value * past.terms[k] + inside_scale * inside.terms[k],
+                                 outside_scale * e.upper() * past.upper[k] + inside_scale * inside.upper[k]);
     }
   }
   return want;

@@ -195,12 +195,8 @@ class merged_inverse {
       }
     }
     out.value = total.value;
-    out.radius.assign(out.value.size(), 0);
     const double u = std::max(how_.merge_accumulate, errors_.elementwise);
-    for (std::size_t k = 0; k < out.value.size(); ++k) {
-      out.radius[k] =
-          errors_.bound(total.terms[k], total.upper[k], 1, 1, how_.block + pairs.size(), u, how_.block * pairs.size());
-    }
+    out.radius = sum_bound(errors_, how_.block + pairs.size(), u, how_.block * pairs.size()).of_all(total);
     return out;
   }
 

@@ -3,9 +3,12 @@
 #include "stages/parts.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <numbers>
 
 #include "emulate/products.hpp"
+#include "support/widest_vectors.hpp"
 
 namespace deltaproof::stages_detail {
 
@@ -89,6 +92,8 @@ void add_product(const std::vector<double>& a, std::size_t inner, const std::vec
     emulation::multiply({&a[row * inner + from], inner, &b[from * cols], cols, &c[row * cols], cols, rows, to - from, cols},
                         rule);
   };
+  if (std::all_of(limits.begin(), limits.end(), [inner](std::size_t limit) { return limit == inner; }))
+    return add(0, limits.size(), 0, inner);
   for (std::size_t row = 0; row < limits.size(); row += block) {
     const auto rows = limits.subspan(row, std::min(block, limits.size() - row));
     const std::size_t shared = *std::min_element(rows.begin(), rows.end());
@@ -130,10 +135,42 @@ product multiply(const balls& a, const balls& b, std::span<const std::size_t> li
 arithmetic_errors::arithmetic_errors(const stage_roundings& r)
     : elementwise(r.elementwise),
       gates(r.gates),
-      exp2_relative(r.exp2_ulps * 2 * r.gates + 0x1p-51),
+      exp2_relative(r.exp2_ulps * 2 * r.gates + 0x1p-50),
       gate(r.other_gate_sums ? gamma(3, r.gates) : 0),
       underflow(r.elementwise > 0x1p-40 ? smallest_normal(fp32) : smallest_normal(fp64)) {
   if (r.clip) clip = std::pair{r.clip->first * std::numbers::log2e, r.clip->second * std::numbers::log2e};
+}
+
+std::vector<double> sum_bound::of_all(const product& sums) const {
+  std::vector<double> out(sums.terms.size());
+  deltaproof::detail::in_widest_vectors([this_one = *this, terms = sums.terms.data(), upper = sums.upper.data(), to = out.data(),
+                                         count = out.size()]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = this_one.of(terms[i], upper[i]);
+  });
+  return out;
+}
+
+void decay_row(balls& x, std::size_t row, std::span<const ball> e, const arithmetic_errors& errors) {
+  const auto is_one = [](const ball& f) { return f.value == 1 && f.radius == 0; };
+  if (e.size() == 1 && is_one(e[0])) return;
+  double *const value = x.value.data() + row * x.cols, *const radius = x.radii() + row * x.cols;
+  const double grown = 1 + errors.elementwise, underflow = errors.underflow;
+  deltaproof::detail::in_widest_vectors([=, cols = x.cols]() __attribute__((always_inline)) {
+    const auto decay = [=](std::size_t c, const ball& f) __attribute__((always_inline)) {
+      const double product = value[c] * f.value,
+                   above = (std::fabs(value[c]) + radius[c]) * (std::fabs(f.value) + f.radius) * grown;
+      const double around = (above - std::fabs(product)) + 4 * own_roundoff * above + (product == 0 ? 0 : underflow);
+      const bool stays = (f.value == 1) & (f.radius == 0);
+      value[c] = stays ? value[c] : product;
+      radius[c] = stays ? radius[c] : around;
+    };
+    if (e.size() == 1) {
+      const ball f = e[0];
+      for (std::size_t c = 0; c < cols; ++c) decay(c, f);
+    } else {
+      for (std::size_t c = 0; c < cols; ++c) decay(c, e[c]);
+    }
+  });
 }
 
 chunk_decays::chunk_decays(const balls& log_gates, const balls* stored, const arithmetic_errors& errors)
@@ -180,6 +217,85 @@ ball chunk_decays::power(double exponent, double argument_error) const {
   return {value, value * (shift + errors_.exp2_relative * (1 + shift)) + errors_.underflow};
 }
 
+namespace {
+
+/// 2^x within 2^-51 of it, in arithmetic that runs in vectors. With n the integer next to x and z = (x - n) ln 2, |z| <= 0.3466:
+/// 2^n times the Taylor polynomial of e^z of degree 13, whose remainder is below 2^-57. 2^n is made of two factors, for it may
+/// leave the normal range.
+[[gnu::always_inline]] inline double exp2_lane(double x) {
+  constexpr double shift = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
+  const auto power = [](double shifted) __attribute__((always_inline)) {
+    return std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) << 52) + std::bit_cast<std::uint64_t>(1.0));
+  };
+  x = x < -1100 ? -1100 : x;
+  x = x > 1100 ? 1100 : x;
+  const double n = (x + shift) - shift, z = (x - n) * 0x1.62e42fefa39efp-1;
+  double sum = 1.0 / 6227020800;
+  sum = sum * z + 1.0 / 479001600;
+  sum = sum * z + 1.0 / 39916800;
+  sum = sum * z + 1.0 / 3628800;
+  sum = sum * z + 1.0 / 362880;
+  sum = sum * z + 1.0 / 40320;
+  sum = sum * z + 1.0 / 5040;
+  sum = sum * z + 1.0 / 720;
+  sum = sum * z + 1.0 / 120;
+  sum = sum * z + 1.0 / 24;
+  sum = sum * z + 1.0 / 6;
+  sum = sum * z + 0.5;
+  sum = sum * z + 1;
+  sum = sum * z + 1;
+  const double half = n / 2 + shift;
+  return sum * power(half) * power(n - (half - shift) + shift);
+}
+
+}  // namespace
+
+void chunk_decays::powers(std::span<ball> x) const {
+  constexpr double ln_2 = 0.6931471805599454, no_end = std::numeric_limits<double>::infinity();
+  const bool narrow = std::all_of(x.begin(), x.end(), [](const ball& b) { return b.radius * ln_2 <= 1; });
+  const double low = errors_.clip ? errors_.clip->first : -no_end, high = errors_.clip ? errors_.clip->second : no_end;
+  for (std::size_t c = 0; c < x.size() && !narrow; ++c) x[c] = power(x[c].value, x[c].radius);
+  if (!narrow) return;
+  deltaproof::detail::in_widest_vectors([out = x.data(), count = x.size(), low, high, relative = errors_.exp2_relative,
+                                         underflow = errors_.underflow]() __attribute__((always_inline)) {
+    for (std::size_t c = 0; c < count; ++c) {
+      const double y = ln_2 * out[c].radius, shift = y + y * y;
+      const double within = out[c].value < low ? low : out[c].value, exponent = within > high ? high : within;
+      const double value = exp2_lane(exponent), radius = value * (shift + relative * (1 + shift)) + underflow;
+      const bool one = (exponent == 0) & (y == 0);
+      out[c] = {one ? 1 : value, one ? 0 : radius};
+    }
+  });
+}
+
+void chunk_decays::since_start(std::size_t i, std::span<ball> out) const {
+  bool finite = true;
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    const ball g = g_.at(i, c);
+    finite = finite && std::fabs(g.value) < std::numeric_limits<double>::infinity();
+    out[c] = {g.value, g.radius + errors_.gate * std::fabs(g.value)};
+  }
+  if (finite) return powers(out);
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] = since_start(i, c);
+}
+
+bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::span<ball> out, double shift) const {
+  bool finite = true;
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    const ball a = g_.at(i, c), b = g_.at(j, c);
+    finite = finite && std::fabs(a.value) < std::numeric_limits<double>::infinity() &&
+             std::fabs(b.value) < std::numeric_limits<double>::infinity();
+    out[c] = exponent_between(a, b, i == j, shift);
+  }
+  if (finite) powers(out);
+  return finite;
+}
+
+void chunk_decays::between(std::size_t i, std::size_t j, std::span<ball> out) const {
+  if (i != j && signed_between(i, j, out)) return;
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] = between(i, j, c);
+}
+
 ball chunk_decays::since_start(std::size_t i, std::size_t channel) const {
   const ball g = g_.at(i, channel);
   const bool empty = std::isinf(g.value) && g.value < 0;
@@ -190,12 +306,17 @@ bool chunk_decays::signed_between(std::size_t i, std::size_t j, std::size_t chan
   const ball a = g_.at(i, channel);
   const ball b = g_.at(j, channel);
   if (!std::isfinite(a.value) || !std::isfinite(b.value)) return false;
+  const ball exponent = exponent_between(a, b, i == j, shift);
+  result = power(exponent.value, exponent.radius);
+  return true;
+}
+
+ball chunk_decays::exponent_between(ball a, ball b, bool same, double shift) const {
   const double difference = a.value - b.value + shift;
   const double sums = a.radius + b.radius + errors_.gate * (std::fabs(a.value) + std::fabs(b.value));
   const double reference =
       shift == 0 ? 0 : errors_.gates * (std::max(std::fabs(a.value), std::fabs(b.value)) + 3 * std::fabs(shift));
-  result = power(difference, i == j && shift == 0 ? 0 : std::fabs(difference) * errors_.gates + sums + reference);
-  return true;
+  return {difference, same && shift == 0 ? 0 : std::fabs(difference) * errors_.gates + sums + reference};
 }
 
 ball chunk_decays::between(std::size_t i, std::size_t j, std::size_t channel) const {
@@ -210,7 +331,7 @@ ball chunk_decays::between(std::size_t i, std::size_t j, std::size_t channel) co
   return power(sum_[here] - sum_[there], error);
 }
 
-const ball* chunk_decays::channels_between(std::size_t i, std::size_t j) {
+std::span<const ball> chunk_decays::channels_between(std::size_t i, std::size_t j) {
   constexpr std::size_t near = 64;
   const std::size_t rows = sum_.size() / channels_;
   const auto before = [](std::size_t row) {
@@ -223,10 +344,9 @@ const ball* chunk_decays::channels_between(std::size_t i, std::size_t j) {
   const bool keep = i - j < near;
   const std::size_t slot = keep ? before(i) + (i - j) : before(rows);
   ball* const result = &kept_[slot * channels_];
-  if (keep && is_kept_[slot]) return result;
-  for (std::size_t c = 0; c < channels_; ++c) result[c] = between(i, j, c);
+  if (!keep || !is_kept_[slot]) between(i, j, std::span(result, channels_));
   if (keep) is_kept_[slot] = true;
-  return result;
+  return {result, channels_};
 }
 
 }  // namespace deltaproof::stages_detail

@@ -91,6 +91,11 @@ struct balls {
     if (radius.empty()) radius.assign(value.size(), 0);
     radius[i * cols + j] = x.radius;
   }
+  /// The radii, be they zeros.
+  double* radii() {
+    if (radius.empty()) radius.assign(value.size(), 0);
+    return radius.data();
+  }
   [[nodiscard]] balls slice(std::size_t first, std::size_t count) const;
   [[nodiscard]] balls transposed() const;
   [[nodiscard]] balls followed_by(const balls& below) const;
@@ -116,15 +121,36 @@ struct arithmetic_errors {
   std::optional<std::pair<double, double>> clip;  ///< of exponents of 2
 
   explicit arithmetic_errors(const stage_roundings& r);
-  /// `factor` times a sum of `terms`, computed within `factor` (upper) times a sum of `upper` and n roundings in `u`. A flushed
-  /// sum loses at most one `underflow` for each of its leaves, which are more than n where sums are added to each other.
-  [[nodiscard]] double bound(double terms, double upper, double factor, double factor_upper, std::size_t n, double u,
-                             std::size_t leaves = 0) const {
-    const double above = factor_upper * upper;
-    return (above * (1 + gamma(n, u)) - factor * terms) + static_cast<double>(n + 8) * own_roundoff * above +
-           static_cast<double>(std::max(n, leaves) + 8) * underflow * std::max(1.0, factor_upper);
-  }
+  /// sum_bound(*this, n, u).of(...)
+  [[nodiscard]] double bound(double terms, double upper, double factor, double factor_upper, std::size_t n, double u) const;
 };
+
+/// What sums of n roundings in `u` may be off by. A flushed sum loses at most one `underflow` for each of its leaves, which are
+/// more than n where sums are added to each other.
+class sum_bound {
+ public:
+  sum_bound(const arithmetic_errors& errors, std::size_t n, double u, std::size_t leaves = 0)
+      : grown_(1 + gamma(n, u)),
+        own_(static_cast<double>(n + 8) * own_roundoff),
+        lost_(static_cast<double>(std::max(n, leaves) + 8) * errors.underflow) {}
+  /// Of `factor` times a sum of `terms`, computed within `factor_upper` times a sum of `upper`.
+  [[gnu::always_inline]] double of(double terms, double upper, double factor = 1, double factor_upper = 1) const {
+    const double above = factor_upper * upper;
+    return (above * grown_ - factor * terms) + own_ * above + lost_ * (factor_upper > 1 ? factor_upper : 1);
+  }
+  /// Of each sum of a product.
+  [[nodiscard]] std::vector<double> of_all(const product& sums) const;
+
+ private:
+  double grown_, own_, lost_;
+};
+inline double arithmetic_errors::bound(double terms, double upper, double factor, double factor_upper, std::size_t n,
+                                       double u) const {
+  return sum_bound(*this, n, u).of(terms, upper, factor, factor_upper);
+}
+
+/// A row of x times e, or times e[c] in column c where there is one for each: one elementwise rounding unless e is 1.
+void decay_row(balls& x, std::size_t row, std::span<const ball> e, const arithmetic_errors& errors);
 
 /// G of one chunk in log2 (channels = 1 for a gate per head, 0 without a gate) and the decays formed from it. Where G is
 /// -inf on both sides of a difference, the decay is what the given gates between the rows make it.
@@ -139,17 +165,26 @@ class chunk_decays {
   /// e^{G_i - G_j}, i >= j, with the errors of the difference and of the exponential.
   [[nodiscard]] ball between(std::size_t i, std::size_t j, std::size_t channel) const;
   /// between(i, j, c) of every channel c, kept for rows that are near each other.
-  const ball* channels_between(std::size_t i, std::size_t j);
+  std::span<const ball> channels_between(std::size_t i, std::size_t j);
   /// e^{G_i}: the decay since the chunk began.
   [[nodiscard]] ball since_start(std::size_t i, std::size_t channel) const;
+  /// between and since_start of every channel.
+  void between(std::size_t i, std::size_t j, std::span<ball> out) const;
+  void since_start(std::size_t i, std::span<ball> out) const;
   /// The decay over a gate of -inf.
   [[nodiscard]] ball emptied() const { return errors_.clip ? power(errors_.clip->first, 0) : ball{}; }
   /// e^{G_i - G_j} where either may come first; false where G is not finite. `shift`: to base 2, rounded and added to one of the
   /// two before they are subtracted.
   bool signed_between(std::size_t i, std::size_t j, std::size_t channel, ball& result, double shift = 0) const;
+  /// Of every channel; false where G of one is not finite.
+  bool signed_between(std::size_t i, std::size_t j, std::span<ball> out, double shift = 0) const;
 
  private:
   [[nodiscard]] ball power(double exponent, double argument_error) const;
+  /// power(x.value, x.radius) of each, in its place.
+  void powers(std::span<ball> x) const;
+  /// a - b + shift, with the errors of the difference.
+  [[nodiscard]] ball exponent_between(ball a, ball b, bool same, double shift) const;
   [[nodiscard]] std::size_t index(std::size_t i, std::size_t c) const { return i * channels_ + c; }
 
   arithmetic_errors errors_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iomanip>
 #include <limits>
+#include <numeric>
 #include <sstream>
 
 #include "deltaproof/support/errors.hpp"
@@ -16,6 +17,7 @@ namespace deltaproof {
 
 namespace {
 
+using stages_detail::alternatives;
 using stages_detail::head_place;
 using stages_detail::stage_inputs;
 using stages_detail::tallies;
@@ -123,10 +125,26 @@ std::size_t best_shared(const tallies& all, std::size_t count, std::initializer_
   return best;
 }
 
+/// Bad elements of these stages under one alternative.
+std::size_t bad_of(const tallies& all, std::size_t alternative, std::initializer_list<std::string_view> stages) {
+  std::size_t bad = 0;
+  for (const std::string_view stage : stages) {
+    const auto found = all.find(stage);
+    if (found != all.end() && alternative < found->second.size()) bad += found->second[alternative].bad();
+  }
+  return bad;
+}
+
 /// `output_states`: between how many states o chooses. Where that is one, o says nothing about the alternatives of the state.
-std::size_t choice(const tallies& all, std::string_view stage, std::size_t output_states) {
+/// `tried`: the others of a gram or an inverse were measured where the first of these has bad elements.
+std::size_t choice(const tallies& all, std::string_view stage, std::size_t output_states, const alternatives& tried) {
   const std::vector<tally>& list = all.find(stage)->second;
-  if (stage == "A" || stage == "Aqk") return best_shared(all, list.size(), {"A", "Aqk"});
+  if (stage == "A" || stage == "Aqk") {
+    const bool fits = list.size() == tried.gram.size() && bad_of(all, tried.gram.front(), {"A", "Aqk"}) == 0;
+    return fits ? tried.gram.front() : best_shared(all, list.size(), {"A", "Aqk"});
+  }
+  if (stage == "Ai" && list.size() == tried.inverse.size() && list[tried.inverse.front()].bad() == 0)
+    return tried.inverse.front();
   if (stage == "o") {
     const std::size_t state = output_states == 1 ? 0 : best_shared(all, output_states, {"h", "v_new", "o", "final_state"});
     const std::size_t variants = list.size() / output_states;
@@ -137,6 +155,44 @@ std::size_t choice(const tallies& all, std::string_view stage, std::size_t outpu
     return best_shared(all, list.size(), {"h", "v_new", "final_state"});
   }
   return best_of(list, 0, list.size());
+}
+
+void merge(tallies& all, const tallies& more) {
+  for (const auto& [stage, list] : more) {
+    for (std::size_t a = 0; a < list.size(); ++a) all.find(stage)->second[a].merge(list[a]);
+  }
+}
+
+using indices = std::vector<std::size_t>;
+const indices none;
+std::size_t front_of(const indices& x) { return x.empty() ? 0 : x.front(); }
+indices behind_first(const indices& x) { return x.empty() ? none : indices(x.begin() + 1, x.end()); }
+alternatives first_of(const alternatives& x) {
+  return {x.gram.empty() ? none : indices{x.gram.front()}, x.inverse.empty() ? none : indices{x.inverse.front()}};
+}
+
+/// Those that a file with these stages can be measured under. Where A is not stored Ai is measured under all of both.
+alternatives alternatives_of(const stage_inputs& stored, const stage_roundings& r) {
+  const bool inverses = stored.a != nullptr && stored.ai != nullptr;
+  alternatives out{indices(r.gram.size()), indices(inverses ? r.inverse.size() : 0)};
+  std::iota(out.gram.begin(), out.gram.end(), std::size_t{0});
+  std::iota(out.inverse.begin(), out.inverse.end(), std::size_t{0});
+  return out;
+}
+
+/// The best has the fewest bad elements, then comes first: so one without any that comes first among those is the best, and the
+/// beginning of each head tells, but for few kernels, which that is.
+template <class Begin>
+alternatives in_turn(alternatives all, const Begin& of_beginning) {
+  if (all.gram.size() < 2 && all.inverse.size() < 2) return all;
+  const tallies found = of_beginning(all);
+  const auto sort = [&](indices& list, std::initializer_list<std::string_view> stages) {
+    std::stable_sort(list.begin(), list.end(),
+                     [&](std::size_t a, std::size_t b) { return bad_of(found, a, stages) < bad_of(found, b, stages); });
+  };
+  sort(all.gram, {"A", "Aqk"});
+  sort(all.inverse, {"Ai"});
+  return all;
 }
 
 std::string number(double x, int digits = 4) {
@@ -168,31 +224,30 @@ stage_report measure_of_one_reading(const problem& p, const result& r, const sta
   if (stored.has_state() && roundings.state.empty()) require_alternatives("h", roundings);
 
   const std::vector<head_place> heads = places(p, *r.chunk_size, options);
-  std::vector<tallies> of_heads(heads.size(), empty);
-  parallel_for(heads.size(), options.threads,
-               [&](std::size_t i) { stages_detail::measure_head(p, stored, *r.chunk_size, roundings, heads[i], of_heads[i]); });
-  tallies all = empty;
-  for (const tallies& one : of_heads) {
-    for (const auto& [stage, list] : one) {
-      for (std::size_t a = 0; a < list.size(); ++a) all.find(stage)->second[a].merge(list[a]);
-    }
-  }
-  const auto inverses = all.find("Ai");
-  if (stored.a != nullptr && inverses != all.end() && inverses->second.size() > 1 && inverses->second.front().bad() > 0) {
-    of_heads.assign(heads.size(), empty);
-    parallel_for(heads.size(), options.threads, [&](std::size_t i) {
-      stages_detail::measure_other_inverses(p, stored, *r.chunk_size, roundings, heads[i], of_heads[i]);
+  const auto over_heads = [&](const auto& measure) {
+    std::vector<tallies> of_heads(heads.size(), empty);
+    parallel_for(heads.size(), options.threads, [&](std::size_t i) { measure(heads[i], of_heads[i]); });
+    tallies all = empty;
+    for (const tallies& one : of_heads) merge(all, one);
+    return all;
+  };
+  const auto alone = [&](const alternatives& of, std::size_t chunks) {
+    return over_heads([&](const head_place& place, tallies& out) {
+      stages_detail::measure_alternatives(p, stored, *r.chunk_size, roundings, place, of, chunks, out);
     });
-    for (const tallies& one : of_heads) {
-      const std::vector<tally>& list = one.find("Ai")->second;
-      for (std::size_t a = 1; a < list.size(); ++a) inverses->second[a].merge(list[a]);
-    }
-  }
+  };
+  const alternatives tried = in_turn(alternatives_of(stored, roundings), [&](const alternatives& of) { return alone(of, 1); });
+  tallies all = over_heads([&](const head_place& place, tallies& out) {
+    stages_detail::measure_head(p, stored, *r.chunk_size, roundings, place, first_of(tried), out);
+  });
+  const alternatives others = {bad_of(all, front_of(tried.gram), {"A", "Aqk"}) > 0 ? behind_first(tried.gram) : none,
+                               bad_of(all, front_of(tried.inverse), {"Ai"}) > 0 ? behind_first(tried.inverse) : none};
+  if (!others.gram.empty() || !others.inverse.empty()) merge(all, alone(others, std::numeric_limits<std::size_t>::max()));
   const std::size_t states = stages_detail::output_states(stored, roundings);
   for (const std::string_view stage : judged_stages) {
     const auto found = all.find(stage);
     if (found == all.end()) continue;
-    const std::size_t best = choice(all, stage, states);
+    const std::size_t best = choice(all, stage, states, tried);
     stage_measurement m = found->second[best].finish();
     const bool unjudged = !why_not(stage, p, stored).empty();
     if (unjudged && m.bad == 0) continue;

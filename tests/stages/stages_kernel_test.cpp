@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 #include "deltaproof/emulate/emulate.hpp"
@@ -186,6 +187,75 @@ TEST(stages, alternatives_are_told_apart) {
   EXPECT_GT(report.find("w")->bad, 0U);
 }
 
+// The first chunk, whose keys are orthogonal, fits every alternative, and the first of them are looked at first.
+TEST(stages, the_beginning_of_a_head_does_not_decide_its_alternatives) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    generation g;
+    g.op = op;
+    g.tokens = 192;
+    g.key_dim = g.value_dim = 64;
+    g.key_heads = g.value_heads = 1;
+    problem p = generate(g);
+    std::vector<double> keys = p.k.to_doubles();
+    for (std::size_t i = 0; i < 64 * 64; ++i) keys[i] = i / 64 == i % 64 ? 1 : 0;
+    p.k = tensor::from_doubles(p.k.element_format(), p.k.shape(), keys);
+    const plan declared = plan_named(op == op_kind::kda ? "fla-chunk-kda" : "fla-chunk-gdn");
+    const stage_roundings roundings = roundings_of(declared, p, path_kind::chunk, 64);
+    for (const plan_variant& v : variants(declared, p, path_kind::chunk, 64)) {
+      emulation_options how;
+      how.stages = true;
+      const stage_report report = measure_stages(p, emulate(p, v, how), roundings);
+      EXPECT_EQ(first_bad_stage(report), nullptr) << v.name << "\n" << to_text(report);
+      // Alternatives alone, one after the other: the first that fits is the one that was found.
+      for (const inverse_rounding& one : roundings.inverse) {
+        stage_roundings alone = roundings;
+        alone.inverse = {one};
+        if (measure_stages(p, emulate(p, v, how), alone).find("Ai")->bad > 0) continue;
+        EXPECT_EQ(report.find("Ai")->rounding, one.name) << v.name;
+        break;
+      }
+    }
+  }
+}
+
+// Each of them from the start of the chunk, between two rows and about a reference, against one exponential at a time.
+TEST(stages, decays_of_all_channels_are_those_of_each) {
+  stage_roundings how;
+  for (const bool clips : {false, true}) {
+    if (clips) how.clip = {-3.0, 0.5};
+    const stages_detail::arithmetic_errors errors(how);
+    const std::size_t channels = 21;
+    stages_detail::balls gates(9, channels);
+    philox draw(7, 0xdeca);
+    for (std::size_t i = 0; i < gates.value.size(); ++i) gates.value[i] = -std::exp(9 * draw.uniform() - 4);
+    gates.value[3 * channels + 5] = -std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < channels; ++c) gates.value[6 * channels + c] = 0;
+    stages_detail::chunk_decays decays(gates, nullptr, errors);
+    std::vector<stages_detail::ball> all(channels);
+    const auto expect = [&](std::size_t c, const stages_detail::ball& one) {
+      EXPECT_NEAR(all[c].value, one.value, std::ldexp(one.value, -51)) << c;
+      EXPECT_NEAR(all[c].radius, one.radius, 1e-12 * one.radius) << c;
+    };
+    for (std::size_t i = 0; i < 9; ++i) {
+      decays.since_start(i, all);
+      for (std::size_t c = 0; c < channels; ++c) expect(c, decays.since_start(i, c));
+      for (std::size_t j = 0; j <= i; ++j) {
+        decays.between(i, j, all);
+        for (std::size_t c = 0; c < channels; ++c) expect(c, decays.between(i, j, c));
+        for (const double shift : {0.0, 0.625}) {
+          const bool known = decays.signed_between(j, i, all, shift);
+          EXPECT_EQ(known, i < 3);
+          stages_detail::ball one;
+          for (std::size_t c = 0; c < channels && known; ++c) {
+            ASSERT_TRUE(decays.signed_between(j, i, c, one, shift));
+            expect(c, one);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(stages, of_the_output_are_rebuilt_from_the_alternative_of_the_state_that_fits) {
   for (const std::vector<std::string>& missing :
        {std::vector<std::string>{}, {"v_new"}, {"h"}, {"h", "v_new"}, {"h", "v_new", "final_state"}}) {
@@ -345,7 +415,7 @@ TEST(stages, flushed_sums_are_within_their_bounds) {
   const double term = smallest_normal(fp32) * (1 - 0x1p-20), u = unit_roundoff(fp32);
   const std::size_t block = 16, pairs = 3;
   const double merged = static_cast<double>(block * pairs) * term;
-  EXPECT_LE(merged, errors.bound(merged, merged, 1, 1, block + pairs, u, block * pairs));
+  EXPECT_LE(merged, stages_detail::sum_bound(errors, block + pairs, u, block * pairs).of(merged, merged));
   const double row = static_cast<double>(block) * term;
   EXPECT_LE(4 * row, errors.bound(row, row, 4, 4, block, u));
 }

@@ -357,5 +357,15 @@ TEST(stages, ratio_histogram_has_its_quantiles) {
   EXPECT_NEAR(h.share_above(0.5), 52.0 / 102, 1e-12);
 }
 
+TEST(stages, ratio_histogram_takes_many_as_one_by_one) {
+  std::vector<double> ratios{0, 5e-324, 2, 2 + 0x1p-51, 1e300, inf};
+  for (int i = 0; i < 200; ++i) ratios.push_back(i % 3 == 0 ? i / 64.0 : i * 0.0137);
+  ratio_histogram many, single;
+  many.add(ratios);
+  for (const double x : ratios) single.add(x);
+  EXPECT_EQ(many.count(), single.count());
+  for (int i = 0; i <= 1000; ++i) EXPECT_EQ(many.quantile(i / 1000.0), single.quantile(i / 1000.0)) << i;
+}
+
 }  // namespace
 }  // namespace deltaproof

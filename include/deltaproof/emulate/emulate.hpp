@@ -128,6 +128,8 @@ struct emulation_options {
 /// The token recurrence on the same inputs: o and final_state. Its own error is some roundings of fp64, without a
 /// certificate: the measure of perturbed runs in formats of half the precision, never of a kernel.
 [[nodiscard]] head_output reference_run(const head_input& in);
+/// The same in fp32: half the time, and some 2^-24 of its values off.
+[[nodiscard]] head_output reference_run_in_fp32(const head_input& in);
 /// The same in double-doubles, minus `run`: the error of a run in fp64. exp, sqrt and gains are those of fp64.
 [[nodiscard]] head_output error_of_wide_run(const head_input& in, const head_output& run);
 

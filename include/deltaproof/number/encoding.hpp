@@ -50,20 +50,16 @@ struct encoding {
     return (code | (wide != magnitude ? sign : 0)) << padding;
   }
 
+  // Without branches, so that a loop over it runs in vectors.
   static constexpr double decode(std::uint64_t stored) {
-    const std::uint64_t code = stored >> padding;
-    const std::uint64_t magnitude = code & (sign - 1);
-    const bool negative = (code & sign) != 0;
-    if (F.has_infinity ? magnitude > exponent_mask : magnitude == sign - 1) {
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-    if (F.has_infinity && magnitude == exponent_mask) {
-      return with_sign(std::numeric_limits<double>::infinity(), negative);
-    }
-    if (magnitude >> mantissa_bits == 0) {
-      return with_sign(static_cast<double>(magnitude) * smallest_subnormal(F), negative);
-    }
-    return with_sign(std::bit_cast<double>((magnitude + rebias) << (53 - F.precision)), negative);
+    const std::uint64_t code = stored >> padding, magnitude = code & (sign - 1);
+    const double subnormal = static_cast<double>(static_cast<std::int64_t>(magnitude)) * smallest_subnormal(F);
+    std::uint64_t bits = (magnitude + rebias) << (53 - F.precision);
+    bits = magnitude >> mantissa_bits == 0 ? std::bit_cast<std::uint64_t>(subnormal) : bits;
+    if constexpr (F.has_infinity) bits = magnitude == exponent_mask ? infinity_bits : bits;
+    bits |= (code & sign) != 0 ? sign_bit : 0;
+    const bool is_nan = F.has_infinity ? magnitude > exponent_mask : magnitude == sign - 1;
+    return is_nan ? std::numeric_limits<double>::quiet_NaN() : std::bit_cast<double>(bits);
   }
 };
 

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -187,6 +188,7 @@ struct stage_place {
 class ratio_histogram {
  public:
   void add(double ratio);
+  void add(std::span<const double> ratios);
   void merge(const ratio_histogram& other);
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   /// Upper edge of the bin in which the quantile lies; 0 if nothing was added.

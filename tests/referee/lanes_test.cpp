@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The deltaproof authors
+// SPDX-License-Identifier: MIT
+//
+// What runs on perturbed inputs are measured against.
+#include "referee/lanes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "deltaproof/inputs/regimes.hpp"
+
+namespace deltaproof::referee_detail {
+namespace {
+
+struct drawn_norms {
+  lane_norms by_draw, by_fp64;
+};
+
+drawn_norms norms_of(const head_input& in, const plan_variant& v, std::uint64_t seed) {
+  const head_input moved = perturbed(in, seed, narrowest_operand(v));
+  emulation_options options;
+  options.noise_ulps = 1;
+  options.seed = seed;
+  const auto where = buckets(in.tokens(), 64);
+  return {norms(errors_of_draw(in, v, seed), where, in.tokens()),
+          norms(run_less_truth(emulate_head(moved, v, options), reference_run(moved)), where, in.tokens())};
+}
+
+void expect_near(const std::vector<double>& got, const std::vector<double>& want, double relative) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], relative * want[i]) << i;
+}
+
+TEST(draws, err_from_a_truth_in_fp32_as_from_one_in_fp64_where_roundings_are_larger) {
+  struct kernel {
+    const char* plan;
+    op_kind op;
+    path_kind path;
+  };
+  for (const kernel& k : {kernel{"fla-chunk-gdn", op_kind::gated_delta_rule, path_kind::chunk},
+                          kernel{"fla-chunk-kda", op_kind::kda, path_kind::chunk},
+                          kernel{"fla-recurrent-gdn", op_kind::gated_delta_rule, path_kind::recurrent}}) {
+    for (const char* regime : {"typical", "collinear", "slow-decay"}) {
+      generation g;
+      g.regime = regime;
+      g.op = k.op;
+      g.tokens = 200;
+      g.key_dim = g.value_dim = 32;
+      g.key_heads = g.value_heads = 1;
+      g.initial_state = "normal";
+      const problem p = generate(g);
+      for (const plan_variant& v : variants(plan_named(k.plan), p, k.path, 64)) {
+        const auto [by_draw, by_fp64] = norms_of(take_head(p, 0, 0), v, 5);
+        expect_near(by_draw.rms, by_fp64.rms, 1e-4);
+        expect_near(by_draw.max, by_fp64.max, 1e-2);
+      }
+    }
+  }
+}
+
+// Nothing is written, so the state errs by its decays alone, which fp32 rounds as the reference in fp32 would.
+TEST(draws, err_from_a_truth_in_fp64_where_sums_alone_round) {
+  const plan declared = plan_named("fla-chunk-gdn");
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 200;
+  g.key_dim = g.value_dim = 32;
+  g.key_heads = g.value_heads = 1;
+  g.beta = "0";
+  g.initial_state = "normal";
+  const problem p = generate(g);
+  for (const plan_variant& v : variants(declared, p, path_kind::chunk, 64)) {
+    const auto [by_draw, by_fp64] = norms_of(take_head(p, 0, 0), v, 5);
+    EXPECT_EQ(by_draw.rms, by_fp64.rms);
+    EXPECT_EQ(by_draw.max, by_fp64.max);
+  }
+}
+
+}  // namespace
+}  // namespace deltaproof::referee_detail
