@@ -185,6 +185,42 @@ head_output emulate_head(const head_input& in, const plan_variant& variant, cons
   return measured_by_fp64(variant) ? machine<float>(in, plan, variant, run).run() : machine<double>(in, plan, variant, run).run();
 }
 
+struct head_runs::known {
+  head_input in;
+  plan_variant variant;
+  head_output plain;
+  std::vector<emulation_detail::chunk_state<float>> single;
+  std::vector<emulation_detail::chunk_state<double>> wide;
+};
+
+head_runs::head_runs(head_input in, plan_variant variant) {
+  const auto made = std::make_shared<known>(known{std::move(in), std::move(variant), {}, {}, {}});
+  const auto run = [&]<class Real>(std::vector<emulation_detail::chunk_state<Real>>& to) {
+    machine<Real> one(made->in, made->variant, made->variant, {});
+    // The chunks before a part of a split sequence are visited twice.
+    if (made->variant.split.chunks == 0) one.keep_rows(to);
+    made->plain = one.run();
+  };
+  measured_by_fp64(made->variant) ? run(made->single) : run(made->wide);
+  known_ = made;
+}
+
+const head_input& head_runs::input() const { return known_->in; }
+const head_output& head_runs::without_fault() const { return known_->plain; }
+
+head_output head_runs::with(const fault& f) const {
+  emulation_options options;
+  options.planted = &f;
+  const auto run = [&]<class Real>(const std::vector<emulation_detail::chunk_state<Real>>& rows) {
+    machine<Real> one(known_->in, known_->variant, known_->variant, options);
+    one.take_rows(rows);
+    return one.run();
+  };
+  const bool shares = f.chunk && f.code->arithmetic == nullptr && !(known_->single.empty() && known_->wide.empty());
+  if (!shares) return emulate_head(known_->in, known_->variant, options);
+  return known_->single.empty() ? run(known_->wide) : run(known_->single);
+}
+
 head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head, const plan_variant& variant,
                          const emulation_options& options) {
   head_input in = take_head(p, sequence, value_head);

@@ -184,6 +184,13 @@ class machine {
   head_output run();
   /// Appends what a backward pass reads of each chunk to `to`, from now on.
   void keep_chunks(std::vector<saved_chunk<Real>>& to) { kept_ = &to; }
+  /// Appends what each chunk makes of its rows, whatever the state, to `to`: g_cumsum_log2, A, Ai, w, u and Aqk.
+  void keep_rows(std::vector<chunk_state<Real>>& to) { of_rows_ = &to; }
+  /// Takes what keep_rows kept of a run of the same inputs and variant, as far as the planted fault leaves it alone.
+  void take_rows(const std::vector<chunk_state<Real>>& from) {
+    known_ = &from;
+    for (const planted_hook& h : options_.planted->code->hooks) first_change_ = std::min(first_change_, h.at);
+  }
 
  private:
   template <class R>
@@ -218,6 +225,7 @@ class machine {
   void update(chunk_state<Real>& c);
   void keep_stages(const chunk_state<Real>& c);
   void keep_for_backward(chunk_state<Real>& c);
+  void keep_rows(const chunk_state<Real>& c);
 
   /// x_i . k_j times the decay between the rows: row i of x belongs to row `row_of[i]` of k, and j runs below `columns[i]`.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,
@@ -284,6 +292,9 @@ class machine {
   Real largest_factor_ = 0;
   head_output out_;
   std::vector<saved_chunk<Real>>* kept_ = nullptr;
+  std::vector<chunk_state<Real>>* of_rows_ = nullptr;
+  const std::vector<chunk_state<Real>>* known_ = nullptr;
+  step_kind first_change_ = step_kind::token;  // by the planted fault
 };
 
 extern template class machine<float>;

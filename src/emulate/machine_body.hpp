@@ -272,6 +272,8 @@ void machine<Real>::planted(step_kind which, bool input, chunk_state<Real>& c) {
 template <class Real>
 template <class Compute, class Keep>
 void machine<Real>::stage(step_kind which, const Compute& compute, const Keep& keep) {
+  const bool of_rows = which <= step_kind::u || which == step_kind::Aqk;
+  if (known_ != nullptr && of_rows && which < first_change_) return keep(site_.now, (*known_)[site_.now.index]);
   bool reads_wrongly = false;
   if (options_.planted != nullptr) {
     for (const planted_hook& h : options_.planted->code->hooks) reads_wrongly = reads_wrongly || (h.at == which && h.before);
@@ -384,7 +386,7 @@ void machine<Real>::run_tokens() {
     site_.token = t;
     stage(
         step_kind::token, [&](chunk& x) { step_token(t, x.state); },
-        [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+        [](chunk& to, const chunk& from) { to.state = from.state; });
     store_state(t + 1, t + 1);
     if (options_.in_any_order) see(formed::state, site_.now.state);
   }

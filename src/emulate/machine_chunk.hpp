@@ -12,7 +12,14 @@ template <class Real>
 void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
   auto& c = site_.now;
   const auto& all = site_.all;
-  if (options_.planted != nullptr && first > 0) site_.before = c;
+  if (options_.planted != nullptr && first > 0) {
+    const chunk_state<Real>& last = site_.before.emplace(std::move(c));
+    c = chunk_state<Real>();
+    c.state = last.state;
+    c.span_first = last.span_first;
+    c.span_h = last.span_h;
+    c.span_v_new = last.span_v_new;
+  }
   const std::size_t C = site_.plan.chunk;
   c.index = first / C;
   c.first = first;
@@ -401,6 +408,21 @@ void machine<Real>::keep_stages(const chunk_state<Real>& c) {
   put_rows(out_.h, c.index * c.h.rows(), c.h);
 }
 
+template <class Real>
+void machine<Real>::keep_rows(const chunk_state<Real>& c) {
+  if (of_rows_ == nullptr) return;
+  chunk_state<Real>& own = of_rows_->emplace_back();
+  own.G = c.G;
+  own.span_G = c.span_G;
+  own.A = c.A;
+  own.Ai = c.Ai;
+  own.key_operand = c.key_operand;
+  own.w = c.w;
+  own.value_operand = c.value_operand;
+  own.u = c.u;
+  own.Aqk = c.Aqk;
+}
+
 // What `update` reads is copied; what only a planted fault would read after this is moved out of the chunk.
 template <class Real>
 void machine<Real>::keep_for_backward(chunk_state<Real>& c) {
@@ -432,31 +454,31 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
   using chunk = chunk_state<Real>;
   stage(
       step_kind::gate, [&](chunk& x) { gate(x); },
-      [](chunk& to, chunk& from) {
-        to.G = std::move(from.G);
-        to.span_G = std::move(from.span_G);
+      [](chunk& to, const chunk& from) {
+        to.G = from.G;
+        to.span_G = from.span_G;
       });
-  stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, chunk& from) { to.A = std::move(from.A); });
-  stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, chunk& from) { to.Ai = std::move(from.Ai); });
+  stage(step_kind::A, [&](chunk& x) { overlaps(x); }, [](chunk& to, const chunk& from) { to.A = from.A; });
+  stage(step_kind::Ai, [&](chunk& x) { invert(x); }, [](chunk& to, const chunk& from) { to.Ai = from.Ai; });
   stage(
       step_kind::w, [&](chunk& x) { transform_keys(x); },
-      [](chunk& to, chunk& from) {
-        to.key_operand = std::move(from.key_operand);
-        to.w = std::move(from.w);
+      [](chunk& to, const chunk& from) {
+        to.key_operand = from.key_operand;
+        to.w = from.w;
       });
   stage(
       step_kind::u, [&](chunk& x) { transform_values(x); },
-      [](chunk& to, chunk& from) {
-        to.value_operand = std::move(from.value_operand);
-        to.u = std::move(from.u);
+      [](chunk& to, const chunk& from) {
+        to.value_operand = from.value_operand;
+        to.u = from.u;
       });
   stage(
       step_kind::v_new, [&](chunk& x) { correct(x); },
-      [](chunk& to, chunk& from) {
-        to.h = std::move(from.h);
-        to.change = std::move(from.change);
-        to.v_new = std::move(from.v_new);
-        to.read_state = std::move(from.read_state);
+      [](chunk& to, const chunk& from) {
+        to.h = from.h;
+        to.change = from.change;
+        to.v_new = from.v_new;
+        to.read_state = from.read_state;
       });
   if (c.span_first == first) c.span_h = c.read_state;
   matrix<Real> span_v_new(c.span_v_new.rows() + c.rows, all.v.cols());
@@ -470,8 +492,8 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
     if (scales_query()) scale_query({c.q.data(), c.q.size()});
     c.last_row.resize(tokens);
     for (std::size_t t = 0; t < tokens; ++t) c.last_row[t] = (first_token + t + 1) * n - 1 - c.span_first;
-    stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, chunk& from) { to.Aqk = std::move(from.Aqk); });
-    stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, chunk& from) { to.o = std::move(from.o); });
+    stage(step_kind::Aqk, [&](chunk& x) { weigh(x); }, [](chunk& to, const chunk& from) { to.Aqk = from.Aqk; });
+    stage(step_kind::output, [&](chunk& x) { read_out(x); }, [](chunk& to, const chunk& from) { to.o = from.o; });
     if (kept) std::copy(c.o.entries().begin(), c.o.entries().end(), site_.o.data() + first_token * c.o.cols());
     if (kept && options_.stages && n == 1)
       put_rows(
@@ -485,8 +507,9 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
   if (kept) {
     keep_stages(c);
     keep_for_backward(c);
+    keep_rows(c);
   }
-  stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, chunk& from) { to.state = std::move(from.state); });
+  stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, const chunk& from) { to.state = from.state; });
   store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);
 }
 

@@ -45,8 +45,7 @@ struct exact_runs {
 /// A run of the variant that faults are planted in, and these.
 struct lane_faults {
   std::size_t variant = 0;
-  head_input in;
-  head_output without;
+  std::optional<head_runs> runs;   ///< empty where the faults are kept
   std::vector<run_without> parts;  ///< o, the state
   exact_runs exact{};
   std::vector<fault_run> faults;  ///< empty unless they are kept
@@ -116,14 +115,14 @@ exact_runs run_exactly(const trial& t, const head_input& head, std::size_t varia
 
 fault_run run_fault(const fault& f, const trial& t, const choice& c, const lane_runs& runs, const lane_faults& planted) {
   const lane& at = t.lanes[c.lane];
-  const head_output& plain = planted.without;
+  const head_output& plain = planted.runs->without_fault();
   const plan_variant& variant = t.variants[planted.variant];
   emulation_options options;
   options.planted = &f;
   std::optional<head_input> read;
   if (f.code->reads != nullptr) read = read_with(f, t, at, c.tokens, variant);
-  const head_input& in = read ? *read : planted.in;
-  head_output faulty = emulate_head(in, variant, options);
+  const head_input& in = read ? *read : planted.runs->input();
+  head_output faulty = read ? emulate_head(in, variant, options) : planted.runs->with(f);
   fault_run out;
   const std::size_t o_count = c.tokens * t.p.value_dim();
   out.lost_tokens = faulty.o.size() < o_count;
@@ -199,23 +198,26 @@ double square(const flat& x) { return inner(x, x); }
 lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::size_t variant,
                   const std::vector<const fault*>& planted) {
   const lane& at = t.lanes[c.lane];
-  lane_faults out{
-      variant, first_tokens(take_head(t.p, at.sequence, at.head), c.tokens), runs.plain, std::vector<run_without>(2), {}, {}};
-  const head_input& in = out.in;
-  if (variant != 0) out.without = emulate_head(in, t.variants[variant]);
+  lane_faults out{variant,
+                  head_runs(first_tokens(take_head(t.p, at.sequence, at.head), c.tokens), t.variants[variant]),
+                  std::vector<run_without>(2),
+                  {},
+                  {}};
+  const head_input& in = out.runs->input();
+  const head_output& without = out.runs->without_fault();
   const std::array<std::size_t, 2> counts{runs.parts[0].base.size(), runs.parts[1].base.size()};
-  const lane_errors error = errors_of_run(t.p, out.without, t.truth, at);
+  const lane_errors error = errors_of_run(t.p, without, t.truth, at);
   out.parts[0].error = as_flat(error.o.data(), counts[0]);
   out.parts[1].error = as_flat(error.state.data(), counts[1]);
-  out.parts[0].size = square(as_flat(out.without.o.data(), counts[0]));
-  out.parts[1].size = square(as_flat(out.without.final_state.data(), counts[1]));
+  out.parts[0].size = square(as_flat(without.o.data(), counts[0]));
+  out.parts[1].size = square(as_flat(without.final_state.data(), counts[1]));
   const std::vector<plan_variant> finer = one_rounding_fewer(t.variants[variant]);
   std::array<std::vector<flat>, 2> beside{std::vector<flat>(finer.size()), std::vector<flat>(finer.size())};
   parallel_for(finer.size(), t.options.threads, [&](std::size_t i) {
     if (t.stopped()) return;
     const head_output other = emulate_head(in, finer[i]);
-    beside[0][i] = difference(other.o.data(), out.without.o.data(), counts[0]);
-    beside[1][i] = difference(other.final_state.data(), out.without.final_state.data(), counts[1]);
+    beside[0][i] = difference(other.o.data(), without.o.data(), counts[0]);
+    beside[1][i] = difference(other.final_state.data(), without.final_state.data(), counts[1]);
   });
   for (std::size_t k = 0; k < 2; ++k) out.parts[k].take_finer(beside[k]);
   out.exact = run_exactly(t, in, variant);
@@ -224,6 +226,7 @@ lane_faults plant(const trial& t, const choice& c, const lane_runs& runs, std::s
   parallel_for(planted.size(), t.options.threads, [&](std::size_t i) {
     if (!t.stopped()) out.faults[i] = run_fault(*planted[i], t, c, runs, out);
   });
+  out.runs.reset();
   return out;
 }
 

@@ -415,6 +415,31 @@ TEST(faults, run_whatever_the_plan) {
   }
 }
 
+TEST(faults, of_runs_that_share_what_they_leave_alone_have_the_bits_of_runs_by_themselves) {
+  const auto same = [](const matrix<double>& a, const matrix<double>& b) {
+    return a.rows() == b.rows() && a.cols() == b.cols() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+  };
+  for (const trial& t : trials()) {
+    for (const path_kind path : both) {
+      std::vector<plan_variant> plans(4, plan_for(t.p, path));
+      plans[1] = fp64_plan(path);
+      plans[2].split = {1, -1.0};
+      plans[2].o.scale = read_scale::q;
+      if (path == path_kind::chunk && !t.p.gate_per_channel()) plans[3].v_new.form = change_form::residual;
+      for (const plan_variant& plan : plans) {
+        const head_runs runs(take_head(t.p, 0, 0), plan);
+        for (const fault& f : faults(pass_kind::forward)) {
+          if (!applies(f, t.p, path)) continue;
+          emulation_options options;
+          options.planted = &f;
+          const head_output alone = emulate_head(runs.input(), plan, options), shared = runs.with(f);
+          EXPECT_TRUE(same(alone.o, shared.o) && same(alone.final_state, shared.final_state)) << where(f, t, path);
+        }
+      }
+    }
+  }
+}
+
 TEST(emulation, without_a_fault_is_a_function_of_its_inputs) {
   for (const trial& t : trials()) {
     for (const path_kind path : both) EXPECT_TRUE(same_everywhere(correct(t, path), run(t.p, plan_for(t.p, path)))) << t.name;

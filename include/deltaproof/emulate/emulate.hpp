@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -124,6 +125,21 @@ struct emulation_options {
 /// The same on a head of a problem, with faults that concern how heads and sequences are found.
 [[nodiscard]] head_output emulate_head(const problem& p, std::size_t sequence, std::size_t value_head,
                                        const plan_variant& variant, const emulation_options& options = {});
+
+/// Runs of one head without noise, each with another fault. What a chunk makes of its rows alone (g_cumsum_log2, A, Ai, w, u,
+/// Aqk) is computed once, as far as a fault leaves it alone; every run has the bits that emulate_head gives.
+class head_runs {
+ public:
+  head_runs(head_input in, plan_variant variant);
+  [[nodiscard]] const head_input& input() const;
+  [[nodiscard]] const head_output& without_fault() const;
+  /// A fault of what a head reads (the overload of emulate_head for problems) changes nothing here.
+  [[nodiscard]] head_output with(const fault& f) const;
+
+ private:
+  struct known;
+  std::shared_ptr<const known> known_;
+};
 
 /// The token recurrence on the same inputs: o and final_state. Its own error is some roundings of fp64, without a
 /// certificate: the measure of perturbed runs in formats of half the precision, never of a kernel.
