@@ -43,8 +43,8 @@ std::string_view asks(invariant_kind kind) {
       return "a ring of u, k and g that is replayed every L tokens gives what plain decode gives: bit for bit at L = 1, and at "
              "any L as close to the exact outputs as its formats allow";
     case invariant_kind::cp:
-      return "ranks that each take some tokens of a sequence give what one call gives, and their summaries fold to the states "
-             "that they start from";
+      return "ranks that each take some tokens of a sequence give what one call gives, and the ranks' summaries fold to the "
+             "states that the ranks start from";
     case invariant_kind::gradients:
       return "gradients, outputs and inputs satisfy the equations that every correct backward pass does";
   }

@@ -122,7 +122,9 @@ verb add_gen(CLI::App* command, common_options& common) {
   command->add_option("--dtype", args->dtype, "Format of q, k, v: bf16, fp16, fp32 or fp64")->type_name("FORMAT");
   command->add_option("--beta", args->beta, "Distribution of beta (deltaproof list beta-laws), or a decimal")
       ->type_name("BETA-LAW");
-  command->add_option("--gate", args->gate, "Distribution of the log decays (deltaproof list gate-laws), or a decimal")
+  command
+      ->add_option("--gate", args->gate,
+                   "Distribution of the log decays (deltaproof list gate-laws), or a decimal: the same log decay everywhere")
       ->type_name("GATE-LAW");
   command
       ->add_option("--initial-state", args->initial_state,

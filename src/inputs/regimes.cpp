@@ -143,7 +143,7 @@ constexpr auto regime_table = std::to_array<regime>({
      .gate = "model",
      .op = gated},
     {.info = {"tails", "a last chunk of 1 to 63 rows, chosen by the seed",
-              "a partial chunk has a last row of its own: shows gates read at row C - 1 and padding that is not zero", unit,
+              "the last row of a partial chunk is not row C - 1: shows gates read there, and padding that is not zero", unit,
               -0.05, 0.05},
      .gate = "typical",
      .op = gated},
@@ -167,10 +167,11 @@ constexpr auto regime_table = std::to_array<regime>({
               "any bit that differs is an error of logic, not of rounding", unit, -0.1, 0.1},
      .keys = exact_task,
      .beta = beta_of_task},
-    {.info = {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
-              "public kernels whose inverses form powers of L failed on such keys: they are nearly those of the regime repeated, "
-              "and a model can produce them",
-              unit, 0.99, 1.01},
+    {.info =
+         {"near-repeated", "one key with 0.001 N(0,1) added to each entry, steps sigmoid(8), log decays -0.001",
+          "such keys are nearly those of the regime `repeated`, and a model can produce them; public kernels whose inverses form "
+          "powers of L failed on them",
+          unit, 0.99, 1.01},
      .keys = near_repeated_keys,
      .beta = "0.99966464986953",
      .gate = "-0.001",

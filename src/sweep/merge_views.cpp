@@ -55,7 +55,7 @@ std::string counted(const sweep_report& r) {
   };
   add(t.unexpected, "not");
   add(t.skipped, "skipped (their problem, plan and fault do not fit together)");
-  add(t.failed, "that could not be judged");
+  add(t.failed, "that failed");
   add(t.lost, "lost");
   add(t.missing, "missing");
   add(r.other, "results of tasks that the campaign no longer has");
@@ -85,7 +85,7 @@ std::string html_table(const sweep_report& r) {
   for (const auto& [name, values] : r.axes) {
     out += "<h2>By " + detail::markup_escaped(name) + "</h2>\n<table><tr><th>" + detail::markup_escaped(name) +
            "</th><th>holds</th><th>refuted</th><th>undecided</th><th>vacuous</th><th>measured</th><th>unexpected</th>"
-           "<th>skipped</th><th>could not be judged</th><th>lost</th><th>missing</th><th>largest error/limit</th></tr>\n";
+           "<th>skipped</th><th>failed</th><th>lost</th><th>missing</th><th>largest error/limit</th></tr>\n";
     for (const auto& [value, t] : values) {
       out += "<tr>" + cell(value);
       for (const std::uint64_t n :
@@ -169,7 +169,7 @@ std::string to_html(const sweep_report& r) {
       "</p>\n<p>Kind " + r.kind + ", build <code>" + detail::markup_escaped(r.build) +
       "</code>. Run the commands below in the folder of the campaign file.</p>\n";
   out += html_list("Missing", r.missing) + html_list("Lost: the process ended without a result each time", r.lost) +
-         html_list("Could not be judged", r.failed);
+         html_list("Failed", r.failed);
   out += html_table(r) + html_list("Worst cases", r.worst);
   if (r.drift_from) {
     out += "<h2>Since an earlier merge</h2>\n<ul>\n";
