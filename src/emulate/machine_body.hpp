@@ -385,8 +385,7 @@ void machine<Real>::run_tokens() {
   for (std::size_t t = 0; t < site_.all.q.rows(); ++t) {
     site_.token = t;
     stage(
-        step_kind::token, [&](chunk& x) { step_token(t, x.state); },
-        [](chunk& to, const chunk& from) { to.state = from.state; });
+        step_kind::token, [&](chunk& x) { step_token(t, x.state); }, [](chunk& to, const chunk& from) { to.state = from.state; });
     store_state(t + 1, t + 1);
     if (options_.in_any_order) see(formed::state, site_.now.state);
   }

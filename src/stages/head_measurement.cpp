@@ -28,7 +28,7 @@ void head_measurement::run_alternatives(std::size_t chunks) {
     if (begin + rows > limit()) return;
     chunk_decays decays = begin_chunk(begin, rows);
     judge_gram(decays);
-    if (!tried_.inverse.empty()) judge_inverse(decays);
+    judge_inverse(decays);
   }
 }
 
@@ -174,15 +174,13 @@ void head_measurement::judge_gram(chunk_decays& decays) {
 void head_measurement::judge_inverse(chunk_decays& decays) {
   if (stored_.ai == nullptr) return;
   const balls got = lower_of(*stored_.ai, false);
-  if (stored_.a != nullptr) {
-    const balls a = lower_of(*stored_.a, true);
-    for (const std::size_t i : tried_.inverse) judge_inverse_by(r_.inverse[i], i, got, a, std::nullopt);
-    return;
-  }
-  for (std::size_t g = 0; g < r_.gram.size(); ++g) {
-    const balls a = key_gram(decays, r_.gram[g]);
-    for (std::size_t i = 0; i < r_.inverse.size(); ++i)
-      judge_inverse_by(r_.inverse[i], g * r_.inverse.size() + i, got, a, r_.gram[g].store);
+  std::optional<balls> a;
+  std::size_t made_by = 0;  // gram
+  for (const std::size_t pair : tried_.inverse) {
+    const std::size_t gram = pair / r_.inverse.size();  // 0 where A is stored
+    if (!a || gram != made_by) a = stored_.a != nullptr ? lower_of(*stored_.a, true) : key_gram(decays, r_.gram[gram]);
+    made_by = gram;
+    judge_inverse_by(r_.inverse[pair % r_.inverse.size()], pair, got, *a, r_.gram[gram].store);
   }
 }
 

@@ -9,9 +9,6 @@
 
 namespace deltaproof::stages_detail {
 
-/// The alternatives of A and Aqk matter to another stage only where those are not stored.
-inline std::size_t gram_choices(bool stored, const stage_roundings& r) { return stored ? 1 : r.gram.size(); }
-
 /// Consecutive rows of k and the queries that read among them.
 struct reading {
   std::size_t begin = 0;

@@ -35,6 +35,9 @@ struct stage_inputs {
   [[nodiscard]] const tensor* find(std::string_view name) const;
 };
 
+/// The alternatives of A and Aqk matter to another stage only where those are not stored.
+inline std::size_t gram_choices(bool stored, const stage_roundings& r) { return stored ? 1 : r.gram.size(); }
+
 /// How many v_new and h there are for o to read: one where both are stored or none can be rebuilt.
 std::size_t output_states(const stage_inputs& stored, const stage_roundings& roundings);
 
@@ -50,7 +53,8 @@ struct head_place {
 /// The alternatives of a stage, in the order of its tallies.
 std::vector<std::string> alternative_names(std::string_view stage, const stage_inputs& stored, const stage_roundings& roundings);
 
-/// Under which alternatives of the grams A and Aqk are measured, and under which of the inverses Ai, where A is stored.
+/// Under which alternatives of the grams A and Aqk are measured, and under which of the inverses Ai; where A is not stored, of
+/// pairs of a gram and an inverse, as `alternative_names` lists them.
 struct alternatives {
   std::vector<std::size_t> gram, inverse;
 };

@@ -171,10 +171,10 @@ alternatives first_of(const alternatives& x) {
   return {x.gram.empty() ? none : indices{x.gram.front()}, x.inverse.empty() ? none : indices{x.inverse.front()}};
 }
 
-/// Those that a file with these stages can be measured under. Where A is not stored Ai is measured under all of both.
+/// Those that a file with these stages can be measured under.
 alternatives alternatives_of(const stage_inputs& stored, const stage_roundings& r) {
-  const bool inverses = stored.a != nullptr && stored.ai != nullptr;
-  alternatives out{indices(r.gram.size()), indices(inverses ? r.inverse.size() : 0)};
+  const std::size_t grams = stages_detail::gram_choices(stored.a != nullptr, r);
+  alternatives out{indices(r.gram.size()), indices(stored.ai != nullptr ? grams * r.inverse.size() : 0)};
   std::iota(out.gram.begin(), out.gram.end(), std::size_t{0});
   std::iota(out.inverse.begin(), out.inverse.end(), std::size_t{0});
   return out;
@@ -187,8 +187,9 @@ alternatives in_turn(alternatives all, const Begin& of_beginning) {
   if (all.gram.size() < 2 && all.inverse.size() < 2) return all;
   const tallies found = of_beginning(all);
   const auto sort = [&](indices& list, std::initializer_list<std::string_view> stages) {
-    std::stable_sort(list.begin(), list.end(),
-                     [&](std::size_t a, std::size_t b) { return bad_of(found, a, stages) < bad_of(found, b, stages); });
+    std::sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(bad_of(found, a, stages), a) < std::pair(bad_of(found, b, stages), b);
+    });
   };
   sort(all.gram, {"A", "Aqk"});
   sort(all.inverse, {"Ai"});
