@@ -8,36 +8,6 @@
 
 namespace deltaproof::emulation_detail {
 
-template <class Real>
-void machine<Real>::begin_chunk(std::size_t first, std::size_t rows) {
-  auto& c = site_.now;
-  const auto& all = site_.all;
-  if (options_.planted != nullptr && first > 0) {
-    const chunk_state<Real>& last = site_.before.emplace(std::move(c));
-    c = chunk_state<Real>();
-    c.state = last.state;
-    c.span_first = last.span_first;
-    c.span_h = last.span_h;
-    c.span_v_new = last.span_v_new;
-  }
-  const std::size_t C = site_.plan.chunk;
-  c.index = first / C;
-  c.first = first;
-  c.rows = rows;
-  c.full_rows = C;
-  c.last = first + rows == all.k.rows();
-  c.k = rows_of(all.k, first, rows);
-  c.v = rows_of(all.v, first, rows);
-  c.step.assign(all.step.begin() + static_cast<std::ptrdiff_t>(first),
-                all.step.begin() + static_cast<std::ptrdiff_t>(first + rows));
-  const std::size_t span = C * all.steps_per_token;
-  if (first % span == 0) {
-    c.span_first = first;
-    c.span_h = matrix<Real>();
-    c.span_v_new = matrix<Real>(0, all.v.cols());
-  }
-}
-
 // Inclusive, times 1/ln 2. Without noise one row after the other and then scaled, as fla's cumsum with its scale. A scan
 // (Hillis and Steele, Comm. ACM 29, 1986) associates the sum of each row otherwise, so that rows whose own gates are 0
 // differ too.
