@@ -1,5 +1,5 @@
-# headers.awk HEADER...: for each a line "N HEADER": the first of `sets` that it includes whole, itself or through other headers
-# below `root`. What a header includes anyway can be parsed before it: it stands alone no less.
+# headers.awk HEADER...: for each its arguments to clang: the first of `sets`, precompiled in `before`, that it includes whole, itself
+# or through other headers below `root`, and HEADER. What a header includes anyway can be parsed before it: it stands alone no less.
 FNR == 1 { file = header[++headers] = substr(FILENAME, length(root) + 2) }
 /^#include [<"]/ { gsub(/[<>"]/, "", $2); of[file] = of[file] " " $2 }
 function reach(header,  names, i, n) {
@@ -19,6 +19,6 @@ END {
       for (i = 1; i <= n && names[i] in seen; ++i) continue
       if (i > n) break
     }
-    print s, root "/" header[h]
+    print (s > count ? "" : "-include-pch " before "/" s ".pch ") root "/" header[h]
   }
 }
