@@ -117,7 +117,7 @@ def test_what_is_to_be_copied_stays_whole():
 @functools.cache
 def long_problem(folder):
     problem, result = f"{folder}/long.problem.safetensors", f"{folder}/long.result.safetensors"
-    made = ["--op", "gated_delta_rule", "--T", "2100", "--K", "64", "--V", "64", "--H", "1", "--HV", "1", "--dtype", "bf16"]
+    made = ["--op", "gated_delta_rule", "--T", "4200", "--K", "64", "--V", "64", "--H", "2", "--HV", "2", "--dtype", "bf16"]
     assert piped("gen", *made, "-o", problem)[0] == 0
     assert piped("emulate", problem, "--plan", "fla-chunk-gdn", "-o", result)[0] == 0
     return [problem, result]
