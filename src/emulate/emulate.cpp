@@ -306,7 +306,7 @@ double step_of(const head_input& in, const matrix<double>& k, std::size_t row) {
   return emulation_detail::reference_step(in, in.beta[row], squared_norm);
 }
 
-/// The numbers as an S each.
+/// The same matrix in S; no copy where it is in S.
 template <class S>
 decltype(auto) numbers_in(const matrix<double>& m) {
   if constexpr (std::is_same_v<S, double>) {

@@ -225,7 +225,7 @@ class machine {
   void update(chunk_state<Real>& c);
   void keep_stages(const chunk_state<Real>& c);
   void keep_for_backward(chunk_state<Real>& c);
-  void keep_rows(const chunk_state<Real>& c);
+  void keep_for_faults(const chunk_state<Real>& c);
 
   /// x_i . k_j times the decay between the rows: row i of x belongs to row `row_of[i]` of k, and j runs below `columns[i]`.
   matrix<Real> decayed_products(const matrix<Real>& x, const std::vector<std::size_t>& row_of,

@@ -379,7 +379,7 @@ void machine<Real>::keep_stages(const chunk_state<Real>& c) {
 }
 
 template <class Real>
-void machine<Real>::keep_rows(const chunk_state<Real>& c) {
+void machine<Real>::keep_for_faults(const chunk_state<Real>& c) {
   if (of_rows_ == nullptr) return;
   chunk_state<Real>& own = of_rows_->emplace_back();
   own.G = c.G;
@@ -477,7 +477,7 @@ void machine<Real>::run_chunk(std::size_t first, std::size_t rows, bool kept) {
   if (kept) {
     keep_stages(c);
     keep_for_backward(c);
-    keep_rows(c);
+    keep_for_faults(c);
   }
   stage(step_kind::update, [&](chunk& x) { update(x); }, [](chunk& to, const chunk& from) { to.state = from.state; });
   store_state(c.index + 1, (first + c.rows) % n == 0 ? (first + c.rows) / n : 0);

@@ -19,7 +19,6 @@ namespace {
 /// Runs of the plan.
 struct lane_runs {
   std::vector<tensor_errors> parts;  ///< o, the state
-  head_output plain;                 ///< of the first variant
 };
 
 /// Runs of the first tokens without a rounding but those of sums.
@@ -155,8 +154,7 @@ lane_runs run_lane(const trial& t, const choice& c, std::size_t per_variant) {
   const head_input in = first_tokens(take_head(t.p, at.sequence, at.head), c.tokens);
   const std::size_t V = t.variants.size(), o_count = c.tokens * t.p.value_dim();
   lane_runs out;
-  out.plain = emulate_head(in, t.variants.front());
-  const head_output& plain = out.plain;
+  const head_output plain = emulate_head(in, t.variants.front());
   const lane_errors base = errors_of_run(t.p, plain, t.truth, at);
   const bool state = at.state && c.tokens == at.range.tokens;
   const std::size_t state_count = state ? base.state.size() : 0;

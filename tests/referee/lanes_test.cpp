@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "deltaproof/inputs/regimes.hpp"
+#include "deltaproof/number/convert.hpp"
 
 namespace deltaproof::referee_detail {
 namespace {
@@ -57,6 +58,44 @@ TEST(draws, err_from_a_truth_in_fp32_as_from_one_in_fp64_where_roundings_are_lar
       }
     }
   }
+}
+
+// What a slow gate rounds alike at each of many tokens adds up.
+TEST(draws, err_from_a_truth_in_fp32_as_from_one_in_fp64_however_long_the_memory_is) {
+  for (const char* gate : {"-0.0001", "-0.003"}) {
+    for (const format dtype : {bf16, fp16}) {
+      generation g;
+      g.op = op_kind::gated_delta_rule;
+      g.dtype = dtype;
+      g.tokens = 2000;
+      g.key_dim = g.value_dim = 16;
+      g.key_heads = g.value_heads = 1;
+      g.gate = gate;
+      g.initial_state = "normal";
+      const problem p = generate(g);
+      const auto [by_draw, by_fp64] =
+          norms_of(take_head(p, 0, 0), variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), 5);
+      expect_near(by_draw.rms, by_fp64.rms, 1e-2);
+    }
+  }
+}
+
+// Numbers below the normal range of fp32: a recurrence in fp32 would round as the run does.
+TEST(draws, err_from_a_truth_in_fp64_where_fp32_has_no_full_precision) {
+  generation g;
+  g.op = op_kind::gated_delta_rule;
+  g.tokens = 100;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  problem p = generate(g);
+  std::vector<double> v = p.v.to_doubles();
+  for (double& x : v) x *= 0x1p-128;
+  for (double& x : v) x = round_to<bf16>(x).value();
+  p.v = tensor::from_doubles(bf16, p.v.shape(), v);
+  p.initial_state.reset();
+  const auto [by_draw, by_fp64] =
+      norms_of(take_head(p, 0, 0), variants(plan_named("fla-chunk-gdn"), p, path_kind::chunk, 64).front(), 5);
+  EXPECT_EQ(by_draw.rms, by_fp64.rms);
 }
 
 // Nothing is written, so the state errs by its decays alone, which fp32 rounds as the reference in fp32 would.

@@ -187,7 +187,7 @@ TEST(stages, alternatives_are_told_apart) {
   EXPECT_GT(report.find("w")->bad, 0U);
 }
 
-// The first chunk, whose keys are orthogonal, fits every alternative, and the first of them are looked at first.
+// The keys of the first chunk are orthogonal, so every alternative fits it; only later chunks tell them apart.
 TEST(stages, the_beginning_of_a_head_does_not_decide_its_alternatives) {
   for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
     generation g;
