@@ -103,7 +103,7 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
           std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
           (last
                ? "the last part must hold the remaining tokens of the whole, and no others"
-               : "each part must go on where the part before it ended; if drafted tokens were rejected, use invariant rollback"));
+               : "each part must go on where the part before it ended; if drafted tokens were rejected, use `deltaproof invariant rollback`"));
     }
     counts.push_back(count);
   }

@@ -20,8 +20,8 @@ std::string_view asks(invariant_kind kind) {
     case invariant_kind::pad:
       return "padding tokens, which cannot change the state, change no bit of o before them and none of final_state";
     case invariant_kind::split:
-      return "several calls, each from the state that the one before it left, give what one call gives: each is within its "
-             "limits, and all together are within those of the whole";
+      return "several calls that hand the state on give what one call gives: each call is within its own limits, and their "
+             "joined outputs are within the limits of the one call";
     case invariant_kind::varlen:
       return "packed sequences and the same sequences alone are within the limits of the same reference";
     case invariant_kind::chunk_size:

@@ -109,8 +109,8 @@ verb add_advise(CLI::App* command, common_options& common) {
       ->check(integer_within(1, 1000));
   command
       ->add_option("-o,--output", args->output,
-                   "Folder for the plans of the adequate choices and, for each kind, of one refused choice "
-                   "that is cheaper than they are")
+                   "Folder to write plans to: one for each adequate choice and, for each kind, one for the cheaper choice that was "
+                   "refused")
       ->type_name("DIR")
       ->check(not_empty());
   return [args, accuracy, &common] {

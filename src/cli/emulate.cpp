@@ -129,7 +129,7 @@ verb add_emulate(CLI::App* command, common_options& common) {
       ->check(integer_within(1, 1 << 20));
   command
       ->add_option("--variant", args->variant,
-                   "Number of the plan's variant to run, from 0: one of the arithmetics that the plan allows")
+                   "Which variant of the plan to run, counted from 0: a variant is one of the arithmetics that the plan allows")
       ->type_name("N")
       ->check(whole_number());
   command

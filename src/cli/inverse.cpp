@@ -201,7 +201,7 @@ verb add_inverse(CLI::App* command, common_options& common) {
   command->add_option("--accumulate", args->accumulate, "Format of the sums (default: that of the operands)")
       ->check(not_empty)
       ->type_name("FORMAT");
-  command->add_option("--store", args->store, "Format of the result (default: that of the operands)")
+  command->add_option("--store", args->store, "Format that the inverse is stored in (default: that of the operands)")
       ->check(not_empty)
       ->type_name("FORMAT");
   command->add_option("--merge-format", args->merge, "Format of the operands of merges (default: that of the operands)")

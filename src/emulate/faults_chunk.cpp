@@ -268,7 +268,7 @@ fault_table transforms() {
                              })})},
       {"u-without-inverse", "u", "u is b v, not Ai (b v)", paths::chunk,
        hooks(always, {before(step_kind::u, [](auto& s) { identity_for_inverse(s); })})},
-      {"u-chunk-off-by-one", "u", "in every chunk but the first, v is read from one row too early", paths::chunk,
+      {"u-chunk-off-by-one", "u", "in every chunk but the first, v is read one row too early", paths::chunk,
        hooks(always, {before(step_kind::u,
                              [](auto& s) {
                                if (s.now.first == 0) return;

@@ -112,7 +112,7 @@ fault_table inverse_formats() {
        arithmetic(always, [](plan_variant& v, const head_input&) { invert_in(v, fp16); })},
       {"inverse-in-x", "Ai", "the inverse is computed in the format of q", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input& in) { invert_in(v, in.x); })},
-      {"inverse-in-tf32", "Ai", "the operands of every product of the inverse are tf32", paths::chunk,
+      {"inverse-in-tf32", "Ai", "each product inside the computation of the inverse has tf32 operands", paths::chunk,
        arithmetic(always, [](plan_variant& v, const head_input&) { invert_with_operands(v, tf32); })},
       {"inverse-bf16-between-steps", "Ai", "each finished row and block of the inverse is rounded to bf16 before it is used",
        paths::chunk, arithmetic(always, [](plan_variant& v, const head_input&) { v.inverse.between = bf16; })},

@@ -206,7 +206,8 @@ constexpr auto regime_table = std::to_array<regime>({
      .op = gated},
     {.info =
          {"rewritten",
-          "one key throughout, steps 1.5 sigmoid(3 + 1.5 N(0,1)), values of sizes exp(2 N(0,1)), a memory of about 1000 tokens",
+          "the same key at every token, beta = 1.5 sigmoid(3 + 1.5 N(0,1)), each v scaled by its own exp(2 N(0,1)), gates that "
+          "forget over about 1000 tokens",
           "found by a search for the worst inputs of a sound plan: each step erases what was written, and rounding errors of "
           "large values remain beside small ones",
           unit, 0.99, 1.01},

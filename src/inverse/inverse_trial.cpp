@@ -57,7 +57,7 @@ std::string draws(std::size_t some, std::size_t all) { return std::to_string(som
 
 std::string stage_words(std::string_view stage) {
   if (stage == "power") return "a power of L";
-  if (stage == "partial sum") return "a partial sum of the powers";
+  if (stage == "partial sum") return "a partial sum of the powers of L";
   if (stage == "none") return "nothing";
   return "an entry of the " + std::string(stage);
 }

@@ -106,8 +106,8 @@ void validate_offsets(const problem& p, std::string_view where) {
 void validate_gate(const problem& p, const place& in) {
   if (!p.g) return;
   if (gates_of(p.op) == gate_axes::none) {
-    throw shape_error(in.at("g") + "op " + std::string(name_of(p.op)) + " has no decay, and g has shape " +
-                      shape_text(p.g->shape()) + "; name the op gated_delta_rule or kda, or drop g");
+    throw shape_error(in.at("g") + "op " + std::string(name_of(p.op)) + " has no decay, but there is a g of shape " +
+                      shape_text(p.g->shape()) + "; name the op gated_delta_rule or kda, or leave g out");
   }
   in.floating(*p.g, "g");
   std::vector<std::size_t> shape{p.batch(), p.tokens(), p.value_heads()};

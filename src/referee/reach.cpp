@@ -64,9 +64,9 @@ std::string reason_of(const tensor_reach& x) {
   }
   const bool much = static_cast<double>(x.counts.blind) > most_not_judged * static_cast<double>(x.counts.elements);
   if (much && x.lost != nullptr) {
-    return "runs of the plan itself overflow from token " + std::to_string(x.lost->judged) + " of sequence " +
-           std::to_string(x.lost->sequence) + ", head " + std::to_string(x.lost->head) +
-           " on: " + detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no limit";
+    return "emulated runs of the plan overflow (sequence " + std::to_string(x.lost->sequence) + ", head " +
+           std::to_string(x.lost->head) + ", from token " + std::to_string(x.lost->judged) + " on), so " +
+           detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor + " has no error limit and is not judged";
   }
   if (much && x.widest == nullptr) return overflows_in(detail::share_text(x.counts.blind, x.counts.elements) + " of " + tensor);
   if (much) {

@@ -172,7 +172,7 @@ TEST(invariant_states, what_asks_nothing_is_vacuous_or_refused) {
   const recorded_run rest = s.rest_from(s.state);
   EXPECT_EQ(judge(invariant_kind::rollback, s.whole, {s.first(), rest}).judged, verdict::vacuous);
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {s.draft, rest}); }),
-              HasSubstr("use invariant rollback"));
+              HasSubstr("use `deltaproof invariant rollback`"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::rollback, s.whole, {s.draft}); }), HasSubstr("at least two"));
   EXPECT_THAT(thrown([&] { (void)judge(invariant_kind::snapshot, s.whole, {rest, s.first()}); }),
               HasSubstr("is not the same as token 0"));

@@ -185,7 +185,7 @@ TEST(inverse_trial, says_which_intermediate_left_its_format) {
   const inverse_trial t = tried({"neumann", fp16, fp16, fp16, "cos=0.99", "1", 64, false});
   EXPECT_EQ(t.verdict.left_format, 16U);
   EXPECT_EQ(t.verdict.observed.stage, "partial sum");  // I - L + ... - L^15, before L^16 is made
-  EXPECT_THAT(t.verdict.reason, HasSubstr("a partial sum of the powers left the range of fp16 in 16 of 16 draws"));
+  EXPECT_THAT(t.verdict.reason, HasSubstr("a partial sum of the powers of L left the range of fp16 in 16 of 16 draws"));
 }
 
 TEST(inverse_trial, does_not_depend_on_the_number_of_threads) {

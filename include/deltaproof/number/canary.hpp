@@ -61,12 +61,12 @@ struct environment_error : error {
   const volatile double least_normal = 0x1p-1022;
   const volatile double flushed = least_normal * 0.5;
   if (std::bit_cast<std::uint64_t>(static_cast<double>(flushed)) == 0) {
-    faults.emplace_back("subnormal results are flushed to zero (FTZ): clear MXCSR bit 15, link without -ffast-math");
+    faults.emplace_back("subnormal results are flushed to zero (FTZ): clear MXCSR bit 15, and link without -ffast-math");
   }
   const volatile double subnormal = 0x1p-1060;
   const volatile double scaled = subnormal * 0x1p100;
   if (std::bit_cast<std::uint64_t>(static_cast<double>(scaled)) == 0) {
-    faults.emplace_back("subnormal operands are read as zero (DAZ): clear MXCSR bit 6, link without -ffast-math");
+    faults.emplace_back("subnormal operands are read as zero (DAZ): clear MXCSR bit 6, and link without -ffast-math");
   }
   return faults;
 }

@@ -61,7 +61,7 @@ class because {
   /// Throws: domain_error if there are no words.
   explicit because(std::string_view reason) : reason_{reason} {
     if (reason_.find_first_not_of(" \t\n") == std::string::npos) {
-      throw domain_error("bound: an empty reason; say which theorem, claim or measurement the limit comes from");
+      throw domain_error("bound: the reason is empty; say which theorem, claim or measurement the limit comes from");
     }
   }
   [[nodiscard]] const std::string& text() const noexcept { return reason_; }
