@@ -98,12 +98,11 @@ std::vector<std::size_t> kept_tokens(const recorded_run& whole, std::span<const 
     const std::size_t rest = parts.size() == 2 ? sequence_at(parts[1].given, s).tokens : 0;
     const std::size_t count = last || parts.size() != 2 || rest > all || all - rest > shared ? shared : all - rest;
     if ((kind != invariant_kind::rollback || last) && count != tokens) {
-      throw domain_error(
-          part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) + " is not the same as token " +
-          std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
-          (last
-               ? "the last part must hold the remaining tokens of the whole, and no others"
-               : "each part must go on where the part before it ended; if drafted tokens were rejected, use `deltaproof invariant rollback`"));
+      throw domain_error(part.problem_path + ": token " + std::to_string(count) + of_sequence(whole.given, s) +
+                         " is not the same as token " + std::to_string(done[s] + count) + " of " + whole.problem_path + "; " +
+                         (last ? "the last part must hold the remaining tokens of the whole, and no others"
+                               : "each part must go on where the part before it ended; if drafted tokens were rejected, use "
+                                 "`deltaproof invariant rollback`"));
     }
     counts.push_back(count);
   }

@@ -108,9 +108,10 @@ verb add_advise(CLI::App* command, common_options& common) {
       ->type_name("N")
       ->check(integer_within(1, 1000));
   command
-      ->add_option("-o,--output", args->output,
-                   "Folder to write plans to: one for each adequate choice and, for each kind, one for the cheaper choice that was "
-                   "refused")
+      ->add_option(
+          "-o,--output", args->output,
+          "Folder to write plans to: one for each adequate choice and, for each kind, one for the cheaper choice that was "
+          "refused")
       ->type_name("DIR")
       ->check(not_empty());
   return [args, accuracy, &common] {

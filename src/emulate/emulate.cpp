@@ -20,6 +20,7 @@
 #include "emulate/filling.hpp"
 #include "emulate/inputs.hpp"
 #include "emulate/machine.hpp"
+#include "emulate/packs.hpp"
 #include "emulate/step_slopes.hpp"
 #include "support/parallel.hpp"
 #include "support/text.hpp"
@@ -251,19 +252,17 @@ struct token_step {
 /// S <- S + k change^T, row by row, while read <- q^T S and predicted <- next^T (decay S) are summed over the rows in their
 /// order: one pass over the state does the work of a write, a read and the next prediction.
 template <class S>
-[[gnu::always_inline]] inline void one_pass(const token_step<S>& at, std::size_t keys, std::size_t decay_stride, std::size_t used,
-                                            S* state, const S* change, S* read, S* predicted) {
-  // Vectors are whole: a number that the compiler knows.
-  const std::size_t columns = std::is_floating_point_v<S> ? block_columns : used;
+[[gnu::always_inline]] inline void one_pass(const token_step<S>& at, std::size_t keys, std::size_t decay_stride, S* state,
+                                            const S* change, S* read, S* predicted) {
   S sum_read[block_columns], sum_predicted[block_columns], write[block_columns];
-  for (std::size_t j = 0; j < columns; ++j) {
+  for (std::size_t j = 0; j < block_columns; ++j) {
     sum_read[j] = sum_predicted[j] = S(0);
     write[j] = change[j];
   }
   for (std::size_t i = 0; i < keys; ++i) {
     S* const row = state + i * block_columns;
     const S ki = at.k[i], qi = at.q[i], ni = at.next[i], a = at.decay[i * decay_stride];
-    for (std::size_t j = 0; j < columns; ++j) {
+    for (std::size_t j = 0; j < block_columns; ++j) {
       const S x = row[j] + ki * write[j];
       sum_read[j] = sum_read[j] + qi * x;
       const S kept = x * a;
@@ -271,30 +270,54 @@ template <class S>
       row[j] = kept;
     }
   }
-  for (std::size_t j = 0; j < columns; ++j) {
+  for (std::size_t j = 0; j < block_columns; ++j) {
     read[j] = sum_read[j];
     predicted[j] = sum_predicted[j];
   }
 }
 
-/// A batch of steps on one block of columns, of which so many are used. `values` and `read`: a row of block_columns for each
-/// step.
+/// The same of double-doubles, whose vectors are made by hand.
+[[gnu::always_inline]] inline void one_pass(const token_step<double_double>& at, std::size_t keys, std::size_t decay_stride,
+                                            double_double* state, const double_double* change, double_double* read,
+                                            double_double* predicted) {
+  using numbers = pack<double_double>;
+  constexpr std::size_t vectors = block_columns / numbers::count;
+  numbers::type sum_read[vectors] = {}, sum_predicted[vectors] = {}, write[vectors], ki, qi, ni, a;
+  for (std::size_t j = 0; j < vectors; ++j) numbers::load(write[j], change + j * numbers::count);
+  for (std::size_t i = 0; i < keys; ++i) {
+    numbers::fill(ki, at.k[i]);
+    numbers::fill(qi, at.q[i]);
+    numbers::fill(ni, at.next[i]);
+    numbers::fill(a, at.decay[i * decay_stride]);
+    for (std::size_t j = 0; j < vectors; ++j) {
+      double_double* const row = state + i * block_columns + j * numbers::count;
+      numbers::type x;
+      numbers::load(x, row);
+      x = x + ki * write[j];
+      sum_read[j] = sum_read[j] + qi * x;
+      x = x * a;
+      sum_predicted[j] = sum_predicted[j] + ni * x;
+      numbers::store(row, x);
+    }
+  }
+  for (std::size_t j = 0; j < vectors; ++j) {
+    numbers::store(read + j * numbers::count, sum_read[j]);
+    numbers::store(predicted + j * numbers::count, sum_predicted[j]);
+  }
+}
+
+/// A batch of steps on one block of columns. `values` and `read`: a row of block_columns for each step.
 template <class S>
-void run_block(std::span<const token_step<S>> steps, std::size_t keys, std::size_t decay_stride, std::size_t used, S* state,
-               const double* values, S* read, S* predicted) {
-  const auto passes = [&]() __attribute__((always_inline)) {
+void run_block(std::span<const token_step<S>> steps, std::size_t keys, std::size_t decay_stride, S* state, const double* values,
+               S* read, S* predicted) {
+  detail::in_widest_vectors([&]() __attribute__((always_inline)) {
     S change[block_columns];
     for (std::size_t r = 0; r < steps.size(); ++r) {
       const S beta = steps[r].beta;
       for (std::size_t j = 0; j < block_columns; ++j) change[j] = beta * (S(values[r * block_columns + j]) - predicted[j]);
-      one_pass(steps[r], keys, decay_stride, used, state, change, read + r * block_columns, predicted);
+      one_pass(steps[r], keys, decay_stride, state, change, read + r * block_columns, predicted);
     }
-  };
-  if constexpr (std::is_floating_point_v<S>) {
-    detail::in_widest_vectors(passes);
-  } else {
-    passes();
-  }
+  });
 }
 
 /// The step length of a row of k, without rounding.
@@ -358,7 +381,7 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
   set_decay(0, 0);
   const token_step<S> before{nothing.data(), nothing.data(), k.row(0).data(), decay.data(), S(0)};
   for (std::size_t b = 0; b < blocks; ++b)
-    run_block<S>({&before, 1}, K, stride, width(b), columns.data() + b * of_block, values.data(), read.data(),
+    run_block<S>({&before, 1}, K, stride, columns.data() + b * of_block, values.data(), read.data(),
                  predicted.data() + b * block_columns);
   std::vector<token_step<S>> steps;
   for (std::size_t first = 0; first < rows; first += batch_steps) {
@@ -373,7 +396,7 @@ std::pair<matrix<S>, matrix<S>> token_loop(const head_input& in) {
     for (std::size_t b = 0; b < blocks; ++b) {
       for (std::size_t row = first; row < last; ++row)
         std::copy_n(in.v.row(row).data() + b * block_columns, width(b), values.data() + (row - first) * block_columns);
-      run_block<S>(steps, K, stride, width(b), columns.data() + b * of_block, values.data(), read.data(),
+      run_block<S>(steps, K, stride, columns.data() + b * of_block, values.data(), read.data(),
                    predicted.data() + b * block_columns);
       for (std::size_t row = first; row < last; ++row) {
         if (row % n != n - 1) continue;

@@ -117,7 +117,8 @@ fault_table summed_gates() {
                                              return static_cast<double>(s.all.g(row / n, ch));
                                            });
                                          })})},
-      {"gate-at-last-step", "g_cumsum_log2", "where a token has several steps, its decay acts before the last of them, not before the first", paths::chunk,
+      {"gate-at-last-step", "g_cumsum_log2",
+       "where a token has several steps, its decay acts before the last of them, not before the first", paths::chunk,
        hooks(gated_several_steps, {after(step_kind::gate,
                                          [](auto& s) {
                                            const std::size_t n = s.all.steps_per_token;

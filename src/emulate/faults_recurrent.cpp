@@ -106,7 +106,8 @@ fault_table decays_and_reads() {
                }
                x.read();
              })},
-      {"token-decays-at-last-step", "o", "where a token has several steps, its decay acts before the last of them, not before the first", paths::recurrent,
+      {"token-decays-at-last-step", "o",
+       "where a token has several steps, its decay acts before the last of them, not before the first", paths::recurrent,
        token(gated_several_steps,
              [](auto& x) {
                for (std::size_t row = x.t * x.n; row < (x.t + 1) * x.n; ++row) {

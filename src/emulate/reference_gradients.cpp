@@ -71,15 +71,6 @@ matrix<S> unpadded(matrix<S> m, std::size_t cols) {
   return out;
 }
 
-template <class S, class Loop>
-void in_vectors(const Loop& loop) {
-  if constexpr (std::is_same_v<S, double>) {
-    detail::in_widest_vectors(loop);
-  } else {
-    loop();
-  }
-}
-
 template <class S>
 struct plain_gradients {
   matrix<S> dq, dk, dv, dg, d_state;
@@ -193,7 +184,8 @@ class token_adjoint {
       const double* const next = ends ? zeros_.data() : k_.row(row).data();
       const S* const from = Keep && writes ? kept(row - 1 - begin) : state_;
       S* const to = Keep && !ends ? kept(row - begin) : state_;
-      in_vectors<S>([&]() __attribute__((always_inline)) { forward_pass<Keep, S>(keys_, step, a, next, from, to, sums); });
+      detail::in_widest_vectors(
+          [&]() __attribute__((always_inline)) { forward_pass<Keep, S>(keys_, step, a, next, from, to, sums); });
       for (std::size_t c = 0; !Keep && read && first_ + c < in_.value_dim() && c < columns; ++c)
         out_.o(token_before, first_ + c) = step.read[c] * S(in_.scale);
       if (ends) break;
@@ -235,7 +227,8 @@ class token_adjoint {
         behind.dk = out_.dk.row(row).data();
         if (ByChannel) behind.dg = decays ? out_.dg.row(row / n).data() : unread_.data();
       }
-      in_vectors<S>([&]() __attribute__((always_inline)) { backward_pass<ByChannel, S>(keys_, behind, q, read, k, G_, y); });
+      detail::in_widest_vectors(
+          [&]() __attribute__((always_inline)) { backward_pass<ByChannel, S>(keys_, behind, q, read, k, G_, y); });
       if (!ByChannel && decays) out_.dg(row / n, 0) = out_.dg(row / n, 0) + behind.total;
     }
   }

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "deltaproof/algebra/matrix.hpp"
+#include "emulate/packs.hpp"
 
 namespace deltaproof {
 
@@ -21,38 +22,14 @@ constexpr std::size_t columns = 4;
 template <class S>
 using few = std::array<S, columns>;
 
-/// Neighbouring entries of a column at once; rows are filled up with zeros to a multiple of them.
 template <class S>
-struct lanes {
-  using type = S;
-  static constexpr std::size_t count = 1;
-  [[gnu::always_inline]] static void load(type& to, const S* from) { to = *from; }
-  [[gnu::always_inline]] static void store(S* to, const type& from) { *to = from; }
-  [[gnu::always_inline]] static S sum(const type& x) { return x; }
-};
-template <>
-struct lanes<double> {
-  typedef double type __attribute__((vector_size(64)));
-  static constexpr std::size_t count = 8;
-  [[gnu::always_inline]] static void load(type& to, const double* from) { __builtin_memcpy(&to, from, sizeof(type)); }
-  [[gnu::always_inline]] static void store(double* to, const type& from) { __builtin_memcpy(to, &from, sizeof(type)); }
-  [[gnu::always_inline]] static double sum(const type& x) {
-    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
-  }
-};
-/// Of what is given in doubles.
-template <class S>
-[[gnu::always_inline]] inline void load_given(typename lanes<S>::type& to, const double* from) {
-  if constexpr (std::is_same_v<S, double>) {
-    lanes<S>::load(to, from);
-  } else {
-    to = S(*from);
-  }
+[[gnu::always_inline]] inline void fill_all(typename pack<S>::type (&to)[columns], const few<S>& from) {
+  for (std::size_t c = 0; c < columns; ++c) pack<S>::fill(to[c], from[c]);
 }
 
 template <class S>
 std::size_t padded(std::size_t count) {
-  return (count + lanes<S>::count - 1) / lanes<S>::count * lanes<S>::count;
+  return (count + pack<S>::count - 1) / pack<S>::count * pack<S>::count;
 }
 template <class S>
 matrix<double> padded(const matrix<double>& m) {
@@ -61,7 +38,7 @@ matrix<double> padded(const matrix<double>& m) {
   return out;
 }
 
-// The passes over columns of `keys` entries each, one after the other, `keys` a multiple of lanes<S>. Each ends one step of the
+// The passes over columns of `keys` entries each, one after the other, `keys` a multiple of pack<S>. Each ends one step of the
 // recurrence and begins the next, so that a state is read and written once a step.
 
 /// What a pass forward reads and writes of the step that it ends.
@@ -78,25 +55,27 @@ struct step_ended {
 template <bool Weigh, class S>
 [[gnu::always_inline]] inline void forward_pass(std::size_t keys, step_ended<S>& step, const double* a, const double* next,
                                                 const S* from, S* to, few<S>& sums) {
-  using lane = lanes<S>;
-  using vector = typename lane::type;
+  using numbers = pack<S>;
+  using vector = typename numbers::type;
   vector own[columns] = {}, reads[columns] = {};
   const double *const k = step.k, *const q = step.q;
   S* const dq = step.dq;
-  const few<S> change = step.change, weight = step.weight;
-  for (std::size_t i = 0; i < keys; i += lane::count) {
+  vector change[columns], weight[columns];
+  fill_all<S>(change, step.change);
+  fill_all<S>(weight, step.weight);
+  for (std::size_t i = 0; i < keys; i += numbers::count) {
     vector key, decay, following, query, weighed;
     load_given<S>(key, k + i);
     load_given<S>(decay, a + i);
     load_given<S>(following, next + i);
     if constexpr (Weigh) {
-      lane::load(weighed, dq + i);
+      numbers::load(weighed, dq + i);
     } else {
       load_given<S>(query, q + i);
     }
     for (std::size_t c = 0; c < columns; ++c) {
       vector x;
-      lane::load(x, from + c * keys + i);
+      numbers::load(x, from + c * keys + i);
       x = x + key * change[c];
       if constexpr (Weigh) {
         weighed = weighed + x * weight[c];
@@ -105,13 +84,13 @@ template <bool Weigh, class S>
       }
       x = x * decay;
       own[c] = own[c] + following * x;
-      lane::store(to + c * keys + i, x);
+      numbers::store(to + c * keys + i, x);
     }
-    if constexpr (Weigh) lane::store(dq + i, weighed);
+    if constexpr (Weigh) numbers::store(dq + i, weighed);
   }
   for (std::size_t c = 0; c < columns; ++c) {
-    sums[c] = lane::sum(own[c]);
-    if constexpr (!Weigh) step.read[c] = lane::sum(reads[c]);
+    sums[c] = numbers::sum(own[c]);
+    if constexpr (!Weigh) step.read[c] = numbers::sum(reads[c]);
   }
 }
 
@@ -130,35 +109,38 @@ struct step_behind {
 template <bool ByChannel, class S>
 [[gnu::always_inline]] inline void backward_pass(std::size_t keys, step_behind<S>& behind, const double* q, const few<S>& read,
                                                  const double* k, S* G, few<S>& sums) {
-  using lane = lanes<S>;
-  using vector = typename lane::type;
+  using numbers = pack<S>;
+  using vector = typename numbers::type;
   vector own[columns] = {}, gate[columns] = {};
-  const few<S> change = behind.change, dv = behind.dv;
-  for (std::size_t i = 0; i < keys; i += lane::count) {
+  vector change[columns], dv[columns], reads[columns];
+  fill_all<S>(change, behind.change);
+  fill_all<S>(dv, behind.dv);
+  fill_all<S>(reads, read);
+  for (std::size_t i = 0; i < keys; i += numbers::count) {
     vector key, decay, query, next, of_k, of_g;
     load_given<S>(key, behind.k + i);
     load_given<S>(decay, behind.a + i);
     load_given<S>(query, q + i);
     load_given<S>(next, k + i);
-    lane::load(of_k, behind.dk + i);
-    if constexpr (ByChannel) lane::load(of_g, behind.dg + i);
+    numbers::load(of_k, behind.dk + i);
+    if constexpr (ByChannel) numbers::load(of_g, behind.dg + i);
     for (std::size_t c = 0; c < columns; ++c) {
       vector g, state;
-      lane::load(g, G + c * keys + i);
-      lane::load(state, behind.x + c * keys + i);
+      numbers::load(g, G + c * keys + i);
+      numbers::load(state, behind.x + c * keys + i);
       of_k = of_k + (g * change[c] - state * dv[c]);
       g = g - key * dv[c];
       vector& to = ByChannel ? of_g : gate[c];
       to = to + g * state;
-      g = g * decay + query * read[c];
+      g = g * decay + query * reads[c];
       own[c] = own[c] + next * g;
-      lane::store(G + c * keys + i, g);
+      numbers::store(G + c * keys + i, g);
     }
-    lane::store(behind.dk + i, of_k);
-    if constexpr (ByChannel) lane::store(behind.dg + i, of_g);
+    numbers::store(behind.dk + i, of_k);
+    if constexpr (ByChannel) numbers::store(behind.dg + i, of_g);
   }
-  for (std::size_t c = 0; c < columns; ++c) sums[c] = lane::sum(own[c]);
-  behind.total = lane::sum((gate[0] + gate[1]) + (gate[2] + gate[3]));
+  for (std::size_t c = 0; c < columns; ++c) sums[c] = numbers::sum(own[c]);
+  behind.total = numbers::sum((gate[0] + gate[1]) + (gate[2] + gate[3]));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numbers>
@@ -99,15 +100,17 @@ class backward_head {
     return load_rows(*stored_.find(name), first_row_ + begin_, rows_, heads() * width, place_.head * width, used);
   }
 
-  void judge(std::string_view stage, const balls& got, const balls& want, const std::vector<std::size_t>* limits = nullptr) {
+  /// `rows_of_chunk`: where the rows are those of several chunks.
+  void judge(std::string_view stage, const balls& got, const balls& want, const std::vector<std::size_t>* limits = nullptr,
+             std::size_t rows_of_chunk = std::numeric_limits<std::size_t>::max()) {
     const std::vector<double> none(want.cols, 0.0);
     for (std::size_t i = 0; i < got.rows; ++i) {
       stage_place at;
       at.batch = place_.sequence.batch;
       at.sequence = place_.number;
       at.head = place_.head;
-      at.chunk = chunk_;
-      at.row = i;
+      at.chunk = chunk_ + i / rows_of_chunk;
+      at.row = i % rows_of_chunk;
       const std::size_t count = limits == nullptr ? got.cols : (*limits)[i];
       const std::span<const double> error =
           want.exact() ? std::span(none) : std::span(want.radius).subspan(i * want.cols, want.cols);
@@ -338,7 +341,8 @@ class backward_head {
       }
     }
     const std::size_t first = place_.sequence.batch * p_.tokens() + place_.sequence.first_token;
-    judge("dg", load_rows(*stored_.find("dg"), first, in_.tokens, heads() * width, place_.head * width, width), want);
+    judge("dg", load_rows(*stored_.find("dg"), first, in_.tokens, heads() * width, place_.head * width, width), want, nullptr,
+          std::max<std::size_t>(1, v_.chunk / p_.num_householder));
   }
 
   const problem& p_;

@@ -88,12 +88,14 @@ class backward_group_rows {
   void compare(const char* name, const balls& want, std::size_t steps) {
     const balls got = rows_of(name, steps);
     const std::vector<double> none(want.cols, 0.0);
+    const std::size_t rows_of_chunk = std::max<std::size_t>(1, v_.chunk * steps / p_.num_householder);
     for (std::size_t i = 0; i < got.rows; ++i) {
       stage_place at;
       at.batch = place_.sequence.batch;
       at.sequence = place_.number;
       at.head = key_head();
-      at.row = i;
+      at.chunk = i / rows_of_chunk;
+      at.row = i % rows_of_chunk;
       out_.find(name)->second.add(
           at, std::span(got.value).subspan(i * got.cols, got.cols), std::span(want.value).subspan(i * got.cols, got.cols),
           want.exact() ? std::span(none) : std::span<const double>(want.radius).subspan(i * got.cols, got.cols));

@@ -76,6 +76,27 @@ TEST(backward_stages, that_a_plan_computes_in_another_way_are_not_judged_and_it_
   EXPECT_GT(looked_at, 0U);
 }
 
+TEST(backward_stages, a_wrong_element_is_named_by_its_chunk_and_its_row_in_it) {
+  std::size_t places = 0;
+  for (const recorded& one : recorded_passes()) {
+    if (one.p.sequence_count() != 1 || one.p.num_householder != 1) continue;
+    const backward_stage_report right = measure_backward_stages(*one.declared, one.p, one.r, 1);
+    for (const auto& [name, given] : one.r.gradients) {
+      if (right.find(name) == nullptr || name == "dinitial_state") continue;
+      result wrong = one.r;
+      std::vector<double> values = given.to_doubles();
+      values.back() = values.back() > 0 ? -1024 : 1024;  // of the last token
+      wrong.gradients.at(name) = tensor::from_doubles(given.element_format(), given.shape(), values, name);
+      const backward_stage_report report = measure_backward_stages(*one.declared, one.p, wrong, 1);
+      ASSERT_TRUE(report.find(name)->first_bad) << name << " of " << one.name;
+      EXPECT_EQ(report.find(name)->first_bad->chunk, (one.p.tokens() - 1) / *one.r.chunk_size) << name << " of " << one.name;
+      EXPECT_EQ(report.find(name)->first_bad->row, (one.p.tokens() - 1) % *one.r.chunk_size) << name << " of " << one.name;
+      ++places;
+    }
+  }
+  EXPECT_GT(places, 20U);
+}
+
 TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
   std::size_t runs = 0, judged = 0;
   for (const format& x : {bf16, fp16, fp32}) {
