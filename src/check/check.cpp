@@ -187,7 +187,11 @@ void judge_plans(const problem& p, const result& r, const reference& ref, const 
   // The plans are alternatives: one that does not refute the kernel speaks for it.
   if (chosen == reports.end())
     chosen = std::find_if(reports.begin(), reports.end(), [](const plan_report& x) { return combined(x) != verdict::refuted; });
-  if (chosen == reports.end()) chosen = std::find_if(reports.begin(), reports.end(), broken);
+  // Then one that the kernel conforms to on inputs that the plan cannot work on; of the others, one that could work.
+  if (chosen == reports.end())
+    chosen = std::find_if(reports.begin(), reports.end(),
+                          [&](const plan_report& x) { return broken(x) && x.conforms != verdict::refuted; });
+  if (chosen == reports.end()) chosen = std::find_if_not(reports.begin(), reports.end(), broken);
   if (chosen == reports.end()) chosen = reports.begin();
   for (auto other = reports.begin(); other != reports.end(); ++other) {
     if (other == chosen) continue;
@@ -388,7 +392,10 @@ std::string remedy_for(const check_report& out, int max_bits) {
   if (!out.diverges && !out.conformance && std::any_of(out.tensors.begin(), out.tensors.end(), zeros_pass))
     return "give --max-error a limit that zeros would exceed, use inputs whose exact outputs are not 0, or judge by a plan";
   return !out.diverges && out.conformance && out.conformance->judged
-             ? "use inputs that can show a fault, for example: deltaproof gen --regime typical"
+             ? std::string("use inputs that can show a fault, for example: deltaproof gen --regime typical") +
+                   (out.conformance->stages_missing.empty()
+                        ? ""
+                        : "; or store every stage of the kernel: each element is then judged by a bound of its own")
              : "use inputs whose recurrence stays in range, for example: deltaproof gen --regime typical";
 }
 

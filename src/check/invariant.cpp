@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "check/check_parts.hpp"
 #include "check/invariant_parts.hpp"
@@ -187,6 +188,8 @@ void verify_and_compare_varlen(const recorded_run& whole, std::span<const record
 void compare_results(invariant_kind kind, const recorded_run& whole, std::span<const recorded_run> parts, invariant_report& out) {
   bit_comparison o{"o", 0, 0, 0, false, {}}, state{"final_state", 0, 0, 0, false, {}};
   bool other = false;
+  std::set<std::size_t> lengths;
+  if (whole.gave.chunk_size) lengths.insert(*whole.gave.chunk_size);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_same_question(whole, parts[i]);
     if (require_shorter(whole, parts[i]) > 0)
@@ -200,9 +203,10 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
       compare_o(o, whole, from, parts[i], at, w[s].tokens, i, s, 0);
       compare_state(state, whole, s, parts[i], s, i);
     }
-    other = other || (kind == invariant_kind::path ? path_of(whole.gave) != path_of(parts[i].gave)
-                                                   : whole.gave.chunk_size != parts[i].gave.chunk_size);
+    other = other || (kind == invariant_kind::path && path_of(whole.gave) != path_of(parts[i].gave));
+    if (parts[i].gave.chunk_size) lengths.insert(*parts[i].gave.chunk_size);
   }
+  other = other || (kind == invariant_kind::chunk_size && lengths.size() > 1);
   if (!other && kind == invariant_kind::path) {
     throw format_error(whole.result_path + ": the path is " + std::string(name_of(path_of(whole.gave))) +
                        " in every result; invariant path compares the chunk path with the recurrent path: record a result of "
@@ -210,10 +214,11 @@ void compare_results(invariant_kind kind, const recorded_run& whole, std::span<c
   }
   if (!other) {
     throw format_error(whole.result_path + ": " +
-                       (whole.gave.chunk_size ? "chunk_size is " + std::to_string(*whole.gave.chunk_size) + " in every result"
-                                              : std::string("no result states chunk_size")) +
+                       (lengths.empty()
+                            ? "no result states chunk_size"
+                            : "chunk_size is " + std::to_string(*lengths.begin()) + " in every result that states it") +
                        "; invariant chunk-size compares results of different chunk lengths: record them, and "
-                       "state chunk_size in their metadata");
+                       "state chunk_size in their metadata (invariant path compares the chunk path with the recurrent one)");
   }
   out.bits = {o, state};
 }

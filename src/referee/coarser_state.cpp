@@ -25,12 +25,14 @@ bool own_runs_are_coarse(const trial& t, const format& coarse) {
 }  // namespace
 
 std::string coarser_state(const trial& t) {
-  if (!t.r.final_state || t.r.final_state->element_format().precision < fp32.precision) return {};
+  if (!t.r.final_state) return {};
   for (const plan_variant& v : t.variants) {
     if (v.state.accumulate.precision < fp32.precision || v.state.between_tokens || v.state.cache || v.state.between_calls)
       return {};
   }
   const std::vector<double> got = t.r.final_state_kv()->to_doubles();
+  std::string names;
+  std::size_t apart = 0;
   for (const format& coarse : {bf16, fp16, tf32}) {
     std::size_t telling = 0;
     const bool all = std::all_of(got.begin(), got.end(), [&](const double& x) {
@@ -40,12 +42,14 @@ std::string coarser_state(const trial& t) {
       return is_number_of(coarse, x);
     });
     if (!all || telling < 10 || own_runs_are_coarse(t, coarse)) continue;
-    const std::string name(name_of(coarse));
-    return "final_state: every value is representable in " + name +
-           ", as if the state were rounded to it, but the plan holds the state in fp32 (" + std::to_string(telling) +
-           " of the exact values, rounded to fp32, are not representable in " + name + ")";
+    names += (names.empty() ? "" : " and in ") + std::string(name_of(coarse));
+    apart = std::max(apart, telling);
+    if (coarse == bf16) break;  // its numbers are numbers of tf32
   }
-  return {};
+  if (names.empty()) return {};
+  return "final_state: every value is representable in " + names +
+         ", as if the state were rounded to it, but the plan holds the state in fp32 (" + std::to_string(apart) +
+         " of the exact values, rounded to fp32, are not)";
 }
 
 }  // namespace deltaproof::referee_detail

@@ -125,6 +125,10 @@ lane_errors errors_of_run(const problem& p, head_output run, const reference& tr
   return out;
 }
 
+std::size_t unit_of(const plan_variant& v, std::size_t steps_per_token) {
+  return v.path == path_kind::chunk ? std::max<std::size_t>(1, v.chunk / steps_per_token) : 64;
+}
+
 format narrowest_operand(const plan_variant& v) {
   format narrowest = v.o.operand.to;
   const auto consider = [&](const format& f) {
@@ -152,10 +156,11 @@ namespace {
 
 /// Whether the recurrence in fp32 may stand for the exact one. It rounds each decay and each key alike at every token, so after n
 /// tokens it may be n 2^-24 of its values off: in each stretch of tokens, and in the state, the run must err by eight times that,
-/// and by 2^-14 at least. Not where something is infinite or NaN, or too small for the full precision of fp32.
-bool dwarfs_fp32(const head_output& run, const head_output& truth) {
-  const auto large = [](const double* got, const double* value, std::size_t count, std::size_t tokens) {
-    const double share = std::max(0x1p-14, static_cast<double>(tokens) * 0x1p-21);
+/// and by 2^-14 at least. Stretches are of 64 tokens, or of those of the first bucket: in it the run may err less. Not where
+/// something is infinite or NaN, or too small for the full precision of fp32.
+bool dwarfs_fp32(const head_output& run, const head_output& truth, std::size_t unit, std::size_t steps_per_token) {
+  const auto large = [&](const double* got, const double* value, std::size_t count, std::size_t tokens) {
+    const double share = std::max(0x1p-14, static_cast<double>(tokens * steps_per_token) * 0x1p-21);
     double errors = 0, values = 0;
     for (std::size_t i = 0; i < count; ++i) {
       errors += (got[i] - value[i]) * (got[i] - value[i]);
@@ -165,8 +170,9 @@ bool dwarfs_fp32(const head_output& run, const head_output& truth) {
   };
   const std::size_t tokens = run.o.rows(), cols = run.o.cols();
   bool all = large(run.final_state.data(), truth.final_state.data(), run.final_state.size(), tokens);
-  for (std::size_t t = 0; t < tokens && all; t += 64) {
-    const std::size_t end = std::min(t + 64, tokens);
+  const std::size_t stretch = std::min<std::size_t>(64, unit);
+  for (std::size_t t = 0; t < tokens && all; t += stretch) {
+    const std::size_t end = std::min(t + stretch, tokens);
     all = large(run.o.data() + t * cols, truth.o.data() + t * cols, (end - t) * cols, end);
   }
   return all;
@@ -183,7 +189,8 @@ lane_errors errors_of_draw(const head_input& in, const plan_variant& variant, st
   if (range != nullptr) *range = run.range;
   if (measured_by_fp64(variant) && narrowest_operand(variant).precision < fp32.precision) {
     const head_output truth = reference_run_in_fp32(moved);
-    if (dwarfs_fp32(run, truth)) return run_less_truth(std::move(run), truth);
+    if (dwarfs_fp32(run, truth, unit_of(variant, in.steps_per_token), in.steps_per_token))
+      return run_less_truth(std::move(run), truth);
   }
   if (measured_by_fp64(variant)) return run_less_truth(std::move(run), reference_run(moved));
   head_output e = error_of_wide_run(moved, run);

@@ -50,6 +50,8 @@ struct bucket {
   std::size_t last = 0;
 };
 [[nodiscard]] std::vector<bucket> buckets(std::size_t tokens, std::size_t unit);
+/// Tokens of the first bucket: those of a chunk, or 64.
+[[nodiscard]] std::size_t unit_of(const plan_variant& v, std::size_t steps_per_token);
 
 /// Distances to the truth; `state` has no entries where it is not judged.
 struct lane_errors {

@@ -239,8 +239,9 @@ struct fault_draws {
 /// How far the epsilon of the plan's l2norm alone moves rows of these inputs; nothing where it is the problem's.
 [[nodiscard]] std::optional<range_report> other_epsilon(const trial& t);
 /// Marks the statistics that say nothing (`vacuous`) and counts what is left in `out.reach`. `out.statistics`: as draw_runs laid
-/// them out, judged. Answers why no `holds` may rest on them; empty where it may.
-[[nodiscard]] std::string judge_reach(const trial& t, plan_report& out);
+/// them out, judged. `roundings`: of the stages, where they were judged. Answers why no `holds` may rest on the statistics; empty
+/// where it may.
+[[nodiscard]] std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_report& out);
 
 /// A state that the plan keeps in fp32 and whose every value is one of a narrower format was rounded to it, unless runs of the
 /// plan have such a state too: of values that the truth does not make so, each comes out so by chance once in 2^13 or more; ten

@@ -3,6 +3,7 @@
 //
 // Which limits say something: one that zeros would keep does not.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "referee/parts.hpp"
@@ -31,8 +32,14 @@ struct place {
   }
 };
 
+/// Elements [first, first + count), and each `stride` elements behind them, `rows` times, of o or final_state.
+struct blind_elements {
+  std::size_t first = 0, count = 0, stride = 0, rows = 0;
+};
+
 struct tensor_reach {
   limit_reach counts;
+  std::vector<blind_elements> blind;          ///< of counts.blind, those of places that have limits
   const lane* lost = nullptr;                 ///< the first head in which the plan's own runs overflow for good
   const judged_statistic* farther = nullptr;  ///< the first place that is farther from the truth than zeros
   const judged_statistic* widest = nullptr;   ///< the place whose limit exceeds the truth most
@@ -40,7 +47,8 @@ struct tensor_reach {
 
 double excess(const judged_statistic& s) { return s.truth > 0 ? s.limit.value / s.truth : 0; }
 
-void add(place at, std::size_t elements, double rounds_to_zero, tensor_reach& to) {
+void add(place at, const blind_elements& own, double rounds_to_zero, tensor_reach& to) {
+  const std::size_t elements = own.count * own.rows;
   to.counts.elements += elements;
   if (at.refuted()) return;
   if (at.has_limit() && at.max.truth <= rounds_to_zero && !at.is_farther_than_zeros()) {
@@ -50,6 +58,7 @@ void add(place at, std::size_t elements, double rounds_to_zero, tensor_reach& to
   const bool farther = at.has_limit() && at.is_farther_than_zeros();
   if (at.refutes_zeros() && !farther) return;
   to.counts.blind += elements;
+  if (!farther) to.blind.push_back(own);
   at.say_nothing();
   if (farther && to.farther == nullptr) to.farther = &at.rms;
   if (to.widest == nullptr || excess(at.rms) > excess(*to.widest)) to.widest = &at.rms;
@@ -79,9 +88,50 @@ std::string reason_of(const tensor_reach& x) {
   return {};
 }
 
+/// Whether each element of every stage on the way to the outputs was within its bound.
+bool every_stage_was_judged(const plan_report& out) {
+  if (!out.measured_stages) return false;
+  static constexpr std::array chain = {"Ai", "w", "u", "h", "v_new", "o"};
+  return std::all_of(chain.begin(), chain.end(), [&](const char* name) {
+    const stage_measurement* const m = out.measured_stages->find(name);
+    return m != nullptr && m->judged > 0 && m->unbounded + m->nonfinite + m->bad == 0;
+  });
+}
+
+/// How many of these elements their stage would refute if they were 0.
+std::size_t refuted_as_zeros(const trial& t, const stage_roundings& roundings, const std::string& name,
+                             const std::vector<blind_elements>& places) {
+  result zeros = t.r;
+  tensor& own = name == "o" ? zeros.o : *zeros.final_state;
+  std::vector<double> values = own.to_doubles();
+  for (const blind_elements& x : places) {
+    for (std::size_t row = 0; row < x.rows; ++row)
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(x.first + row * x.stride), x.count, 0.0);
+  }
+  own = tensor::from_doubles(own.element_format(), own.shape(), values, name);
+  stage_options how;
+  how.threads = t.options.threads;
+  for (const lane& at : t.lanes) how.judged_tokens.push_back(at.judged);
+  const stage_report report = measure_stages_at_least(t.p, zeros, roundings, how);
+  const stage_measurement* const m = report.find(name);
+  return m == nullptr ? 0 : m->bad;
+}
+
+/// A limit that zeros would keep matters little where their stage would not, and every stage before it was judged.
+void ask_the_stages(const trial& t, const stage_roundings& roundings, tensor_reach& of) {
+  limit_reach& counts = of.counts;
+  if (of.farther != nullptr || of.blind.empty()) return;
+  std::size_t blind = 0;
+  for (const blind_elements& x : of.blind) blind += x.count * x.rows;
+  const auto few = static_cast<std::size_t>(most_not_judged * static_cast<double>(counts.elements));
+  if (refuted_as_zeros(t, roundings, counts.tensor, of.blind) + few < blind) return;
+  counts.blind -= blind;
+  of.widest = nullptr;
+}
+
 }  // namespace
 
-std::string judge_reach(const trial& t, plan_report& out) {
+std::string judge_reach(const trial& t, const stage_roundings* roundings, plan_report& out) {
   std::map<std::string, tensor_reach> tensors;
   std::vector<judged_statistic>& all = out.statistics;
   std::size_t next = 0;
@@ -90,11 +140,15 @@ std::string judge_reach(const trial& t, plan_report& out) {
     for (std::size_t b = 0; b < where.size() + (at.state ? 1 : 0); ++b, next += 2) {
       const bool state = b == where.size();
       place here{all[next], all[next + 1]};
-      const std::size_t elements = t.p.value_dim() * (state ? t.p.key_dim() : where[b].last - where[b].first);
+      const std::size_t V = t.p.value_dim(), KV = t.p.key_dim() * V, row = t.p.value_heads() * V;
+      const blind_elements own =
+          state ? blind_elements{(at.sequence * t.p.value_heads() + at.head) * KV, KV, KV, 1}
+                : blind_elements{(at.range.batch * t.p.tokens() + at.range.first_token + where[b].first) * row + at.head * V, V,
+                                 row, where[b].last - where[b].first};
       const format& stored = (state ? *t.r.final_state : t.r.o).element_format();
       tensor_reach& to = tensors[here.rms.tensor];
       to.counts.tensor = here.rms.tensor;
-      add(here, elements, smallest_subnormal(stored) / 2, to);
+      add(here, own, smallest_subnormal(stored) / 2, to);
     }
   }
   for (const lane& at : t.lanes) {
@@ -111,6 +165,7 @@ std::string judge_reach(const trial& t, plan_report& out) {
   for (const char* name : {"o", "final_state"}) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) continue;
+    if (roundings != nullptr && every_stage_was_judged(out)) ask_the_stages(t, *roundings, found->second);
     out.reach.push_back(found->second.counts);
     if (reason.empty()) reason = reason_of(found->second);
   }

@@ -414,7 +414,7 @@ void judge_runs(const trial& t, const std::optional<gradient_trial>& back, const
   out.stopped = (!out.adequacy.judged && out.adequacy.reason.empty()) || (wants_faults && !out.power.ran);
   find_first_bad(t, out);
   order_suspects(out);
-  std::string says_nothing = t.r.has_outputs() ? judge_reach(t, out) : std::string();
+  std::string says_nothing = t.r.has_outputs() ? judge_reach(t, runs.has_stages ? &runs.roundings : nullptr, out) : std::string();
   if (back) {
     const std::string backward = judge_gradient_reach(*back, first_gradient, out);
     if (says_nothing.empty()) says_nothing = backward;
@@ -449,7 +449,7 @@ plan_report judge_plan(const problem& p, const result& r, const plan& declared, 
           chunk,
           arithmetics,
           lanes_of(p, r, skip_o, skip_state),
-          path == path_kind::chunk ? std::max<std::size_t>(1, chunk / p.num_householder) : 64,
+          unit_of(arithmetics.front(), p.num_householder),
           {},
           kinds_of(arithmetics, p),
           {},

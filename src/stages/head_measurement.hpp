@@ -53,6 +53,8 @@ class head_measurement {
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
 
   /// What the sums are still to be multiplied by.
+  /// Of a gate per channel q k^T is scaled before it is rounded, stored or not.
+  [[nodiscard]] bool weights_are_scaled() const { return stored_.aqk != nullptr || p_.gate_per_channel(); }
   [[nodiscard]] double scale_of_sums() const { return r_.rows.scale == read_scale::o ? scale_as_read(p_, r_.rows) : 1; }
 
   [[nodiscard]] balls initial_state() const;

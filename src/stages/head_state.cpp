@@ -226,7 +226,7 @@ void head_measurement::judge_output(chunk_decays* decays) {
   const std::size_t grams = gram_choices(stored_.aqk != nullptr, r_);
   for (std::size_t g = 0; g < grams; ++g) {
     const balls weights = stored_.aqk != nullptr ? read_rows_of(lower_of(*stored_.aqk, false), span.row_of)
-                                                 : query_gram(span, *decays, r_.gram[g], false);
+                                                 : query_gram(span, *decays, r_.gram[g], weights_are_scaled());
     for (std::size_t s = 0; s < span_h_.size(); ++s) {
       for (std::size_t a = 0; a < r_.output.size(); ++a) {
         const balls want = output(span, *decays, weights, s, r_.output[a]);
@@ -264,8 +264,8 @@ balls head_measurement::output(const reading& span, const chunk_decays& decays, 
   const product inside =
       multiply(narrow(weights, how.operand), narrow(span_v_[state], how.value_operand.value_or(how.operand)), span.limits);
   const double scale = scale_of_sums(), outside_scale = std::fabs(scale);
-  const double inside_scale = stored_.aqk != nullptr ? 1 : outside_scale;
-  const double sign = stored_.aqk == nullptr && scale < 0 ? -1 : 1;
+  const double inside_scale = weights_are_scaled() ? 1 : outside_scale;
+  const double sign = !weights_are_scaled() && scale < 0 ? -1 : 1;
   const double u = std::max(how.accumulate, errors_.elementwise);
   if (how.read_store) {
     for (std::size_t k = 0; k < past.value.size(); ++k) {

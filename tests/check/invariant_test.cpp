@@ -228,6 +228,10 @@ TEST(Invariant, ChunkSizesAnswerOneOracle) {
   EXPECT_THAT(report.reason, HasSubstr("elements differ"));
   EXPECT_EQ(judge(invariant_kind::chunk_size, whole, {run_of(p, "fp32", 16, "gate-of-first-row-lost")}).judged, verdict::refuted);
   EXPECT_THAT(thrown([&] { judge(invariant_kind::chunk_size, whole, {whole}); }), HasSubstr("chunk_size is 64 in every result"));
+  // A result without chunks is no result in chunks of another length.
+  recorded_run recurrent = run_of(p, "fla-recurrent-gdn", 0);
+  recurrent.gave.kernel = whole.gave.kernel;
+  EXPECT_THAT(thrown([&] { judge(invariant_kind::chunk_size, whole, {recurrent}); }), HasSubstr("invariant path compares"));
 }
 
 TEST(Invariant, WithoutAPlanErrorsAreMeasured) {

@@ -207,6 +207,45 @@ TEST(sound_limits, a_place_where_zeros_would_pass_is_vacuous_in_every_view) {
   }
 }
 
+// Errors scatter so much here that zeros would keep the limits on the state; no zero keeps the bound on it.
+TEST(sound_limits, a_place_where_zeros_would_pass_is_judged_where_every_stage_is) {
+  for (const op_kind op : {op_kind::gated_delta_rule, op_kind::kda}) {
+    const plan declared = plan_named(op == op_kind::kda ? "fla-chunk-kda" : "fla-chunk-gdn");
+    const problem p = delta_problem(128, 16, 16, 1, 0, "rewritten", op);
+    const result whole = emulated(p, declared, true);
+    const check_report right = check(p, whole, by(declared));
+    EXPECT_EQ(right.judged, verdict::holds) << right.reason;
+    EXPECT_EQ(right.tensors[1].coverage.blind, 0U);
+    for (const char* missing : {"u", "Ai", "all"}) {
+      result r = whole;
+      r.stages.erase(missing);
+      if (std::string(missing) == "all") r.stages.clear();
+      const check_report report = check(p, r, by(declared));
+      EXPECT_EQ(report.judged, verdict::vacuous) << missing << ": " << report.reason;
+      EXPECT_THAT(report.reason, HasSubstr("a kernel that writes only zeros would pass"));
+      EXPECT_THAT(report.remedy, HasSubstr("store every stage of the kernel"));
+    }
+    result zeros = whole;
+    zeros.final_state = filled(*zeros.final_state, 0);
+    EXPECT_EQ(check(p, zeros, by(declared)).judged, verdict::refuted);
+  }
+}
+
+// Each preset of a kernel may be the kernel's: that whose contract the inputs break says least about it.
+TEST(sound_limits, a_kernel_that_keeps_none_of_its_plans_is_told_by_one_that_could_work) {
+  problem p = delta_problem(96, 16, 16, 1, 1, "typical", op_kind::kda);
+  p.g = changed(*p.g, [](std::size_t, double) { return -8; });
+  const plan could = plan_named("fla-chunk-kda"), cannot = plan_named("fla-chunk-kda-safe-gate");
+  result r = emulated(p, could, true);
+  r.stages.at("A") = changed(r.stages.at("A"), [](std::size_t, double x) { return 1.5 * x; });
+  check_options options = by(cannot);
+  options.plans = {cannot, could};
+  const check_report report = check(p, r, options);
+  EXPECT_EQ(report.judged, verdict::refuted);
+  EXPECT_EQ(report.conformance->plan, could.name);
+  EXPECT_THAT(report.reason, HasSubstr("A: sequence 0"));
+}
+
 TEST(sound_limits, an_error_that_the_plan_declares_of_its_hardware_is_the_plans_own) {
   plan declared = plan_named("fla-chunk-gdn");
   declared.hardware.exp2_ulps = 1e6;

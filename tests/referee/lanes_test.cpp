@@ -18,12 +18,12 @@ struct drawn_norms {
   lane_norms by_draw, by_fp64;
 };
 
-drawn_norms norms_of(const head_input& in, const plan_variant& v, std::uint64_t seed) {
+drawn_norms norms_of(const head_input& in, const plan_variant& v, std::uint64_t seed, std::size_t unit = 64) {
   const head_input moved = perturbed(in, seed, narrowest_operand(v));
   emulation_options options;
   options.noise_ulps = 1;
   options.seed = seed;
-  const auto where = buckets(in.tokens(), 64);
+  const auto where = buckets(in.tokens(), unit);
   return {norms(errors_of_draw(in, v, seed), where, in.tokens()),
           norms(run_less_truth(emulate_head(moved, v, options), reference_run(moved)), where, in.tokens())};
 }
@@ -113,6 +113,29 @@ TEST(draws, err_from_a_truth_in_fp64_where_sums_alone_round) {
     const auto [by_draw, by_fp64] = norms_of(take_head(p, 0, 0), v, 5);
     EXPECT_EQ(by_draw.rms, by_fp64.rms);
     EXPECT_EQ(by_draw.max, by_fp64.max);
+  }
+}
+
+// The first chunk writes nothing and reads a state of 16 bits, so that only sums round there; the tokens after it err by far
+// more.
+TEST(draws, err_from_a_truth_in_fp64_where_sums_alone_round_in_the_first_chunk) {
+  generation g;
+  g.tokens = 100;
+  g.key_dim = g.value_dim = 16;
+  g.key_heads = g.value_heads = 1;
+  g.initial_state = "normal";
+  problem p = generate(g);
+  std::vector<double> beta = p.beta.to_doubles(), state = p.initial_state->to_doubles();
+  std::fill_n(beta.begin(), 16, 0.0);
+  for (double& x : state) x = round_to<bf16>(x).value();
+  p.beta = tensor::from_doubles(p.beta.element_format(), p.beta.shape(), beta);
+  p.initial_state = tensor::from_doubles(bf16, p.initial_state->shape(), state);
+  plan_variant v = variants(plan_named("fla-chunk-delta"), p, path_kind::chunk, 16).front();
+  v.o.store = fp32;
+  for (std::uint64_t seed = 1; seed < 5; ++seed) {
+    const auto [by_draw, by_fp64] = norms_of(take_head(p, 0, 0), v, seed, 16);
+    EXPECT_EQ(by_draw.rms, by_fp64.rms);
+    EXPECT_GT(by_fp64.rms.front(), 0);
   }
 }
 

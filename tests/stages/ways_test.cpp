@@ -354,6 +354,37 @@ TEST(ways, of_public_kernels_are_plans_that_their_emulations_keep) {
   }
 }
 
+// Any stage may be missing, at a scale that is no power of two.
+TEST(ways, of_all_presets_are_judged_by_the_stages_that_are_stored) {
+  std::size_t judged_outputs = 0;
+  for (const op_kind op : {op_kind::delta_rule, op_kind::gated_delta_rule, op_kind::kda}) {
+    for (const std::size_t tokens : {std::size_t{1}, std::size_t{75}}) {
+      generation g;
+      g.op = op;
+      g.tokens = tokens;
+      g.key_dim = 24;
+      g.value_dim = 12;
+      g.key_heads = g.value_heads = 1;
+      const problem p = generate(g);
+      for (const plan* declared : candidate_plans(p, path_kind::chunk)) {
+        const std::size_t chunk = declared->chunk.empty() ? 64 : declared->chunk.back();
+        const result whole = emulated(*declared, p, chunk);
+        for (const auto& stage : whole.stages) {
+          SCOPED_TRACE(declared->name + " without " + stage.first + ", " + std::to_string(tokens) + " tokens");
+          result r = whole;
+          r.stages.erase(stage.first);
+          stage_roundings roundings = roundings_of(*declared, p, path_kind::chunk, chunk);
+          if (r.stages.count("Aqk") != 0) roundings.output_span = 1;
+          const stage_report report = measure_stages(p, r, roundings);
+          EXPECT_EQ(first_bad_stage(report), nullptr) << to_text(report);
+          if (const stage_measurement* const o = report.find("o")) judged_outputs += o->judged > 0 ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GT(judged_outputs, 200U);
+}
+
 // Where v_new is kept as computed, k is what is cut off.
 TEST(ways, in_which_k_alone_is_narrowed_show_an_update_that_is_cut_off) {
   const way& kept =
