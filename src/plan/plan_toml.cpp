@@ -455,9 +455,7 @@ class reader {
     if (uses(sum_order::tensor_core)) {
       if (p.hardware.accumulator_bits == 0) fail("[hardware] accumulator_bits is not stated; [A] order tensor-core needs it");
       if (!p.hardware.truncation)
-        fail(
-            "[A] order = \"tensor-core\" always truncates, but [hardware] says truncation = false; state truncation = true, or "
-            "another order");
+        fail("[A] order = \"tensor-core\" truncates, but [hardware] truncation = false: state true, or another order");
     }
   }
 
