@@ -168,7 +168,7 @@ void adjoint<Real>::add_products(decayed_sums& all, const matrix<Real>& G, bool 
                  gate_of(rows ? first : here.last - 1));
     if (form == gate_form::reference_block) continue;
     const std::size_t inside = form == gate_form::first_block ? first : std::min(first + block / 2, count - 1);
-    add_products(all, G, rows, here, here, shifted_reference(gate_of(inside), site_.plan));
+    add_products(all, G, rows, here, here, shifted_reference(gate_of(inside), site_.plan, options_.natural_exponents));
   }
 }
 

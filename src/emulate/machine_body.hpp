@@ -55,10 +55,10 @@ inline narrowing as_stored(const narrowing& operand) {
 /// beta times a row is a value of the wider of the two formats.
 inline format wider(const format& a, const format& b) { return a.precision >= b.precision ? a : b; }
 
-/// The reference of a diagonal block, with the plan's shift.
+/// The reference of a diagonal block, with the plan's shift. `natural`: gates are natural logarithms, as the shift is.
 template <class Real>
-std::vector<Real> shifted_reference(std::vector<Real> reference, const plan_variant& plan) {
-  const Real shift = static_cast<Real>(plan.gate_shift * std::numbers::log2e);
+std::vector<Real> shifted_reference(std::vector<Real> reference, const plan_variant& plan, bool natural) {
+  const Real shift = static_cast<Real>(plan.gate_shift * (natural ? 1 : std::numbers::log2e));
   if (shift != 0) {
     for (Real& x : reference) x += shift;
   }

@@ -162,7 +162,8 @@ matrix<Real> machine<Real>::decayed_products(const matrix<Real>& x, const std::v
         by_reference(begin, end, 0, first, gate_of(first));
         if (site_.plan.form != gate_form::reference_block) {
           const std::size_t inside = site_.plan.form == gate_form::first_block ? 0 : block / 2;
-          by_reference(begin, end, first, last, shifted_reference(gate_of(std::min(first + inside, cols - 1)), site_.plan));
+          by_reference(begin, end, first, last,
+                       shifted_reference(gate_of(std::min(first + inside, cols - 1)), site_.plan, options_.natural_exponents));
         } else {
           for (std::size_t i = begin; i < end; ++i) term_by_term(i, first, last);
         }

@@ -222,7 +222,8 @@ class backward_head {
     std::vector<std::size_t> limits(rows_);
     for (std::size_t i = 0; i < rows_; ++i) {
       limits[i] = i + 1;
-      for (std::size_t j = 0; j <= i; ++j) want.set(i, j, scaled(want.at(i, j), {p_.scale, p_.scale * errors_.elementwise}));
+      for (std::size_t j = 0; j <= i; ++j)
+        want.set(i, j, scaled(want.at(i, j), {p_.scale, std::fabs(p_.scale) * errors_.elementwise}));
     }
     judge("dAqk", rows_of("dAqk", v_.chunk, rows_), want, &limits);
   }
@@ -315,7 +316,7 @@ class backward_head {
       for (std::size_t j = 0; j < values(); ++j) {
         ball x = d_state_.at(i, j);
         if (decays.channels() > 0) x = scaled(x, decays.since_start(rows_ - 1, by_channel() ? i : 0));
-        const ball fresh = scaled(read.at(i, j), {p_.scale, p_.scale * errors_.elementwise});
+        const ball fresh = scaled(read.at(i, j), {p_.scale, std::fabs(p_.scale) * errors_.elementwise});
         const ball taken = write.at(i, j);
         d_state_.set(i, j, sum(x, sum(fresh, {-taken.value, taken.radius})));
       }
@@ -376,18 +377,18 @@ std::vector<head_place> every_head(const problem& p, std::size_t chunk) {
 
 bool in_warps(tile_order order) { return order != tile_order::sequential && order != tile_order::pairwise; }
 
-/// One for each choice that changes what is recomputed.
+/// Whether what is recomputed by both is the same: the forward pass leaves its stages, the order of a sum its bound.
+bool recompute_alike(const plan_variant& x, const plan_variant& y) {
+  backward_variant a = *x.backward, b = *y.backward;
+  if (in_warps(a.state_sum_order) == in_warps(b.state_sum_order)) a.state_sum_order = b.state_sum_order;
+  return a == b && x.A.operand == y.A.operand && x.gate_shift == y.gate_shift && x.beta == y.beta &&
+         x.l2norm_store == y.l2norm_store && x.l2norm_compute == y.l2norm_compute && x.l2norm_epsilon == y.l2norm_epsilon &&
+         x.state.store == y.state.store;
+}
 std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
   std::vector<plan_variant> out;
   for (const plan_variant& v : all) {
-    const bool known = std::any_of(out.begin(), out.end(), [&](const plan_variant& x) {
-      const backward_variant &a = *x.backward, &b = *v.backward;
-      return a.operand == b.operand && a.read_operand == b.read_operand && a.intra_operand == b.intra_operand &&
-             a.blocks == b.blocks && a.h == b.h && a.v_new == b.v_new && a.state_sum == b.state_sum &&
-             in_warps(a.state_sum_order) == in_warps(b.state_sum_order) && a.dg_form == b.dg_form && a.gated_key == b.gated_key &&
-             a.l2norm_from == b.l2norm_from && x.A.operand == v.A.operand && x.beta == v.beta;
-    });
-    if (!known) out.push_back(v);
+    if (std::none_of(out.begin(), out.end(), [&](const plan_variant& x) { return recompute_alike(x, v); })) out.push_back(v);
   }
   return out;
 }
@@ -402,6 +403,7 @@ void measure_all(const problem& p, const result& r, const stored_tensors& stored
   const std::size_t group = p.value_heads() / p.key_heads();  // heads that share q and k follow each other
   const arithmetic_errors errors(roundings);
   for (const plan_variant& v : alternatives) {
+    if (!best.empty() && std::none_of(best.begin(), best.end(), [](const auto& one) { return one.second.bad > 0; })) return;
     std::vector<tallies_of> of_heads(heads.size(), empty);
     parallel_for(heads.size() / group, threads, [&](std::size_t i) {
       std::vector<std::unique_ptr<backward_head>> members;

@@ -58,7 +58,7 @@ chunk_backward::chunk_backward(const problem& p, const plan_variant& v, const ar
       u_{unit_roundoff(b_.accumulate)} {
   const balls h = before_storing(at_.h, b_.h, v.state.store.to), v_new = before_storing(at_.v_new, b_.v_new, v.v_new.store);
   ds_ = at_.ds ? *at_.ds : times(at_.d_o, v_new.transposed(), b_.operand);
-  const ball scale{p.scale, p.scale * errors_.elementwise};
+  const ball scale{p.scale, std::fabs(p.scale) * errors_.elementwise};
   for (std::size_t i = 0; i < rows_; ++i) {
     for (std::size_t j = 0; j < rows_; ++j) {
       ball x = j <= i ? ds_.at(i, j) : ball{};
@@ -196,7 +196,7 @@ balls chunk_backward::queries() const {
   for (std::size_t i = 0; i < rows_; ++i) {
     for (std::size_t m = 0; m < out.cols; ++m) {
       ball x = sum_of({out.at(i, m), dq_read_.at(i, m)});
-      if (!gated_) x = product_of(x, {p_.scale, p_.scale * errors_.elementwise});
+      if (!gated_) x = product_of(x, {p_.scale, std::fabs(p_.scale) * errors_.elementwise});
       out.set(i, m, narrow(x, {b_.dq, false}));
     }
   }
@@ -273,7 +273,7 @@ chunk_gradients chunk_backward::all(const balls& dA) const {
     const ball step = narrow(at_.step.at(r, 0), {v_.beta, false});
     for (std::size_t m = 0; m < K; ++m) {
       ball inner = dk_gated.at(r, m);
-      if (!gated_) inner = product_of(inner, {p_.scale, p_.scale * errors_.elementwise});
+      if (!gated_) inner = product_of(inner, {p_.scale, std::fabs(p_.scale) * errors_.elementwise});
       inner = narrow(sum_of({dk_write_.at(r, m), inner}), part);
       const ball first = narrow(through.at(r, m), part);
       const ball rest = narrow(sum_of({first, dk_overlapped.at(r, m), product_of(dk_overlap.at(r, m), step)}), part);

@@ -6,9 +6,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
 
 #include "deltaproof/emulate/emulate_gradients.hpp"
 #include "deltaproof/emulate/faults.hpp"
+#include "deltaproof/inputs/regimes.hpp"
 #include "deltaproof/stages/backward_stages.hpp"
 #include "emulate/gradient_runs.hpp"
 #include "support/recordings.hpp"
@@ -123,6 +128,58 @@ TEST(backward_stages, of_emulated_kernels_are_within_their_bounds) {
   }
   std::printf("%zu runs, %zu elements\n", runs, judged);
   EXPECT_GT(runs, 500U);
+}
+
+/// The preset with two formats where [backward] states one for `key`; nothing where it states none.
+std::optional<plan> with_a_choice(const std::string& preset, const std::string& key) {
+  std::ifstream file(fs::path(DELTAPROOF_SOURCE_DIR) / "src/plan/presets" / (preset + ".toml"));
+  std::stringstream text;
+  bool backward = false, changed = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("[")) backward = line == "[backward]";
+    for (const auto& [one, other] : {std::pair{"\"X\"", "\"fp32\""}, std::pair{"\"fp32\"", "\"X\""}}) {
+      if (!backward || line != key + " = " + one) continue;
+      line = key + " = [" + one + ", " + other + "]";
+      changed = true;
+      break;
+    }
+    text << line << "\n";
+  }
+  return changed ? std::optional(parse_plan(text.str(), preset)) : std::nullopt;
+}
+
+// A kernel may make any choice that its plan leaves, and its scale may be below 0.
+TEST(backward_stages, of_each_choice_of_a_plan_are_within_their_bounds) {
+  std::size_t chosen = 0;
+  for (const auto& [preset, op] :
+       {std::pair{"fla-chunk-delta", op_kind::delta_rule}, std::pair{"fla-chunk-gdn", op_kind::gated_delta_rule},
+        std::pair{"fla-chunk-kda-shifted-gate", op_kind::kda}}) {
+    generation g;
+    g.op = op;
+    g.tokens = 70;
+    g.key_dim = 16;
+    g.value_dim = 12;
+    g.key_heads = g.value_heads = 1;
+    g.cotangents = true;
+    problem p = generate(g);
+    p.qk_l2norm = true;
+    p.scale = -0.7;
+    for (const char* key : {"accumulate", "operand", "read_operand", "intra_operand", "dh", "dv_local", "dv2", "dw", "ds",
+                            "dA_between", "dA", "state_sum", "dg", "dq", "dk", "dbeta", "group_sum", "group_store", "none"}) {
+      const std::optional<plan> declared = std::string(key) == "none" ? plan_named(preset) : with_a_choice(preset, key);
+      if (!declared) continue;
+      for (const plan_variant& v : gradient_variants(*declared, p, path_kind::chunk, 32)) {
+        emulation_options options;
+        options.stages = true;
+        options.natural_exponents = ++chosen % 2 == 0;
+        result r = emulate_gradients(p, v, options, 1);
+        r.stages.erase("Aqk");  // what is not stored is recomputed
+        const backward_stage_report report = measure_backward_stages(*declared, p, r, 1);
+        for (const stage_measurement& m : report.stages) EXPECT_EQ(m.bad, 0U) << key << ", " << v.name << ": " << describe(m);
+      }
+    }
+  }
+  EXPECT_GT(chosen, 100U);
 }
 
 TEST(backward_stages, a_planted_fault_shows_first_in_the_stage_it_names) {

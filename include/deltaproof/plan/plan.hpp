@@ -225,6 +225,8 @@ struct backward_variant {
   format group_sum = fp32;
   format group_store = bf16;  ///< dq and dk with their heads added up, before the l2norm's backward
   norm_source l2norm_from = norm_source::stored;
+
+  friend bool operator==(const backward_variant&, const backward_variant&) = default;
 };
 
 /// One concrete arithmetic: what a kernel that keeps the plan may do on one problem. Where a format is optional, nothing
