@@ -49,7 +49,8 @@ std::string coarser_state(const trial& t) {
   if (names.empty()) return {};
   return "final_state: every value is representable in " + names +
          ", as if the state were rounded to it, but the plan holds the state in fp32 (" + std::to_string(apart) +
-         " of the exact values, rounded to fp32, are not)";
+         " of the exact values, rounded to fp32, are not); the plan of a kernel that hands on such a state says so with [state] "
+         "between_calls";
 }
 
 }  // namespace deltaproof::referee_detail
