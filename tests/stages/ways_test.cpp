@@ -379,7 +379,8 @@ TEST(ways, of_all_presets_are_judged_by_the_stages_that_are_stored) {
           r.stages.erase(stage.first);
           stage_roundings roundings = roundings_of(*declared, p, path_kind::chunk, chunk);
           if (r.stages.count("Aqk") != 0) roundings.output_span = 1;
-          const stage_report report = measure_stages(p, r, roundings);
+          // As `check` measures: what is stored of natural logarithms is another copy of G.
+          const stage_report report = measure_stages_at_least(p, r, roundings);
           EXPECT_EQ(first_bad_stage(report), nullptr) << to_text(report);
           if (const stage_measurement* const o = report.find("o")) judged_outputs += o->judged > 0 ? 1 : 0;
         }
