@@ -248,7 +248,7 @@ ball chunk_backward::state_sum(std::size_t first, std::size_t last) const {
   }
   const double u = unit_roundoff(b_.state_sum);
   const std::size_t n = additions(b_.state_sum_order, last - first, at_.dh.cols) + 1;
-  return product_of({value, errors_.bound(terms, upper, 1, 1, n, std::max(u, u_))},
+  return product_of({value, sum_bound(errors_, n, std::max(u, u_), (last - first) * at_.dh.cols).of(terms, upper)},
                     decays_.since_start(rows_ - 1, channels_ ? first : 0));
 }
 

@@ -126,13 +126,14 @@ struct arithmetic_errors {
 };
 
 /// What sums of n roundings in `u` may be off by. A flushed sum loses at most one `underflow` for each of its leaves, which are
-/// more than n where sums are added to each other.
+/// more than n where sums are added to each other; one in fp16 half its smallest number.
 class sum_bound {
  public:
   sum_bound(const arithmetic_errors& errors, std::size_t n, double u, std::size_t leaves = 0)
       : grown_(1 + gamma(n, u)),
         own_(static_cast<double>(n + 8) * own_roundoff),
-        lost_(static_cast<double>(std::max(n, leaves) + 8) * errors.underflow) {}
+        lost_(static_cast<double>(std::max(n, leaves) + 8) *
+              std::max(errors.underflow, u == unit_roundoff(fp16) ? smallest_subnormal(fp16) / 2 : 0)) {}
   /// Of `factor` times a sum of `terms`, computed within `factor_upper` times a sum of `upper`.
   [[gnu::always_inline]] double of(double terms, double upper, double factor = 1, double factor_upper = 1) const {
     const double above = factor_upper * upper;

@@ -182,6 +182,32 @@ TEST(backward_stages, of_each_choice_of_a_plan_are_within_their_bounds) {
   EXPECT_GT(chosen, 100U);
 }
 
+// In fp16 the products of ⟨h, dh⟩ lose what lies below its smallest number.
+TEST(backward_stages, whose_sums_underflow_in_fp16_are_within_their_bounds) {
+  generation g;
+  g.regime = "state-cotangent";
+  g.op = op_kind::kda;
+  g.dtype = fp16;
+  g.tokens = 63;
+  g.key_dim = g.value_dim = 1;
+  g.key_heads = g.value_heads = 4;
+  g.cotangents = true;
+  problem p = generate(g);
+  const auto scaled = [](const tensor& t) {
+    std::vector<double> values = t.to_doubles();
+    for (double& x : values) x *= 0x1p-13;
+    return tensor::from_doubles(t.element_format(), t.shape(), values, t.name());
+  };
+  p.initial_state = scaled(*p.initial_state);
+  p.d_final_state = scaled(*p.d_final_state);
+  const plan declared = plan_named("fla-chunk-kda-safe-gate");
+  emulation_options options;
+  options.stages = true;
+  const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 16).front(), options, 1);
+  const backward_stage_report report = measure_backward_stages(declared, p, r, 1);
+  for (const stage_measurement& m : report.stages) EXPECT_EQ(m.bad, 0U) << describe(m);
+}
+
 TEST(backward_stages, a_planted_fault_shows_first_in_the_stage_it_names) {
   std::size_t named = 0, possible = 0;
   for (const recorded& one : recorded_passes()) {
