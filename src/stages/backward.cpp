@@ -377,7 +377,8 @@ std::vector<head_place> every_head(const problem& p, std::size_t chunk) {
 
 bool in_warps(tile_order order) { return order != tile_order::sequential && order != tile_order::pairwise; }
 
-/// Whether what is recomputed by both is the same: the forward pass leaves its stages, the order of a sum its bound.
+/// Whether both recompute the same. Choices of the forward pass that only make its stages do not matter, for these are read as
+/// stored; of the order of a sum only its bound is used.
 bool recompute_alike(const plan_variant& x, const plan_variant& y) {
   backward_variant a = *x.backward, b = *y.backward;
   if (in_warps(a.state_sum_order) == in_warps(b.state_sum_order)) a.state_sum_order = b.state_sum_order;
@@ -385,6 +386,7 @@ bool recompute_alike(const plan_variant& x, const plan_variant& y) {
          x.l2norm_store == y.l2norm_store && x.l2norm_compute == y.l2norm_compute && x.l2norm_epsilon == y.l2norm_epsilon &&
          x.state.store == y.state.store;
 }
+/// One for each choice that changes what is recomputed.
 std::vector<plan_variant> distinct(const std::vector<plan_variant>& all) {
   std::vector<plan_variant> out;
   for (const plan_variant& v : all) {

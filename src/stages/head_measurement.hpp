@@ -52,9 +52,9 @@ class head_measurement {
   [[nodiscard]] std::size_t values() const { return p_.value_dim(); }
   [[nodiscard]] std::size_t heads() const { return p_.value_heads(); }
 
-  /// What the sums are still to be multiplied by.
   /// Of a gate per channel q k^T is scaled before it is rounded, stored or not.
   [[nodiscard]] bool weights_are_scaled() const { return stored_.aqk != nullptr || p_.gate_per_channel(); }
+  /// What the sums are still to be multiplied by.
   [[nodiscard]] double scale_of_sums() const { return r_.rows.scale == read_scale::o ? scale_as_read(p_, r_.rows) : 1; }
 
   [[nodiscard]] balls initial_state() const;

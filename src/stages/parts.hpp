@@ -126,7 +126,7 @@ struct arithmetic_errors {
 };
 
 /// What sums of n roundings in `u` may be off by. A flushed sum loses at most one `underflow` for each of its leaves, which are
-/// more than n where sums are added to each other; one in fp16 half its smallest number.
+/// more than n where sums are added to each other; a leaf of a sum in fp16 loses up to half of the smallest number of fp16.
 class sum_bound {
  public:
   sum_bound(const arithmetic_errors& errors, std::size_t n, double u, std::size_t leaves = 0)

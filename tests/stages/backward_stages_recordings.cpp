@@ -148,7 +148,7 @@ std::optional<plan> with_a_choice(const std::string& preset, const std::string& 
   return changed ? std::optional(parse_plan(text.str(), preset)) : std::nullopt;
 }
 
-// A kernel may make any choice that its plan leaves, and its scale may be below 0.
+// A kernel may make any choice that its plan leaves.
 TEST(backward_stages, of_each_choice_of_a_plan_are_within_their_bounds) {
   std::size_t chosen = 0;
   for (const auto& [preset, op] :
@@ -180,6 +180,27 @@ TEST(backward_stages, of_each_choice_of_a_plan_are_within_their_bounds) {
     }
   }
   EXPECT_GT(chosen, 100U);
+}
+
+// One product and one scale leave no slack: a scale below 0 must not narrow the bound.
+TEST(backward_stages, at_a_scale_below_0_are_within_their_bounds) {
+  const plan declared = plan_named("fp32");
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    generation g;
+    g.op = op_kind::kda;
+    g.tokens = 130;
+    g.key_dim = g.value_dim = 1;
+    g.key_heads = g.value_heads = 1;
+    g.cotangents = true;
+    g.seed = seed;
+    problem p = generate(g);
+    p.scale = -0.7;
+    emulation_options options;
+    options.stages = true;
+    const result r = emulate_gradients(p, gradient_variants(declared, p, path_kind::chunk, 64).front(), options, 1);
+    const backward_stage_report report = measure_backward_stages(declared, p, r, 1);
+    for (const stage_measurement& m : report.stages) EXPECT_EQ(m.bad, 0U) << "seed " << seed << ": " << describe(m);
+  }
 }
 
 // In fp16 the products of ⟨h, dh⟩ lose what lies below its smallest number.
